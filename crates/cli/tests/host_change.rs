@@ -37,7 +37,7 @@ host() { command=$1; shift; "$UNCORK" host $command --state-dir state --root "$P
 ended() { for i in $(seq 200); do pgrep -x uncork > /dev/null || return 0; sleep 0.05; done; return 1; }
 "#;
 
-const WISH: &str = r#"
+const FILE: &str = r#"
 algorithm = "reno"
 [qdisc]
 t0 = "pfifo"
@@ -58,10 +58,10 @@ algorithm = "reno"
 legacy = "reno"
 "#;
 
-/// A scratch directory in which `wish.toml` is [`WISH`].
-fn wishing(name: &str) -> Scratch {
+/// A scratch directory in which `desired.toml` is [`FILE`].
+fn with_desired_state(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
-    scratch.write("wish.toml", WISH);
+    scratch.write("desired.toml", FILE);
     scratch
 }
 
@@ -101,14 +101,14 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_wish_is_planned_applied_and_reverted() {
-    let scratch = wishing("host-change");
+fn a_desired_state_is_planned_applied_and_reverted() {
+    let scratch = with_desired_state("host-change");
     let script = r"
         seen > before
-        host plan wish.toml > planned && exit 9
-        host apply wish.toml > applied
-        host plan wish.toml
-        host apply wish.toml
+        host plan desired.toml > planned && exit 9
+        host apply desired.toml > applied
+        host plan desired.toml
+        host apply desired.toml
         host status
         seen > after
         host revert > reverted
@@ -137,10 +137,10 @@ fn a_wish_is_planned_applied_and_reverted() {
         assert!(read(name).contains(part), "{part}: {}", read(name));
     }
     for part in [
-        "This host is as wish.toml wishes. Nothing needs to be done.",
-        "This host is as wish.toml wishes. Nothing was changed.",
+        "This host matches desired.toml. Nothing to do.",
+        "This host matches desired.toml. Nothing was changed.",
         "it lasts until the next reboot",
-        "There is nothing to restore.",
+        "Nothing to restore.",
         "Nothing is applied.",
     ] {
         assert!(stdout.contains(part), "{part}: {stdout}");
@@ -150,23 +150,23 @@ fn a_wish_is_planned_applied_and_reverted() {
 /// The commands of the plan, typed into another namespace, do what `apply` does, in /etc, too.
 #[test]
 fn the_planned_commands_do_the_same() {
-    let scratch = wishing("host-commands");
+    let scratch = with_desired_state("host-commands");
     let prepare = r"
-        sed -i '2s/$/\npersist = true/' wish.toml
+        sed -i '2s/$/\npersist = true/' desired.toml
         mount -t tmpfs tmpfs /etc
         etc() { find /etc -type f -o -type l | sort; find /etc -type f | sort | xargs cat; readlink /etc/systemd/*/*/*; }
     ";
     let typed = r#"
-        "$UNCORK" host plan wish.toml --state-dir state --format json > plan.json || true
+        "$UNCORK" host plan desired.toml --state-dir state --format json > plan.json || true
         python3 -c 'import json
 for change in json.load(open("plan.json"))["changes"]: print("\n".join(change["commands"]))' > typed.sh
         sh -e typed.sh > /dev/null
         seen > typed; etc >> typed"#;
     let Some(_) = succeed(&scratch, &format!("{prepare}{typed}")) else { return };
     let applied = r#"
-        "$UNCORK" host apply wish.toml --state-dir state > /dev/null
+        "$UNCORK" host apply desired.toml --state-dir state > /dev/null
         seen > applied; etc >> applied"#;
-    scratch.write("wish.toml", WISH);
+    scratch.write("desired.toml", FILE);
     succeed(&scratch, &format!("{prepare}{applied}")).unwrap();
     let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
     assert_eq!(read("typed"), read("applied"));
@@ -181,11 +181,11 @@ for change in json.load(open("plan.json"))["changes"]: print("\n".join(change["c
 /// The limit passes although the command, its shell and their process group were killed.
 #[test]
 fn a_limit_survives_the_death_of_the_process() {
-    let scratch = wishing("host-ttl");
+    let scratch = with_desired_state("host-ttl");
     let script = r#"
         seen > before
         cat > killed.sh << 'END'
-            "$UNCORK" host apply wish.toml --ttl 2s --state-dir state
+            "$UNCORK" host apply desired.toml --ttl 2s --state-dir state
             kill -KILL 0
 END
         setsid --wait sh killed.sh > said || true
@@ -202,13 +202,13 @@ END
     assert_eq!(read("before"), read("restored"));
     assert!(read("said").contains("All this is undone in 2 s unless"), "{}", read("said"));
     assert!(stdout.contains("it is undone in"), "{stdout}");
-    assert!(stdout.contains("nobody confirmed them in time"), "{stdout}");
+    assert!(stdout.contains("not confirmed in time"), "{stdout}");
 }
 
 /// In a namespace that does not boot this host: a journal of its own, and no files.
 #[test]
 fn a_namespace_has_a_journal_of_its_own() {
-    let scratch = wishing("host-inner");
+    let scratch = with_desired_state("host-inner");
     let script = r#"
         printf 'algorithm = "reno"\n' > inner.toml
         inner() { ip netns exec legacy "$UNCORK" host "$@" --state-dir state; }
@@ -231,13 +231,13 @@ fn a_namespace_has_a_journal_of_its_own() {
 /// Commands wait for each other.
 #[test]
 fn commands_at_the_same_time_do_not_mix() {
-    let scratch = wishing("host-together");
+    let scratch = with_desired_state("host-together");
     let script = r"
         seen > before
         for i in 1 2 3 4 5 6; do
-            host apply wish.toml > /dev/null &
+            host apply desired.toml > /dev/null &
             host revert > /dev/null &
-            host apply wish.toml --ttl 1h > /dev/null &
+            host apply desired.toml --ttl 1h > /dev/null &
         done
         wait
         host status > status || true
@@ -251,7 +251,7 @@ fn commands_at_the_same_time_do_not_mix() {
 /// Where systemd runs, the guard is a service of its own. A stand-in for systemd-run starts it here.
 #[test]
 fn under_systemd_the_guard_is_a_service() {
-    let scratch = wishing("host-systemd");
+    let scratch = with_desired_state("host-systemd");
     let script = r#"
         mkdir -p /run/systemd/system bin
         cat > bin/systemd-run << 'END'
@@ -263,7 +263,7 @@ setsid "$@" > /dev/null 2>&1 &
 END
         chmod +x bin/systemd-run
         seen > before
-        PATH="$PWD/bin:$PATH" host apply wish.toml --ttl 1s > /dev/null
+        PATH="$PWD/bin:$PATH" host apply desired.toml --ttl 1s > /dev/null
         cat asked
         for i in $(seq 200); do seen > now; cmp -s before now && break; sleep 0.05; done
         cmp before now
@@ -277,10 +277,10 @@ END
 
 #[test]
 fn confirm_keeps_what_is_applied() {
-    let scratch = wishing("host-confirm");
+    let scratch = with_desired_state("host-confirm");
     let script = r#"
-        host apply wish.toml --ttl 2s > /dev/null
-        host apply wish.toml | grep 'undone in'
+        host apply desired.toml --ttl 2s > /dev/null
+        host apply desired.toml | grep 'undone in'
         echo 'algorithm = "reno"' > other.toml
         host apply other.toml && exit 9
         host confirm
@@ -298,17 +298,17 @@ fn confirm_keeps_what_is_applied() {
 /// SIGKILL at any time: the process that guards the changes brings back the old state, or there is the new one.
 #[test]
 fn killed_at_any_time_the_host_is_in_the_old_or_the_new_state() {
-    let scratch = wishing("host-kill");
+    let scratch = with_desired_state("host-kill");
     let script = r#"
         seen > before
-        host apply wish.toml > /dev/null; seen > after; host revert > /dev/null
+        host apply desired.toml > /dev/null; seen > after; host revert > /dev/null
         cat > kill.py << 'END'
 import os, random, signal, subprocess, time
 random.seed(5)
 uncork, state = os.environ["UNCORK"], ["--state-dir", "state"]
 def span():
     begin = time.monotonic()
-    subprocess.run([uncork, "host", "apply", "wish.toml", *state], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([uncork, "host", "apply", "desired.toml", *state], stdout=subprocess.DEVNULL, check=True)
     end = time.monotonic()
     subprocess.run([uncork, "host", "revert", *state], stdout=subprocess.DEVNULL, check=True)
     return end - begin
@@ -316,8 +316,8 @@ span = min(span() for _ in range(3))
 counts = {}
 for kind in ["apply", "revert"] * 30:
     if kind == "revert":
-        subprocess.run([uncork, "host", "apply", "wish.toml", *state], stdout=subprocess.DEVNULL, check=True)
-    arguments = ["wish.toml"] if kind == "apply" else []
+        subprocess.run([uncork, "host", "apply", "desired.toml", *state], stdout=subprocess.DEVNULL, check=True)
+    arguments = ["desired.toml"] if kind == "apply" else []
     child = subprocess.Popen([uncork, "host", kind, *arguments, *state], stdout=subprocess.DEVNULL)
     time.sleep(random.random() * 1.2 * span)
     child.kill()
@@ -345,9 +345,9 @@ END
 
 #[test]
 fn what_others_have_changed_is_left_and_said() {
-    let scratch = wishing("host-left");
+    let scratch = with_desired_state("host-left");
     let script = r"
-        host apply wish.toml > /dev/null
+        host apply desired.toml > /dev/null
         tc qdisc replace dev t0 root bfifo limit 9999
         host status --format json > status.json && exit 9
         host status || true
@@ -366,17 +366,17 @@ fn what_others_have_changed_is_left_and_said() {
 
 #[test]
 fn the_journal_and_the_states_have_schemas() {
-    let scratch = wishing("host-schemas");
+    let scratch = with_desired_state("host-schemas");
     let script = r"
-        sed -i '2s/$/\npersist = true/' wish.toml
+        sed -i '2s/$/\npersist = true/' desired.toml
         host status --format json > 1.json
-        host apply wish.toml --ttl 1h > /dev/null
+        host apply desired.toml --ttl 1h > /dev/null
         host status --format json > 2.json
         cp state/host.json journal-2.json
         host revert > /dev/null
         host status --format json > 3.json
-        sed -i 's/^persist = true$//' wish.toml
-        host apply wish.toml > /dev/null
+        sed -i 's/^persist = true$//' desired.toml
+        host apply desired.toml > /dev/null
         cp state/host.json journal-3.json";
     let Some(_) = succeed(&scratch, script) else { return };
     let read = |name: &str| json(&fs::read_to_string(scratch.path(name)).unwrap());
@@ -387,9 +387,9 @@ fn the_journal_and_the_states_have_schemas() {
 /// A user without any other right than CAP_NET_ADMIN.
 #[test]
 fn it_needs_cap_net_admin_alone() {
-    let scratch = wishing("host-caps");
+    let scratch = with_desired_state("host-caps");
     let script = r#"
-        sed -i '/^\[namespaces\]/,$d' wish.toml
+        sed -i '/^\[namespaces\]/,$d' desired.toml
         mkdir state; chown 65534:65534 state
         seen > before
         with() {
@@ -397,9 +397,9 @@ fn it_needs_cap_net_admin_alone() {
             setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all$caps \
                 --inh-caps=-all$caps --ambient-caps=-all$caps "$@"
         }
-        with "" "$UNCORK" host apply wish.toml --state-dir state 2> refused && exit 9
+        with "" "$UNCORK" host apply desired.toml --state-dir state 2> refused && exit 9
         seen | cmp before -
-        with ,+net_admin "$UNCORK" host apply wish.toml --state-dir state
+        with ,+net_admin "$UNCORK" host apply desired.toml --state-dir state
         seen > after
         test -s state/host.json
         with ,+net_admin "$UNCORK" host revert --state-dir state > /dev/null
@@ -414,10 +414,10 @@ fn it_needs_cap_net_admin_alone() {
 /// A reboot is the namespace made anew, with the files and the journal of before.
 #[test]
 fn what_persists_is_there_after_a_reboot() {
-    let scratch = wishing("host-persist");
+    let scratch = with_desired_state("host-persist");
     let before = r"
-        sed -i '2s/$/\npersist = true/' wish.toml
-        host apply wish.toml > applied
+        sed -i '2s/$/\npersist = true/' desired.toml
+        host apply desired.toml > applied
         seen > after
         cat root/etc/sysctl.d/99-uncork.conf root/etc/systemd/system/uncork-host.service
         test -L root/etc/systemd/system/multi-user.target.wants/uncork-host.service";
@@ -450,16 +450,16 @@ fn what_persists_is_there_after_a_reboot() {
 /// Without `persist` a reboot ends it, and the journal knows.
 #[test]
 fn what_does_not_persist_is_gone_after_a_reboot() {
-    let scratch = wishing("host-reboot");
-    let Some(_) = succeed(&scratch, "host apply wish.toml > /dev/null") else { return };
+    let scratch = with_desired_state("host-reboot");
+    let Some(_) = succeed(&scratch, "host apply desired.toml > /dev/null") else { return };
     let rebooted = "seen > booted; host revert; seen | cmp booted -; host status";
     let stdout = succeed(&scratch, rebooted).unwrap();
     assert!(stdout.contains("the host was rebooted"), "{stdout}");
 }
 
 #[test]
-fn a_wish_that_this_host_cannot_fulfil_changes_nothing() {
-    let scratch = wishing("host-impossible");
+fn a_desired_state_that_is_impossible_here_changes_nothing() {
+    let scratch = with_desired_state("host-impossible");
     let cases = [
         ("algorithm = \"vegas2\"", 3, "there is no algorithm vegas2 here, but"),
         (
@@ -468,10 +468,10 @@ fn a_wish_that_this_host_cannot_fulfil_changes_nothing() {
             "root qdisc of eth9: no such interface",
         ),
         ("algorithm = \"reno\"\n[qdisc]\nt0 = \"nosuch\"", 3, "all changes were undone"),
-        ("algoritm = \"reno\"", 2, "wish.toml:1:1"),
+        ("algoritm = \"reno\"", 2, "desired.toml:1:1"),
     ];
     for (text, status, part) in cases {
-        let script = format!("cat > wish.toml << 'END'\n{text}\nEND\nhost apply wish.toml");
+        let script = format!("cat > desired.toml << 'END'\n{text}\nEND\nhost apply desired.toml");
         let Some(run) = run(&scratch, &script) else { return };
         assert_eq!(run.status, status, "{}", run.stderr);
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
@@ -479,7 +479,7 @@ fn a_wish_that_this_host_cannot_fulfil_changes_nothing() {
     let missing = common::uncork("host plan nowhere.toml");
     assert!(missing.status == 2 && missing.stderr.contains("no such file"), "{}", missing.stderr);
     for ttl in ["10", "0s", "40d", "soon"] {
-        let wrong = common::uncork(&format!("host apply wish.toml --ttl {ttl}"));
+        let wrong = common::uncork(&format!("host apply desired.toml --ttl {ttl}"));
         assert_eq!(wrong.status, 2, "{}", wrong.stderr);
     }
 }
@@ -496,8 +496,9 @@ fn a_restricted_algorithm_is_explained() {
     let Some(restricted) = available.split_whitespace().find(|name| !is_allowed(name)) else {
         return not_run(Capability::Bbr, "every algorithm is allowed");
     };
-    let scratch = wishing("host-restricted");
-    let script = format!("echo 'algorithm = \"{restricted}\"' > wish.toml; host plan wish.toml");
+    let scratch = with_desired_state("host-restricted");
+    let script =
+        format!("echo 'algorithm = \"{restricted}\"' > desired.toml; host plan desired.toml");
     let Some(run) = run(&scratch, &script) else { return };
     assert_eq!(run.status, 3, "{}", run.stderr);
     let part = format!("{restricted} is not allowed here");
@@ -511,7 +512,7 @@ fn a_restricted_algorithm_is_explained() {
 /// The session in docs/linux.md is what the commands print. `UPDATE_DOCS=1` writes it.
 #[test]
 fn the_documented_session_is_what_is_printed() {
-    const WISH: &str = "algorithm = \"bbr\"\n\n[buffers]\nsend = \"16MB\"\n\n[[route]]\nto = \"10.0.0.0/8\"\n\
+    const FILE: &str = "algorithm = \"bbr\"\n\n[buffers]\nsend = \"16MB\"\n\n[[route]]\nto = \"10.0.0.0/8\"\n\
                         algorithm = \"reno\"\n";
     const SESSION: [&str; 6] = [
         "cat host.toml",
@@ -529,8 +530,8 @@ fn the_documented_session_is_what_is_printed() {
     let text = fs::read_to_string(file).unwrap();
     let (before, rest) = text.split_once("```console\n$ cat host.toml\n").unwrap();
     let (_, after) = rest.split_once("```").unwrap();
-    let scratch = wishing("host-docs");
-    scratch.write("host.toml", WISH);
+    let scratch = with_desired_state("host-docs");
+    scratch.write("host.toml", FILE);
     let commands = SESSION.map(|line| format!("echo '$ {line}'; {line} || true\n")).concat();
     let script = format!(
         "mount -t tmpfs tmpfs /var/lib

@@ -3,7 +3,7 @@
 //! [`HostFacts`] is a snapshot of a host: kernel, network namespaces, sockets, routes, queue disciplines, boot
 //! configuration. [`collect`] takes it without privileges and changes nothing. [`diagnose`] is pure: it
 //! looks for what contradicts the algorithm that the host should run. A recorded snapshot is diagnosed as
-//! well as the live host. [`change`] makes the host what a file wishes, and undoes that. [`watch`] follows the host's
+//! well as the live host. [`change`] changes the host to the state in a file, and undoes it. [`watch`] follows the host's
 //! TCP connections.
 #![forbid(unsafe_code)]
 

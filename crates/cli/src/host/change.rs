@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use uncork_host::change::{
-    self, ChangeError, Host, Journal, LiveHost, PlanError, Report, Source, StateDirectory, Wish,
+    self, ChangeError, DesiredState, Host, Journal, LiveHost, PlanError, Report, Source,
+    StateDirectory,
 };
 
 use super::args::Format;
@@ -19,22 +20,20 @@ pub(super) fn run(command: &ChangeCommand) -> Result<(), Failure> {
     match command {
         ChangeCommand::Plan(args) => plan(args),
         ChangeCommand::Apply(args) => apply(args),
-        ChangeCommand::Confirm(args) => changing(args, "All is kept.", change::confirm),
-        ChangeCommand::Revert(args) => {
-            changing(args, "There is nothing to restore.", change::revert)
-        }
+        ChangeCommand::Confirm(args) => changing(args, "All changes are kept.", change::confirm),
+        ChangeCommand::Revert(args) => changing(args, "Nothing to restore.", change::revert),
         ChangeCommand::Status(args) => status(args),
         ChangeCommand::Guard(args) => change::watch(&directory(args), &args.root).map_err(failure),
     }
 }
 
 fn plan(args: &PlanArgs) -> Result<(), Failure> {
-    let (name, text) = read(&args.wish.file)?;
-    let wish = parse(&name, &text, args.wish.color)?;
+    let (name, text) = read(&args.desired.file)?;
+    let desired = parse(&name, &text, args.desired.color)?;
     let mut host = host(&args.state);
     let journal = host.load().map_err(failure)?;
     let journal = journal.unwrap_or_else(|| Journal::new(&host.now().boot));
-    let plan = change::plan(&mut host, &wish, &journal).map_err(failure)?;
+    let plan = change::plan(&mut host, &desired, &journal).map_err(failure)?;
     let document = plan.document(&name);
     let text = match args.format {
         Format::Json => json(&document)?,
@@ -47,16 +46,12 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
 fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     let ttl_s = args.ttl.map(|ttl| ttl.as_nanos().div_ceil(1_000_000_000));
     let Some(file) = &args.file else {
-        return changing(
-            &args.state,
-            "No wish survives a reboot, or all is as it wishes.",
-            change::apply_again,
-        );
+        return changing(&args.state, "Nothing to restore at boot.", change::apply_again);
     };
     let (name, text) = read(file)?;
-    let wish = parse(&name, &text, args.color)?;
-    let source = Source { file: &name, text: &text, wish: &wish };
-    let nothing = format!("This host is as {name} wishes. Nothing was changed.");
+    let desired = parse(&name, &text, args.color)?;
+    let source = Source { file: &name, text: &text, desired: &desired };
+    let nothing = format!("This host matches {name}. Nothing was changed.");
     changing(&args.state, &nothing, |host| change::apply(host, source, ttl_s))
 }
 
@@ -93,12 +88,13 @@ fn host(args: &StateArgs) -> LiveHost {
 
 fn read(file: &Path) -> Result<(String, String), Failure> {
     let text =
-        fs::read_to_string(file).map_err(|error| Failure::unreadable("<WISH>", file, &error))?;
+        fs::read_to_string(file).map_err(|error| Failure::unreadable("<FILE>", file, &error))?;
     Ok((file.display().to_string(), text))
 }
 
-fn parse(name: &str, text: &str, color: Color) -> Result<Wish, Failure> {
-    Wish::parse(text).map_err(|error| Failure::Shown(error.render(name, color::on_stderr(color))))
+fn parse(name: &str, text: &str, color: Color) -> Result<DesiredState, Failure> {
+    DesiredState::parse(text)
+        .map_err(|error| Failure::Shown(error.render(name, color::on_stderr(color))))
 }
 
 fn failure(error: impl Into<ChangeError>) -> Failure {
@@ -108,7 +104,7 @@ fn failure(error: impl Into<ChangeError>) -> Failure {
             Failure::Missed(error.to_string())
         }
         ChangeError::Plan(PlanError::Impossible(_)) => Failure::Environment(format!(
-            "this host cannot fulfil the wish; nothing was changed\n{error}"
+            "this host cannot reach the desired state; nothing was changed\n{error}"
         )),
         _ => Failure::Environment(error.to_string()),
     }

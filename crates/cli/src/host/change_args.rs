@@ -16,7 +16,7 @@ Examples:
 const PLAN_AFTER: &str = "\
 It changes nothing, and needs no privileges but to look into [namespaces].
 
-Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage or wish, 3 this host cannot fulfil the wish, 5 a bug.";
+Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage or file, 3 this host cannot reach the desired state, 5 a bug.";
 
 const APPLY_EXAMPLES: &str = "\
 Examples:
@@ -32,7 +32,7 @@ files in /etc. If this command dies, a process that it started before undoes wha
 undoes changes that nobody confirms. With --ttl, files are written by `confirm`: until then a reboot brings back the \
 old state, too.
 
-Exit status: 0 done or nothing to do, 1 another wish waits for `confirm`, 2 wrong usage or wish, 3 impossible here; \
+Exit status: 0 done or nothing to do, 1 another change waits for `confirm`, 2 wrong usage or file, 3 impossible here; \
 nothing was changed, 5 a bug.";
 
 const CONFIRM_EXAMPLES: &str = "\
@@ -64,10 +64,10 @@ Exit status: 0 as applied, 1 a setting was changed since, or changes are unfinis
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChangeCommand {
-    /// Compare this host with a wish, and print the commands that amount to the difference
+    /// Compare this host with the desired state, and print the commands that change it
     #[command(before_help = PLAN_EXAMPLES, after_help = PLAN_AFTER)]
     Plan(PlanArgs),
-    /// Make this host what a file wishes
+    /// Change this host to the desired state: all changes, or none
     #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
     Apply(ApplyArgs),
     /// Keep what `apply --ttl` has changed
@@ -87,7 +87,7 @@ pub(crate) enum ChangeCommand {
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
-    pub(super) wish: WishArgs,
+    pub(super) desired: DesiredStateArgs,
     /// Output format
     #[arg(long, default_value = "human")]
     pub(super) format: Format,
@@ -97,13 +97,13 @@ pub(crate) struct PlanArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ApplyArgs {
-    /// The wish (docs/host.toml is an example)
-    #[arg(value_name = "WISH", required_unless_present = "boot")]
+    /// The desired state (example: docs/host.toml)
+    #[arg(value_name = "FILE", required_unless_present = "boot")]
     pub(super) file: Option<PathBuf>,
     /// Undo the changes after this time, unless `uncork host confirm` is run before: 90s, 10min or 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     pub(super) ttl: Option<TimeDelta>,
-    /// Apply the wish that was in force before the reboot; for the unit that `persist` installs
+    /// Apply the state that was applied before the reboot; for the unit that `persist` installs
     #[arg(long, conflicts_with_all = ["file", "ttl"])]
     pub(super) boot: bool,
     /// Colours in messages
@@ -123,9 +123,9 @@ pub(crate) struct StatusArgs {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct WishArgs {
-    /// The wish (docs/host.toml is an example)
-    #[arg(value_name = "WISH")]
+pub(crate) struct DesiredStateArgs {
+    /// The desired state (example: docs/host.toml)
+    #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// Colours in messages
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -150,7 +150,7 @@ fn ttl(text: &str) -> Result<TimeDelta, String> {
     let ttl: TimeDelta =
         text.parse().map_err(|error: uncork_units::ParseError| error.to_string())?;
     if ttl < TimeDelta::from_secs(1) || ttl > TimeDelta::from_secs(30 * 86_400) {
-        return Err("give 1s to 30d".to_owned());
+        return Err("expected 1s to 30d".to_owned());
     }
     Ok(ttl)
 }

@@ -16,7 +16,7 @@ use crate::stdout;
 
 pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     if args.every.is_zero() {
-        return Err(Failure::value("--every <TIME>", args.every, "a period is expected: write 1s"));
+        return Err(Failure::value("--every <TIME>", args.every, "expected a period, such as 1s"));
     }
     let stop = flag_on_signal()?;
     let has_screen = !args.plain && !args.quiet && io::stdout().is_terminal();

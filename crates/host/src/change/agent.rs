@@ -2,22 +2,22 @@
 
 use thiserror::Error;
 
+use super::desired_state::DesiredState;
 use super::files::SYSCTLS;
 use super::host::{Host, HostError, Now};
 use super::journal::{Applied, Change, Ended, Journal, Left, Open, Purpose, Why};
 use super::knob::Knob;
 use super::plan::{Plan, PlanError, plan};
-use super::wish::Wish;
 
-/// A wish and where it came from.
+/// A desired state and where it came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// The file.
     pub file: &'a str,
     /// Its text.
     pub text: &'a str,
-    /// The wish in it.
-    pub wish: &'a Wish,
+    /// The desired state in it.
+    pub desired: &'a DesiredState,
 }
 
 /// What a command did.
@@ -53,16 +53,16 @@ pub enum ChangeError {
         left: Vec<Left>,
     },
     /// A change failed, and undoing failed, too.
-    #[error("{reason}\nthe host is between two states: {}\nrun `uncork host revert` again once that is solved", .failed.join("; "))]
+    #[error("{reason}\nthe host is between two states: {}\nfix that and run `uncork host revert` again", .failed.join("; "))]
     Stuck {
         /// What was done when it failed.
         reason: String,
         /// Which settings, and why.
         failed: Vec<String>,
     },
-    /// Another wish waits for `confirm`.
+    /// Another desired state waits for `confirm`.
     #[error(
-        "the wish of {file} waits for {remaining_s} s more: `uncork host confirm` keeps it, `uncork host revert` undoes it"
+        "{file} waits for confirmation for another {remaining_s} s: `uncork host confirm` keeps it, `uncork host revert` undoes it"
     )]
     Waiting {
         /// Its file.
@@ -113,14 +113,14 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     let ended = undo(host, &mut journal, why, "earlier changes")?;
     if let (Why::Rebooted, Some(applied)) = (why, &journal.applied) {
         // The changes may have removed the unit that would have done this at boot. If it is impossible now, the
-        // wish is in force nevertheless, and `status` tells what is missing.
+        // desired state is in force nevertheless, and `status` tells what is missing.
         let _ = apply_stored(host, applied);
         journal = host.load()?.unwrap_or(journal);
     }
     Ok((journal, Some(ended)))
 }
 
-/// A reboot undoes everything but files, and the sysctls that a file sets at boot. A wish that was to last is in
+/// A reboot undoes everything but files, and the sysctls that a file sets at boot. A desired state that was to last is in
 /// force again; a `revert` that had begun goes on.
 fn rebooted(
     host: &mut impl Host,
@@ -129,7 +129,7 @@ fn rebooted(
 ) -> std::result::Result<(), HostError> {
     journal.boot.clone_from(&now.boot);
     if let Some(open) = journal.open.as_mut().filter(|open| open.purpose == Purpose::Revert) {
-        // Each change of the wish, since the boot may have brought any of them back.
+        // Each change of the desired state, since the boot may have brought any of them back.
         open.steps = journal.applied.take().map(|applied| applied.changes).unwrap_or_default();
         open.purpose = Purpose::Apply;
         return Ok(());
@@ -148,14 +148,14 @@ fn rebooted(
     };
     let is_read = |knob: &Knob| was_read && matches!(knob, Knob::Sysctl { namespace: None, .. });
     open.steps.retain(|step| step.knob.survives_reboot() || is_read(&step.knob));
-    // A wish that is in force again is so in full.
+    // A desired state that is in force again is so in full.
     for earlier in journal.applied.iter().flat_map(|applied| &applied.changes) {
         let step = open.steps.iter_mut().find(|step| step.knob == earlier.knob);
         if let Some(step) = step.filter(|step| is_read(&step.knob)) {
             step.before = earlier.after.clone();
         }
     }
-    // What an earlier wish had set without files is gone, too.
+    // What an earlier desired state had set without files is gone, too.
     for earlier in lost.into_iter().flat_map(|lost| lost.changes) {
         match open.steps.iter_mut().find(|step| step.knob == earlier.knob) {
             Some(step) if earlier.after.holds(&step.before) => step.before = earlier.before,
@@ -166,27 +166,27 @@ fn rebooted(
     Ok(())
 }
 
-/// Makes the host fulfil a wish. With `ttl_s`, `confirm` must come within so many seconds.
+/// Makes the host fulfil a desired state. With `ttl_s`, `confirm` must come within so many seconds.
 ///
 /// # Errors
 ///
-/// The host cannot fulfil the wish, or a change failed: then it is as before.
+/// The host cannot fulfil the desired state, or a change failed: then it is as before.
 pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Result<Report> {
     let (mut journal, undone) = recover(host)?;
     let now = host.now();
     if let Some(waiting) = waiting(&journal, now.boot_s, source.text)? {
         return Ok(Report { remaining_s: Some(waiting), undone, ..Report::default() });
     }
-    let Plan { mut steps, changes, warnings } = plan(host, source.wish, &journal)?;
+    let Plan { mut steps, changes, warnings } = plan(host, source.desired, &journal)?;
     let next = Applied {
         file: source.file.to_owned(),
-        wish: source.text.to_owned(),
+        desired: source.text.to_owned(),
         since_unix_s: now.unix_s,
-        persist: source.wish.persist,
+        persist: source.desired.persist,
         changes,
     };
     if steps.is_empty() {
-        let is_new = journal.applied.as_ref().is_none_or(|applied| applied.wish != source.text);
+        let is_new = journal.applied.as_ref().is_none_or(|applied| applied.desired != source.text);
         if is_new || journal.ended.is_some() {
             journal.applied = Some(next);
             journal.ended = None;
@@ -214,7 +214,7 @@ pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Re
     Ok(Report { undone, steps, remaining_s: ttl_s, warnings, left: Vec::new() })
 }
 
-/// Applies the wish that was in force before a reboot, if there was one.
+/// Applies the desired state that was in force before a reboot, if there was one.
 ///
 /// # Errors
 ///
@@ -227,17 +227,18 @@ pub fn apply_again(host: &mut impl Host) -> Result<Report> {
 }
 
 fn apply_stored(host: &mut impl Host, applied: &Applied) -> Result<Report> {
-    let Applied { file, wish: text, .. } = applied;
-    let wish = Wish::parse(text).map_err(|error| HostError(format!("{file}: {error}")))?;
-    apply(host, Source { file, text, wish: &wish }, None)
+    let Applied { file, desired: text, .. } = applied;
+    let desired =
+        DesiredState::parse(text).map_err(|error| HostError(format!("{file}: {error}")))?;
+    apply(host, Source { file, text, desired: &desired }, None)
 }
 
-/// The seconds that a wish with this text still waits. Another one is an error.
+/// The seconds that a desired state with this text still waits. Another one is an error.
 fn waiting(journal: &Journal, boot_s: u64, text: &str) -> Result<Option<u64>> {
     let Some(open) = &journal.open else { return Ok(None) };
     let remaining_s = open.deadline_boot_s.map_or(0, |deadline| deadline.saturating_sub(boot_s));
     match &open.next {
-        Some(next) if next.wish == text => Ok(Some(remaining_s)),
+        Some(next) if next.desired == text => Ok(Some(remaining_s)),
         next => {
             let file = next.as_ref().map_or_else(String::new, |next| next.file.clone());
             Err(ChangeError::Waiting { file, remaining_s })
@@ -282,11 +283,11 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
     Ok(Report { undone, steps, ..Report::default() })
 }
 
-/// Restores the state before all wishes, setting by setting, but for those that somebody else has changed since.
+/// Restores the state before all changes, setting by setting, but for those that somebody else has changed since.
 ///
 /// # Errors
 ///
-/// The host cannot be read, or a change failed: then the wish is still in force.
+/// The host cannot be read, or a change failed: then the desired state is still in force.
 pub fn revert(host: &mut impl Host) -> Result<Report> {
     let (mut journal, mut undone) = recover(host)?;
     if journal.open.is_some() {
@@ -370,7 +371,7 @@ fn change(host: &mut impl Host, step: &Change) -> std::result::Result<(), HostEr
     Err(HostError(format!("{knob} is {found} after it was set to {after}")))
 }
 
-/// The journal keeps the values as they were read back: they are more exact than the wish.
+/// The journal keeps the values as they were read back: they are more exact than the desired state.
 fn observe(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
     let Some(next) = journal.open.as_mut().and_then(|open| open.next.as_mut()) else {
         return Ok(());

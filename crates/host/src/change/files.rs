@@ -1,4 +1,4 @@
-//! The files that make a wish survive a reboot.
+//! The files that make a desired state survive a reboot.
 
 use super::host::Surroundings;
 use super::knob::{Knob, Value};
@@ -11,7 +11,7 @@ const UNIT: &str = "/etc/systemd/system/uncork-host.service";
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
 const HEAD: &str = "# Written by `uncork host apply`; `uncork host revert` removes it.\n";
 
-/// The files that load `modules` and set `sysctls` at boot, and then apply the wish.
+/// The files that load `modules` and set `sysctls` at boot, and then apply the desired state.
 pub(crate) fn files(
     modules: &[String],
     sysctls: &[(Knob, Value)],
@@ -41,7 +41,7 @@ fn unit(around: &Surroundings) -> String {
     let [program, state] = [&around.program, &around.state].map(|path| quoted(path));
     format!(
         "{HEAD}[Unit]\n\
-         Description=Apply the wish of uncork host\n\
+         Description=Apply the desired state of uncork host\n\
          Wants=network-online.target\n\
          After=network-online.target systemd-sysctl.service\n\
          \n\

@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
+use super::desired_state::Prefix;
 use super::journal::Journal;
 use super::knob::{Knob, Route, Value};
-use super::wish::Prefix;
 
 /// A host, or a network namespace of it. The commands read and change it only through this.
 pub trait Host {
@@ -45,7 +45,7 @@ pub struct Surroundings {
     pub has_systemd: bool,
     /// The preferred unicast routes of the main table.
     pub routes: Vec<(Prefix, Route)>,
-    /// This program, for the unit that applies the wish at boot.
+    /// This program, for the unit that applies the desired state at boot.
     pub program: String,
     /// The directory of the journal.
     pub state: String,

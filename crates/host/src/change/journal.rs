@@ -15,7 +15,7 @@ pub struct Journal {
     pub schema: String,
     /// The boot and the network namespace that it belongs to.
     pub boot: String,
-    /// The wish in force.
+    /// The applied state.
     pub applied: Option<Applied>,
     /// Changes under way, or waiting for `confirm`.
     pub open: Option<Open>,
@@ -23,14 +23,14 @@ pub struct Journal {
     pub ended: Option<Ended>,
 }
 
-/// A wish in force.
+/// A applied state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Applied {
     /// The file that it came from.
     pub file: String,
     /// Its text.
-    pub wish: String,
+    pub desired: String,
     /// When it was applied, in seconds of Unix time.
     pub since_unix_s: u64,
     /// Whether it survives a reboot.
@@ -73,9 +73,9 @@ pub struct Open {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// A wish.
+    /// A desired state.
     Apply,
-    /// The state before all wishes.
+    /// The state before all changes.
     Revert,
 }
 
@@ -131,7 +131,7 @@ impl Journal {
         }
     }
 
-    /// The changes of the wish in force.
+    /// The changes of the applied state.
     pub(crate) fn changes(&self) -> &[Change] {
         self.applied.as_ref().map_or(&[], |applied| &applied.changes)
     }

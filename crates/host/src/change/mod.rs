@@ -1,12 +1,13 @@
-//! Changes a host to what a TOML file wishes, and back.
+//! Changes a host to the state in a TOML file, and back.
 //!
-//! [`Wish`] is the file. [`plan()`] compares it with the host, setting by setting, and is pure but for reading.
+//! [`DesiredState`] is the file. [`plan()`] compares it with the host, setting by setting, and is pure but for reading.
 //! [`apply`], [`confirm`] and [`revert`] change the host through [`Host`], as a whole or not at all: a
 //! [`Journal`] on the disk knows what was there before, and [`recover`] uses it when a process has died.
 //! [`LiveHost`] is this kernel.
 
 mod agent;
 mod commands;
+mod desired_state;
 mod files;
 mod hex;
 mod host;
@@ -17,9 +18,9 @@ mod plan;
 mod render;
 mod route;
 mod status;
-mod wish;
 
 pub use agent::{ChangeError, Report, Source, apply, apply_again, confirm, recover, revert};
+pub use desired_state::{DesiredRoute, DesiredState, Prefix};
 pub use host::{Host, HostError, Now, Surroundings};
 pub use journal::{Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Left, Open, Purpose, Why};
 pub use knob::{Installed, Knob, Qdisc, Route, Value};
@@ -27,4 +28,3 @@ pub use linux::{LiveHost, Lock, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};
 pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange};
 pub use status::{LastEnd, STATUS_SCHEMA, Setting, State, Status, status};
-pub use wish::{Prefix, Wish, WishedRoute};

@@ -1,16 +1,16 @@
-//! Which settings differ from a wish, and how they are changed.
+//! Which settings differ from a desired state, and how they are changed.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use thiserror::Error;
 
+use super::desired_state::{DesiredRoute, DesiredState};
 use super::files;
 use super::host::{Host, HostError, Surroundings};
 use super::journal::{Change, Journal};
 use super::knob::{ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, Value};
 use super::route;
-use super::wish::{Wish, WishedRoute};
 
 /// Disciplines that their options describe completely.
 const RESTORABLE: [&str; 15] = [
@@ -31,12 +31,12 @@ const RESTORABLE: [&str; 15] = [
     "tbf",
 ];
 
-/// The way from the state of a host to a wish.
+/// The way from the state of a host to a desired state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
     /// The settings to change, in the order of the changes.
     pub steps: Vec<Change>,
-    /// All settings that differ from the state without any wish, afterwards.
+    /// All settings that differ from the state before all changes, afterwards.
     #[serde(skip)]
     pub(crate) changes: Vec<Change>,
     /// What happens to live connections.
@@ -49,27 +49,31 @@ pub enum PlanError {
     /// The host cannot be read.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// This host cannot fulfil the wish. Each text names a setting, the reason and the remedy.
+    /// This host cannot fulfil the desired state. Each text names a setting, the reason and the remedy.
     #[error("{}", .0.join("\n"))]
     Impossible(Vec<String>),
 }
 
-/// Compares a host with a wish. `journal` says what earlier wishes changed:
-/// settings that this wish no longer names get back their old values.
+/// Compares a host with a desired state. `journal` says what earlier desired states changed:
+/// settings that this desired state no longer names get back their old values.
 ///
 /// # Errors
 ///
-/// The host cannot be read, or cannot fulfil the wish.
-pub fn plan(host: &mut impl Host, wish: &Wish, journal: &Journal) -> Result<Plan, PlanError> {
+/// The host cannot be read, or cannot fulfil the desired state.
+pub fn plan(
+    host: &mut impl Host,
+    desired: &DesiredState,
+    journal: &Journal,
+) -> Result<Plan, PlanError> {
     let around = host.surroundings()?;
     let mut planner =
         Planner { host, around, journal, goals: BTreeMap::new(), problems: Vec::new() };
-    planner.kernel(wish)?;
-    planner.qdiscs(wish)?;
-    for route in &wish.routes {
+    planner.kernel(desired)?;
+    planner.qdiscs(desired)?;
+    for route in &desired.routes {
         planner.route(route)?;
     }
-    if wish.persist {
+    if desired.persist {
         planner.files();
     }
     planner.finish()
@@ -79,36 +83,37 @@ struct Planner<'a, H> {
     host: &'a mut H,
     around: Surroundings,
     journal: &'a Journal,
-    /// The value that each wished setting has, and the one that it should have.
+    /// The value that each desired setting has, and the one that it should have.
     goals: BTreeMap<Knob, (Value, Value)>,
     problems: Vec<String>,
 }
 
 impl<H: Host> Planner<'_, H> {
-    fn goal(&mut self, knob: Knob, current: Value, wished: Value) {
-        self.goals.insert(knob, (current, wished));
+    fn goal(&mut self, knob: Knob, current: Value, desired: Value) {
+        self.goals.insert(knob, (current, desired));
     }
 
     fn problem(&mut self, knob: &Knob, reason: &str) {
         self.problems.push(format!("{knob}: {reason}"));
     }
 
-    fn kernel(&mut self, wish: &Wish) -> Result<(), HostError> {
-        self.modules(wish)?;
-        self.allowed(wish)?;
-        for (key, size) in
-            [("net.ipv4.tcp_wmem", wish.send_buffer), ("net.ipv4.tcp_rmem", wish.receive_buffer)]
-        {
+    fn kernel(&mut self, desired: &DesiredState) -> Result<(), HostError> {
+        self.modules(desired)?;
+        self.allowed(desired)?;
+        for (key, size) in [
+            ("net.ipv4.tcp_wmem", desired.send_buffer),
+            ("net.ipv4.tcp_rmem", desired.receive_buffer),
+        ] {
             if let Some(size) = size {
                 self.buffer(key, size.as_u64())?;
             }
         }
-        for (name, algorithm) in &wish.namespaces {
+        for (name, algorithm) in &desired.namespaces {
             let knob = Knob::Sysctl { key: DEFAULT.to_owned(), namespace: Some(name.clone()) };
             self.sysctl(knob, algorithm)?;
             let is_allowed = self.around.allowed.contains(algorithm)
-                || wish.allowed.as_ref().is_some_and(|allowed| allowed.contains(algorithm))
-                || wish.algorithm.as_ref() == Some(algorithm);
+                || desired.allowed.as_ref().is_some_and(|allowed| allowed.contains(algorithm))
+                || desired.algorithm.as_ref() == Some(algorithm);
             if !is_allowed {
                 self.problems.push(format!(
                     "namespaces.{name}: {algorithm} is not allowed outside of the initial namespace: add it \
@@ -116,16 +121,16 @@ impl<H: Host> Planner<'_, H> {
                 ));
             }
         }
-        match &wish.algorithm {
+        match &desired.algorithm {
             Some(algorithm) => self.default(algorithm),
             None => Ok(()),
         }
     }
 
-    /// The wished modules, and those of the algorithms: at boot, the list of allowed algorithms takes no name of one
+    /// The desired modules, and those of the algorithms: at boot, the list of allowed algorithms takes no name of one
     /// that is not loaded (linux net/ipv4/tcp_cong.c, `tcp_set_allowed_congestion_control`).
-    fn modules(&mut self, wish: &Wish) -> Result<(), HostError> {
-        for name in &wish.modules {
+    fn modules(&mut self, desired: &DesiredState) -> Result<(), HostError> {
+        for name in &desired.modules {
             let knob = Knob::Module { name: name.clone() };
             let current = self.host.read(&knob)?;
             let goal = if current == Value::Absent { Value::text(LOADED) } else { current.clone() };
@@ -134,7 +139,7 @@ impl<H: Host> Planner<'_, H> {
         if !self.around.is_initial {
             return Ok(());
         }
-        for algorithm in wish.algorithms() {
+        for algorithm in desired.algorithms() {
             let knob = Knob::Module { name: format!("tcp_{algorithm}") };
             let current = self.host.read(&knob)?;
             let is_there = self.around.available.contains(algorithm);
@@ -147,23 +152,23 @@ impl<H: Host> Planner<'_, H> {
 
     /// The list of allowed algorithms. To choose a default adds it to the list (linux net/ipv4/tcp_cong.c,
     /// `tcp_set_default_congestion_control`): the list is changed first, so that it is restored, too.
-    fn allowed(&mut self, wish: &Wish) -> Result<(), HostError> {
+    fn allowed(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         let knob = Knob::sysctl(ALLOWED);
         let current = self.host.read(&knob)?;
-        // Without the changes of an earlier wish.
+        // Without the changes of an earlier desired state.
         let earlier = self.journal.changes().iter().find(|change| change.knob == knob);
         let earlier = earlier.filter(|change| change.after.holds(&current));
         let base = earlier.map_or(&current, |change| &change.before).as_text().unwrap_or_default();
-        let mut wished: Vec<String> = base.split(' ').map(str::to_owned).collect();
-        match (&wish.allowed, &wish.algorithm) {
-            (Some(allowed), _) => wished.clone_from(allowed),
-            (None, Some(default)) if self.around.is_initial => wished.push(default.clone()),
+        let mut names: Vec<String> = base.split(' ').map(str::to_owned).collect();
+        match (&desired.allowed, &desired.algorithm) {
+            (Some(allowed), _) => names.clone_from(allowed),
+            (None, Some(default)) if self.around.is_initial => names.push(default.clone()),
             _ => return Ok(()),
         }
-        wished.sort();
-        wished.dedup();
-        let wished = Value::text(wished.join(" "));
-        if current != wished && !self.around.is_initial {
+        names.sort();
+        names.dedup();
+        let goal = Value::text(names.join(" "));
+        if current != goal && !self.around.is_initial {
             let now = &current;
             let reason = format!(
                 "only the initial namespace may change it, and here it is `{now}`: run this on the host \
@@ -171,7 +176,7 @@ impl<H: Host> Planner<'_, H> {
             );
             self.problem(&knob, &reason);
         }
-        self.goal(knob, current, wished);
+        self.goal(knob, current, goal);
         Ok(())
     }
 
@@ -201,19 +206,19 @@ impl<H: Host> Planner<'_, H> {
         self.sysctl(knob, algorithm)
     }
 
-    fn sysctl(&mut self, knob: Knob, wished: &str) -> Result<(), HostError> {
+    fn sysctl(&mut self, knob: Knob, desired: &str) -> Result<(), HostError> {
         let current = self.host.read(&knob)?;
         if current == Value::Absent {
             let reason = match &knob {
                 Knob::Sysctl { namespace: Some(name), .. } => {
                     format!("no namespace {name} in /run/netns: make it with ip netns add {name}")
                 }
-                _ => "this kernel or this network namespace does not have it: leave it out here"
+                _ => "this kernel or this network namespace does not have it: remove it here"
                     .to_owned(),
             };
             self.problem(&knob, &reason);
         }
-        self.goal(knob, current, Value::text(wished));
+        self.goal(knob, current, Value::text(desired));
         Ok(())
     }
 
@@ -228,28 +233,28 @@ impl<H: Host> Planner<'_, H> {
         self.sysctl(Knob::sysctl(key), &format!("{} {} {size}", least.min(size), usual.min(size)))
     }
 
-    fn qdiscs(&mut self, wish: &Wish) -> Result<(), HostError> {
+    fn qdiscs(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         let mut below = None;
-        if let Some(name) = &wish.default_qdisc {
+        if let Some(name) = &desired.default_qdisc {
             self.sysctl(Knob::sysctl(DEFAULT_QDISC), name)?;
             below = Some(name.clone());
         } else if let Value::Text { text } = self.host.read(&Knob::sysctl(DEFAULT_QDISC))? {
             below = Some(text);
         }
-        for (interface, name) in &wish.qdiscs {
+        for (interface, name) in &desired.qdiscs {
             let knob = Knob::Qdisc { interface: interface.clone() };
             let current = self.host.read(&knob)?;
             let Value::Qdisc(now) = &current else {
-                self.problem(&knob, "no such interface: ip link shows those that there are");
+                self.problem(&knob, "no such interface: `ip link` lists them");
                 continue;
             };
-            let wished = if now.name == "mq" && name != "mq" {
+            let desired = if now.name == "mq" && name != "mq" {
                 mq_of(name)
             } else {
                 Qdisc { name: name.clone(), leaves: Vec::new(), installed: Some(Installed::any()) }
             };
-            let is_there = now.name == wished.name
-                && (wished.leaves.is_empty() || now.leaves == wished.leaves);
+            let is_there = now.name == desired.name
+                && (desired.leaves.is_empty() || now.leaves == desired.leaves);
             if is_there {
                 self.goal(knob, current.clone(), current);
                 continue;
@@ -257,27 +262,27 @@ impl<H: Host> Planner<'_, H> {
             if let Some(reason) = cannot_replace(now, name, below.as_deref()) {
                 self.problem(&knob, &reason);
             }
-            self.goal(knob, current, Value::Qdisc(wished));
+            self.goal(knob, current, Value::Qdisc(desired));
         }
         Ok(())
     }
 
-    fn route(&mut self, wished: &WishedRoute) -> Result<(), HostError> {
-        let knob = Knob::Route { to: wished.to.to_string() };
+    fn route(&mut self, desired: &DesiredRoute) -> Result<(), HostError> {
+        let knob = Knob::Route { to: desired.to.to_string() };
         let current = self.host.read(&knob)?;
-        let covering = self.around.routes.iter().filter(|(prefix, _)| prefix.covers(wished.to));
+        let covering = self.around.routes.iter().filter(|(prefix, _)| prefix.covers(desired.to));
         let base = match &current {
             Value::Route(route) => Some(route),
             _ => covering.max_by_key(|(prefix, _)| prefix.bits).map(|(_, route)| route),
         };
         let Some(base) = base else {
-            self.problem(&knob, "no route leads there: add one, or leave it out");
+            self.problem(&knob, "no route to it: add one, or remove it");
             return Ok(());
         };
         let same = current == Value::Route(base.clone())
-            && base.congctl.as_ref() == Some(&wished.algorithm)
-            && base.locked == wished.lock;
-        let goal = if same { base.clone() } else { route::choosing(base, wished)? };
+            && base.congctl.as_ref() == Some(&desired.algorithm)
+            && base.locked == desired.lock;
+        let goal = if same { base.clone() } else { route::choosing(base, desired)? };
         self.goal(knob, current, Value::Route(goal));
         Ok(())
     }
@@ -295,9 +300,9 @@ impl<H: Host> Planner<'_, H> {
             .goals
             .iter()
             .filter(|(knob, _)| matches!(knob, Knob::Sysctl { namespace: None, .. }))
-            .map(|(knob, (_, wished))| (knob.clone(), wished.clone()))
+            .map(|(knob, (_, desired))| (knob.clone(), desired.clone()))
             .collect();
-        let is_loaded = |(_, wished): &(Value, Value)| wished.as_text() == Some(LOADED);
+        let is_loaded = |(_, desired): &(Value, Value)| desired.as_text() == Some(LOADED);
         let modules = self.goals.iter().filter(|(_, goal)| is_loaded(goal));
         let modules: Vec<String> = modules
             .filter_map(|(knob, _)| match knob {
@@ -305,9 +310,9 @@ impl<H: Host> Planner<'_, H> {
                 _ => None,
             })
             .collect();
-        for (knob, wished) in files::files(&modules, &sysctls, &self.around) {
+        for (knob, desired) in files::files(&modules, &sysctls, &self.around) {
             match self.host.read(&knob) {
-                Ok(current) => self.goal(knob, current, wished),
+                Ok(current) => self.goal(knob, current, desired),
                 Err(error) => self.problems.push(error.to_string()),
             }
         }
@@ -329,19 +334,19 @@ impl<H: Host> Planner<'_, H> {
                 }
             }
         }
-        for (knob, (current, wished)) in std::mem::take(&mut self.goals) {
+        for (knob, (current, desired)) in std::mem::take(&mut self.goals) {
             let earlier = self.journal.changes().iter().find(|change| change.knob == knob);
             let before = match earlier {
                 Some(earlier) if earlier.after.holds(&current) => earlier.before.clone(),
                 Some(earlier) if earlier.before.holds(&current) => earlier.before.clone(),
                 _ => current.clone(),
             };
-            if !wished.holds(&current) {
-                let (knob, after) = (knob.clone(), wished.clone());
+            if !desired.holds(&current) {
+                let (knob, after) = (knob.clone(), desired.clone());
                 steps.push(Change { knob, before: current, after });
             }
-            if !wished.holds(&before) {
-                changes.push(Change { knob, before, after: wished });
+            if !desired.holds(&before) {
+                changes.push(Change { knob, before, after: desired });
             }
         }
         // A module stays loaded.
@@ -375,10 +380,10 @@ fn mq_of(leaf: &str) -> Qdisc {
     Qdisc { name: "mq".to_owned(), leaves, installed: Some(Installed::any()) }
 }
 
-fn cannot_replace(now: &Qdisc, wished: &str, below: Option<&str>) -> Option<String> {
-    if now.name == "mq" && wished != "mq" && below != Some(wished) {
+fn cannot_replace(now: &Qdisc, desired: &str, below: Option<&str>) -> Option<String> {
+    if now.name == "mq" && desired != "mq" && below != Some(desired) {
         return Some(format!(
-            "its queues below mq follow {DEFAULT_QDISC} of the initial namespace: wish default = \"{wished}\" \
+            "its queues below mq follow {DEFAULT_QDISC} of the initial namespace: set default = \"{desired}\" \
              in [qdisc] there"
         ));
     }
@@ -403,10 +408,7 @@ pub(crate) fn warnings(steps: &[Change]) -> Vec<String> {
         _ => false,
     };
     let warning = |step: &Change| {
-        format!(
-            "{}: connections that fq has paced there are no longer paced until they end",
-            step.knob
-        )
+        format!("{}: connections that fq paced there are not paced any more", step.knob)
     };
     steps.iter().filter(loses_fq).map(warning).collect()
 }

@@ -18,7 +18,7 @@ pub const PLAN_SCHEMA: &str = "uncork.host-plan/1";
 pub struct PlanDocument {
     /// [`PLAN_SCHEMA`].
     pub schema: &'static str,
-    /// The file of the wish.
+    /// The file of the desired state.
     pub file: String,
     /// The changes, in their order.
     pub changes: Vec<PlannedChange>,
@@ -40,7 +40,7 @@ pub struct PlannedChange {
 }
 
 impl Plan {
-    /// The plan for programs; `file` is the wish's.
+    /// The plan for programs; `file` is the desired state's.
     pub fn document(&self, file: &str) -> PlanDocument {
         let planned = |step: &Change| PlannedChange {
             setting: step.knob.to_string(),
@@ -61,7 +61,7 @@ impl PlanDocument {
     /// The plan as text: what changes, and the same as commands.
     pub fn text(&self) -> String {
         if self.changes.is_empty() {
-            return format!("This host is as {} wishes. Nothing needs to be done.\n", self.file);
+            return format!("This host matches {}. Nothing to do.\n", self.file);
         }
         let rows = self.changes.iter().map(|it| [&*it.setting, &*it.now, &*it.then]);
         let mut text = table(["setting", "now", "then"], rows);
@@ -102,7 +102,7 @@ impl Report {
         if let Some(remaining) = self.remaining_s {
             let span = span(remaining);
             text.extend([format!(
-                "All this is undone in {span} unless you run `uncork host confirm`.\n"
+                "All changes will be undone in {span} unless you run `uncork host confirm`.\n"
             )]);
         }
         text
@@ -112,7 +112,7 @@ impl Report {
 impl Status {
     /// The state as text; `unix_s` is the time.
     pub fn text(&self, unix_s: u64) -> String {
-        let file = self.file.as_deref().unwrap_or("no wish");
+        let file = self.file.as_deref().unwrap_or("nothing");
         let ago = |then: u64| format!("{} ago", span(unix_s.saturating_sub(then)));
         let since = self.since_unix_s.map_or_else(String::new, ago);
         let lasts = if self.persist { "survives a reboot" } else { "lasts until the next reboot" };
@@ -121,15 +121,15 @@ impl Status {
             State::Applied => format!("{file} was applied {since}; it {lasts}.\n"),
             State::Waiting => {
                 let remaining = span(self.remaining_s.unwrap_or(0));
-                format!("{file} was applied {since}; it is undone in {remaining} unless you run `uncork host confirm`.\n")
+                format!("{file} was applied {since}; it will be undone in {remaining} unless you run `uncork host confirm`.\n")
             }
             State::Unfinished => {
-                "Changes are being made. If no command runs, it died: `uncork host revert` undoes them.\n".to_owned()
+                "Changes are in progress. If no uncork command is running, it died: `uncork host revert` undoes them.\n".to_owned()
             }
             State::Rebooted if self.persist => format!(
                 "{file} was applied {since}, before the last reboot; `uncork host apply --boot` completes it.\n"
             ),
-            State::Rebooted => format!("{file} was applied {since}; the last reboot has undone it.\n"),
+            State::Rebooted => format!("{file} was applied {since}; the last reboot undid it.\n"),
         };
         if let Some(ended) = &self.ended {
             let (then, why) = (ago(ended.at_unix_s), ended.why);
@@ -151,11 +151,11 @@ impl Status {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Expired => "nobody confirmed them in time",
+            Self::Expired => "not confirmed in time",
             Self::Interrupted => "the command that made them died",
             Self::Failed => "one of them failed",
             Self::Reverted => "`uncork host revert` was run",
-            Self::Rebooted => "the host was rebooted, or its network namespace made anew",
+            Self::Rebooted => "the host was rebooted, or its network namespace recreated",
         })
     }
 }
@@ -170,7 +170,7 @@ impl fmt::Display for Ended {
 impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { knob, given, found } = self;
-        write!(f, "{knob} is {found}; uncork had set {given}, somebody else has changed it since")
+        write!(f, "{knob} is {found}; uncork set {given}, and something else changed it since")
     }
 }
 

@@ -10,10 +10,10 @@ use netlink_packet_route::route::{
     RouteNextHopFlags, RouteProtocol, RouteScope, RouteType, RouteVia,
 };
 
+use super::desired_state::{DesiredRoute, Prefix};
 use super::hex;
 use super::host::HostError;
 use super::knob::Route;
-use super::wish::{Prefix, WishedRoute};
 
 /// `RTAX_CC_ALGO` in the bits of `RTAX_LOCK` (linux/rtnetlink.h).
 const CONGCTL: u32 = 1 << 16;
@@ -102,26 +102,26 @@ pub(crate) fn message(route: &Route) -> Result<RouteMessage, HostError> {
     message.ok_or_else(|| HostError(format!("`{}` is not an rtnetlink route", route.message)))
 }
 
-/// `base`, or a route to a part of its destination, with the wished algorithm.
-pub(crate) fn choosing(base: &Route, wished: &WishedRoute) -> Result<Route, HostError> {
+/// `base`, or a route to a part of its destination, with the desired algorithm.
+pub(crate) fn choosing(base: &Route, desired: &DesiredRoute) -> Result<Route, HostError> {
     let mut made = message(base)?;
     let mut path = base.path.clone();
-    if made.header.destination_prefix_length != wished.to.bits {
-        made.header.destination_prefix_length = wished.to.bits;
+    if made.header.destination_prefix_length != desired.to.bits {
+        made.header.destination_prefix_length = desired.to.bits;
         // Programs that look after the other route, such as DHCP clients, leave this one alone.
         path = path.replace(&protocol(made.header.protocol), " proto static");
         made.header.protocol = RouteProtocol::Static;
         made.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Destination(_)));
-        made.attributes.push(RouteAttribute::Destination(wished.to.address.into()));
+        made.attributes.push(RouteAttribute::Destination(desired.to.address.into()));
     }
     let mut metrics = take_metrics(&mut made);
     metrics.retain(|metric| !matches!(metric, RouteMetric::CcAlgo(_)));
-    metrics.push(RouteMetric::CcAlgo(wished.algorithm.clone()));
+    metrics.push(RouteMetric::CcAlgo(desired.algorithm.clone()));
     let locked = metrics.iter().find_map(|metric| match metric {
         RouteMetric::Lock(bits) => Some(bits & !CONGCTL),
         _ => None,
     });
-    let locked = locked.unwrap_or(0) | if wished.lock { CONGCTL } else { 0 };
+    let locked = locked.unwrap_or(0) | if desired.lock { CONGCTL } else { 0 };
     metrics.retain(|metric| !matches!(metric, RouteMetric::Lock(_)));
     if locked != 0 {
         metrics.push(RouteMetric::Lock(locked));

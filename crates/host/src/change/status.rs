@@ -16,7 +16,7 @@ pub struct Status {
     pub schema: &'static str,
     /// The state.
     pub state: State,
-    /// The file of the wish.
+    /// The file of the desired state.
     pub file: Option<String>,
     /// When it was applied, in seconds of Unix time.
     pub since_unix_s: Option<u64>,
@@ -34,11 +34,11 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// No wish is in force.
+    /// No desired state is in force.
     Nothing,
-    /// A wish is in force.
+    /// A desired state is in force.
     Applied,
-    /// A wish waits for `confirm`.
+    /// A desired state waits for `confirm`.
     Waiting,
     /// Changes are being made, or the process that made them is dead.
     Unfinished,
@@ -46,14 +46,14 @@ pub enum State {
     Rebooted,
 }
 
-/// A setting that a wish changed.
+/// A setting that a desired state changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Setting {
     /// Its name.
     pub setting: String,
     /// Its value before.
     pub before: String,
-    /// Its value by the wish.
+    /// Its value by the desired state.
     pub applied: String,
     /// Its value now.
     pub found: String,
@@ -82,7 +82,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
     let journal = host.load()?.unwrap_or_else(|| Journal::new(&now.boot));
     let Journal { boot, applied, open, ended, .. } = journal;
     let mut state = State::Nothing;
-    let (mut wish, mut changes, mut remaining_s) = (None, Vec::new(), None);
+    let (mut desired, mut changes, mut remaining_s) = (None, Vec::new(), None);
     if let Some(open) = open {
         state = State::Unfinished;
         if open.complete {
@@ -91,11 +91,11 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
             remaining_s = deadline.map(|deadline| deadline.saturating_sub(now.boot_s));
         }
         changes = open.steps;
-        wish = open.next;
+        desired = open.next;
     } else if let Some(applied) = applied {
         state = State::Applied;
         changes.clone_from(&applied.changes);
-        wish = Some(applied);
+        desired = Some(applied);
     }
     if boot != now.boot && state != State::Nothing {
         state = State::Rebooted;
@@ -106,9 +106,9 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
     Ok(Status {
         schema: STATUS_SCHEMA,
         state,
-        since_unix_s: wish.as_ref().map(|wish| wish.since_unix_s),
-        persist: wish.as_ref().is_some_and(|wish| wish.persist),
-        file: wish.map(|wish| wish.file),
+        since_unix_s: desired.as_ref().map(|desired| desired.since_unix_s),
+        persist: desired.as_ref().is_some_and(|desired| desired.persist),
+        file: desired.map(|desired| desired.file),
         remaining_s,
         settings,
         ended: ended.map(last_end),

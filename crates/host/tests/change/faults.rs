@@ -2,8 +2,8 @@
 
 use uncork_host::change::{ChangeError, Journal, Knob, Value, confirm, recover, revert};
 
+use crate::desired_states::{ALL, LASTING, LITTLE, OTHER, apply_text};
 use crate::memory::{Memory, qdisc, sysctl};
-use crate::wishes::{ALL, LASTING, LITTLE, OTHER, apply_text};
 
 type Outcome = Result<(), ChangeError>;
 
@@ -62,7 +62,7 @@ fn apply_is_all_or_nothing() {
 }
 
 #[test]
-fn apply_over_another_wish_is_all_or_nothing() {
+fn apply_over_another_desired_is_all_or_nothing() {
     for (first, second) in [(ALL, OTHER), (OTHER, ALL), (LITTLE, ALL), (ALL, LITTLE)] {
         let before = applied(first, None);
         let (olds, _) = kill_everywhere(&before, |host| apply_text(host, second, None).map(drop));
@@ -85,7 +85,7 @@ fn revert_is_all_or_nothing() {
     }
 }
 
-/// A killed `confirm` leaves the wish without its files, or nothing of it; never a part.
+/// A killed `confirm` leaves the desired state without its files, or nothing of it; never a part.
 #[test]
 fn confirm_is_all_or_nothing() {
     let before = applied(ALL, Some(60));
@@ -110,7 +110,7 @@ fn confirm_is_all_or_nothing() {
     }
 }
 
-/// The power fails while a wish that is to last is applied, and the recovery after the boot is killed, too.
+/// The power fails while a desired state that is to last is applied, and the recovery after the boot is killed, too.
 #[test]
 fn a_power_failure_leaves_the_old_state() {
     let mut through = 0;

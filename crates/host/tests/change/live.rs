@@ -10,7 +10,7 @@ use uncork_host::change::{
 };
 use uncork_testkit::{Capability, Scratch, not_run};
 
-use crate::wishes::apply_text;
+use crate::desired_states::apply_text;
 
 /// Tells the test that it runs in new namespaces, and the network namespace that it must not be in.
 const OUTER: &str = "UNCORK_TEST_OUTER_NETNS";
@@ -35,7 +35,7 @@ const SETUP: &str = "set -e
     ip link set t2 up
     tc qdisc replace dev t2 root htb";
 
-const WISH: &str = r#"
+const FILE: &str = r#"
 algorithm = "reno"
 persist = true
 [qdisc]
@@ -187,7 +187,7 @@ fn kill_everywhere(
 fn killed_everywhere() {
     in_namespaces("live::killed_everywhere", |scratch| {
         let old = seen(&root(scratch));
-        apply_text(&mut Mortal { host: live(scratch), left: 1_000, ahead_s: 0 }, WISH, None)
+        apply_text(&mut Mortal { host: live(scratch), left: 1_000, ahead_s: 0 }, FILE, None)
             .unwrap();
         let new = seen(&root(scratch));
         for part in [
@@ -202,7 +202,7 @@ fn killed_everywhere() {
         }
         let revert = |mortal: &mut Mortal| revert(mortal).is_ok();
         let reverting = kill_everywhere(scratch, (&new, &old), revert);
-        let apply = |mortal: &mut Mortal| apply_text(mortal, WISH, None).is_ok();
+        let apply = |mortal: &mut Mortal| apply_text(mortal, FILE, None).is_ok();
         let applying = kill_everywhere(scratch, (&old, &new), apply);
         assert!(applying > 60 && reverting > 40, "{applying} {reverting}");
     });
@@ -214,7 +214,7 @@ fn a_limit_passes() {
     in_namespaces("live::a_limit_passes", |scratch| {
         let old = seen(&root(scratch));
         let mut host = Mortal { host: live(scratch), left: 10_000, ahead_s: 0 };
-        apply_text(&mut host, WISH, Some(1)).unwrap();
+        apply_text(&mut host, FILE, Some(1)).unwrap();
         let waiting = seen(&root(scratch));
         assert!(waiting.contains("congctl reno") && !waiting.contains("uncork-host"), "{waiting}");
         uncork_testkit::wait_until("the limit", std::time::Duration::from_secs(10), || {
@@ -222,7 +222,7 @@ fn a_limit_passes() {
         });
         assert_eq!(seen(&root(scratch)), old);
         assert!(confirm(&mut host).unwrap_err().to_string().contains("nobody confirmed"));
-        apply_text(&mut host, WISH, Some(60)).unwrap();
+        apply_text(&mut host, FILE, Some(60)).unwrap();
         confirm(&mut host).unwrap();
         assert!(seen(&root(scratch)).contains("uncork-host"));
         revert(&mut host).unwrap();

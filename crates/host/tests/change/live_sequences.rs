@@ -9,10 +9,10 @@ use uncork_host::change::{
 };
 use uncork_units::Rng;
 
+use crate::desired_states::apply_text;
 use crate::live::{Mortal, in_namespaces, shell};
 use crate::memory::{ALLOWED, DEFAULT, sysctl};
 use crate::model::{Goals, Model, Values, differences};
-use crate::wishes::apply_text;
 
 const SEQUENCES: u64 = 500;
 const STEPS: u32 = 10;
@@ -90,7 +90,7 @@ fn agrees(model: &Model, host: &mut Mortal) -> bool {
     model.agrees(&values, host.host.load().unwrap().as_ref())
 }
 
-/// The settings of each wish: those that differ in a namespace with the wish.
+/// The settings of each desired: those that differ in a namespace with the desired state.
 fn goals(number: &mut u32) -> Goals {
     let goals = |text| {
         let mut host = boot(number);

@@ -2,10 +2,10 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+mod desired_states;
 mod faults;
 mod live;
 mod live_sequences;
 mod memory;
 mod model;
 mod sequences;
-mod wishes;

@@ -11,7 +11,7 @@ const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
 
 /// Settings by name.
 pub(crate) type Values = BTreeMap<String, String>;
-/// The settings of wishes by their text.
+/// The settings of desired states by their text.
 pub(crate) type Goals = BTreeMap<&'static str, Values>;
 type Setting = (String, Option<String>, Option<String>);
 
@@ -19,17 +19,17 @@ type Setting = (String, Option<String>, Option<String>);
 #[derive(Clone)]
 pub(crate) struct Model {
     pub(crate) values: Values,
-    pub(crate) applied: Option<Wished>,
+    pub(crate) applied: Option<Target>,
     pub(crate) waiting: Option<Waiting>,
     /// The values that a boot brings, but for files.
     fresh: Rc<Values>,
-    /// The settings of each wish.
+    /// The settings of each desired state.
     goals: Rc<Goals>,
 }
 
-/// A wish in force: the values of its settings without and with it.
+/// A applied state: the values of its settings without and with it.
 #[derive(Clone)]
-pub(crate) struct Wished {
+pub(crate) struct Target {
     text: &'static str,
     own: BTreeMap<String, (Option<String>, Option<String>)>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Wished {
 pub(crate) struct Waiting {
     done: Vec<Setting>,
     files: Vec<Setting>,
-    next: Wished,
+    next: Target,
 }
 
 fn persists(text: &str) -> bool {
@@ -49,7 +49,7 @@ fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
-/// The values that a wish in force replaced, but for modules, which stay.
+/// The values that a applied state replaced, but for modules, which stay.
 fn bases(applied: &Applied) -> BTreeMap<String, Option<String>> {
     let changes = applied.changes.iter().filter(|it| !matches!(it.knob, Knob::Module { .. }));
     let base = |change: &Change| match &change.before {
@@ -61,7 +61,7 @@ fn bases(applied: &Applied) -> BTreeMap<String, Option<String>> {
     changes.map(|change| (change.knob.to_string(), base(change))).collect()
 }
 
-impl Wished {
+impl Target {
     fn bases(&self) -> BTreeMap<String, Option<String>> {
         self.own.iter().map(|(name, (base, _))| (name.clone(), base.clone())).collect()
     }
@@ -130,7 +130,7 @@ impl Model {
                 own.insert(name, (base, goal));
             }
         }
-        let next = Wished { text, own };
+        let next = Target { text, own };
         if !ttl || steps.is_empty() {
             self.change(steps);
             self.applied = Some(next);
@@ -191,7 +191,7 @@ impl Model {
     /// the undoing sets them to what they were just before.
     pub(crate) fn power_fails(&mut self, text: &str) {
         let before = self.clone();
-        // The undoing brings back the sysctls of a wish in force before the wish is applied again.
+        // The undoing brings back the sysctls of a applied state before the desired state is applied again.
         let in_force = self.applied.as_ref().filter(|applied| persists(applied.text));
         let in_force = in_force.map(|applied| self.goals[applied.text].clone()).unwrap_or_default();
         let sysctls =
@@ -218,8 +218,8 @@ impl Model {
         let applied = journal.and_then(|journal| journal.applied.as_ref());
         let open = journal.and_then(|journal| journal.open.as_ref());
         *values == self.values
-            && applied.map(|applied| &*applied.wish) == self.applied.as_ref().map(|it| it.text)
-            && applied.map(bases) == self.applied.as_ref().map(Wished::bases)
+            && applied.map(|applied| &*applied.desired) == self.applied.as_ref().map(|it| it.text)
+            && applied.map(bases) == self.applied.as_ref().map(Target::bases)
             && open.is_some() == self.waiting.is_some()
     }
 }

@@ -3,9 +3,9 @@
 use uncork_host::change::{ChangeError, Knob, Value, confirm, recover, revert};
 use uncork_units::Rng;
 
+use crate::desired_states::{ALL, BUFFERS, LASTING, OTHER, apply_text};
 use crate::memory::{ALLOWED, DEFAULT, Memory, qdisc, sysctl};
 use crate::model::{Goals, Model, Values, differences};
-use crate::wishes::{ALL, BUFFERS, LASTING, OTHER, apply_text};
 
 const SEQUENCES: u64 = 500;
 const STEPS: u32 = 30;
@@ -23,7 +23,7 @@ fn visible(host: &Memory) -> Values {
     values
 }
 
-/// The settings of each wish: those that differ on a host with the wish.
+/// The settings of each desired: those that differ on a host with the desired state.
 fn goals() -> Goals {
     let goals = |text| {
         let mut host = Memory::new();
@@ -99,7 +99,7 @@ fn killed(rng: &mut Rng, host: &mut Memory, model: &mut Model) {
     if rng.below(3) == 0 {
         host.reboot();
         possible.iter_mut().for_each(Model::reboot);
-        // The next wish had removed the file before the boot.
+        // The next desired state had removed the file before the boot.
         let mut bare = old.clone();
         bare.boot("");
         possible.push(bare);
@@ -135,7 +135,7 @@ fn random_sequences_end_where_they_should() {
         for step in 0..STEPS {
             match rng.below(10) {
                 0..=3 => {
-                    // A refusal, such as another wish that waits, changes nothing.
+                    // A refusal, such as another desired state that waits, changes nothing.
                     let _ = command(&mut rng)(&mut host, &mut model);
                 }
                 4 | 5 => {

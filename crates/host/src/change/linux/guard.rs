@@ -54,7 +54,7 @@ fn post_process(state: &Path, root: &Path) -> io::Result<()> {
     if let Some(stdout) = guard.stdout.take() {
         BufReader::new(stdout).read_line(&mut line)?;
     }
-    if line.trim_end() == READY { Ok(()) } else { Err(io::Error::other("it ended at once")) }
+    if line.trim_end() == READY { Ok(()) } else { Err(io::Error::other("it ended immediately")) }
 }
 
 /// Undoes the open changes when the process that makes them is dead, or when they expire. Returns when nothing

@@ -83,7 +83,7 @@ impl Host for LiveHost {
             (Knob::Route { .. }, _) => return routes::write(knob, from, to),
             (Knob::File { path }, to) => files::write(&self.below(path), to),
             (Knob::Link { path }, to) => files::write_link(&self.below(path), to),
-            _ => Err(io::Error::other("it cannot have such a value")),
+            _ => Err(io::Error::other("invalid value")),
         };
         written.map_err(|error| HostError(format!("cannot change {knob}: {}", remedy(&error))))
     }

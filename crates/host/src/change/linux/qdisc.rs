@@ -108,7 +108,7 @@ pub(super) fn write(interface: &str, to: &Qdisc) -> io::Result<()> {
     netlink(|netlink| {
         let names = interfaces(netlink)?;
         let index = names.iter().find(|(_, name)| *name == interface).map(|(index, _)| *index);
-        let index = index.ok_or_else(|| io::Error::other("there is no such interface"))?;
+        let index = index.ok_or_else(|| io::Error::other("no such interface"))?;
         let mut message = TcMessage::default();
         message.header.index = index.cast_signed();
         message.header.parent = TcHandle::ROOT;

@@ -6,10 +6,10 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
+use super::super::desired_state::Prefix;
 use super::super::host::HostError;
 use super::super::knob::{Knob, Route, Value};
 use super::super::route;
-use super::super::wish::Prefix;
 use super::{netlink, qdisc, remedy};
 
 /// The unicast routes of the main table; of several to one destination the preferred one.
@@ -53,7 +53,7 @@ pub(super) fn write(knob: &Knob, from: &Value, to: &Value) -> Result<(), HostErr
         let reason = match (error.kind(), to) {
             // RTAX_CC_ALGO without such an algorithm (linux net/ipv4/metrics.c).
             (io::ErrorKind::InvalidInput, Value::Route(Route { congctl: Some(name), .. })) => {
-                format!("{error}: there may be no algorithm {name}; modprobe tcp_{name} loads it")
+                format!("{error}: the kernel may lack {name}; modprobe tcp_{name} loads it")
             }
             _ => remedy(&error),
         };

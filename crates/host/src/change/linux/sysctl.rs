@@ -41,7 +41,7 @@ pub(super) fn write(key: &str, namespace: Option<&str>, text: &str) -> Result<()
         let algorithm = [DEFAULT, ALLOWED].contains(&key);
         let reason = match error.kind() {
             io::ErrorKind::NotFound if algorithm => {
-                "there is no such algorithm: modprobe tcp_NAME loads it, if this kernel has it".to_owned()
+                "no such algorithm: modprobe tcp_NAME loads it, if this kernel has it".to_owned()
             }
             io::ErrorKind::PermissionDenied if algorithm => format!(
                 "{error}: it needs CAP_NET_ADMIN, and outside of the initial namespace the algorithm must be \
@@ -64,7 +64,7 @@ fn within<T: Send + 'static>(
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).map_err(
             |error| {
                 let error = io::Error::from(error);
-                io::Error::new(error.kind(), format!("{error}: to enter it needs CAP_SYS_ADMIN"))
+                io::Error::new(error.kind(), format!("{error}: entering it needs CAP_SYS_ADMIN"))
             },
         )?;
         work()

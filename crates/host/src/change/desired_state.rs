@@ -1,4 +1,4 @@
-//! The wished state of a host, as a TOML file.
+//! The desired state of a host, as a TOML file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,9 +15,9 @@ const BUFFERS: &[&str] = &["send", "receive"];
 /// `TCP_CA_NAME_MAX` and `IFNAMSIZ`, without the final zero.
 const LONGEST: usize = 15;
 
-/// The wished state of a host (`docs/linux.md`). What it does not name stays as it is.
+/// The desired state of a host (`docs/linux.md`). What it does not name stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct DesiredState {
     /// Algorithm of new connections.
     pub algorithm: Option<String>,
     /// All algorithms that unprivileged processes and other namespaces may choose.
@@ -33,7 +33,7 @@ pub struct Wish {
     /// Largest receive buffer that TCP chooses itself.
     pub receive_buffer: Option<ByteCount>,
     /// Routes that choose another algorithm.
-    pub routes: Vec<WishedRoute>,
+    pub routes: Vec<DesiredRoute>,
     /// Algorithm by network namespace of `ip netns`.
     pub namespaces: BTreeMap<String, String>,
     /// Whether it survives a reboot.
@@ -42,7 +42,7 @@ pub struct Wish {
 
 /// A route that chooses an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WishedRoute {
+pub struct DesiredRoute {
     /// Its destination.
     pub to: Prefix,
     /// The algorithm.
@@ -60,8 +60,8 @@ pub struct Prefix {
     pub bits: u8,
 }
 
-impl Wish {
-    /// Reads a wish.
+impl DesiredState {
+    /// Reads a desired state.
     ///
     /// # Errors
     ///
@@ -78,11 +78,11 @@ impl Wish {
     }
 }
 
-fn read(text: &str) -> Result<Wish> {
+fn read(text: &str) -> Result<DesiredState> {
     let tree = Node::of_text(text)?;
     let whole = tree.place.clone();
-    let file = Section::new("the wish", &whole, &tree, FILE)?;
-    let mut wish = Wish {
+    let file = Section::new("the desired state", &whole, &tree, FILE)?;
+    let mut desired = DesiredState {
         algorithm: file.read("algorithm", algorithm)?,
         allowed: file.read("allowed", |node| names(node, algorithm))?,
         modules: file.read("modules", |node| names(node, module))?.unwrap_or_default(),
@@ -92,22 +92,22 @@ fn read(text: &str) -> Result<Wish> {
             .read("namespaces", |node| table(node, namespace, algorithm))?
             .unwrap_or_default(),
         persist: file.flag("persist")?,
-        ..Wish::default()
+        ..DesiredState::default()
     };
-    wish.default_qdisc = wish.qdiscs.remove("default");
+    desired.default_qdisc = desired.qdiscs.remove("default");
     if let Some(node) = file.get("buffers") {
         let buffers = Section::new("[buffers]", file.key_place("buffers"), node, BUFFERS)?;
-        wish.send_buffer = buffers.read("send", buffer)?;
-        wish.receive_buffer = buffers.read("receive", buffer)?;
+        desired.send_buffer = buffers.read("send", buffer)?;
+        desired.receive_buffer = buffers.read("receive", buffer)?;
     }
-    allows_its_default(&wish, &file)?;
-    no_route_twice(&wish, &tree)?;
-    Ok(wish)
+    allows_its_default(&desired, &file)?;
+    no_route_twice(&desired, &tree)?;
+    Ok(desired)
 }
 
 /// The kernel allows the default algorithm to everybody, whatever the list says.
-fn allows_its_default(wish: &Wish, file: &Section<'_>) -> Result<()> {
-    match (&wish.algorithm, &wish.allowed) {
+fn allows_its_default(desired: &DesiredState, file: &Section<'_>) -> Result<()> {
+    match (&desired.algorithm, &desired.allowed) {
         (Some(default), Some(allowed)) if !allowed.contains(default) => {
             let message = format!("`allowed` lacks the default algorithm {default}");
             let error = ConfigError::new(file.value_place("allowed"), message);
@@ -118,20 +118,20 @@ fn allows_its_default(wish: &Wish, file: &Section<'_>) -> Result<()> {
     }
 }
 
-fn no_route_twice(wish: &Wish, tree: &Node) -> Result<()> {
-    for (index, route) in wish.routes.iter().enumerate() {
-        if wish.routes[..index].iter().any(|other| other.to == route.to) {
+fn no_route_twice(desired: &DesiredState, tree: &Node) -> Result<()> {
+    for (index, route) in desired.routes.iter().enumerate() {
+        if desired.routes[..index].iter().any(|other| other.to == route.to) {
             let nodes = tree.get("route").map(Node::list).transpose()?.unwrap_or_default();
             let place = nodes.get(index).map_or(&tree.place, |node| &node.place);
             let message = format!("a second [[route]] to {}", route.to);
-            return Err(ConfigError::new(place, message).help("leave one of them out"));
+            return Err(ConfigError::new(place, message).help("remove one of them"));
         }
     }
     Ok(())
 }
 
-fn route(section: &Section<'_>) -> Result<WishedRoute> {
-    Ok(WishedRoute {
+fn route(section: &Section<'_>) -> Result<DesiredRoute> {
+    Ok(DesiredRoute {
         to: section.need("to", "\"10.0.0.0/8\"")?.parse()?,
         algorithm: algorithm(section.need("algorithm", "\"cubic\"")?)?,
         lock: section.flag("lock")?,
@@ -148,8 +148,9 @@ fn names(node: &Node, read: fn(&Node) -> Result<String>) -> Result<Vec<String>> 
     names.sort();
     names.dedup();
     if names.is_empty() {
-        return Err(ConfigError::new(&node.place, "an empty list")
-            .help("leave it out, or name at least one"));
+        return Err(
+            ConfigError::new(&node.place, "an empty list").help("remove it, or list at least one")
+        );
     }
     Ok(names)
 }
@@ -267,14 +268,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_documented_wish_is_read() {
-        let wish = Wish::parse(include_str!("../../../../docs/host.toml")).expect("a wish");
-        assert_eq!(wish.algorithm.as_deref(), Some("bbr"));
-        assert_eq!(wish.default_qdisc.as_deref(), Some("fq"));
-        assert_eq!(wish.qdiscs["eth0"], "fq");
-        assert_eq!(wish.routes[0].to.to_string(), "10.0.0.0/8");
-        assert_eq!(wish.send_buffer, Some(ByteCount::new(16_000_000)));
-        assert!(wish.persist);
+    fn the_documented_file_is_read() {
+        let desired = DesiredState::parse(include_str!("../../../../docs/host.toml"))
+            .expect("a desired state");
+        assert_eq!(desired.algorithm.as_deref(), Some("bbr"));
+        assert_eq!(desired.default_qdisc.as_deref(), Some("fq"));
+        assert_eq!(desired.qdiscs["eth0"], "fq");
+        assert_eq!(desired.routes[0].to.to_string(), "10.0.0.0/8");
+        assert_eq!(desired.send_buffer, Some(ByteCount::new(16_000_000)));
+        assert!(desired.persist);
     }
 
     #[test]
@@ -301,7 +303,7 @@ mod tests {
             ("persist = 1", 1, "true or false"),
         ];
         for (text, line, part) in cases {
-            let error = Wish::parse(text).expect_err(text);
+            let error = DesiredState::parse(text).expect_err(text);
             let shown = error.render("host.toml", false);
             assert_eq!(error.line(), line, "{shown}");
             assert!(shown.contains(part), "{part}: {shown}");

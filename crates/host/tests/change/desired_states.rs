@@ -1,6 +1,6 @@
-//! Wishes for hosts in memory.
+//! Desired states for hosts in memory.
 
-use uncork_host::change::{ChangeError, Host, Report, Source, Wish, apply};
+use uncork_host::change::{ChangeError, DesiredState, Host, Report, Source, apply};
 
 /// Every kind of setting.
 pub(crate) const ALL: &str = r#"
@@ -53,6 +53,6 @@ pub(crate) fn apply_text(
     text: &str,
     ttl_s: Option<u64>,
 ) -> Result<Report, ChangeError> {
-    let wish = Wish::parse(text).unwrap();
-    apply(host, Source { file: "host.toml", text, wish: &wish }, ttl_s)
+    let desired = DesiredState::parse(text).unwrap();
+    apply(host, Source { file: "host.toml", text, desired: &desired }, ttl_s)
 }
