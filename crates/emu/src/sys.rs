@@ -49,10 +49,14 @@ pub(crate) fn make_tun(file: &File, name: &str) -> io::Result<()> {
 
 /// Gives the calling thread real-time priority (`SCHED_FIFO`).
 pub(crate) fn run_first() -> io::Result<()> {
-    let priority = libc::sched_param { sched_priority: 50 };
-    // SAFETY: 0 is the calling thread, and `priority` outlives the call.
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    // SAFETY: a struct of integers. musl's has more of them than Linux reads.
+    let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };
+    priority.sched_priority = 50;
+    // SAFETY: it is the calling thread, and `priority` outlives the call. (musl's `sched_setscheduler` always fails.)
+    let result = unsafe {
+        libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const priority)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
 }
 
 /// Processes started by `command` will be in the network `namespace`; the command is killed when
