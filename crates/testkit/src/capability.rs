@@ -18,13 +18,22 @@ pub enum Capability {
     Browser,
     /// IPv6 on loopback.
     Ipv6,
-    /// Programs that tests call: `ip`, `tc`, `iperf3`, `curl`, `python3`.
+    /// Programs that tests call: `ip`, `tc`, `iperf3`, `curl`, `python3`, `systemd-analyze`.
     Programs,
+    /// Prometheus's `promtool`.
+    Promtool,
 }
 
 impl Capability {
-    const ALL: [Self; 6] =
-        [Self::Netns, Self::Mount, Self::Bbr, Self::Browser, Self::Ipv6, Self::Programs];
+    const ALL: [Self; 7] = [
+        Self::Netns,
+        Self::Mount,
+        Self::Bbr,
+        Self::Browser,
+        Self::Ipv6,
+        Self::Programs,
+        Self::Promtool,
+    ];
 
     /// Its name in `UNCORK_REQUIRE`.
     pub const fn name(self) -> &'static str {
@@ -35,6 +44,7 @@ impl Capability {
             Self::Browser => "browser",
             Self::Ipv6 => "ipv6",
             Self::Programs => "programs",
+            Self::Promtool => "promtool",
         }
     }
 
