@@ -200,8 +200,8 @@ fn units() -> Scratch {
     let this = env!("CARGO_BIN_EXE_uncork");
     let watch = text("systemd/uncork-watch.service").replace("/usr/bin/uncork", this);
     fs::write(scratch.path("uncork-watch.service"), watch).unwrap();
-    fs::write(scratch.path("wish.toml"), "algorithm = \"reno\"\npersist = true\n").unwrap();
-    let plan = "host plan wish.toml --format json --state-dir state --root .";
+    fs::write(scratch.path("host.toml"), "algorithm = \"reno\"\npersist = true\n").unwrap();
+    let plan = "host plan host.toml --format json --state-dir state --root .";
     let mut plan = command(plan);
     plan.current_dir(scratch.path(""));
     let plan: Value = serde_json::from_str(&finish(plan).stdout).unwrap();
@@ -248,7 +248,7 @@ fn units_are_valid_and_hardened() {
     fs::copy(deploy("systemd/uncork-watch.service.d/notices.conf"), drop_in.join("notices.conf"))
         .unwrap();
     assert_runs(analyze(&security, "uncork-watch.service"));
-    // Without the drop-in the unit of a lasting wish would not pass.
+    // Without the drop-in the unit of `persist` would not pass.
     fs::remove_dir_all(units.path("uncork-host.service.d")).unwrap();
     assert_ne!(finish(analyze(&security, "uncork-host.service")).status, 0);
 }
