@@ -77,7 +77,7 @@ fn emulation() -> Option<Emulation> {
 /// nginx with a file of each size for each host.
 fn nginx(emulation: &Emulation, scratch: &Scratch) -> Option<Server> {
     if Command::new(NGINX).arg("-v").stderr(Stdio::null()).status().is_err() {
-        not_run(Capability::Programs, "nginx is not installed");
+        not_run(Capability::Nginx, "it is not installed");
         return None;
     }
     let directory = scratch.path("");

@@ -22,10 +22,12 @@ pub enum Capability {
     Programs,
     /// Prometheus's `promtool`.
     Promtool,
+    /// nginx.
+    Nginx,
 }
 
 impl Capability {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Netns,
         Self::Mount,
         Self::Bbr,
@@ -33,6 +35,7 @@ impl Capability {
         Self::Ipv6,
         Self::Programs,
         Self::Promtool,
+        Self::Nginx,
     ];
 
     /// Its name in `UNCORK_REQUIRE`.
@@ -45,6 +48,7 @@ impl Capability {
             Self::Ipv6 => "ipv6",
             Self::Programs => "programs",
             Self::Promtool => "promtool",
+            Self::Nginx => "nginx",
         }
     }
 
