@@ -200,8 +200,8 @@ END
     let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
     assert!(read("during").contains("congestion_control = reno"), "{}", read("during"));
     assert_eq!(read("before"), read("restored"));
-    assert!(read("said").contains("All this is undone in 2 s unless"), "{}", read("said"));
-    assert!(stdout.contains("it is undone in"), "{stdout}");
+    assert!(read("said").contains("All changes will be undone in 2 s unless"), "{}", read("said"));
+    assert!(stdout.contains("it will be undone in"), "{stdout}");
     assert!(stdout.contains("not confirmed in time"), "{stdout}");
 }
 

@@ -252,7 +252,7 @@ fn one_process_at_a_time_writes_to_a_directory() {
     assert_eq!((status, stdout.as_str()), (3, ""));
     assert_eq!(
         stderr,
-        "error: 'out' of '--output <DIR>' is in use by another process; wait until it is done, or give another \
+        "error: 'out' of '--output <DIR>' is in use by another process; wait until it is done, or use another \
          directory\n"
     );
     notes(&scratch, "merge out");

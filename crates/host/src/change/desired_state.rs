@@ -286,7 +286,7 @@ mod tests {
             ("\nalgoritm = \"bbr\"", 2, "did you mean `algorithm`"),
             ("algorithm = \"b/r\"", 1, "such as \"bbr\""),
             ("algorithm = \"bbr\"\nallowed = [\"reno\"]", 2, "add \"bbr\""),
-            ("allowed = []", 1, "leave it out"),
+            ("allowed = []", 1, "remove it"),
             ("[qdisc]\n\"../x\" = \"fq\"", 2, "not the name of an interface"),
             ("[qdisc]\neth0 = \"\"", 2, "such as \"fq\""),
             ("[buffers]\nsend = 5", 2, "5"),
@@ -297,7 +297,7 @@ mod tests {
             (
                 "[[route]]\nto='::/0'\nalgorithm='a'\n[[route]]\nto='::/0'\nalgorithm='b'",
                 4,
-                "leave one",
+                "remove one",
             ),
             ("[namespaces]\n\"..\" = \"reno\"", 2, "not the name of a network namespace"),
             ("persist = 1", 1, "true or false"),

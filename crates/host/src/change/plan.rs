@@ -408,7 +408,7 @@ pub(crate) fn warnings(steps: &[Change]) -> Vec<String> {
         _ => false,
     };
     let warning = |step: &Change| {
-        format!("{}: connections that fq paced there are not paced any more", step.knob)
+        format!("{}: connections that fq paced there are no longer paced", step.knob)
     };
     steps.iter().filter(loses_fq).map(warning).collect()
 }

@@ -221,7 +221,7 @@ fn a_limit_passes() {
             recover(&mut live(scratch)).unwrap().0.open.is_none()
         });
         assert_eq!(seen(&root(scratch)), old);
-        assert!(confirm(&mut host).unwrap_err().to_string().contains("nobody confirmed"));
+        assert!(confirm(&mut host).unwrap_err().to_string().contains("not confirmed in time"));
         apply_text(&mut host, FILE, Some(60)).unwrap();
         confirm(&mut host).unwrap();
         assert!(seen(&root(scratch)).contains("uncork-host"));
@@ -238,7 +238,10 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("algorithm = \"vegas2\"", "there is no algorithm vegas2 here"),
             ("algorithm = \"reno\"\n[qdisc]\nt0 = \"nosuch\"", "no queue discipline nosuch"),
             ("algorithm = \"reno\"\n[qdisc]\neth7 = \"pfifo\"", "no such interface"),
-            ("[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"", "no algorithm vegas2"),
+            (
+                "[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"",
+                "the kernel may lack vegas2",
+            ),
             ("[namespaces]\nnowhere = \"reno\"", "ip netns add nowhere"),
             ("[qdisc]\ndefault = \"pfifo\"", "net.core.default_qdisc"),
             ("[qdisc]\nt1 = \"pfifo\"", "follow net.core.default_qdisc of the initial namespace"),
