@@ -10,7 +10,7 @@ use crate::args::Color;
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
-  uncork host plan docs/host.toml
+  uncork host plan host.toml
   uncork host plan host.toml --format json | jq -r '.changes[].commands[]'";
 
 const PLAN_AFTER: &str = "\
