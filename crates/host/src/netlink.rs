@@ -7,7 +7,8 @@ use netlink_packet_core::{
     DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage,
     NetlinkPayload,
 };
-use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::{AddressFamily as RouteFamily, RouteNetlinkMessage};
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
@@ -43,6 +44,20 @@ impl Netlink {
             }
             Ok(())
         })
+    }
+
+    /// Calls `each` for every IPv4 and IPv6 route.
+    pub(crate) fn routes(&mut self, mut each: impl FnMut(RouteMessage)) -> io::Result<()> {
+        for family in [RouteFamily::Inet, RouteFamily::Inet6] {
+            let mut request = RouteMessage::default();
+            request.header.address_family = family;
+            self.dump(RouteNetlinkMessage::GetRoute(request), |message| {
+                if let RouteNetlinkMessage::NewRoute(route) = message {
+                    each(route);
+                }
+            })?;
+        }
+        Ok(())
     }
 
     /// [`Netlink::dump`] with the bytes that follow the netlink header.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::facts::{Interface, Route};
 use crate::netlink::Netlink;
@@ -40,15 +40,7 @@ pub(super) fn interfaces(netlink: &mut Netlink) -> io::Result<Vec<Interface>> {
 /// The routes that choose an algorithm.
 pub(super) fn routes(netlink: &mut Netlink) -> io::Result<Vec<Route>> {
     let mut routes = Vec::new();
-    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-        let mut request = RouteMessage::default();
-        request.header.address_family = family;
-        netlink.dump(RouteNetlinkMessage::GetRoute(request), |message| {
-            if let RouteNetlinkMessage::NewRoute(message) = message {
-                routes.extend(route(&message));
-            }
-        })?;
-    }
+    netlink.routes(|message| routes.extend(route(&message)))?;
     Ok(routes)
 }
 

@@ -3,8 +3,7 @@
 use std::io;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
-use netlink_packet_route::route::RouteMessage;
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_packet_route::RouteNetlinkMessage;
 
 use super::super::desired_state::Prefix;
 use super::super::host::HostError;
@@ -17,15 +16,7 @@ pub(super) fn all() -> io::Result<Vec<(Prefix, Route)>> {
     netlink(|netlink| {
         let names = qdisc::interfaces(netlink)?;
         let mut routes = Vec::new();
-        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-            let mut request = RouteMessage::default();
-            request.header.address_family = family;
-            netlink.dump(RouteNetlinkMessage::GetRoute(request), |message| {
-                if let RouteNetlinkMessage::NewRoute(message) = message {
-                    routes.extend(route::of(&message, &names));
-                }
-            })?;
-        }
+        netlink.routes(|message| routes.extend(route::of(&message, &names)))?;
         // The smallest metric is preferred.
         routes.sort_by_key(|(to, metric, _)| (*to, *metric));
         routes.dedup_by_key(|(to, ..)| *to);
