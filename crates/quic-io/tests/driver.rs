@@ -86,6 +86,14 @@ impl Pair {
             .command(self.wire.now, Request { remote, bytes, streams, verify: true, report });
     }
 
+    /// Requests 50 MB, and goes on until the connection is up.
+    fn start(&mut self) {
+        self.request(50_000_000, 1);
+        while !matches!(self.reports.try_recv(), Ok(Report::Started(_))) {
+            assert!(self.step());
+        }
+    }
+
     /// Advances to the next event. Returns false if there is none.
     fn step(&mut self) -> bool {
         let blocked =
@@ -183,10 +191,7 @@ fn a_restarted_server_resets_its_clients_connections() {
     let identity = Identity::from_secret(&[9; 32]).unwrap();
     let server_app = TestServer::new(&ends, "bbr3");
     let mut pair = Pair::new(&ends, &server_app, &identity, 0);
-    pair.request(50_000_000, 1);
-    while !matches!(pair.reports.try_recv(), Ok(Report::Started(_))) {
-        assert!(pair.step());
-    }
+    pair.start();
     pair.server = server(&ends, &server_app, &identity);
     let crash = pair.wire.now;
     let (_, reason) = pair.end();
@@ -199,10 +204,7 @@ fn a_client_whose_server_is_gone_times_out() {
     let ends = ends();
     let identity = Identity::random().unwrap();
     let mut pair = Pair::new(&ends, &TestServer::new(&ends, "bbr3"), &identity, 0);
-    pair.request(50_000_000, 1);
-    while !matches!(pair.reports.try_recv(), Ok(Report::Started(_))) {
-        assert!(pair.step());
-    }
+    pair.start();
     let start = pair.wire.now;
     // The new server neither knows the connection nor can send a stateless reset for it.
     pair.server = server(&ends, &TestServer::new(&ends, "bbr3"), &Identity::random().unwrap());
@@ -216,10 +218,7 @@ fn a_shutdown_ends_in_time_if_clients_do_not_answer() {
     let ends = ends();
     let mut pair =
         Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
-    pair.request(50_000_000, 1);
-    while !matches!(pair.reports.try_recv(), Ok(Report::Started(_))) {
-        assert!(pair.step());
-    }
+    pair.start();
     let start = pair.wire.now;
     let (finish, drain) = (Duration::from_millis(10), Duration::from_millis(15));
     let code = VarInt::from_u32(5);
@@ -285,10 +284,7 @@ fn spoofed_addresses_get_no_more_than_three_times_what_they_sent() {
     let ends = ends();
     let mut pair =
         Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
-    pair.request(50_000_000, 1);
-    while !matches!(pair.reports.try_recv(), Ok(Report::Started(_))) {
-        assert!(pair.step());
-    }
+    pair.start();
     let (mut received, mut sent, mut packets, mut victims) = (0, 0, 0, 0_u16);
     for _ in 0..1000 {
         pump(&mut pair.client, &mut pair.wire);
