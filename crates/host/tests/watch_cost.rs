@@ -93,14 +93,7 @@ fn held(host: &Namespace, count: usize) -> [Holder; 2] {
 }
 
 fn session(host: &Namespace) -> Session {
-    let spec = WatchSpec {
-        period: Duration::from_millis(1),
-        replay: None,
-        in_real_time: false,
-        record: None,
-        records: None,
-        listen: None,
-    };
+    let spec = WatchSpec::live(Duration::from_millis(1));
     host.run(|| Session::start(&spec)).unwrap().unwrap()
 }
 

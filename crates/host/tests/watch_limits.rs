@@ -89,14 +89,7 @@ fn watched(case: &Case) -> Option<(Limit, f64, String)> {
     let texts = |numbers: &[f64]| numbers.iter().map(f64::to_string).collect::<Vec<_>>();
     let server = [vec![address.clone(), case.cc.to_owned()], texts(&case.server)].concat();
     let client = [vec![address], texts(&case.client)].concat();
-    let spec = WatchSpec {
-        period: Duration::from_millis(250),
-        replay: None,
-        in_real_time: false,
-        record: None,
-        records: None,
-        listen: None,
-    };
+    let spec = WatchSpec::live(Duration::from_millis(250));
     let mut session = emulation.server().run(|| Session::start(&spec)).unwrap().unwrap();
     let _server = python(emulation.server(), SERVER, &server);
     let _client = python(emulation.client(), CLIENT, &client);

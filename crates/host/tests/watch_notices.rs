@@ -39,14 +39,10 @@ fn connections_between_two_passes_are_in_the_records() {
     };
     let scratch = Scratch::new("watch-notices");
     let file = scratch.path("records.jsonl");
+    // The period is longer than the test.
     let spec = WatchSpec {
-        // Longer than the test.
-        period: Duration::from_hours(1),
-        replay: None,
-        in_real_time: false,
-        record: None,
         records: Some(RecordsSpec::new(&file)),
-        listen: None,
+        ..WatchSpec::live(Duration::from_hours(1))
     };
     let mut session = emulation.server().run(|| Session::start(&spec)).unwrap().unwrap();
     assert_eq!(session.turn().unwrap(), Turn::Passed);

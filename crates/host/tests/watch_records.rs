@@ -126,12 +126,8 @@ fn curl(emulation: &Emulation, host: usize, size: u64, closes: bool) -> Measured
 fn downloads(emulation: &Emulation, scratch: &Scratch) -> (Vec<Measured>, Vec<FlowRecord>) {
     let file = scratch.path("records.jsonl");
     let spec = WatchSpec {
-        period: Duration::from_millis(200),
-        replay: None,
-        in_real_time: false,
-        record: None,
         records: Some(RecordsSpec::new(&file)),
-        listen: None,
+        ..WatchSpec::live(Duration::from_millis(200))
     };
     let mut session = emulation.server().run(|| Session::start(&spec)).unwrap().unwrap();
     assert_eq!(session.warning(), None);

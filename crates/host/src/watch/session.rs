@@ -37,6 +37,14 @@ pub struct WatchSpec {
     pub listen: Option<SocketAddr>,
 }
 
+impl WatchSpec {
+    /// A pass over the live kernel each `period`, which leaves nothing.
+    pub const fn live(period: Duration) -> Self {
+        let (in_real_time, listen) = (false, None);
+        Self { period, replay: None, in_real_time, record: None, records: None, listen }
+    }
+}
+
 /// Why a session cannot begin or go on. The message names the remedy.
 #[derive(Debug, Error)]
 pub enum WatchError {
