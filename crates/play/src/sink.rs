@@ -1,10 +1,10 @@
 //! Consumers of a body's bytes.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256, digest};
 use uncork_flow::publish;
 
@@ -45,7 +45,7 @@ impl Sink {
         if let Some(file) = self.file {
             file.finish()?;
         }
-        Ok(self.digest.map(|digest| hex(digest.finish().as_ref())))
+        Ok(self.digest.map(|digest| HEXLOWER.encode(digest.finish().as_ref())))
     }
 }
 
@@ -78,12 +78,5 @@ impl Drop for PartFile {
 
 /// The SHA-256 of `bytes`.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hex(digest(&SHA256, bytes).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
+    HEXLOWER.encode(digest(&SHA256, bytes).as_ref())
 }

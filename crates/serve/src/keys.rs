@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::ServeError;
@@ -91,16 +92,12 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
 
 /// As hexadecimal digits.
 pub(crate) fn text(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    HEXLOWER.encode(bytes)
 }
 
 /// From 64 hexadecimal digits.
 pub(crate) fn parse(text: &str) -> Option<Secret> {
-    let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let byte = |index: usize| u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok();
-    let bytes = (0..32_usize).map(byte).collect::<Option<Vec<u8>>>();
-    bytes.filter(|_| is_hex)?.try_into().ok()
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok()
 }
 
 fn wrong(path: &Path, problem: String) -> ServeError {

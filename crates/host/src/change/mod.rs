@@ -9,7 +9,6 @@ mod agent;
 mod commands;
 mod desired_state;
 mod files;
-mod hex;
 mod host;
 mod journal;
 mod knob;

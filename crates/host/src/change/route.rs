@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use netlink_packet_core::{Emitable, Parseable};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
@@ -11,7 +12,6 @@ use netlink_packet_route::route::{
 };
 
 use super::desired_state::{DesiredRoute, Prefix};
-use super::hex;
 use super::host::HostError;
 use super::knob::Route;
 
@@ -81,7 +81,7 @@ fn value(mut message: RouteMessage, path: String) -> Route {
     message.attributes.sort_by_key(netlink_packet_core::Nla::kind);
     let mut bytes = vec![0; message.buffer_len()];
     message.emit(&mut bytes);
-    Route { path, congctl, locked, message: hex::encode(&bytes) }
+    Route { path, congctl, locked, message: HEXLOWER.encode(&bytes) }
 }
 
 /// Takes the metrics out of the message.
@@ -97,7 +97,7 @@ fn take_metrics(message: &mut RouteMessage) -> Vec<RouteMetric> {
 
 /// The message that makes a route.
 pub(crate) fn message(route: &Route) -> Result<RouteMessage, HostError> {
-    let bytes = hex::decode(&route.message);
+    let bytes = HEXLOWER_PERMISSIVE.decode(route.message.as_bytes()).ok();
     let message = bytes.and_then(|bytes| RouteMessage::parse(&bytes).ok());
     message.ok_or_else(|| HostError(format!("`{}` is not an rtnetlink route", route.message)))
 }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -102,6 +103,5 @@ pub(super) fn handshakes_of(worker: usize, all: &HashMap<Vec<u8>, u8>) -> Vec<St
 
 /// The reverse of [`handshakes_of`] for one ID.
 pub(super) fn connection_id(text: &str) -> Option<Vec<u8>> {
-    let bytes = (0..text.len()).step_by(2);
-    bytes.map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE, NlaBuffer, NlasIterator};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcHeader, TcMessage};
 
-use super::super::hex;
 use super::super::knob::{Installed, Qdisc, Value};
 use super::netlink;
 use crate::netlink::Netlink;
@@ -98,7 +98,7 @@ fn root(found: &[Entry]) -> Option<Qdisc> {
     let is_installed = root.handle != 0 || below.iter().any(|entry| entry.handle != 0);
     let has_children = below.iter().any(|entry| entry.handle != 0);
     let unrestorable = has_children.then(|| "with disciplines of its own below it".to_owned());
-    let options = Some(hex::encode(&root.options));
+    let options = Some(HEXLOWER.encode(&root.options));
     let installed = Installed { handle: root.handle, options, unrestorable };
     Some(Qdisc { name: root.name.clone(), leaves, installed: is_installed.then_some(installed) })
 }
@@ -117,7 +117,10 @@ pub(super) fn write(interface: &str, to: &Qdisc) -> io::Result<()> {
         };
         message.header.handle = TcHandle { major: installed.handle, minor: 0 };
         message.attributes.push(TcAttribute::Kind(to.name.clone()));
-        let options = installed.options.as_deref().and_then(hex::decode).unwrap_or_default();
+        let options = installed.options.as_deref().unwrap_or_default();
+        let options = HEXLOWER_PERMISSIVE.decode(options.as_bytes()).map_err(|error| {
+            io::Error::other(format!("options of `{}` are not hexadecimal: {error}", to.name))
+        })?;
         if !options.is_empty() {
             message.attributes.push(TcAttribute::Other(DefaultNla::new(OPTIONS, options)));
         }
