@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -62,6 +63,13 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Play(PlayArgs),
     Host(HostArgs),
+    /// Design and analyse experiments: did it help, for whom? (Python package uncork-experiment)
+    #[command(disable_help_flag = true)]
+    Experiment {
+        /// Arguments of uncork-experiment
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
     /// Print shell completions
     Completions {
         /// Shell

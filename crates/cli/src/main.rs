@@ -10,6 +10,7 @@ mod clock;
 mod color;
 mod compare;
 mod emu;
+mod experiment;
 mod failure;
 mod forecast;
 mod host;
@@ -69,6 +70,7 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Host(args)), _) => host::host(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), _) => serve::serve(&args),
+        (Some(Command::Experiment { arguments }), _) => experiment::experiment(&arguments),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(definition().render_help().to_string().as_bytes()),

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use uncork_play::{
@@ -92,13 +93,16 @@ pub(super) struct AudioArgs {
     #[arg(long, value_name = "RATE", help_heading = "Transport")]
     pub(super) enough: Option<Rate>,
     /// Bitrate of the songs
-    #[arg(long, value_name = "RATE", default_value = "160kbit", help_heading = "Player")]
+    #[arg(long, value_name = "RATE", default_value = "160kbit", value_parser = positive::<Rate>)]
+    #[arg(help_heading = "Player")]
     pub(super) bitrate: Rate,
     /// Play only this much of each song [default: all]
-    #[arg(long, value_name = "TIME", help_heading = "Player")]
+    #[arg(long, value_name = "TIME", value_parser = positive::<TimeDelta>)]
+    #[arg(help_heading = "Player")]
     pub(super) duration: Option<TimeDelta>,
     /// Size of a range request
-    #[arg(long, value_name = "SIZE", default_value = "512kB", help_heading = "Player")]
+    #[arg(long, value_name = "SIZE", default_value = "512kB", value_parser = positive::<ByteCount>)]
+    #[arg(help_heading = "Player")]
     pub(super) chunk: ByteCount,
     /// Buffered music needed to start playing
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Player")]
@@ -236,4 +240,10 @@ fn target(text: &str) -> Result<Target, String> {
         ClientError::Url { problem, .. } => problem,
         other => other.to_string(),
     })
+}
+
+/// A quantity of more than zero.
+fn positive<T: FromStr<Err: ToString> + Default + PartialEq>(text: &str) -> Result<T, String> {
+    let quantity: T = text.parse().map_err(|error: T::Err| error.to_string())?;
+    if quantity == T::default() { Err("expected more than 0".to_owned()) } else { Ok(quantity) }
 }

@@ -1,0 +1,22 @@
+//! `uncork experiment`: the Python package `uncork-experiment`, as git and cargo run their external subcommands.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use crate::failure::Failure;
+
+const PROGRAM: &str = "uncork-experiment";
+
+/// Becomes the program. Returns only if it cannot be started.
+pub(crate) fn experiment(arguments: &[OsString]) -> Result<(), Failure> {
+    let error = Command::new(PROGRAM).args(arguments).exec();
+    Err(Failure::Environment(match error.kind() {
+        ErrorKind::NotFound => format!(
+            "`{PROGRAM}` is not on PATH: install the Python package, from a checkout with: \
+             pip install python/{PROGRAM}"
+        ),
+        _ => format!("cannot run `{PROGRAM}`: {error}"),
+    }))
+}

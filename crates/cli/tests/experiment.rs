@@ -1,0 +1,30 @@
+//! `uncork experiment` hands its arguments to the program `uncork-experiment`.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use common::{Finished, Scratch, command, finish};
+
+#[test]
+fn arguments_and_exit_status_are_those_of_the_package() {
+    let scratch = Scratch::new("experiment");
+    let program = scratch.path("uncork-experiment");
+    fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 7\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = command("experiment");
+    command.args(["analyze", "--by", "region", "--help", "a b"]).env("PATH", scratch.path(""));
+    let Finished { status, stdout, .. } = finish(command);
+    assert_eq!((status, stdout.as_str()), (7, "analyze\n--by\nregion\n--help\na b\n"));
+}
+
+#[test]
+fn a_missing_package_is_an_error_with_a_remedy() {
+    let scratch = Scratch::new("no-experiment");
+    let mut command = command("experiment");
+    command.arg("--help").env("PATH", scratch.path(""));
+    let Finished { status, stdout, stderr } = finish(command);
+    assert_eq!((status, stdout.as_str()), (3, ""));
+    assert!(stderr.contains("pip install python/uncork-experiment"), "{stderr}");
+}
