@@ -4,7 +4,7 @@
 //! ACK delay, the ECN counts, or lost packets that the frame acknowledges. So this module reads the
 //! frames again, before the stack processes them.
 
-/// The most ranges kept of a frame: the newest. A frame may have hundreds of old ones.
+/// Most ranges kept of a frame, newest first. A frame may have hundreds of old ones.
 const MAX_RANGES: usize = 64;
 
 /// The contents of an ACK frame.
@@ -24,14 +24,15 @@ impl AckFrame {
         self.ranges.first().map(|(_, to)| *to)
     }
 
-    /// Whether it acknowledges this packet, as far as its ranges were kept.
+    /// Whether the kept ranges contain this packet.
     pub(crate) fn contains(&self, packet: u64) -> bool {
         let below = self.ranges.partition_point(|(from, _)| *from > packet);
         self.ranges.get(below).is_some_and(|(_, to)| packet <= *to)
     }
 
-    /// Reads the ACK frame with the largest number in the frames of a packet. False if there is none up
-    /// to the first frame that is malformed or of unknown type: the stack ends the connection there.
+    /// Reads the ACK frame with the largest number in the frames of a packet. Returns false if
+    /// there is none before the first frame that is malformed or of unknown type: the stack closes
+    /// the connection there.
     pub(crate) fn read(&mut self, mut payload: &[u8]) -> bool {
         self.ranges.clear();
         let mut found = false;
@@ -106,7 +107,7 @@ fn skip(kind: u64, rest: &mut &[u8]) -> Option<()> {
     Some(())
 }
 
-/// The same for frames that hold bytes.
+/// Skips the body of a frame that holds bytes besides integers.
 fn skip_bytes(kind: u64, rest: &mut &[u8]) -> Option<()> {
     let length = match kind {
         // CRYPTO, CONNECTION_CLOSE of the application.
@@ -138,7 +139,7 @@ fn skip_bytes(kind: u64, rest: &mut &[u8]) -> Option<()> {
             varint(rest)?;
             varint(rest)?
         }
-        // DATAGRAM to the end.
+        // DATAGRAM that extends to the end of the packet.
         0x30 => rest.len() as u64,
         _ => return None,
     };
@@ -186,9 +187,8 @@ mod tests {
         }
     }
 
-    /// RFC 9000 §19.3.1: a gap is the number of missing packets minus one, a range that of received ones
-    /// minus
-    /// one.
+    /// RFC 9000 §19.3.1: a gap is the number of missing packets minus one, a range is the number of
+    /// received packets minus one.
     #[test]
     fn ranges_are_counted_from_the_largest_down() {
         let ack = read(&[0x02, 20, 5, 2, 0, 1, 3, 0, 4]).unwrap();
@@ -238,7 +238,7 @@ mod tests {
             assert_eq!(found.map(|ack| ack.ranges), Some(vec![(0, 3)]), "{other:x?}");
             assert_eq!(read(&[&ack, other].concat()).map(|ack| ack.delay), Some(1), "{other:x?}");
         }
-        // These go to the end of the packet.
+        // These frames extend to the end of the packet.
         for last in [&[0x08, 4, 9, 9][..], &[0x30, 9, 9]] {
             assert_eq!(read(&[last, &ack].concat()), None);
         }

@@ -8,11 +8,11 @@ use uncork_units::Rate;
 pub struct Choice {
     /// The algorithm.
     pub spec: CcSpec,
-    /// The initial congestion window of a path; default: that of RFC 9002 §7.2. A choice made after more
-    /// than a window was sent applies to later paths only.
+    /// The initial congestion window of a path; default: RFC 9002 §7.2. If the current path has
+    /// already sent more than a window, the choice applies to later paths only.
     pub initial_window: Option<InitialWindow>,
-    /// The highest pacing rate, whatever the algorithm asks for. QUIC packets count, without the headers
-    /// of UDP and IP.
+    /// The highest pacing rate, whatever the algorithm asks for. It counts QUIC packets without UDP
+    /// and IP headers.
     pub pacing_cap: Option<Rate>,
 }
 

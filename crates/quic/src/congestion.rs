@@ -16,7 +16,7 @@ use crate::pending::Pending;
 use crate::rtt::RttEstimator;
 use crate::watch::{Event, Watcher};
 
-/// The exponent of a peer's acknowledgement delays unless it says otherwise (RFC 9000 §18.2).
+/// The default exponent of a peer's acknowledgement delays (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
 /// The minimum congestion window, in packets (RFC 9002 §7.2).
 const MIN_WINDOW: u64 = 2;
@@ -36,7 +36,7 @@ pub(crate) struct Congestion {
     rtt: RttEstimator,
     /// The latest time reported.
     now: Time,
-    /// Packets that left earlier belong to a former controller.
+    /// Packets sent earlier belong to a previous controller.
     since: Time,
     /// CE marks so far, by space.
     marked: [u64; 3],
@@ -76,7 +76,7 @@ impl Congestion {
         self.watcher = watcher;
     }
 
-    /// Continues the counts of another path, which reports nothing any more.
+    /// Continues the counts of another path, which no longer reports anything.
     pub(crate) fn count_from(&mut self, former: &Self) {
         let own = self.counts.less(&self.before);
         (self.counts, self.before) = (former.counts, former.counts.less(&own));
@@ -114,7 +114,7 @@ impl Congestion {
         let mut control = self.controller.control();
         control.cwnd = control.cwnd.max(MIN_WINDOW * u64::from(self.mss));
         if let Some(cap) = self.choice.pacing_cap {
-            // Without a rate the stack would pace by itself, at this one (RFC 9002 §7.7).
+            // The rate at which the stack paces when it is given no rate (RFC 9002 §7.7).
             let by_stack = |rtt: RttSample| Rate::of(control.cwnd / 4 * 5, rtt.smoothed);
             let rate = control.pacing_rate.or_else(|| self.rtt.last().map(by_stack));
             control.pacing_rate = Some(rate.map_or(cap, |rate| rate.min(cap)));
@@ -124,18 +124,17 @@ impl Congestion {
 
     /// The bytes that the stack may have in flight.
     ///
-    /// The stack pads ACK-only packets to the size of others in their batch. It then counts them in flight,
-    /// but does not report them to the controller, and the peer does not acknowledge them. If they fill the
-    /// window, the stack sends nothing, ACKs included, until the connection times out. So when no
-    /// ack-eliciting
-    /// packet is in flight, this leaves room for one on top of them.
+    /// The stack pads ACK-only packets to the size of others in their batch. It then counts them in
+    /// flight, but does not report them to the controller, and the peer does not acknowledge them.
+    /// If they fill the window, the stack sends nothing, ACKs included, until the connection times
+    /// out. So when no ack-eliciting packet is in flight, this leaves room for one on top of them.
     pub(crate) fn window(&self) -> u64 {
         let unreported = if self.ledger.in_flight() == 0 { UNREPORTED } else { 0 };
         self.control().cwnd + unreported * u64::from(self.mss)
     }
 
-    /// Applies a choice. A new algorithm inherits the measurements, or starts afresh if the path has just
-    /// started.
+    /// Applies a choice. A new algorithm inherits the measurements. On a path that has just
+    /// started, it starts from scratch.
     pub(crate) fn choose(&mut self, choice: Choice) {
         let window = self.initial_window();
         let before = std::mem::replace(&mut self.choice, choice);
@@ -144,7 +143,7 @@ impl Congestion {
         if choice.spec == before.spec && has_window {
             return;
         }
-        // Packets sent until now have tokens of the former controller.
+        // Packets sent until now have tokens of the previous controller.
         self.now += TimeDelta::from_nanos(1);
         let mut settings = settings(&choice, self.mss, self.seed, self.now);
         let rtt = self.rtt.last();
@@ -154,7 +153,7 @@ impl Congestion {
         self.controller = choice.spec.build(&settings);
     }
 
-    /// Whether at most an initial `window` was sent here, without congestion.
+    /// Whether at most one initial `window` was sent on this path, without congestion.
     fn is_beginning(&self, window: u64) -> bool {
         let own = self.counts.less(&self.before);
         own.lost_packets == 0 && own.ce_packets == 0 && own.sent_bytes <= window
@@ -168,7 +167,7 @@ impl Congestion {
         moved
     }
 
-    /// A packet leaves.
+    /// A packet is sent.
     pub(crate) fn on_sent(&mut self, observed: &Observed, now: Time, packet: u64, bytes: u16) {
         self.settle(observed);
         self.discard_spaces(observed);
@@ -203,8 +202,8 @@ impl Congestion {
         self.pending.newest = Some(packet);
     }
 
-    /// The acknowledgement ends. `largest` is the largest packet number ever acknowledged; `is_drained`:
-    /// nothing was left to send.
+    /// All packets of an acknowledgement have been reported. `largest` is the largest packet number
+    /// ever acknowledged; `is_drained`: nothing was left to send.
     pub(crate) fn on_acks_end(
         &mut self,
         observed: &Observed,

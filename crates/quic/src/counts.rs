@@ -12,7 +12,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// The difference to earlier totals.
+    /// The difference from earlier totals.
     pub(crate) fn less(&self, other: &Self) -> Self {
         Self {
             sent_bytes: self.sent_bytes.saturating_sub(other.sent_bytes),

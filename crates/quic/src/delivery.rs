@@ -7,7 +7,7 @@ use uncork_units::{Rate, Time};
 /// Like Linux's `tcpi_delivery_rate`, it is the newest sample that the application did not limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeliveryRate {
-    /// Start of the round trip; it ends when a packet sent later is acknowledged.
+    /// Start of the round trip, which ends when a packet sent later is acknowledged.
     since: Time,
     /// Bytes acknowledged at its start.
     acked: u64,
@@ -29,8 +29,7 @@ impl DeliveryRate {
     }
 
     /// Records an acknowledgement: `acked` bytes in total; the newest packet was sent at `sent`.
-    /// `is_drained`:
-    /// nothing was left to send.
+    /// `is_drained`: nothing was left to send.
     pub(crate) fn on_acked(&mut self, now: Time, sent: Time, acked: u64, is_drained: bool) {
         self.is_limited |= is_drained;
         if sent < self.since || now <= self.since {

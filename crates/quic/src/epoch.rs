@@ -19,7 +19,7 @@ impl Epoch {
         self.0 + Duration::from(time.since(Time::ZERO))
     }
 
-    /// The time at `instant`; zero for those before time zero.
+    /// The time at `instant`; zero for instants before time zero.
     pub fn time(self, instant: Instant) -> Time {
         Time::from_elapsed(instant.saturating_duration_since(self.0))
     }

@@ -52,27 +52,26 @@ pub struct Observation {
     pub snapshot: Snapshot,
     /// The latest, smoothed and smallest round-trip time.
     pub rtt: Option<RttSample>,
-    /// Delivery rate over the last round trip that was not application-limited, or over a later one if
-    /// that was
-    /// faster.
+    /// Delivery rate over the last round trip that was not application-limited, or over a later one
+    /// if that was faster.
     pub delivery_rate: Option<Rate>,
-    /// Whether nothing was left to send at the last acknowledgement, or flow control blocked it, and
-    /// nothing was sent since.
+    /// Whether nothing was left to send at the last acknowledgement, or flow control blocked the
+    /// sender, and nothing has been sent since.
     pub is_drained: bool,
     /// Bytes in flight.
     pub in_flight: u64,
     /// Bytes sent in ack-eliciting packets, headers included.
     pub sent_bytes: u64,
-    /// Bytes of these acknowledged.
+    /// Of these, bytes acknowledged.
     pub acked_bytes: u64,
-    /// Bytes of these declared lost.
+    /// Of these, bytes declared lost.
     pub lost_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Bytes sent whose fate remains unknown: packets of discarded handshake keys, MTU probes, packets of a
-    /// path that the connection left.
+    /// Bytes sent whose fate is unknown: packets of discarded handshake keys, MTU probes, packets
+    /// of a path that the connection left.
     pub unheard_bytes: u64,
-    /// Packets declared lost that had arrived.
+    /// Packets declared lost that arrived after all.
     pub spurious_packets: u64,
     /// Packets reported as Congestion Experienced.
     pub ce_packets: u64,

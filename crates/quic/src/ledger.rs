@@ -72,7 +72,7 @@ pub(crate) struct Ledger {
     spaces: [Numbers; 3],
     /// Bytes in flight.
     bytes: u64,
-    /// Bytes whose fate remains unknown.
+    /// Bytes whose fate is unknown.
     forgotten: u64,
 }
 
@@ -82,7 +82,7 @@ impl Ledger {
         self.bytes
     }
 
-    /// Bytes whose fate remains unknown.
+    /// Bytes whose fate is unknown.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -177,8 +177,8 @@ impl Ledger {
         }
     }
 
-    /// Adds the packets of another path to those of unknown fate. The other path may already have counted the
-    /// packets in flight here.
+    /// Adds the packets of another path to the packets of unknown fate. The other path may already
+    /// have counted the packets in flight here.
     pub(crate) fn forget_all_of(&mut self, other: &Self) {
         self.forgotten = (other.forgotten + other.bytes).saturating_sub(self.bytes);
     }

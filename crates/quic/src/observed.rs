@@ -46,7 +46,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Returns a processed ACK frame, so that its memory is reused.
+    /// Returns a processed ACK frame, to reuse its memory.
     pub(crate) fn put_back(&mut self, ack: AckFrame) {
         self.spare = ack;
     }

@@ -26,7 +26,7 @@ pub struct Qlog {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Metrics([Option<f64>; METRICS.len()]);
 
-/// In milliseconds, bytes, and bits per second; all after the first seven are uncork's own.
+/// In milliseconds, bytes, and bits per second. The metrics after the first seven are uncork's own.
 const METRICS: [&str; 10] = [
     "min_rtt",
     "smoothed_rtt",
@@ -165,7 +165,7 @@ impl std::fmt::Display for Ranges<'_> {
     }
 }
 
-/// The metrics that changed from the first to the second.
+/// The metrics in the second that differ from the first.
 struct Changed<'a>(&'a Metrics, &'a Metrics);
 
 impl std::fmt::Display for Changed<'_> {

@@ -16,7 +16,7 @@ use crate::choice::Choice;
 use crate::handle::Handle;
 use crate::observed::{Observed, Space};
 
-/// Chooses by the client's server name.
+/// Chooses the congestion control by the client's server name (SNI).
 pub(crate) type Choose = Arc<dyn Fn(Option<&str>) -> Option<Choice> + Send + Sync>;
 
 pub(crate) fn server(
@@ -39,7 +39,8 @@ struct Server {
 
 impl ServerConfig for Server {
     fn initial_keys(&self, version: u32, id: ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        // For packets before the connection exists, or that refuse it: not observed.
+        // These keys are for packets sent before the connection exists, or that refuse it. They are
+        // not observed.
         self.inner.initial_keys(version, id)
     }
 
@@ -132,7 +133,7 @@ impl Session for WatchedSession {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        // A client encrypts with them, a server decrypts.
+        // The client encrypts with these keys, the server decrypts.
         let (header, packet) = self.inner.early_crypto()?;
         Some((header, self.key(packet, Space::Data, true)))
     }
@@ -222,7 +223,7 @@ impl PacketKey for WatchedKey {
 }
 
 impl Drop for WatchedKey {
-    /// The stack discards the keys of a space that is done (RFC 9001 §4.9).
+    /// The stack drops the keys of a packet number space when it discards them (RFC 9001 §4.9).
     fn drop(&mut self) {
         if self.is_local {
             self.observed.on_key_gone(self.space);

@@ -49,7 +49,7 @@ pub trait Watch: Send {
     fn event(&mut self, now: Time, event: &Event<'_>);
 }
 
-/// An optional [`Watch`]. Clones refer to the same one.
+/// An optional [`Watch`], shared by all clones.
 #[derive(Clone, Default)]
 pub(crate) struct Watcher(Option<Arc<Mutex<Box<dyn Watch>>>>);
 

@@ -105,7 +105,7 @@ fn every_mark_is_counted() {
     }
 }
 
-/// Packets that arrive after twenty later ones are first declared lost.
+/// Packets overtaken by twenty later ones are first declared lost.
 #[test]
 fn late_packets_are_spurious_losses() {
     for cc in ALL {
@@ -208,8 +208,8 @@ fn window(cc: &str, packets: u32) -> Choice {
     Choice { initial_window: Some(InitialWindow::Packets(packets)), ..choice(cc) }
 }
 
-/// The first flight: bytes that the client has received almost one round trip (95 of 100 ms) after the
-/// first. It is the initial window, as later data waits for acknowledgements.
+/// Bytes that the client receives in the first flight: within 95 ms of the first byte, on a path
+/// with a round trip of 100 ms. This is the initial window: later data waits for acknowledgements.
 fn first_flight(pair: &mut Pair) -> u64 {
     let stream = pair.request(1_000_000);
     while pair.received(stream) == 0 {
@@ -236,7 +236,7 @@ fn the_initial_window_is_as_chosen() {
     }
 }
 
-/// Chosen by server name, and with the first request.
+/// By server name, and with the first request.
 #[test]
 fn a_window_that_is_chosen_in_time_counts() {
     for cc in ["cubic", "bbr3"] {
@@ -264,7 +264,7 @@ fn a_window_that_is_chosen_late_changes_nothing() {
     pair.handle.choose(window("cubic", 1000));
     let control = |pair: &Pair| observe(pair).control;
     assert_eq!(control(&pair), control(&other));
-    // But it applies to the next path.
+    // It applies to the next path.
     pair.move_client("192.0.2.3:5000");
     pair.request(10_000_000);
     pair.wait(Duration::from_millis(25));

@@ -83,7 +83,7 @@ fn each_packet_is_recorded_with_its_fate() {
         for kind in ["initial", "handshake", "1RTT"] {
             assert!(sent.iter().any(|data| of(data, kind)), "{cc}: {kind}");
         }
-        // All but the lost ones are acknowledged.
+        // All packets are acknowledged except the lost ones.
         let acks = named(&events, "transport:packet_received");
         let is_acked = |packet: u64| {
             let frames = acks.iter().filter(|data| of(data, "1RTT"));

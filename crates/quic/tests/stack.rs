@@ -1,5 +1,6 @@
-//! Undocumented behaviour of noq-proto that this crate relies on. If an update changes any of it, these tests
-//! fail: review `tls.rs`, `observed.rs` and `congestion.rs` before moving the pinned version.
+//! Undocumented behaviour of noq-proto that this crate relies on. If an update changes any of it,
+//! these tests fail: review `tls.rs`, `observed.rs` and `congestion.rs` before moving the pinned
+//! version.
 mod pair;
 
 use std::collections::{HashMap, HashSet};
@@ -125,8 +126,8 @@ fn losses_settle_with_the_acknowledgement_that_shows_them() {
     assert!(matches!(settled, Some(Record::Settled(_))), "{settled:?}");
 }
 
-/// A small window must not block an ack-eliciting packet forever: the stack counts padded ACK-only packets in
-/// flight, does not report them, and while the window is full sends no ACKs either.
+/// A small window must not block an ack-eliciting packet forever: the stack counts padded ACK-only
+/// packets in flight, does not report them, and while the window is full sends no ACKs either.
 #[test]
 fn with_nothing_in_flight_a_packet_may_leave() {
     const MTU: u16 = 1452;

@@ -35,7 +35,7 @@ pub(crate) struct Spec {
     pub(crate) late: Arc<dyn Fn(u64) -> Duration>,
     /// Packets that find more bytes than this in the queue are marked.
     pub(crate) mark_above: u64,
-    /// The largest datagram that passes, to be discovered; `None`: both ends know it.
+    /// The largest datagram that passes, which the stack must discover; `None`: both ends know it.
     pub(crate) mtu: Option<usize>,
     pub(crate) seed: u8,
 }
@@ -331,7 +331,7 @@ impl Pair {
         }
     }
 
-    /// Sends a packet: through the bottleneck if it is the server's.
+    /// Sends a packet. The server's packets pass the bottleneck.
     fn enqueue(&mut self, from: usize, data: Vec<u8>, mut ecn: Option<EcnCodepoint>) {
         if self.spec.mtu.is_some_and(|mtu| data.len() > mtu) {
             return;
@@ -366,7 +366,7 @@ impl Pair {
     }
 }
 
-/// Reads available data. The server thereby learns how many bytes to send.
+/// Reads available data. A request tells the server how many bytes to send.
 fn read(
     connection: &mut Connection,
     id: StreamId,
