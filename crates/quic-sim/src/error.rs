@@ -1,4 +1,4 @@
-//! Why there is no run.
+//! Errors of a run.
 
 use uncork_units::Time;
 
@@ -21,7 +21,7 @@ pub enum QuicSimError {
     Stalled {
         /// Index of the flow.
         flow: u32,
-        /// When it was.
+        /// The virtual time.
         time: Time,
     },
 }

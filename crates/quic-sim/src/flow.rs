@@ -19,8 +19,8 @@ use crate::server::ServerApp;
 const ENDPOINT_STREAM: u64 = 7 << 32;
 /// How long to wait for the last ACK once all data has arrived.
 const LINGER: TimeDelta = TimeDelta::from_secs(1);
-/// Maximum consecutive wake-ups without sending or receiving within [`STALLED_FOR`] before the run
-/// fails.
+/// Most consecutive wake-ups without sending or receiving within [`STALLED_FOR`]; the run fails
+/// after that.
 const STALLED_TURNS: u32 = 10_000;
 const STALLED_FOR: TimeDelta = TimeDelta::from_millis(1);
 /// The client's controller.
@@ -71,7 +71,7 @@ pub(crate) struct Counts {
     pub(crate) acks_dropped: u64,
 }
 
-/// One end of a flow.
+/// One end of a flow: client or server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Client,

@@ -15,8 +15,8 @@ use crate::error::QuicSimError;
 
 /// The name in the certificate.
 pub(crate) const NAME: &str = "server.example";
-/// A public test key that protects nothing. Ed25519 because its signatures have a fixed length, so
-/// that equal runs have packets of equal sizes.
+/// A public test key that protects nothing. It uses Ed25519 because its signatures have a fixed
+/// length, so equal runs have packets of equal sizes.
 static KEY: &[u8] = include_bytes!("../identity/key.der");
 static CERTIFICATE: &[u8] = include_bytes!("../identity/certificate.der");
 /// A time at which the certificate is valid.

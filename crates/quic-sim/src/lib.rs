@@ -8,7 +8,7 @@
 //! Equal specifications give equal results: the stack's random numbers come from the run's seed.
 //! TLS uses its own randomness, which changes packet contents but not their sizes or times.
 //!
-//! Byte counts of senders are of whole QUIC packets including headers; those of receivers are
+//! Byte counts of senders are of whole QUIC packets including headers. Byte counts of receivers are
 //! payload.
 #![forbid(unsafe_code)]
 

@@ -13,9 +13,9 @@ use noq_proto::{
 use uncork_quic::Handle;
 use uncork_units::Rng;
 
-/// Datagrams per call; all leave at the same instant.
+/// Datagrams per call; all are sent at the same instant.
 const BATCH: NonZeroUsize = NonZeroUsize::new(32).expect("more than none");
-/// The send buffer, large enough to never limit.
+/// The send buffer, large enough never to limit the sender.
 const SEND_BUFFER: u64 = 64 << 20;
 
 pub(crate) const CLIENT: SocketAddr = address(1);
@@ -45,7 +45,7 @@ pub(crate) struct Datagram {
 pub(crate) fn transport(handle: &Handle, receive_window: u64) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(handle.factory());
-    // A simulated run has its own end.
+    // The run ends the connections itself.
     transport.max_idle_timeout(None);
     let window = VarInt::from_u64(receive_window).unwrap_or(VarInt::MAX);
     transport.stream_receive_window(window).receive_window(window).send_window(SEND_BUFFER);
@@ -94,7 +94,7 @@ impl Peer {
         self.connection.as_ref().and_then(|(_, connection)| connection.poll_timeout())
     }
 
-    /// A datagram arrives.
+    /// Processes a datagram that arrives.
     pub(crate) fn receive(&mut self, now: Instant, data: &[u8], ecn: Option<EcnCodepoint>) {
         let path = FourTuple::from_remote(self.other);
         let data = BytesMut::from(data);
@@ -110,7 +110,7 @@ impl Peer {
                 let accepted = self.endpoint.accept(incoming, now, &mut self.buffer, accepts);
                 self.connection = accepted.ok();
             }
-            // A packet of a refused or closed connection.
+            // The reply to a packet of a refused or closed connection.
             Some(DatagramEvent::Response(_)) | None => {}
         }
     }
@@ -130,7 +130,7 @@ impl Peer {
         }
     }
 
-    /// Sends everything that may leave now.
+    /// Sends everything that can be sent now.
     pub(crate) fn send(&mut self, now: Instant, mut leave: impl FnMut(Datagram)) {
         let Self { connection: Some((_, connection)), buffer, .. } = self else { return };
         loop {
@@ -144,7 +144,7 @@ impl Peer {
     }
 }
 
-/// A key for stateless resets, which simulated hosts do not send.
+/// A key for stateless resets. Simulated hosts never send any.
 struct NoResets;
 
 impl noq_proto::crypto::HmacKey for NoResets {

@@ -8,7 +8,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::flow::Flow;
 
-/// The record of the flow with index `index`; if there is no `flow`, of one that never started.
+/// The record of the flow with this index. `flow` is `None` if it never started.
 pub(crate) fn record(
     run: &RunSpec,
     index: u32,

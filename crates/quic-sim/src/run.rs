@@ -71,7 +71,7 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
     Ok(())
 }
 
-/// An instant can only be obtained from the clock; its value does not matter.
+/// The standard library only makes instants from the clock. The value does not matter.
 #[expect(clippy::disallowed_methods, reason = "all times are counted from it")]
 fn epoch() -> Epoch {
     Epoch::new(Instant::now())

@@ -81,7 +81,7 @@ fn timed_flows_fill_the_path_and_count_after_the_warm_up() {
     assert!((0.9..0.96).contains(&after), "{after}");
 }
 
-/// Half of the link for three seconds, all of it for seven.
+/// The flow has half of the link for three seconds, then all of it for seven.
 #[test]
 fn timed_flow_frees_the_path_at_its_end() {
     let flows = [3, 10].map(|end| flow("cubic", Workload::Until(secs(end)))).to_vec();
@@ -103,7 +103,7 @@ fn requests_are_sequential() {
     for request in &played.result.requests {
         assert_eq!(request.bytes_delivered, 100_000);
         let took = request.completion_ns.expect("it arrived") as f64 / 1e6;
-        // A round trip, three more of slow start, and 40 ms of data; the first request also waits
+        // One round trip, three more of slow start, and 40 ms of data. The first request also waits
         // for the handshake.
         assert!((80.0..260.0).contains(&took), "{took} ms");
     }
@@ -189,8 +189,8 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
-    /// For flows that end and flows that are cut off: acknowledged bytes have arrived, dropped
-    /// packets were sent.
+    /// Whether a flow ends or is cut off: acknowledged bytes have arrived, and dropped packets were
+    /// sent.
     #[test]
     fn counts_add_up(path in any_path(), bytes in 1_u64..300_000, end_ms in 50_u64..3000, seed: u64) {
         let ccs = ["cubic", "bbr3", "reno"];
