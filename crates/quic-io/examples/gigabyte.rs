@@ -79,7 +79,7 @@ fn serve(cc: &str) {
     let workers = Workers::start(sockets, &config, move |_| app.clone()).unwrap();
     println!("ready");
     let before = cpu();
-    // Until the other process closes the pipe.
+    // Waits until the other process closes the pipe.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
     let used = cpu() - before;
     let Stats { socket, wakes, .. } = workers.stats(0);

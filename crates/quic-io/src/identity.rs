@@ -25,7 +25,7 @@ pub struct Identity {
     generation: u8,
 }
 
-/// The owner of a connection, as its connection IDs name it.
+/// The owner of a connection, encoded in its connection IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// Distinguishes processes that serve the same port at the same time.
@@ -92,8 +92,9 @@ impl Identity {
         config
     }
 
-    /// The owner that a destination connection ID names, if the ID is ours. Of other IDs, such as those
-    /// that clients choose for their first packets, 1 in 2²⁴ looks like ours.
+    /// The owner encoded in a destination connection ID, if the ID is ours. An ID of another
+    /// origin, such as one that a client chooses for its first packet, looks like ours with a
+    /// probability of 1 in 2²⁴.
     pub(crate) fn owner_of(&self, id: &[u8]) -> Option<Owner> {
         let id: &[u8; LENGTH] = id.try_into().ok()?;
         let (nonce, sealed) = id.split_first_chunk::<NONCE>()?;

@@ -23,8 +23,8 @@ pub(crate) enum Mail<C> {
     Datagram(Datagram),
     /// A new socket to use instead of the current one.
     Rebind(Box<Socket>),
-    /// Receive from this inbox instead of the socket, which another process reads from now on, and tell the
-    /// connection IDs that clients have chosen for their handshakes.
+    /// Receive from this inbox instead of the socket, which another process reads from now on.
+    /// Return the connection IDs that clients have chosen for their handshakes.
     GiveWay(Inbox, Sender<Vec<Vec<u8>>>),
     /// Receive from the socket again.
     Resume,
@@ -110,10 +110,10 @@ impl<C> Mailbox<C> {
         true
     }
 
-    /// Moves all mail into `empty`.
+    /// Moves all messages into `empty`.
     pub(crate) fn take(&self, empty: &mut Vec<Mail<C>>) {
         let mut inner = self.lock();
-        // Reset under the lock, so no mail arrives without a wake-up.
+        // Reset under the lock, so that no message arrives without a wake-up.
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         inner.datagrams = 0;
         std::mem::swap(&mut inner.mail, empty);

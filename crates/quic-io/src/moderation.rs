@@ -13,8 +13,8 @@ const RESET_AFTER: Duration = Duration::from_millis(10);
 /// acknowledgements allow are sent together.
 ///
 /// The delay is at most the millisecond in which BBR wants its send quantum to be sent
-/// (draft-ietf-ccwg-bbr-06 §5.6.3), and at most an eighth of the round-trip time. Only connections that
-/// send full packets turn after turn are delayed, and only while their batches are small.
+/// (draft-ietf-ccwg-bbr-06 §5.6.3), and at most an eighth of the round-trip time. Only connections
+/// that send full packets turn after turn are delayed, and only while their batches are small.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moderation {
     wait: Duration,

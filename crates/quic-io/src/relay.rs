@@ -1,8 +1,8 @@
-//! Datagrams on their way to an older process that serves the same port.
+//! Relays datagrams to an older process that serves the same port.
 //!
-//! A new process takes over the UDP sockets of the old one and reads all datagrams. The old one keeps its
-//! connections until they end: it goes on sending through the sockets, and receives what the new process
-//! passes on through a pair of Unix sockets per worker.
+//! A new process takes over the UDP sockets of the old one and reads all datagrams. The old one
+//! keeps its connections until they end. It still sends through the sockets. The new process passes
+//! its datagrams on through a pair of Unix sockets per worker.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -24,27 +24,27 @@ const REST: usize = 2 + 4 + 1;
 const HEADER: usize = 2 * ADDRESS + REST;
 /// The largest UDP payload.
 const LARGEST: usize = 65_535;
-/// Datagrams read before other work.
+/// Most datagrams read before other work.
 const READS: usize = 64;
-/// What may wait for the old process, in bytes with the kernel's overhead.
+/// Most bytes that may wait for the old process, including the kernel's overhead.
 const BUFFER: usize = 4 << 20;
 
-/// Another process whose connections live on, and whose sockets this one reads.
+/// An older process that still has connections, and whose sockets this process reads.
 #[derive(Debug)]
 pub struct Predecessor {
     /// The generation in its connection IDs.
     pub generation: u8,
-    /// To its workers, in order.
+    /// Sockets to its workers, in order.
     pub workers: Vec<UnixDatagram>,
-    /// The connection IDs that clients chose for handshakes which it has not completed, with the worker.
-    /// Until a client has an answer, its packets carry such an ID.
+    /// The connection IDs that clients chose for handshakes that the process has not completed,
+    /// with the worker. A client uses such an ID until it has received an answer.
     pub handshakes: HashMap<Vec<u8>, u8>,
 }
 
 impl Predecessor {
-    /// Passes the datagram on if it is for this process. Returns whether it was: one that does not fit into
-    /// the buffer is lost, as in a full socket buffer. The datagrams of a process that has ended are not
-    /// for it: their senders get a stateless reset.
+    /// Passes the datagram on if it is for that process. Returns whether it was. A datagram that
+    /// does not fit into the buffer is lost, as in a full socket buffer. Returns false once the
+    /// process has ended: senders then get a stateless reset.
     fn take(&self, identity: &Identity, id: &[u8], datagram: &Datagram) -> bool {
         let worker = match identity.owner_of(id) {
             Some(owner) => (owner.generation == self.generation).then_some(owner.worker),
@@ -58,8 +58,8 @@ impl Predecessor {
     }
 }
 
-/// Passes the datagram on to the process that owns its connection, if it is one of these. Returns whether it
-/// was.
+/// Passes the datagram on to the older process that owns its connection, if there is one. Returns
+/// whether it was passed on.
 pub(crate) fn pass_on(
     predecessors: &[Predecessor],
     identity: &Identity,
@@ -71,7 +71,7 @@ pub(crate) fn pass_on(
     predecessors.iter().any(|predecessor| predecessor.take(identity, id, datagram))
 }
 
-/// Where a worker of the old process receives.
+/// The receiving end of a worker in the old process.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     socket: UnixDatagram,
@@ -79,7 +79,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// An inbox, and the socket that fills it.
+    /// Creates an inbox and the socket that fills it.
     pub(crate) fn new() -> io::Result<(Self, UnixDatagram)> {
         let (socket, filler) = UnixDatagram::pair()?;
         socket.set_nonblocking(true)?;

@@ -181,7 +181,7 @@ impl Sink for Socket {
                 Some(size) if self.datagrams_per_batch().get() == 1 => {
                     self.send_unsegmented(transmit, contents, size)
                 }
-                // The connection sees a lost packet. Most are probes for a larger MTU.
+                // The connection detects a lost packet. Most are probes for a larger MTU.
                 _ => {
                     self.stats.refused += 1;
                     Sent::All

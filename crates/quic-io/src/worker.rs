@@ -69,7 +69,7 @@ impl<C> Shared<C> {
     }
 }
 
-/// Runs `work` and records its failure, an error or a panic, in worker `index`.
+/// Runs `work` for worker `index`, and records its failure: an error or a panic.
 pub(crate) fn record_failure<C, T>(
     workers: &[Shared<C>],
     index: usize,
@@ -101,7 +101,7 @@ pub(crate) fn now() -> Instant {
 pub(crate) struct Worker<A: App> {
     index: usize,
     socket: Socket,
-    /// Where datagrams come from when another process reads the socket.
+    /// The source of datagrams while another process reads the socket.
     inbox: Option<Inbox>,
     driver: Driver<A>,
     identity: Identity,
@@ -193,7 +193,7 @@ impl<A: App> Worker<A> {
                 }
                 Mail::GiveWay(inbox, told) => {
                     self.inbox = Some(inbox);
-                    // Who gave up waiting resumes.
+                    // If the caller has stopped waiting, it resumes this worker.
                     let _ = told.send(self.driver.give_way());
                 }
                 Mail::Resume => {
@@ -244,11 +244,11 @@ impl<A: App> Worker<A> {
     }
 }
 
-/// The worker that owns the datagram's connection, if it is another one. The kernel picks the socket
-/// by client address, so a client that moves most likely reaches the wrong worker. The check costs
-/// about 100 ns, passing a datagram on 0.2 µs (in a batch) to 1.5 µs (alone); a download server
-/// receives a few thousand datagrams per gigabyte sent. A BPF program could avoid this, but requires a
-/// privilege.
+/// The other worker that owns the datagram's connection, if there is one. The kernel picks the
+/// socket by client address, so a client that moves most likely reaches the wrong worker. The check
+/// costs about 100 ns. Passing a datagram on costs 0.2 µs (in a batch) to 1.5 µs (alone); a
+/// download server receives a few thousand datagrams per gigabyte sent. A BPF program could avoid
+/// this, but requires a privilege.
 fn other_owner<'a, C>(
     identity: &Identity,
     index: usize,

@@ -106,7 +106,7 @@ impl<C: Send + 'static> Workers<C> {
         Mailer::new(Arc::clone(&self.shared), worker)
     }
 
-    /// Replaces the socket of a client worker. Its connections migrate to the new address
+    /// Replaces the socket of a client worker. Its connections migrate to the new address.
     ///
     /// # Errors
     ///
@@ -117,14 +117,15 @@ impl<C: Send + 'static> Workers<C> {
         Ok(())
     }
 
-    /// Stops reading the sockets, for another process to do so. Connections go on: they send through the
-    /// sockets and receive what the other process passes on by the result. Clients that were asked to
-    /// validate their addresses are still accepted: their packets name this process.
+    /// Stops reading the sockets, so that another process can read them. Connections go on: they
+    /// send through the sockets and receive the datagrams that the other process passes on through
+    /// the returned [`Predecessor`]. Clients that were asked to validate their addresses are still
+    /// accepted: their packets name this process.
     ///
     /// # Errors
     ///
-    /// If sockets cannot be created, or a worker does not answer within five seconds. Then everything is
-    /// as before.
+    /// If sockets cannot be created, or a worker does not answer within five seconds. Then nothing
+    /// has changed.
     pub fn give_way(&self) -> io::Result<Predecessor> {
         self.try_give_way().inspect_err(|_| self.resume())
     }
@@ -200,7 +201,7 @@ impl<C> Drop for Workers<C> {
             shared.mailbox.put(Mail::ShutDown(shutdown.clone()));
         }
         for thread in self.threads.drain(..) {
-            // Ended either way.
+            // The thread has ended either way.
             let _ = thread.join();
         }
     }

@@ -123,7 +123,7 @@ impl Pair {
         true
     }
 
-    /// How the client's connection ended.
+    /// The result of the client's connection.
     fn end(&mut self) -> (u64, ConnectionError) {
         loop {
             let is_alive = self.step();
@@ -227,14 +227,15 @@ fn a_shutdown_ends_in_time_if_clients_do_not_answer() {
         pair.wire.in_flight.clear(); // The client is gone.
         assert!(pair.step());
     }
-    // The timers of both ends are exact; cleared packets cause no step.
+    // Both ends have exact timers, and the cleared packets cause no step.
     let took = pair.wire.now - start;
     assert!(took >= finish + drain && took < Duration::from_millis(100), "{took:?}");
     pair.server.abandon(pair.wire.now);
     assert_eq!(pair.server.stats().connections, 0);
 }
 
-/// Whoever asks for a version that is not spoken: a short datagram may come from anywhere (RFC 9000 §5.2.2).
+/// A short datagram with an unsupported version may have a spoofed source address (RFC 9000
+/// §5.2.2).
 #[test]
 fn versions_are_negotiated_with_full_datagrams_only() {
     let ends = ends();
@@ -253,7 +254,7 @@ fn versions_are_negotiated_with_full_datagrams_only() {
     assert_eq!((answers(50), answers(1199), answers(1200)), (0, 0, 1));
 }
 
-/// A client that asks for a connection and is never heard of again: the address may be somebody else's.
+/// A client sends its first packets and never answers: its address may be spoofed.
 #[test]
 fn a_handshake_gets_no_more_than_three_times_what_it_sent() {
     let ends = ends();
@@ -278,7 +279,7 @@ fn a_handshake_gets_no_more_than_three_times_what_it_sent() {
     assert!(received >= 1200 && sent > 1200 && sent <= 3 * received, "{sent} for {received}");
 }
 
-/// An attacker sends every fourth packet of a connection of its own as if it came from another address.
+/// An attacker spoofs the source address of every fourth packet of its own connection.
 #[test]
 fn spoofed_addresses_get_no_more_than_three_times_what_they_sent() {
     let ends = ends();
@@ -313,6 +314,6 @@ fn spoofed_addresses_get_no_more_than_three_times_what_they_sent() {
         pair.client.expire(pair.wire.now);
     }
     assert!(victims >= 20 && sent > 0, "{victims} victims, {sent} bytes");
-    // The first that comes from elsewhere gets an answer at once.
+    // The first packet from another address is answered immediately.
     assert!(sent <= 3 * received + 1200, "{sent} for {received} to {victims}");
 }

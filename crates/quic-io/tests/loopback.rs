@@ -103,7 +103,7 @@ fn connections_that_are_abandoned_are_forgotten() {
     for _ in 0..1000 {
         driver.command(now(), request.clone());
     }
-    // By then some are in their handshake, some in their transfer, some done.
+    // By then some connections are in their handshake, some transfer data, some are done.
     until("1000 connections", || {
         while socket.receive(|datagram| driver.receive(now(), datagram)) {}
         driver.expire(now());

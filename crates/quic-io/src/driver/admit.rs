@@ -37,7 +37,8 @@ impl<A: App> Driver<A> {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.admit(now, incoming, length),
-            // Whoever asks for another version in less may be somebody else (RFC 9000 §5.2.2).
+            // A short datagram that asks for another version may have a spoofed source address (RFC
+            // 9000 §5.2.2).
             Some(DatagramEvent::Response(_)) if !is_full_size && negotiates_version(&reply) => {}
             Some(DatagramEvent::Response(transmit)) => self.replies.push(transmit, reply),
             None => {}
@@ -46,7 +47,8 @@ impl<A: App> Driver<A> {
 
     fn admit(&mut self, now: Instant, incoming: Incoming, length: usize) {
         let load = Load { connections: self.table.len(), handshaking: self.table.handshaking() };
-        // Who has been asked to validate its address comes back, with an ID that names this process.
+        // A client that was asked to validate its address returns with a connection ID that names
+        // this process.
         let is_expected = self.has_given_way && !incoming.may_retry();
         let is_over = self.shutdown.is_some() && !is_expected;
         let verdict = if is_over || load.connections >= self.limits.connections {

@@ -1,23 +1,24 @@
-//! Bounds what a server sends to addresses that may not be the client's (RFC 9000 §8, §21.5.4).
+//! Limits the bytes that a server sends to addresses that may be spoofed (RFC 9000 §8, §21.5.4).
 //!
-//! The stack exceeds three times of what it has received by up to a datagram, for each address. An attacker who
-//! spoofs many addresses, with the connection IDs of a connection of its own, gets 1,200 bytes sent to each for a
-//! packet of 33.
+//! For each address, the stack exceeds three times the bytes it has received by up to a datagram.
+//! An attacker who spoofs many addresses, with the connection IDs of its own connection, makes the
+//! server send 1,200 bytes to each address for a packet of 33.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use noq_proto::Transmit;
 
-/// What may be sent to an address that is not validated, per byte received (RFC 9000 §8.1).
+/// Bytes that may be sent to an unvalidated address, per byte received (RFC 9000 §8.1).
 const FACTOR: u64 = 3;
-/// The datagram with which the stack validates a new address (RFC 9000 §8.2.1).
+/// Size of the datagram with which the stack validates a new address (RFC 9000 §8.2.1).
 const CHALLENGE: u64 = 1200;
-/// How often a client may come from a new address without having sent enough for a challenge: home routers
-/// forget addresses of connections that are idle for half a minute.
+/// How often a client may move to a new address before it has sent enough for a challenge. Home
+/// routers drop the address mappings of connections that are idle for half a minute.
 const FREE_MOVE: Duration = Duration::from_secs(10);
 
-/// What one connection of a server may send to the client's address, and where from it receives.
+/// The amplification limit of one connection of a server: what it may send to the client's address,
+/// and from which addresses it receives.
 #[derive(Debug)]
 pub(crate) struct Guard {
     address: SocketAddr,
@@ -26,24 +27,25 @@ pub(crate) struct Guard {
     /// An address that the client may have moved to, and the bytes received from there.
     candidate: Option<(SocketAddr, u64)>,
     free_move: Option<Instant>,
-    /// What waits until the client has sent more.
+    /// A batch that waits until the client has sent more.
     held: Option<(Transmit, Vec<u8>)>,
 }
 
 impl Guard {
-    /// For a client whose first packet had so many bytes.
+    /// Creates the limit for a client whose first packet had `bytes` bytes.
     pub(crate) fn new(address: SocketAddr, is_validated: bool, bytes: usize) -> Self {
         let handshake = (!is_validated).then_some((bytes as u64, 0));
         Self { address, handshake, candidate: None, free_move: None, held: None }
     }
 
-    /// The client has completed the handshake, so it has its address.
+    /// The client has completed the handshake, so its address is validated.
     pub(crate) fn validated(&mut self) {
         self.handshake = None;
     }
 
-    /// Whether the connection may see a datagram of so many bytes from this address. Sees none from a new address
-    /// before enough has come from there for the challenge that answers it.
+    /// Whether the connection may process a datagram of `bytes` bytes from this address. It
+    /// processes none from a new address until enough has arrived from there for the challenge that
+    /// answers it.
     pub(crate) fn admits(&mut self, now: Instant, from: SocketAddr, bytes: usize) -> bool {
         if let Some((received, _)) = &mut self.handshake {
             *received += bytes as u64;
@@ -65,12 +67,12 @@ impl Guard {
         true
     }
 
-    /// How many bytes may be sent now.
+    /// The number of bytes that may be sent now.
     pub(crate) fn credit(&self) -> u64 {
         self.handshake.map_or(u64::MAX, |(received, sent)| (received * FACTOR).saturating_sub(sent))
     }
 
-    /// Notes that so many bytes are sent.
+    /// Records that `bytes` bytes are sent.
     pub(crate) fn sent(&mut self, bytes: usize) {
         if let Some((_, sent)) = &mut self.handshake {
             *sent += bytes as u64;
@@ -87,7 +89,7 @@ impl Guard {
         self.held.is_some()
     }
 
-    /// The batch that waited, once there is credit for it.
+    /// Returns the waiting batch once there is credit for it.
     pub(crate) fn release(&mut self) -> Option<(Transmit, Vec<u8>)> {
         let credit = self.credit();
         self.held.take_if(|(_, contents)| contents.len() as u64 <= credit)

@@ -157,15 +157,16 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// Another process receives from now on and passes on what is for this one. Returns the connection IDs
-    /// that clients chose for their handshakes: until they have an answer, these are all that they know.
+    /// Another process receives from now on, and passes on datagrams for this process. Returns the
+    /// connection IDs that clients chose for their handshakes. A client uses such an ID until it
+    /// has received an answer.
     pub(crate) fn give_way(&mut self) -> Vec<Vec<u8>> {
         self.has_given_way = true;
         let handshaking = self.table.iter_mut().filter(|(_, entry)| entry.handshaking);
         handshaking.filter_map(|(_, entry)| Some(entry.first_id?.to_vec())).collect()
     }
 
-    /// The other process does not.
+    /// The other process did not take over.
     pub(crate) fn resume(&mut self) {
         self.has_given_way = false;
     }

@@ -34,7 +34,7 @@ pub(crate) struct Shutdown {
     /// When to close the remaining connections.
     close_at: Instant,
     is_closed: bool,
-    /// Since when all connections are closed.
+    /// When all connections were closed, if they are.
     quiet_since: Option<Instant>,
 }
 
@@ -48,7 +48,7 @@ impl Shutdown {
         }
     }
 
-    /// When closed connections need answer no more.
+    /// When closed connections no longer need to answer.
     fn end(&self) -> Instant {
         self.quiet_since.unwrap_or(self.close_at).min(self.close_at) + self.options.drain
     }

@@ -101,7 +101,7 @@ impl<S> Table<S> {
         Some(entry)
     }
 
-    /// Notes that the application is told that the connection is closed. Returns it, the first time.
+    /// Marks the connection as reported closed to the application. Returns it the first time.
     pub(crate) fn close(&mut self, slot: usize) -> Option<&mut Entry<S>> {
         let entry = self.entries.get_mut(slot)?.as_deref_mut()?;
         if std::mem::replace(&mut entry.is_close_reported, true) {

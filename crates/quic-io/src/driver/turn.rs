@@ -232,7 +232,7 @@ impl<A: App> Driver<A> {
 }
 
 impl<S> Entry<S> {
-    /// How many bytes may be sent now.
+    /// The number of bytes that may be sent now.
     fn credit(&self) -> u64 {
         self.guard.as_ref().map_or(u64::MAX, Guard::credit)
     }
@@ -249,7 +249,7 @@ impl<S> Entry<S> {
     }
 }
 
-/// How many datagrams a batch may have: at least one, which waits if `credit` is too small for it.
+/// Most datagrams in a batch: at least one, which waits if `credit` is too small for it.
 fn max_datagrams(mtu: u16, credit: u64, limits: &Limits) -> NonZeroUsize {
     let bytes = usize::try_from(credit).map_or(MAX_BATCH_BYTES, |it| it.min(MAX_BATCH_BYTES));
     let fit = NonZeroUsize::new(bytes / usize::from(mtu.max(1)));

@@ -48,7 +48,7 @@ impl Ends {
         Self::with(&certificate, &key, transport)
     }
 
-    /// With a certificate that [`identity::certificate`] made.
+    /// Creates both configurations with a certificate that [`identity::certificate`] made.
     pub(crate) fn with(certificate: &[u8], key: &[u8], transport: &TransportConfig) -> Self {
         let epoch = now();
         let (tls, trusting) = identity::cryptography(certificate, key);
