@@ -12,7 +12,8 @@ pub(crate) struct ConnectionWaker<C> {
     mailer: Mailer<C>,
     key: OnceLock<ConnectionKey>,
     is_rung: AtomicBool,
-    /// The connection is in its turn and will check `is_rung` before it ends, so no mail is needed.
+    /// The connection is in its turn and will check `is_rung` before it ends, so no message is
+    /// needed.
     is_attended: AtomicBool,
 }
 
@@ -44,7 +45,8 @@ impl<C: Send> Attend for ConnectionWaker<C> {
     }
 
     fn leave(&self) -> bool {
-        // The order matters: a wake-up after the first line sends mail, an earlier one is seen below.
+        // The order matters: a wake-up after the first line sends a message; an earlier one is seen
+        // below.
         self.is_attended.store(false, Ordering::SeqCst);
         let must_stay = self.is_rung.load(Ordering::SeqCst);
         self.is_attended.store(must_stay, Ordering::SeqCst);

@@ -17,7 +17,7 @@ const CHUNK: usize = 64 * 1024;
 /// acknowledgement triggers a refill, data that lies longer falls out of the processor's cache, and the
 /// stack scans all of it for each packet.
 const AHEAD: u64 = 256 * 1024;
-/// Most stored priorities of future requests: as many as a client may have open.
+/// Most stored priorities of future requests: the number of requests that a client may have open.
 const UPDATES: usize = 100;
 /// `H3_EXCESSIVE_LOAD` (RFC 9114 §8.1).
 const EXCESSIVE_LOAD: VarInt = VarInt::from_u32(0x107);
@@ -88,8 +88,8 @@ impl Core {
         }
     }
 
-    /// Applies the peer's PRIORITY_UPDATE frames. Updates for finished requests are ignored, those for
-    /// future requests stored.
+    /// Applies the peer's PRIORITY_UPDATE frames. Updates for finished requests are ignored.
+    /// Updates for future requests are stored.
     fn update(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(input) = self.streams.get_mut(&id).map(|stream| &mut stream.input) else { return };
         let Some(updates) = &mut input.updates else { return };
@@ -144,7 +144,7 @@ impl Output {
         }
         let mut stream = connection.send_stream(id);
         self.prioritize(&mut stream);
-        // Write until blocked: only then the stack reports when the stream is writable again.
+        // Write until blocked: the stack only then reports when the stream is writable again.
         while !self.queue.is_empty() {
             match stream.write_chunks(&mut self.queue.make_contiguous()) {
                 Ok(written) => {
@@ -174,8 +174,8 @@ impl Output {
 }
 
 impl Input {
-    /// Reads a chunk. Small ones are merged: each would hold the memory of a whole datagram and cost the
-    /// same handling as a large one.
+    /// Reads a chunk. Small chunks are merged: each would hold the memory of a whole datagram and
+    /// cost as much handling as a large one.
     fn read(&mut self, mut stream: RecvStream<'_>) {
         let Ok(mut chunks) = stream.read(true) else {
             self.state = Receiving::Over;
@@ -234,9 +234,9 @@ impl Input {
     }
 }
 
-/// Limit of the stack's send buffer, acknowledged data excluded, in bytes. It is kept small because
-/// buffered data precedes more urgent data, and stays in memory as long as the client does not
-/// acknowledge it.
+/// Limit of the stack's send buffer in bytes, without acknowledged data. It is kept small because
+/// buffered data is sent before more urgent data, and stays in memory until the client acknowledges
+/// it.
 fn send_window(connection: &Connection) -> u64 {
     let state = connection.congestion_state(PathId::ZERO);
     let window = state.map_or(0, |state| state.metrics().congestion_window);

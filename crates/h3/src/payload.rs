@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::{Buf, Bytes};
 
-/// The place where a [`Payload`] leaves its bytes.
+/// The slot in which a [`Payload`] leaves its bytes.
 pub(crate) type Slot = Rc<Cell<Option<Bytes>>>;
 
 /// Bytes of a body, to be sent by `h3`.

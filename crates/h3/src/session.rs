@@ -175,8 +175,8 @@ impl Scope {
         self.core.borrow().now
     }
 
-    /// Whether data waits because the stack does not accept it: the peer's flow control blocks it, or the
-    /// stack's send buffer is full.
+    /// Whether data waits because the stack does not accept it: the peer's flow control blocks it,
+    /// or the stack's send buffer is full.
     pub fn is_held_back(&self) -> bool {
         self.core.borrow().streams.values().any(|stream| !stream.output.queue.is_empty())
     }

@@ -8,8 +8,8 @@ use noq_proto::VarInt;
 
 use crate::update::Updates;
 
-/// Low-water mark of the send queue in bytes: at or below it, more data is accepted. Small frames are
-/// thus sent together.
+/// Low-water mark of the send queue in bytes: more data is accepted at or below it, so that small
+/// frames are sent together.
 const LOW: usize = 16 * 1024;
 
 /// A stream.
@@ -40,13 +40,13 @@ pub(crate) struct Output {
 pub(crate) enum Sending {
     /// Open.
     Open,
-    /// The queue is final; then FIN.
+    /// The queue is final; FIN follows.
     Ending,
     /// RESET_STREAM is to be sent, with this code.
     Resetting(VarInt),
     /// The peer sent STOP_SENDING, with this code.
     Stopped(VarInt),
-    /// Nothing left to do.
+    /// Nothing is left to do.
     Over,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Receiving {
     Reset(VarInt),
     /// STOP_SENDING is to be sent, with this code.
     Stopping(VarInt),
-    /// Nothing left to do.
+    /// Nothing is left to do.
     Over,
 }
 

@@ -230,8 +230,8 @@ impl quic::SendStream<Payload> for SendStream {
     }
 }
 
-/// Resets an unfinished response or request, so that it does not look complete. A control stream must stay open
-/// (RFC 9114 §6.2.1).
+/// Resets an unfinished response or request, so that it does not look complete. A control stream
+/// must stay open (RFC 9114 §6.2.1).
 impl Drop for SendStream {
     fn drop(&mut self) {
         let mut core = self.core.borrow_mut();
@@ -296,7 +296,8 @@ impl quic::RecvStream for RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        // A peer must not be asked to end its control stream (RFC 9114 §6.2.1). h3 itself stops streams of unknown types.
+        // A peer must not be asked to end its control stream (RFC 9114 §6.2.1). `h3` itself stops
+        // streams of unknown types.
         if self.id.dir() == Dir::Bi {
             let code = self.core.borrow().unread();
             self.stop_sending(code.into_inner());
@@ -389,7 +390,7 @@ mod tests {
     use crate::core::Core;
     use crate::session::Bounds;
 
-    /// Polls a future once; it must not wait for anything but open streams.
+    /// Polls a future once. It must not wait for anything but open streams.
     fn ready<T>(future: impl Future<Output = T>) -> T {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => value,

@@ -11,7 +11,7 @@ use crate::priority::Priority;
 const CONTROL: u64 = 0;
 /// `PRIORITY_UPDATE` for a request stream.
 const OF_REQUEST: u64 = 0xf_0700;
-/// Longer frames are skipped: no real one needs as much.
+/// Longer frames are skipped. No valid frame needs more.
 const LONGEST: u64 = 1024;
 /// `H3_FRAME_ERROR` (RFC 9114 §8.1).
 const FRAME_ERROR: VarInt = VarInt::from_u32(0x106);
@@ -45,8 +45,8 @@ enum Place {
 }
 
 impl Updates {
-    /// Returns the updates since the last call, and the error code to close the connection with if one was
-    /// invalid.
+    /// Returns the updates since the last call. If one was invalid, also returns the error code to
+    /// close the connection with.
     pub(crate) fn take(&mut self) -> (Vec<(StreamId, Priority)>, Option<VarInt>) {
         (std::mem::take(&mut self.found), self.broken)
     }

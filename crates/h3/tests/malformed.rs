@@ -30,7 +30,7 @@ fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
 fn what_breaks_the_protocol_closes_the_connection_with_its_code() {
     let test = Test::new();
     let settings = control(&SETTINGS);
-    // PRIORITY_UPDATE (RFC 9218 §7.2) for stream 1, which is the server's, and without a stream.
+    // PRIORITY_UPDATE (RFC 9218 §7.2) for stream 1, which the server opens, and without a stream.
     let update = |payload: &[u8]| vec![control(&[&[4, 0, 0x80, 0x0f, 7, 0], payload].concat())];
     let cases: [(&str, Vec<Written>, u64); 12] = [
         ("the priority of what is no request", update(&[2, 1, b'i']), 0x108),

@@ -47,7 +47,8 @@ async fn read(connection: &Connection, request: Request<()>, length: &AtomicU64)
     }
 }
 
-/// Bytes of a first response that arrive between the request for a second one and its end.
+/// Bytes of a first response that arrive between the request for a second response and the end of
+/// that one.
 async fn meanwhile(
     connection: &Connection,
     first: Option<&'static str>,

@@ -55,7 +55,7 @@ impl uncork_quic_io::App for App {
 
     fn command(&mut self, host: &mut Host<'_, State>, Command(connect): Command) {
         let Connect { remote, server_name, config, reply } = *connect;
-        // A client requested its responses, so their length is unlimited.
+        // The client requested its responses, so their length is not limited.
         let bounds = Bounds { request: u64::MAX, control: u64::MAX };
         let session = Session::new(self.mailer.clone(), Side::Client, bounds, host.now);
         let state = State { session, begun: host.now, reply: None };

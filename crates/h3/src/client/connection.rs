@@ -21,7 +21,7 @@ pub struct Connection {
     pub(super) client: Client,
 }
 
-/// The worker's end of an established connection.
+/// The worker's side of an established connection.
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) asks: mpsc::UnboundedSender<Ask>,
@@ -70,8 +70,8 @@ impl Connection {
         self.link.handshake
     }
 
-    /// The state of the client's own congestion control: round-trip times, and counters of what it sent
-    /// (requests and acknowledgements).
+    /// The state of the client's own congestion control: round-trip times, and counters of the
+    /// requests and acknowledgements that it sent.
     pub fn observe(&self) -> Option<Observation> {
         self.link.cc.observe()
     }

@@ -98,8 +98,8 @@ impl Client {
         Ok(Self(Arc::new(Inner { workers, next, transport, epoch, has_v6 })))
     }
 
-    /// Connects to `remote`, whose certificate must match `server_name`. `cc` controls the little that the
-    /// client sends. Use a different `seed` per connection.
+    /// Connects to `remote`, whose certificate must match `server_name`. `cc` controls the little
+    /// data that the client sends. Use a different `seed` per connection.
     ///
     /// # Errors
     ///
