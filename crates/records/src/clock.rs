@@ -1,4 +1,4 @@
-//! The wall clocks.
+//! The wall clock.
 
 use std::time::{Instant, SystemTime};
 
@@ -7,7 +7,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// For names of files.
+/// The wall-clock time, for file names.
 #[expect(clippy::disallowed_methods, reason = "a writer of files is an outermost layer")]
 pub(crate) fn today() -> SystemTime {
     SystemTime::now()

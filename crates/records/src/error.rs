@@ -1,11 +1,11 @@
-//! Errors of a place for records.
+//! Errors of a destination for records.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why records cannot go there. The message names the remedy.
+/// Why records cannot be written. The message names the remedy.
 #[derive(Debug, Error)]
 pub enum RecordsError {
     /// The file or directory cannot be written.

@@ -1,6 +1,6 @@
-//! Flow records into files, on a thread of their own: whoever leaves a record does not wait for a disk.
+//! Writes flow records to files on a thread of its own, so that callers never wait for a disk.
 //!
-//! A disk that is full, or too slow, costs records, which are counted; the program goes on.
+//! If a disk is full or too slow, records are lost and counted; the program goes on.
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -21,38 +21,39 @@ use self::lines::Lines;
 pub use self::queue::{Records, Tally, Writer};
 use self::rotating::Rotating;
 
-/// Where records go.
+/// The destination of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordsSpec {
-    /// A file, which gets a line of JSON for each record; or a directory, if there is one or the path ends
-    /// with `/`, which gets files of Parquet.
+    /// A file, which gets a line of JSON for each record. Or a directory, if one exists or the path
+    /// ends with `/`, which gets Parquet files.
     pub path: PathBuf,
-    /// How often the directory gets a file, if there is something to be written.
+    /// How often the directory gets a file, if records wait.
     pub every: Duration,
-    /// Records of one kind after which it gets one, however soon: they wait in memory.
+    /// Records of one kind after which the directory gets a file, however soon: they wait in
+    /// memory.
     pub rows: usize,
 }
 
-/// What became of the records.
+/// The number of records written and lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordsSummary {
     /// Records written.
     pub written: u64,
-    /// Records that found no room: in memory, because the disk was too slow, or on it.
+    /// Records lost: no room in memory because the disk was too slow, or no room on the disk.
     pub lost: u64,
 }
 
 impl RecordsSpec {
-    /// Records in `path`; a directory gets a file every five minutes, or for 50,000 records.
+    /// Writes records to `path`. A directory gets a file every five minutes, or for 50,000 records.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), every: Duration::from_mins(5), rows: 50_000 }
     }
 
-    /// Finds out whether [`Self::open`] would succeed, and leaves nothing behind.
+    /// Checks whether [`Self::open`] would succeed. Leaves nothing behind.
     ///
     /// # Errors
     ///
-    /// As of [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn check(&self) -> Result<(), RecordsError> {
         let writable = if self.is_directory() {
             writable::directory(&self.path)
@@ -63,7 +64,7 @@ impl RecordsSpec {
         writable.map_err(|error| RecordsError::Unwritable(self.path.clone(), error))
     }
 
-    /// Parquet takes a directory.
+    /// Parquet needs a directory.
     fn check_name(&self) -> Result<(), RecordsError> {
         match self.path.extension() {
             Some(extension) if extension == "parquet" => {
@@ -81,7 +82,7 @@ impl RecordsSpec {
     ///
     /// # Errors
     ///
-    /// A file or directory that cannot be written to; a name for which neither is meant.
+    /// If the file or directory cannot be written, or the name is valid for neither.
     pub fn open(&self) -> Result<(Records, Writer), RecordsError> {
         let failed = |error| RecordsError::Unwritable(self.path.clone(), error);
         let sink: Box<dyn Sink> = if self.is_directory() {
@@ -94,26 +95,26 @@ impl RecordsSpec {
     }
 }
 
-/// What records are written to. Whatever fails, it goes on with the next ones.
+/// A destination that records are written to. After a failure it goes on with the next records.
 trait Sink: Send {
     /// Takes a record.
     fn take(&mut self, record: uncork_flow::FlowRecord);
-    /// How long what it has may wait for [`Sink::flush`].
+    /// How long the buffered records may wait for [`Sink::flush`].
     fn patience(&self) -> Option<Duration>;
-    /// Writes what waits for being written by now.
+    /// Writes the records that are due.
     fn flush(&mut self) -> Outcome;
-    /// Writes all of it, and goes on in another file: this one may have been renamed.
+    /// Writes all records, then goes on in another file: this one may have been renamed.
     fn reopen(&mut self) -> Outcome;
-    /// Writes all of it.
+    /// Writes all records.
     fn end(&mut self) -> Outcome;
 }
 
-/// What came of writing.
+/// The result of writing.
 #[derive(Debug, Default)]
 struct Outcome {
     written: u64,
     lost: u64,
-    /// Why something was not written, at least for now.
+    /// Why records were not written, at least for now.
     problem: Option<String>,
 }
 

@@ -10,11 +10,11 @@ use uncork_flow::{FlowRecord, write_json_lines};
 
 use crate::{Outcome, Sink};
 
-/// A file that lines are appended to. It never ends with a part of one.
+/// A file that lines are appended to. It never ends with a partial line.
 pub(crate) struct Lines {
     path: PathBuf,
     file: File,
-    /// Lines that wait, and how many they are.
+    /// Lines that wait, and their number.
     text: Vec<u8>,
     waiting: u64,
 }
@@ -25,7 +25,7 @@ impl Lines {
         Ok(Self { path: path.to_owned(), file, text: Vec::new(), waiting: 0 })
     }
 
-    /// What has been written in part is taken back.
+    /// Undo a partial write.
     fn write(&mut self) -> io::Result<()> {
         let before = self.file.metadata()?.len();
         let written = self.file.write_all(&self.text);
@@ -43,7 +43,7 @@ fn append(path: &Path) -> io::Result<File> {
 
 impl Sink for Lines {
     fn take(&mut self, record: FlowRecord) {
-        // Memory takes every line.
+        // Writing to memory cannot fail.
         let _ = write_json_lines(&mut self.text, [&record]);
         self.waiting += 1;
     }

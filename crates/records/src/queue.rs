@@ -1,4 +1,4 @@
-//! From those who leave records to the thread that writes them.
+//! The queue to the thread that writes records.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +11,16 @@ use uncork_flow::FlowRecord;
 
 use crate::{Outcome, RecordsSummary, Sink};
 
-/// How many records may wait to be taken.
+/// Most records that may wait in the queue.
 const ROOM: usize = 4096;
-/// How many are taken before they are written.
+/// Most records taken from the queue before they are written.
 const BATCH: usize = 512;
-/// How long the first of them waits for others: waking the thread costs more than writing a record.
+/// How long the first record waits for others: waking the thread costs more than writing a record.
 const GATHERING: Duration = Duration::from_millis(10);
-/// How long to wait where nothing has to be written by any time.
+/// How long to wait if no write is due.
 const LONG: Duration = Duration::from_hours(24);
 
-/// Where responses and connections leave their records.
+/// Accepts records of responses and connections.
 #[derive(Clone, Debug)]
 pub struct Records {
     queue: SyncSender<Entry>,
@@ -34,7 +34,7 @@ enum Entry {
     Reopen,
 }
 
-/// What has become of records so far.
+/// Counts of records written and lost so far.
 #[derive(Debug, Default)]
 pub struct Tally {
     written: AtomicU64,
@@ -60,19 +60,19 @@ pub(crate) fn start(sink: Box<dyn Sink>) -> io::Result<(Records, Writer)> {
 }
 
 impl Records {
-    /// Leaves a record, if there is room.
+    /// Queues a record, if there is room.
     pub fn leave(&self, record: FlowRecord) {
         if self.queue.try_send(Entry::Record(record)).is_err() {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Goes on in a new file: who rotates logs has renamed this one.
+    /// Goes on in a new file after log rotation has renamed this one.
     pub fn reopen(&self) {
         let _ended = self.queue.send(Entry::Reopen);
     }
 
-    /// What has become of the records.
+    /// The counters.
     pub fn tally(&self) -> &Arc<Tally> {
         &self.tally
     }
@@ -85,7 +85,7 @@ impl Tally {
         RecordsSummary { written: read(&self.written), lost: read(&self.lost) }
     }
 
-    /// Why records are not written, once for each time that this begins.
+    /// Why records are not written. Each problem is returned once.
     pub fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -103,15 +103,15 @@ impl Tally {
 }
 
 impl Writer {
-    /// Waits for the last record. All [`Records`] must be gone.
+    /// Waits until the last record is written. All [`Records`] must be dropped.
     pub fn end(self) -> RecordsSummary {
-        // It has no way to fail but a fault of its own, which has printed itself.
+        // The thread can only panic, and a panic prints its own message.
         let _ended = self.thread.join();
         self.tally.summary()
     }
 }
 
-/// Writes what comes. Of lines, the file has all whenever nothing more waits.
+/// Writes received records. A file of lines is complete whenever the queue is empty.
 fn write(received: &Receiver<Entry>, mut sink: Box<dyn Sink>, tally: &Tally) {
     let (mut is_failing, mut more_wait) = (false, false);
     loop {

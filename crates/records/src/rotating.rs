@@ -1,4 +1,4 @@
-//! Files of Parquet in a directory, each whole from the time that it has its name.
+//! Parquet files in a directory. A file is complete before it gets its final name.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -10,17 +10,17 @@ use uncork_flow::{FileError, FlowRecord, Labelled, Scope, TableHead, publish, wr
 use crate::stamp::stamp;
 use crate::{Outcome, RecordsSpec, Sink, clock, writable};
 
-/// A directory that gets a file for each kind of record, again and again.
+/// A directory that repeatedly gets a file for each kind of record.
 pub(crate) struct Rotating {
     directory: PathBuf,
     every: Duration,
     tables: [Table; 2],
-    /// When what waits is to be written.
+    /// When the waiting records are due.
     due: Option<Instant>,
     files: u64,
 }
 
-/// Records of a kind, which wait for their file.
+/// Records of one kind that wait for their file.
 struct Table {
     name: &'static str,
     rows: Vec<FlowRecord>,
@@ -73,8 +73,8 @@ impl Table {
         self.rows.len() >= self.most
     }
 
-    /// Writes a file under another name, which becomes the `number`th one when it is whole. What cannot be
-    /// written waits for the next time, as long as there is room.
+    /// Writes a file under a temporary name, then renames it to the name with this `number`. If
+    /// that fails, the records wait for the next time, as long as there is room.
     fn write(&mut self, directory: &Path, number: u64) -> Outcome {
         let name = format!(
             "{}-{}-{}-{number:06}.parquet",

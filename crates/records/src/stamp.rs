@@ -1,4 +1,4 @@
-//! Times in names of files, which sort as the times do.
+//! Timestamps in file names, whose alphabetical order is their order in time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,10 +18,10 @@ pub(crate) fn stamp(time: SystemTime) -> String {
     )
 }
 
-/// The date in the Gregorian calendar, `days` after the first of 1970. Years begin with March here, so
-/// that a leap day is the last of them.
+/// The date in the Gregorian calendar, `days` after 1 January 1970. Years begin with March here, so
+/// that a leap day is the last day of a year.
 fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468; // Since the first of March of the year 0.
+    let days = days + 719_468; // Days since 1 March of the year 0.
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
@@ -37,7 +37,7 @@ mod tests {
 
     use super::*;
 
-    /// As `date -u -d @SECONDS` tells them.
+    /// The expected values are from `date -u -d @SECONDS`.
     #[test]
     fn times_are_those_of_the_calendar() {
         for (milliseconds, written) in [

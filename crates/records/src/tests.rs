@@ -9,7 +9,7 @@ use uncork_testkit::{Scratch, wait_until};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The record of a response, or of a connection.
+/// A record of a response or a connection.
 fn record(flow: u32, scope: Scope) -> FlowRecord {
     let service = Service { responses: 1, ..Service::blank(scope, 0, "h1", "[::1]:1") };
     FlowRecord { service: Some(service), ..FlowRecord::blank("serve", "g", "bbr", (0, flow)) }
@@ -20,7 +20,7 @@ fn end(records: Records, writer: Writer) -> RecordsSummary {
     writer.end()
 }
 
-/// What is in the directory, each table's records in the order of the files.
+/// The files in the directory, and each table's records in the order of the files.
 fn tables(directory: &Path) -> (Vec<String>, Vec<FlowRecord>, Vec<FlowRecord>) {
     let entries = fs::read_dir(directory).expect("a directory");
     let mut names: Vec<String> = entries
@@ -65,7 +65,7 @@ fn a_directory_gets_a_file_when_it_is_time() {
     assert_eq!(tables(&scratch.path("")).0.len(), 1, "nothing to write, no file");
 }
 
-/// A reader sees only whole files at any time.
+/// A reader never sees a partial file.
 #[test]
 fn no_reader_sees_a_part_of_a_file() {
     let scratch = Scratch::new("records");

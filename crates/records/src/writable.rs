@@ -1,17 +1,17 @@
-//! Whether files can be written, found out without leaving any.
+//! Checks whether files can be written, and leaves none behind.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Whether `directory`, which exists, takes files.
+/// Whether files can be created in `directory`, which exists.
 pub fn takes_files(directory: &Path) -> io::Result<()> {
     let trial = directory.join(format!(".uncork-{}", std::process::id()));
     File::create(&trial)?;
     fs::remove_file(&trial)
 }
 
-/// Whether `directory` takes files, or can be made where it is missing.
+/// Whether files can be created in `directory`, or the directory itself if it is missing.
 pub fn directory(directory: &Path) -> io::Result<()> {
     let mut existing = directory;
     while let Err(error) = existing.metadata() {
@@ -23,7 +23,7 @@ pub fn directory(directory: &Path) -> io::Result<()> {
     takes_files(existing)
 }
 
-/// Whether `file` can be appended to, or made where it is missing.
+/// Whether `file` can be appended to, or created if it is missing.
 pub fn file(file: &Path) -> io::Result<()> {
     match OpenOptions::new().append(true).open(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => takes_files(parent(file)),
