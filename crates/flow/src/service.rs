@@ -88,7 +88,7 @@ pub struct Arm {
 }
 
 impl Service {
-    /// A record before anything is known of it but what it is of, and whose.
+    /// A record of this scope, start, protocol and listener. All other fields are empty.
     pub fn blank(scope: Scope, start_unix_ns: u64, protocol: &str, listener: &str) -> Self {
         Self {
             scope,
@@ -112,7 +112,8 @@ impl Service {
     }
 }
 
-/// What records tell of a client's address: a network that many share, /24 of IPv4 or /48 of IPv6.
+/// The part of a client's address that records contain: a network that many clients share, /24 of
+/// IPv4 or /48 of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientNetwork(IpAddr);
 
