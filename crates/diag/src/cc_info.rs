@@ -37,15 +37,15 @@ pub struct BbrInfo {
 pub enum BbrState {
     /// The bandwidth is still growing.
     Startup,
-    /// The queue that start-up built drains.
+    /// Draining the queue that start-up built.
     Drain,
     /// Probing bandwidth; version 1 does not tell more.
     #[serde(rename = "ProbeBW")]
     ProbeBw,
-    /// Probing for more.
+    /// Probing for more bandwidth.
     #[serde(rename = "ProbeBW_UP")]
     ProbeBwUp,
-    /// Draining what that built.
+    /// Draining the queue that probing built.
     #[serde(rename = "ProbeBW_DOWN")]
     ProbeBwDown,
     /// At the estimated bandwidth.
@@ -130,8 +130,9 @@ impl BbrInfo {
 }
 
 impl BbrInfo {
-    /// The state. Versions 2 and 3 tell it; of version 1 the gains do (`bbr_update_gains` in `tcp_bbr.c`): 2.89 for
-    /// both in start-up, 0.35 and 2.89 in drain, 1 and 1 while probing the round-trip time.
+    /// The state. Versions 2 and 3 report it. For version 1 it follows from the gains
+    /// (`bbr_update_gains` in `tcp_bbr.c`): 2.89 for both in start-up, 0.35 and 2.89 in drain, 1
+    /// and 1 while probing the round-trip time.
     pub fn state(&self) -> BbrState {
         if let Some(bbr2) = &self.bbr2 {
             return bbr2.state();

@@ -25,8 +25,8 @@ impl From<&TcpInfo> for TransportFigures {
     }
 }
 
-/// The kernel counts the SYN of `connect` and the FIN as a byte each (`tcp_ack_update_window`, `snd_una`); no more
-/// payload is acknowledged than was sent.
+/// The kernel counts the SYN of `connect` and the FIN as a byte each (`tcp_ack_update_window`,
+/// `snd_una`). This removes them: no more payload is acknowledged than was sent.
 fn payload_acked(info: &TcpInfo) -> u64 {
     let acked = info.bytes_acked.unwrap_or(0);
     match (info.bytes_sent, info.bytes_retrans) {

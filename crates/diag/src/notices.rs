@@ -18,11 +18,11 @@ const NOTICE: usize = 4096;
 const SUBSCRIBING: &str = "subscribing to notices of destroyed TCP sockets";
 const READING: &str = "reading notices of destroyed TCP sockets";
 
-/// A subscription to the notices that the kernel sends when it destroys a TCP socket of one network namespace: the
-/// final figures of each connection, however short it was. `cc` is missing in them.
+/// A subscription to the notices that the kernel sends when it destroys a TCP socket of one network
+/// namespace. A notice has the final figures of a connection, however short it was, but no `cc`.
 ///
-/// A socket is destroyed when its connection has ended *and* its program has closed it; a connection that goes into
-/// TIME-WAIT leaves its socket first.
+/// A socket is destroyed when its connection has ended *and* its program has closed it. A
+/// connection that goes into TIME-WAIT leaves its socket first.
 #[derive(Debug)]
 pub struct Notices {
     socket: OwnedFd,

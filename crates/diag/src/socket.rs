@@ -164,7 +164,8 @@ mod tests {
         assert_eq!(seen, [port]);
     }
 
-    /// A dump may be left unfinished by a panic, for instance; the kernel rejects a second one in parallel.
+    /// A dump may be left unfinished, for instance by a panic. The kernel rejects a second dump in
+    /// parallel.
     #[test]
     fn an_unfinished_dump_does_not_disturb_the_next() {
         let mut diag = Diag::open().expect("sock_diag");

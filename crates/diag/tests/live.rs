@@ -27,7 +27,7 @@ fn transfer(from: &mut TcpStream, to: &mut TcpStream) {
         from.write_all(&chunk).expect("written");
         to.read_exact(&mut read).expect("read");
     }
-    // The answer acknowledges the rest.
+    // The answer also acknowledges the rest.
     to.write_all(&[1]).expect("written");
     from.read_exact(&mut read[..1]).expect("read");
 }
@@ -148,7 +148,7 @@ fn a_half_closed_connection_says_so() {
     transfer(&mut client, &mut server);
     client.shutdown(Shutdown::Write).expect("shut down");
     assert_eq!(server.read(&mut [0]).expect("read"), 0, "the end");
-    // The answer acknowledges the FIN, if necessary.
+    // The answer also acknowledges the FIN, if necessary.
     server.write_all(&[2]).expect("written");
     client.read_exact(&mut [0]).expect("read");
     let ports = |local: &TcpStream| Query {

@@ -3,7 +3,7 @@
 use libfuzzer_sys::fuzz_target;
 use uncork_diag::Replies;
 
-// Arbitrary bytes cause no panic, and no more sockets than the datagram has room for.
+// Arbitrary bytes cause no panic, and yield no more sockets than the datagram has room for.
 fuzz_target!(|datagram: &[u8]| {
     let mut replies = Replies::to(1);
     let _expected = replies.read(datagram, |connection| {
