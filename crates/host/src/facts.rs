@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Schema of a recorded [`HostFacts`].
 pub const FACTS_SCHEMA: &str = "uncork.host-facts/1";
 
-/// What the doctor knows of a host.
+/// A snapshot of a host, as input of the diagnosis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostFacts {
@@ -18,13 +18,13 @@ pub struct HostFacts {
     pub kernel: Kernel,
     /// The container that the snapshot was taken in.
     pub container: Option<Container>,
-    /// Sysctls of `net.*` set at boot, in the order in which they apply: the last one wins.
+    /// Sysctls below `net` set at boot, in the order in which they are applied: the last one wins.
     pub boot_sysctls: Vec<Setting>,
     /// Network namespaces, the caller's first.
     pub namespaces: Vec<Namespace>,
     /// Network namespaces that could not be entered, by inode, each with some of its processes.
     pub unread_namespaces: BTreeMap<u64, Vec<String>>,
-    /// Processes of other users, whose network namespace the caller may not see.
+    /// Number of processes of other users whose network namespace the caller may not see.
     pub hidden_processes: u64,
 }
 
@@ -32,18 +32,18 @@ pub struct HostFacts {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// As of `uname -r`.
+    /// The kernel release, like `uname -r`.
     pub release: String,
-    /// `tcp_*` and `sch_*` modules that matter, by name.
+    /// Relevant `tcp_*` and `sch_*` modules, by name.
     pub modules: BTreeMap<String, Module>,
-    /// `CONFIG_DEFAULT_TCP_CONG`, where the configuration can be read.
+    /// `CONFIG_DEFAULT_TCP_CONG`, if the kernel configuration can be read.
     pub compiled_default: Option<String>,
-    /// BBR's version, by the size of its sock_diag attribute (1 or 3), where a socket could be made that
-    /// runs it.
+    /// BBR's version, by the size of its sock_diag attribute (1 or 3), if a socket with BBR could
+    /// be created.
     pub bbr_version: Option<u8>,
 }
 
-/// Where a kernel module is.
+/// The availability of a kernel module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Module {
@@ -51,9 +51,9 @@ pub enum Module {
     BuiltIn,
     /// Loaded.
     Loaded,
-    /// There is a file to load.
+    /// A file exists, but the module is not loaded.
     File,
-    /// There is none.
+    /// No file exists.
     Absent,
     /// `/lib/modules` cannot be read.
     Unknown,
@@ -77,11 +77,11 @@ pub struct Setting {
     pub file: String,
     /// Its line, from 1.
     pub line: u32,
-    /// Such as `net.ipv4.tcp_congestion_control`.
+    /// Its key, such as `net.ipv4.tcp_congestion_control`.
     pub key: String,
-    /// The value, without surrounding space.
+    /// The value, without surrounding whitespace.
     pub value: String,
-    /// Whether this kernel has such a sysctl.
+    /// Whether this kernel has the sysctl.
     pub exists: bool,
 }
 
@@ -91,21 +91,21 @@ pub struct Setting {
 pub struct Namespace {
     /// The inode of `/proc/PID/ns/net`.
     pub inode: u64,
-    /// Whether it is the host's own rather than a container's.
+    /// Whether it is the host's initial namespace rather than a container's.
     pub is_initial: bool,
-    /// Some of its processes: `nginx (812)`.
+    /// Some of its processes, such as `nginx (812)`.
     pub processes: Vec<String>,
     /// Registered algorithms.
     pub available: Vec<String>,
-    /// Algorithms that an unprivileged process may choose.
+    /// Algorithms that unprivileged processes may choose.
     pub allowed: Vec<String>,
     /// The algorithm of new connections.
     pub default: String,
-    /// Other sysctls of `net.*`.
+    /// Other sysctls below `net`.
     pub sysctls: BTreeMap<String, String>,
     /// Network interfaces.
     pub interfaces: Vec<Interface>,
-    /// Routes that choose an algorithm.
+    /// Routes that set an algorithm.
     pub routes: Vec<Route>,
     /// Listening and connected TCP sockets.
     pub sockets: Vec<Socket>,
@@ -115,19 +115,19 @@ pub struct Namespace {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// Such as `eth0`.
+    /// Its name, such as `eth0`.
     pub name: String,
     /// Whether it is up.
     pub is_up: bool,
-    /// Whether it is a loopback interface, a bridge, a veth or another one without a link of its own.
+    /// Whether it is a loopback, bridge, veth or other interface without hardware.
     pub is_virtual: bool,
     /// The root queue discipline.
     pub qdisc: String,
-    /// Those below the root.
+    /// The disciplines below the root.
     pub leaves: Vec<String>,
 }
 
-/// A route that chooses an algorithm.
+/// A route that sets an algorithm.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
@@ -145,33 +145,34 @@ pub struct Route {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Socket {
-    /// Own address.
+    /// The local address.
     pub local: SocketAddr,
     /// The peer's address; absent for a listener.
     pub remote: Option<SocketAddr>,
     /// The algorithm.
     pub cc: String,
-    /// Seconds that it exists at least, by its own timers.
+    /// A lower bound of its age in seconds, from its own timers.
     pub age_s: u64,
     /// `SO_MAX_PACING_RATE`, in bytes per second.
     pub pacing_cap: Option<u64>,
-    /// Bandwidth, in bytes per second: BBR's estimate, or the delivery rate unless the application limited it.
+    /// Bandwidth, in bytes per second: BBR's estimate, or the delivery rate unless it was
+    /// application-limited.
     pub bandwidth: Option<u64>,
     /// Smallest round-trip time, in microseconds.
     pub min_rtt_us: Option<u64>,
-    /// Milliseconds with data to send.
+    /// Milliseconds with data in flight or waiting to be sent.
     pub busy_ms: u64,
-    /// Of these, limited by the send buffer.
+    /// Of these, milliseconds limited by the send buffer.
     pub sndbuf_limited_ms: u64,
     /// Bytes sent, retransmissions included.
     pub sent: u64,
     /// Bytes retransmitted.
     pub retransmitted: u64,
-    /// What BBR tells, if it runs here.
+    /// BBR's state, if the socket runs BBR.
     pub bbr: Option<Bbr>,
 }
 
-/// What BBR tells of itself.
+/// BBR's state.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bbr {
@@ -187,7 +188,7 @@ impl HostFacts {
 }
 
 impl Kernel {
-    /// Major and minor version, `(0, 0)` if the release does not begin with them.
+    /// Major and minor version; `(0, 0)` if the release does not start with them.
     pub fn version(&self) -> (u32, u32) {
         let mut numbers = self.release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
         match (numbers.next(), numbers.next()) {
@@ -196,7 +197,7 @@ impl Kernel {
         }
     }
 
-    /// Where a module is.
+    /// The availability of a module.
     pub fn module(&self, name: &str) -> Module {
         self.modules.get(name).copied().unwrap_or(Module::Unknown)
     }
@@ -218,7 +219,7 @@ impl Namespace {
         self.sockets.iter().filter(|socket| socket.remote.is_none())
     }
 
-    /// Whether it can run an algorithm without loading a module.
+    /// Whether the namespace can use an algorithm without loading a module.
     pub fn has(&self, algorithm: &str) -> bool {
         self.available.iter().any(|name| name == algorithm)
     }

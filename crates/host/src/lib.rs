@@ -1,10 +1,10 @@
 //! Congestion control on a Linux host.
 //!
-//! [`HostFacts`] is a snapshot of a host: kernel, network namespaces, sockets, routes, queue disciplines, boot
-//! configuration. [`collect`] takes it without privileges and changes nothing. [`diagnose`] is pure: it
-//! looks for what contradicts the algorithm that the host should run. A recorded snapshot is diagnosed as
-//! well as the live host. [`change`] changes the host to the state in a file, and undoes it. [`watch`] follows the host's
-//! TCP connections.
+//! [`HostFacts`] is a snapshot of a host: kernel, network namespaces, sockets, routes, queue
+//! disciplines, boot configuration. [`collect`] takes it without privileges and changes nothing.
+//! [`diagnose`] is pure: it finds everything that prevents the host from running the wanted
+//! algorithm, on the live host or in a recorded snapshot. [`change`] changes the host to the state
+//! described in a file, and undoes the changes. [`watch`] monitors the host's TCP connections.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Faults planted in recorded hosts, and hosts on which there is nothing to do.
+//! Faults planted in recorded hosts, and hosts without faults.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::fs;
@@ -40,7 +40,8 @@ fn sysctl(facts: &mut HostFacts, key: &str, value: &str) {
 
 type Plant = fn(&mut HostFacts);
 
-/// Each fault alone on the healthy host, which should run `bbr`: what is found, and how bad it is.
+/// Each fault is planted alone on the healthy host, which should run `bbr`: the expected finding
+/// and its severity.
 const FAULTS: [(&str, Severity, Plant); 25] = [
     ("algorithm-missing", Severity::Problem, |host| {
         host.namespaces[0].available.retain(|name| name != "bbr");
@@ -150,7 +151,7 @@ fn each_planted_fault_is_found() {
         plant(&mut host);
         let found = found(&host, Some("bbr"));
         assert!(found.contains(&(id, severity)), "{id}: {found:?}");
-        // The fault itself comes before what follows from it.
+        // The fault itself comes before its consequences.
         assert!(found[0].1 <= severity, "{id}: {found:?}");
     }
 }
@@ -201,7 +202,8 @@ fn hosts_as_they_come() {
     }
 }
 
-/// A listener that nginx opened before the default changed accepts with the new default: no restart needed.
+/// nginx opened a listener before the default changed. The listener accepts with the new default,
+/// so no restart is needed.
 #[test]
 fn a_listener_older_than_the_default_needs_nothing() {
     let mut host = healthy();

@@ -1,4 +1,5 @@
-//! What a pass costs, beside `ss -tin`, and that both say the same.
+//! Measures the cost of a pass, compares it with `ss -tin`, and checks that both report the same
+//! values.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -16,7 +17,7 @@ use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, TimeDelta};
 
-/// A namespace with loopback: that of an emulation's server.
+/// A namespace with loopback: the server side of an emulation.
 fn emulation() -> Option<Emulation> {
     let path = PathSpec::new(Rate::from_mbit(1), TimeDelta::from_millis(1), Buffer::Packets(1));
     match Emulation::start(&EmulationSpec::over(path, 1)) {
@@ -29,7 +30,7 @@ fn emulation() -> Option<Emulation> {
     }
 }
 
-/// Connections over loopback, two sockets each, that this process holds.
+/// Connections over loopback, of which this process holds both sockets.
 fn connections(host: &Namespace, count: usize) -> Vec<(TcpStream, TcpStream)> {
     let pairs = host.run(|| {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -40,7 +41,7 @@ fn connections(host: &Namespace, count: usize) -> Vec<(TcpStream, TcpStream)> {
     pairs.unwrap()
 }
 
-/// Holds one end of so many connections until its standard input ends.
+/// A program that holds one end of many connections until its standard input ends.
 const HOLDER: &str = r#"
 import resource, socket, sys
 role, count = sys.argv[1], int(sys.argv[2])
@@ -56,7 +57,7 @@ print("ready", flush=True)
 sys.stdin.read()
 "#;
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 struct Holder(Child);
 
 impl Holder {
@@ -69,7 +70,7 @@ impl Holder {
         holder
     }
 
-    /// Until it says that it is ready.
+    /// Waits until the process reports that it is ready.
     fn wait(&mut self) {
         let mut line = [0; 6];
         self.0.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
@@ -84,7 +85,8 @@ impl Drop for Holder {
     }
 }
 
-/// Both ends of so many connections, each in a process: one may have no more than 20,000 descriptors.
+/// Two processes, each with one end of `count` connections: one process may have at most 20,000
+/// descriptors.
 fn held(host: &Namespace, count: usize) -> [Holder; 2] {
     let mut server = Holder::start(host, "server", count);
     let clients = Holder::start(host, "client", count);
@@ -107,8 +109,8 @@ fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
-/// Milliseconds of processor time of so many passes, the least first: what a pass costs while others leave the caches
-/// alone.
+/// CPU milliseconds of each of `passes` passes, sorted. The smallest is the cost of a pass without
+/// cache misses caused by other processes.
 fn costs_ms(session: &mut Session, passes: usize) -> Vec<f64> {
     let mut costs: Vec<f64> = (0..passes)
         .map(|_| {
@@ -121,14 +123,14 @@ fn costs_ms(session: &mut Session, passes: usize) -> Vec<f64> {
     costs
 }
 
-/// Megabytes that this process has resident.
+/// Resident memory of this process in megabytes.
 fn resident_mb() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1e3
 }
 
-/// Milliseconds of processor time of `ss -tin`.
+/// CPU milliseconds of `ss -tin`.
 fn cost_of_ss(host: &Namespace) -> f64 {
     let script = "TIMEFORMAT='%3U %3S'; time ss -tin state established > /dev/null";
     let output = host.run(|| host.command("bash").unwrap().args(["-c", script]).output());
@@ -136,8 +138,8 @@ fn cost_of_ss(host: &Namespace) -> f64 {
     text.split_whitespace().map(|word| word.parse::<f64>().unwrap() * 1e3).sum()
 }
 
-/// Both in one test: beside each other they would disturb their figures. The small one first: closed connections stay
-/// in the kernel's table for a while.
+/// Both sizes are measured in one test, because parallel measurements would disturb each other. The
+/// small one comes first: closed connections stay in the kernel's table for a while.
 #[test]
 fn a_pass_is_cheap() {
     let Some((cost, _)) = cost_of(1000) else { return };
@@ -148,7 +150,7 @@ fn a_pass_is_cheap() {
     assert!(memory <= 50.0, "{memory} MB");
 }
 
-/// Milliseconds of processor time, and megabytes, for so many sockets.
+/// CPU milliseconds and megabytes for this many sockets.
 fn cost_of(sockets: usize) -> Option<(f64, f64)> {
     let emulation = emulation()?;
     let host = emulation.server();
@@ -165,7 +167,8 @@ fn cost_of(sockets: usize) -> Option<(f64, f64)> {
     Some((least, memory))
 }
 
-/// What `ss -tin` says of a socket: `cwnd:10` and `pacing_rate 5bps`, by name; `cubic` as a name without value.
+/// The output of `ss -tin` for each socket, by name: `cwnd:10` and `pacing_rate 5bps`; `cubic` is a
+/// name without value.
 fn said_by_ss(host: &Namespace) -> BTreeMap<String, BTreeMap<String, String>> {
     let output = host.run(|| host.command("ss").unwrap().arg("-tinOH").output());
     let text = String::from_utf8(output.unwrap().unwrap().stdout).unwrap();
@@ -209,7 +212,7 @@ fn a_pass_says_what_ss_says() {
         let SocketSample { local, remote, cc, figures, .. } = tracked.now;
         let ss = &said[&format!("{local} > {remote}")];
         let same = |name: &str, ours: String| {
-            // ss leaves out what is zero.
+            // ss omits zero values.
             let theirs = ss.get(name).map_or("0", String::as_str);
             assert_eq!(theirs, ours, "{name} of {local} > {remote}: {ss:?}");
         };

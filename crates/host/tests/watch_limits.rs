@@ -1,4 +1,5 @@
-//! "Why this speed" of the kernel's TCP, over emulated paths, in scripted cases.
+//! Checks the limits that the watch reports for the kernel's TCP, over emulated paths, in scripted
+//! cases.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -14,7 +15,7 @@ use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
 const PORT: u16 = 8080;
 
-/// Sends for as long as it is let: chunks, with a pause behind each.
+/// Sends chunks until it is killed, with a pause after each.
 const SERVER: &str = r"
 import socket, sys, time
 address, cc, chunk, pause, sndbuf, cap = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:])
@@ -28,7 +29,7 @@ while True:
     time.sleep(pause)
 ";
 
-/// Reads for as long as it is let.
+/// Reads until it is killed.
 const CLIENT: &str = r"
 import socket, sys, time
 address, chunk, pause, rcvbuf = sys.argv[1], *map(float, sys.argv[2:])
@@ -41,20 +42,21 @@ while connection.recv(int(chunk)):
     time.sleep(pause)
 ";
 
-/// What both ends and the path do.
+/// The behaviour of both ends and of the path.
 #[derive(Clone)]
 struct Case {
     name: &'static str,
     expected: Limit,
     cc: &'static str,
     path: PathSpec,
-    /// Bytes of a chunk, seconds behind it, send buffer, pacing cap in bytes per second; 0 is the system's.
+    /// Bytes of a chunk, seconds between chunks, send buffer, pacing cap in bytes per second; 0 is
+    /// the system's default.
     server: [f64; 4],
-    /// Bytes of a chunk, seconds behind it, receive buffer.
+    /// Bytes of a chunk, seconds between chunks, receive buffer.
     client: [f64; 3],
 }
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 struct Process(Child);
 
 impl Drop for Process {
@@ -75,7 +77,7 @@ fn path(mbit: u64, rtt: u64, bdps: u64) -> PathSpec {
     PathSpec::new(rate, rtt, Buffer::Bytes(ByteCount::new(bdps * rate.bytes_in(rtt))))
 }
 
-/// What the watch says of the server's connection after some seconds.
+/// The limit of the server's connection that the watch reports after some seconds.
 fn watched(case: &Case) -> Option<(Limit, f64, String)> {
     let emulation = match Emulation::start(&EmulationSpec::over(case.path.clone(), 1)) {
         Ok(emulation) => emulation,

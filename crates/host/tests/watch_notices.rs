@@ -1,4 +1,4 @@
-//! Notices of destroyed sockets: no connection is too short for a record.
+//! Notices of destroyed sockets: even the shortest connection has a record.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -14,7 +14,7 @@ use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, Scratch, not_run, now, wait_until};
 use uncork_units::{Rate, TimeDelta};
 
-/// A connection over loopback that sends so many bytes and is gone after some milliseconds.
+/// A connection over loopback that sends this many bytes and closes after some milliseconds.
 fn short_connection(address: IpAddr, bytes: usize) -> u16 {
     let listener = TcpListener::bind((address, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

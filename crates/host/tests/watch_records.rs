@@ -1,4 +1,5 @@
-//! Records of real servers, nginx, agree with what their clients, curl, measured: CUBIC and BBR over several paths.
+//! Compares records of nginx with measurements of its client, curl: CUBIC and BBR over several
+//! paths.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -19,10 +20,10 @@ const NGINX: &str = "/usr/sbin/nginx";
 const LIMIT: Duration = Duration::from_mins(1);
 const SIZES: [u64; 2] = [512 << 10, 3 << 20];
 
-/// What curl measured.
+/// Values measured by curl.
 #[derive(Debug)]
 struct Measured {
-    /// Of body and head.
+    /// Size of body and head.
     bytes: u64,
     seconds: f64,
     cc: &'static str,
@@ -33,13 +34,13 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Its workers end with the namespace's last process.
+        // Its workers are killed with the last process of the namespace.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Paths of Mbit/s, milliseconds and loss; each for a host with CUBIC and one with BBR.
+/// Paths given by Mbit/s, milliseconds and loss; each for a host with CUBIC and a host with BBR.
 fn paths() -> Vec<PathSpec> {
     let of = |mbit, rtt, loss: &str| {
         let (rate, rtt) = (Rate::from_mbit(mbit), TimeDelta::from_millis(rtt));
@@ -74,7 +75,7 @@ fn emulation() -> Option<Emulation> {
     Some(emulation)
 }
 
-/// nginx with a file of each size for each host.
+/// Starts nginx with a file of each size for each host.
 fn nginx(emulation: &Emulation, scratch: &Scratch) -> Option<Server> {
     if Command::new(NGINX).arg("-v").stderr(Stdio::null()).status().is_err() {
         not_run(Capability::Nginx, "it is not installed");
@@ -99,7 +100,7 @@ fn nginx(emulation: &Emulation, scratch: &Scratch) -> Option<Server> {
     Some(Server(command.spawn().unwrap()))
 }
 
-/// Downloads a file, with or without the connection being kept by the server.
+/// Downloads a file. With `closes`, the server closes the connection afterwards.
 fn curl(emulation: &Emulation, host: usize, size: u64, closes: bool) -> Measured {
     let address = emulation.server().addresses().v4;
     let mut command = emulation.hosts()[host].command("curl").unwrap();
@@ -122,7 +123,7 @@ fn curl(emulation: &Emulation, host: usize, size: u64, closes: bool) -> Measured
     }
 }
 
-/// All downloads, of the hosts at a time, and the records of the session meanwhile.
+/// Runs all downloads, and returns them with the records of the session.
 fn downloads(emulation: &Emulation, scratch: &Scratch) -> (Vec<Measured>, Vec<FlowRecord>) {
     let file = scratch.path("records.jsonl");
     let spec = WatchSpec {
@@ -162,7 +163,7 @@ fn records_agree_with_what_curl_measured() {
     let Some(emulation) = emulation() else { return };
     for host in 0..emulation.hosts().len() {
         for size in SIZES {
-            // Each of its own size, to be recognised.
+            // Each host's file has a different size, which identifies it.
             let bytes = vec![7; size as usize + 1000 * host];
             scratch.write(&format!("root/{size}-{host}"), bytes);
         }
@@ -194,7 +195,8 @@ fn records_agree_with_what_curl_measured() {
         );
         errors.push((ratio - 1.0).abs());
     }
-    // The kernel counts a FIN that is lost or late as busy time, and does not say so: one of 24 in some runs.
+    // The kernel counts a lost or late FIN as busy time, without reporting it: in some runs 1 of 24
+    // connections.
     errors.sort_by(f64::total_cmp);
     assert!(errors[errors.len() - 3] <= 0.02 && errors[errors.len() - 1] <= 0.2, "{errors:.3?}");
 }

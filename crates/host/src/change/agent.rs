@@ -1,4 +1,4 @@
-//! The commands that change a host. Each is called by one process at a time.
+//! The commands that change a host. Only one process at a time may run them.
 
 use thiserror::Error;
 
@@ -23,11 +23,11 @@ pub struct Source<'a> {
 /// What a command did.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Earlier changes that were open and had to be undone first.
+    /// Earlier open changes, which were undone first.
     pub undone: Option<Ended>,
     /// The changes made.
     pub steps: Vec<Change>,
-    /// Settings that somebody else has changed since, and that were left alone.
+    /// Settings that another program has changed since, and that were not touched.
     pub left: Vec<Left>,
     /// Seconds until the changes are undone unless they are confirmed.
     pub remaining_s: Option<u64>,
@@ -35,29 +35,29 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// Why a command failed. The host is as before, unless the text says otherwise.
+/// Why a command failed. The host is unchanged, unless the message says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChangeError {
-    /// There is no plan.
+    /// No plan could be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The host or the journal cannot be read or written.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A change failed, and all were undone.
+    /// A change failed, and all changes were undone.
     #[error("{reason}\nall changes were undone{}", left_text(.left))]
     Undone {
-        /// Which one, and why.
+        /// The change that failed, and why.
         reason: String,
-        /// Settings that somebody else had changed meanwhile.
+        /// Settings that another program has changed since, and that were not touched.
         left: Vec<Left>,
     },
-    /// A change failed, and undoing failed, too.
+    /// A change failed, and undoing the changes failed, too.
     #[error("{reason}\nthe host is between two states: {}\nfix that and run `uncork host revert` again", .failed.join("; "))]
     Stuck {
-        /// What was done when it failed.
+        /// The operation that failed first.
         reason: String,
-        /// Which settings, and why.
+        /// The settings that could not be restored, and why.
         failed: Vec<String>,
     },
     /// Another desired state waits for `confirm`.
@@ -65,7 +65,7 @@ pub enum ChangeError {
         "{file} waits for confirmation for another {remaining_s} s: `uncork host confirm` keeps it, `uncork host revert` undoes it"
     )]
     Waiting {
-        /// Its file.
+        /// The file of that desired state.
         file: String,
         /// Seconds until it is undone.
         remaining_s: u64,
@@ -76,7 +76,7 @@ pub enum ChangeError {
 }
 
 impl Report {
-    /// Whether a setting of somebody else was left as it was found.
+    /// Whether a setting changed by another program was not touched.
     pub fn has_left(&self) -> bool {
         let undone = self.undone.as_ref().is_some_and(|undone| !undone.left.is_empty());
         undone || !self.left.is_empty()
@@ -89,11 +89,12 @@ fn left_text(left: &[Left]) -> String {
 
 type Result<T> = std::result::Result<T, ChangeError>;
 
-/// Undoes what a dead process left, and what has expired. Every command begins with it.
+/// Undoes unfinished changes of a dead process, and expired changes. Every command calls this
+/// first.
 ///
 /// # Errors
 ///
-/// The host cannot be read or changed.
+/// If the host cannot be read or changed.
 pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     let now = host.now();
     let Some(mut journal) = host.load()? else { return Ok((Journal::new(&now.boot), None)) };
@@ -112,16 +113,18 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     }
     let ended = undo(host, &mut journal, why, "earlier changes")?;
     if let (Why::Rebooted, Some(applied)) = (why, &journal.applied) {
-        // The changes may have removed the unit that would have done this at boot. If it is impossible now, the
-        // desired state is in force nevertheless, and `status` tells what is missing.
+        // The undone changes may have removed the unit that applies the desired state at boot. If
+        // it cannot be restored now, the desired state is still in force, and `status` reports what
+        // is missing.
         let _ = apply_stored(host, applied);
         journal = host.load()?.unwrap_or(journal);
     }
     Ok((journal, Some(ended)))
 }
 
-/// A reboot undoes everything but files, and the sysctls that a file sets at boot. A desired state that was to last is in
-/// force again; a `revert` that had begun goes on.
+/// Updates the journal after a reboot, which undoes everything except files and the sysctls that a
+/// file sets at boot. A persistent desired state is in force again. A `revert` that had begun
+/// continues.
 fn rebooted(
     host: &mut impl Host,
     journal: &mut Journal,
@@ -129,7 +132,7 @@ fn rebooted(
 ) -> std::result::Result<(), HostError> {
     journal.boot.clone_from(&now.boot);
     if let Some(open) = journal.open.as_mut().filter(|open| open.purpose == Purpose::Revert) {
-        // Each change of the desired state, since the boot may have brought any of them back.
+        // Undo each change of the desired state: the boot may have brought any of them back.
         open.steps = journal.applied.take().map(|applied| applied.changes).unwrap_or_default();
         open.purpose = Purpose::Apply;
         return Ok(());
@@ -148,14 +151,14 @@ fn rebooted(
     };
     let is_read = |knob: &Knob| was_read && matches!(knob, Knob::Sysctl { namespace: None, .. });
     open.steps.retain(|step| step.knob.survives_reboot() || is_read(&step.knob));
-    // A desired state that is in force again is so in full.
+    // A persistent desired state is in force again, so undoing a change restores its values.
     for earlier in journal.applied.iter().flat_map(|applied| &applied.changes) {
         let step = open.steps.iter_mut().find(|step| step.knob == earlier.knob);
         if let Some(step) = step.filter(|step| is_read(&step.knob)) {
             step.before = earlier.after.clone();
         }
     }
-    // What an earlier desired state had set without files is gone, too.
+    // The boot also undid the changes of a desired state that was not persistent.
     for earlier in lost.into_iter().flat_map(|lost| lost.changes) {
         match open.steps.iter_mut().find(|step| step.knob == earlier.knob) {
             Some(step) if earlier.after.holds(&step.before) => step.before = earlier.before,
@@ -166,11 +169,12 @@ fn rebooted(
     Ok(())
 }
 
-/// Makes the host fulfil a desired state. With `ttl_s`, `confirm` must come within so many seconds.
+/// Makes the host match a desired state. With `ttl_s`, the changes are undone unless `confirm` is
+/// called within this many seconds.
 ///
 /// # Errors
 ///
-/// The host cannot fulfil the desired state, or a change failed: then it is as before.
+/// If the host cannot match the desired state, or a change fails. The host is then unchanged.
 pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Result<Report> {
     let (mut journal, undone) = recover(host)?;
     let now = host.now();
@@ -194,7 +198,7 @@ pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Re
         }
         return Ok(Report { undone, ..Report::default() });
     }
-    // Until it is confirmed, a reboot brings back the old state, too.
+    // Until the changes are confirmed, a reboot must restore the old state, too.
     let is_late = |step: &Change| ttl_s.is_some() && step.knob.survives_reboot();
     let at_confirm = steps.extract_if(.., |step| is_late(step)).collect();
     let open = Open {
@@ -233,7 +237,8 @@ fn apply_stored(host: &mut impl Host, applied: &Applied) -> Result<Report> {
     apply(host, Source { file, text, desired: &desired }, None)
 }
 
-/// The seconds that a desired state with this text still waits. Another one is an error.
+/// The remaining seconds if a desired state with this text waits for `confirm`. Fails if another
+/// one waits.
 fn waiting(journal: &Journal, boot_s: u64, text: &str) -> Result<Option<u64>> {
     let Some(open) = &journal.open else { return Ok(None) };
     let remaining_s = open.deadline_boot_s.map_or(0, |deadline| deadline.saturating_sub(boot_s));
@@ -246,11 +251,11 @@ fn waiting(journal: &Journal, boot_s: u64, text: &str) -> Result<Option<u64>> {
     }
 }
 
-/// Keeps the changes that wait, and writes the files that make them last.
+/// Keeps the changes that wait for `confirm`, and writes the files that make them persistent.
 ///
 /// # Errors
 ///
-/// Nothing waits; or a file cannot be written: then all changes are undone.
+/// If no changes wait, or a file cannot be written. In the latter case all changes are undone.
 pub fn confirm(host: &mut impl Host) -> Result<Report> {
     let (mut journal, undone) = recover(host)?;
     let Some(open) = &mut journal.open else {
@@ -283,11 +288,12 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
     Ok(Report { undone, steps, ..Report::default() })
 }
 
-/// Restores the state before all changes, setting by setting, but for those that somebody else has changed since.
+/// Restores each setting to its value before all changes, except settings that another program has
+/// changed since.
 ///
 /// # Errors
 ///
-/// The host cannot be read, or a change failed: then the desired state is still in force.
+/// If the host cannot be read, or a change fails. The desired state is then still in force.
 pub fn revert(host: &mut impl Host) -> Result<Report> {
     let (mut journal, mut undone) = recover(host)?;
     if journal.open.is_some() {
@@ -329,7 +335,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
     Ok(Report { undone, steps, left, warnings, remaining_s: None })
 }
 
-/// From here on the changes are made as a whole or not at all.
+/// Starts a transaction: from now on, either all changes are made or none.
 fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> Result<()> {
     journal.open = Some(open);
     journal.ended = None;
@@ -371,7 +377,7 @@ fn change(host: &mut impl Host, step: &Change) -> std::result::Result<(), HostEr
     Err(HostError(format!("{knob} is {found} after it was set to {after}")))
 }
 
-/// The journal keeps the values as they were read back: they are more exact than the desired state.
+/// Stores the values that the kernel reports, which are more exact than the desired state.
 fn observe(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
     let Some(next) = journal.open.as_mut().and_then(|open| open.next.as_mut()) else {
         return Ok(());
@@ -401,10 +407,11 @@ fn commit(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
     Ok(host.store(journal)?)
 }
 
-/// Undoes the open changes, but for settings that somebody else has changed since.
+/// Undoes the open changes, except settings that another program has changed since.
 fn undo(host: &mut impl Host, journal: &mut Journal, why: Why, reason: &str) -> Result<Ended> {
     if let Some(open) = journal.open.as_mut().filter(|open| open.complete) {
-        // Whoever dies from here on leaves what `recover` undoes at once, whatever the limit.
+        // If this process dies from here on, `recover` undoes the changes at once, whatever the
+        // deadline.
         open.complete = false;
         host.store(journal)?;
     }

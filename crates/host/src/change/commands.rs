@@ -1,9 +1,9 @@
-//! A change as commands for a shell, for those who would rather type.
+//! Shell commands equivalent to a change.
 
 use super::journal::Change;
 use super::knob::{DEFAULT_QDISC, Knob, Qdisc, Value};
 
-/// The commands that amount to `change`.
+/// The commands equivalent to `change`.
 pub(crate) fn commands(change: &Change) -> Vec<String> {
     let Change { knob, before, after } = change;
     match (knob, after) {
@@ -29,7 +29,7 @@ fn tc(interface: &str, to: &Qdisc) -> String {
     let interface = word(interface);
     match &to.installed {
         None => format!("tc qdisc del dev {interface} root"),
-        // The queues of a new mq follow the default.
+        // A new mq gives its queues the default discipline.
         Some(_) if to.name == "mq" => {
             format!("tc qdisc replace dev {interface} root mq    # {DEFAULT_QDISC} below it")
         }
@@ -55,7 +55,7 @@ fn directory(path: &str) -> String {
     format!("mkdir -p {}", word(parent))
 }
 
-/// A word of a shell.
+/// Quotes a word for a shell.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -15,12 +15,13 @@ const BUFFERS: &[&str] = &["send", "receive"];
 /// `TCP_CA_NAME_MAX` and `IFNAMSIZ`, without the final zero.
 const LONGEST: usize = 15;
 
-/// The desired state of a host (`docs/linux.md`). What it does not name stays as it is.
+/// The desired state of a host (`docs/linux.md`). Settings that it does not name are not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DesiredState {
     /// Algorithm of new connections.
     pub algorithm: Option<String>,
-    /// All algorithms that unprivileged processes and other namespaces may choose.
+    /// Algorithms that unprivileged processes and other namespaces may choose. Replaces the
+    /// kernel's list.
     pub allowed: Option<Vec<String>>,
     /// Kernel modules to load.
     pub modules: Vec<String>,
@@ -28,19 +29,19 @@ pub struct DesiredState {
     pub default_qdisc: Option<String>,
     /// Root queue discipline by interface.
     pub qdiscs: BTreeMap<String, String>,
-    /// Largest send buffer that TCP chooses itself.
+    /// Largest send buffer that TCP's autotuning may choose.
     pub send_buffer: Option<ByteCount>,
-    /// Largest receive buffer that TCP chooses itself.
+    /// Largest receive buffer that TCP's autotuning may choose.
     pub receive_buffer: Option<ByteCount>,
-    /// Routes that choose another algorithm.
+    /// Routes that set their own algorithm.
     pub routes: Vec<DesiredRoute>,
     /// Algorithm by network namespace of `ip netns`.
     pub namespaces: BTreeMap<String, String>,
-    /// Whether it survives a reboot.
+    /// Whether the desired state survives a reboot.
     pub persist: bool,
 }
 
-/// A route that chooses an algorithm.
+/// A route that sets an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredRoute {
     /// Its destination.
@@ -61,16 +62,16 @@ pub struct Prefix {
 }
 
 impl DesiredState {
-    /// Reads a desired state.
+    /// Parses a desired state.
     ///
     /// # Errors
     ///
-    /// The place in `text` of what is wrong, and a remedy.
+    /// The position of the error in `text`, and a remedy.
     pub fn parse(text: &str) -> Result<Self> {
         read(text).map_err(|error| error.within(text, &[]))
     }
 
-    /// The algorithms that it names.
+    /// The algorithms that the desired state names.
     pub(crate) fn algorithms(&self) -> impl Iterator<Item = &String> {
         let routes = self.routes.iter().map(|route| &route.algorithm);
         let allowed = self.allowed.iter().flatten();
@@ -105,7 +106,7 @@ fn read(text: &str) -> Result<DesiredState> {
     Ok(desired)
 }
 
-/// The kernel allows the default algorithm to everybody, whatever the list says.
+/// The kernel always allows its default algorithm, whatever the list says.
 fn allows_its_default(desired: &DesiredState, file: &Section<'_>) -> Result<()> {
     match (&desired.algorithm, &desired.allowed) {
         (Some(default), Some(allowed)) if !allowed.contains(default) => {
@@ -139,7 +140,7 @@ fn route(section: &Section<'_>) -> Result<DesiredRoute> {
 }
 
 fn buffer(node: &Node) -> Result<ByteCount> {
-    // The kernel's own least value of tcp_wmem is a page; its type is `int`.
+    // The kernel's own minimum of `tcp_wmem` is a page, and its type is `int`.
     node.within((ByteCount::new(4096), ByteCount::new(i32::MAX as u64)))
 }
 
@@ -179,11 +180,11 @@ fn qdisc(node: &Node) -> Result<String> {
 }
 
 fn module(node: &Node) -> Result<String> {
-    // The kernel's names have underscores; both spellings are accepted by modprobe(8).
+    // The kernel uses underscores in module names; modprobe(8) accepts both spellings.
     word(node, "a module", "tcp_bbr", 55).map(|name| name.replace('-', "_"))
 }
 
-/// A name of letters, digits, underscores and hyphens.
+/// Parses a name of letters, digits, underscores and hyphens.
 fn word(node: &Node, what: &str, example: &str, longest: usize) -> Result<String> {
     let text = node.text()?;
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

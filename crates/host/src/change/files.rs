@@ -3,11 +3,11 @@
 use super::host::Surroundings;
 use super::knob::{Knob, Value};
 
-/// Read after `99-sysctl.conf`, by which systemd knows `/etc/sysctl.conf` (sysctl.d(5)).
+/// Read after `99-sysctl.conf`, systemd's link to `/etc/sysctl.conf` (sysctl.d(5)).
 pub(crate) const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
 const MODULES: &str = "/etc/modules-load.d/uncork.conf";
 const UNIT: &str = "/etc/systemd/system/uncork-host.service";
-/// What `systemctl enable` makes of `WantedBy=multi-user.target`.
+/// The link that `systemctl enable` creates for `WantedBy=multi-user.target`.
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
 const HEAD: &str = "# Written by `uncork host apply`; `uncork host revert` removes it.\n";
 
@@ -27,7 +27,8 @@ pub(crate) fn files(
     if !modules.is_empty() {
         files.push(file(MODULES, format!("{HEAD}{}\n", modules.join("\n"))));
     }
-    // It does what sysctl.d cannot, and undoes what a power failure left halfway.
+    // The unit applies settings that sysctl.d cannot, and undoes changes that a power failure
+    // interrupted.
     files.push(file(UNIT, unit(around)));
     files.push((Knob::Link { path: ENABLED.to_owned() }, Value::text(UNIT)));
     files
@@ -55,7 +56,7 @@ fn unit(around: &Surroundings) -> String {
     )
 }
 
-/// A word of a command line (systemd.service(5)).
+/// Quotes a word for a command line (systemd.service(5)).
 fn quoted(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))

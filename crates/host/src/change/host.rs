@@ -1,4 +1,4 @@
-//! The host as the commands see it.
+//! The interface between the commands and the host.
 
 use thiserror::Error;
 
@@ -6,21 +6,22 @@ use super::desired_state::Prefix;
 use super::journal::Journal;
 use super::knob::{Knob, Route, Value};
 
-/// A host, or a network namespace of it. The commands read and change it only through this.
+/// A host, or one of its network namespaces. The commands read and change it only through this
+/// trait.
 pub trait Host {
-    /// What changes can be made, and what they depend on.
+    /// The properties of the host that limit which changes are possible.
     fn surroundings(&mut self) -> Result<Surroundings, HostError>;
 
     /// The value of a setting.
     fn read(&mut self, knob: &Knob) -> Result<Value, HostError>;
 
-    /// Changes a setting from `from` to `to`, all or nothing.
+    /// Changes a setting from `from` to `to`, atomically.
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError>;
 
     /// The stored journal.
     fn load(&mut self) -> Result<Option<Journal>, HostError>;
 
-    /// Replaces the stored journal, all or nothing, and returns when it is on the disk.
+    /// Replaces the stored journal atomically. Returns once it is on disk.
     fn store(&mut self, journal: &Journal) -> Result<(), HostError>;
 
     /// Starts a process that undoes the open changes when this one dies, or when they expire.
@@ -30,18 +31,18 @@ pub trait Host {
     fn now(&self) -> Now;
 }
 
-/// What changes depend on.
+/// Properties of the host that changes depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// Registered algorithms.
     pub available: Vec<String>,
-    /// Algorithms that anybody may choose.
+    /// Algorithms that unprivileged processes may choose.
     pub allowed: Vec<String>,
     /// Whether this is the initial namespace, which owns the list of allowed algorithms.
     pub is_initial: bool,
-    /// Whether the files read at boot concern this namespace.
+    /// Whether the files read at boot apply to this namespace.
     pub boots: bool,
-    /// Whether systemd runs this host, and reads those files.
+    /// Whether the host runs systemd, which reads those files.
     pub has_systemd: bool,
     /// The preferred unicast routes of the main table.
     pub routes: Vec<(Prefix, Route)>,
@@ -62,7 +63,7 @@ pub struct Now {
     pub unix_s: u64,
 }
 
-/// Why the host cannot be read or changed. The text names the place, the reason and the remedy.
+/// Why the host cannot be read or changed. The message names the place, the reason and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct HostError(pub String);

@@ -1,4 +1,4 @@
-//! What was on the host before its changes, for as long as they last.
+//! The journal of changes: the values before them, kept until the changes are undone.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,23 +7,24 @@ use super::knob::{Knob, Value};
 /// Schema of a [`Journal`].
 pub const JOURNAL_SCHEMA: &str = "uncork.host-journal/1";
 
-/// What the commands know from each other. It is stored before the first change of a host, and after the last.
+/// The state that commands share. It is stored before the first change of a host, and after the
+/// last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Journal {
     /// [`JOURNAL_SCHEMA`].
     pub schema: String,
-    /// The boot and the network namespace that it belongs to.
+    /// The boot and the network namespace that the journal belongs to.
     pub boot: String,
     /// The applied state.
     pub applied: Option<Applied>,
     /// Changes under way, or waiting for `confirm`.
     pub open: Option<Open>,
-    /// How the last changes ended that did not last.
+    /// How the last undone changes ended.
     pub ended: Option<Ended>,
 }
 
-/// A applied state.
+/// A desired state that was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Applied {
@@ -35,11 +36,11 @@ pub struct Applied {
     pub since_unix_s: u64,
     /// Whether it survives a reboot.
     pub persist: bool,
-    /// Every setting that differs from the state without it.
+    /// Every setting that the desired state changed.
     pub changes: Vec<Change>,
 }
 
-/// A setting and both its values.
+/// A setting with its value before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -51,51 +52,51 @@ pub struct Change {
     pub after: Value,
 }
 
-/// Changes that can still be undone as one.
+/// Changes that can still be undone as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
-    /// What they do.
+    /// The purpose of the changes.
     pub purpose: Purpose,
     /// The changes, in their order.
     pub steps: Vec<Change>,
-    /// Changes of files, which `confirm` makes.
+    /// Changes of files, made by `confirm`.
     pub at_confirm: Vec<Change>,
-    /// What is in force after them.
+    /// The applied state after the changes.
     pub next: Option<Applied>,
     /// Whether all `steps` are done, so that only `confirm` is missing.
     pub complete: bool,
-    /// When they are undone without `confirm`, in seconds since boot (`CLOCK_BOOTTIME`).
+    /// When the changes are undone unless confirmed, in seconds since boot (`CLOCK_BOOTTIME`).
     pub deadline_boot_s: Option<u64>,
 }
 
-/// What changes are made for.
+/// The purpose of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// A desired state.
+    /// To apply a desired state.
     Apply,
-    /// The state before all changes.
+    /// To restore the state before all changes.
     Revert,
 }
 
-/// Changes that did not last.
+/// Changes that were undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ended {
-    /// Why.
+    /// The reason.
     pub why: Why,
-    /// When, in seconds of Unix time.
+    /// The time, in seconds of Unix time.
     pub at_unix_s: u64,
-    /// Settings that were left as they were found, because somebody else had changed them.
+    /// Settings that were not touched because another program had changed them.
     pub left: Vec<Left>,
 }
 
-/// Why changes did not last.
+/// Why changes were undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// `confirm` did not come in time.
+    /// `confirm` was not called in time.
     Expired,
     /// The process that made them died.
     Interrupted,
@@ -103,24 +104,24 @@ pub enum Why {
     Failed,
     /// `revert`.
     Reverted,
-    /// The host was rebooted, or its namespace made anew.
+    /// The host was rebooted, or its namespace recreated.
     Rebooted,
 }
 
-/// A setting that somebody else has changed.
+/// A setting that another program has changed, and that was not touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Left {
     /// The setting.
     pub knob: Knob,
-    /// The value that it was given.
+    /// The value that the desired state set.
     pub given: Value,
-    /// The value that it has.
+    /// The current value.
     pub found: Value,
 }
 
 impl Journal {
-    /// A journal of a host without changes.
+    /// The journal of a host without changes.
     pub fn new(boot: &str) -> Self {
         Self {
             schema: JOURNAL_SCHEMA.to_owned(),
@@ -138,7 +139,7 @@ impl Journal {
 }
 
 impl Open {
-    /// The changes in the order that undoes them.
+    /// The open changes in the order in which they are undone.
     pub(crate) fn undoing(&self) -> Vec<Change> {
         let mut steps = self.steps.clone();
         match self.purpose {

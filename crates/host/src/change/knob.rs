@@ -11,9 +11,9 @@ pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 /// Queue discipline of new interfaces, and of the queues below `mq`.
 pub(crate) const DEFAULT_QDISC: &str = "net.core.default_qdisc";
 
-/// The value of a module that is not part of the kernel.
+/// The value of a loadable module that is loaded.
 pub(crate) const LOADED: &str = "loaded";
-/// Ending of systemd's units.
+/// Suffix of systemd's service units.
 const UNIT: &str = ".service";
 
 /// One setting of a host.
@@ -22,25 +22,25 @@ const UNIT: &str = ".service";
 pub enum Knob {
     /// A kernel module. It is loaded, but never unloaded.
     Module {
-        /// Such as `tcp_bbr`.
+        /// Its name, such as `tcp_bbr`.
         name: String,
     },
-    /// A sysctl of `net.*`.
+    /// A sysctl below `net`.
     Sysctl {
-        /// Such as `net.ipv4.tcp_congestion_control`.
+        /// Its key, such as `net.ipv4.tcp_congestion_control`.
         key: String,
-        /// A namespace in `/run/netns`; absent: the caller's.
+        /// A namespace in `/run/netns`; absent: the caller's namespace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         namespace: Option<String>,
     },
     /// The root queue discipline of an interface.
     Qdisc {
-        /// Such as `eth0`.
+        /// Its name, such as `eth0`.
         interface: String,
     },
     /// The preferred unicast route to a prefix in the main table.
     Route {
-        /// Such as `10.0.0.0/8` or `::/0`.
+        /// Its destination, such as `10.0.0.0/8` or `::/0`.
         to: String,
     },
     /// A text file.
@@ -77,15 +77,15 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qdisc {
-    /// Such as `fq`.
+    /// Its name, such as `fq`.
     pub name: String,
     /// Names of the disciplines below `mq`, each once.
     pub leaves: Vec<String>,
-    /// Absent: the kernel chose the discipline itself.
+    /// Absent if the kernel chose the discipline itself.
     pub installed: Option<Installed>,
 }
 
-/// What only a discipline that somebody installed has.
+/// Properties of a discipline that a program installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Installed {
@@ -93,7 +93,7 @@ pub struct Installed {
     pub handle: u16,
     /// `TCA_OPTIONS` in hexadecimal digits; absent: any.
     pub options: Option<String>,
-    /// Why it cannot be installed anew as it is, such as its classes.
+    /// Why it cannot be reinstalled in its current form, such as its classes.
     pub unrestorable: Option<String>,
 }
 
@@ -101,9 +101,9 @@ pub struct Installed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// In words of `ip route`, without the algorithm: `via 192.0.2.1 dev eth0 proto dhcp`.
+    /// In the syntax of `ip route`, without the algorithm: `via 192.0.2.1 dev eth0 proto dhcp`.
     pub path: String,
-    /// The algorithm that it chooses.
+    /// The algorithm that it sets.
     pub congctl: Option<String>,
     /// Whether applications cannot override it.
     pub locked: bool,
@@ -116,10 +116,12 @@ impl Knob {
         Self::Sysctl { key: key.to_owned(), namespace: None }
     }
 
-    /// Position among the changes of `apply`, if this one ends with `target`. An algorithm comes after the
-    /// discipline that paces it, and what chooses an algorithm after what allows it. `default_qdisc` comes
-    /// before the interfaces that follow it. Files come last: until then a reboot brings back the old state. The
-    /// unit is there while the others change: whatever they bring at boot, it makes the host whole.
+    /// Position among the changes of `apply`, if this change sets the setting to `target`. An
+    /// algorithm comes after the discipline that paces it. A setting that chooses an algorithm
+    /// comes after the setting that allows it. `default_qdisc` comes before the interfaces that
+    /// follow it. Files come last, so that until then a reboot restores the old state. The unit is
+    /// installed while the other files change: whatever they set at boot, it brings the host to a
+    /// complete state.
     pub(crate) fn apply_rank(&self, target: &Value) -> u8 {
         let is_removed = *target == Value::Absent;
         match self {
@@ -149,11 +151,13 @@ impl Knob {
         }
     }
 
-    /// Position among the changes of `revert`, if this one ends with `target`: the reverse, with two exceptions.
-    /// The list of allowed algorithms comes before the default again, which would otherwise add itself to the
-    /// list. `default_qdisc` comes before the interfaces again: what the kernel chooses for them depends on it.
-    /// A socket that `fq` paced does not pace itself when `fq` has gone (linux net/sched/sch_fq.c sets
-    /// `SK_PACING_FQ`, nothing resets it), so new connections stop choosing the algorithm before that.
+    /// Position among the changes of `revert`, if this change sets the setting to `target`: the
+    /// reverse order, with two exceptions. The list of allowed algorithms comes before the default
+    /// again, because the default would otherwise add itself to the list. `default_qdisc` comes
+    /// before the interfaces again, because the kernel's choice for them depends on it. A socket
+    /// that `fq` paced does not pace itself once `fq` is removed (linux net/sched/sch_fq.c sets
+    /// `SK_PACING_FQ`, nothing resets it), so new connections stop choosing the algorithm before
+    /// that.
     pub(crate) fn revert_rank(&self, target: &Value) -> u8 {
         match self {
             // 0 to 4.
@@ -169,7 +173,7 @@ impl Knob {
         }
     }
 
-    /// Whether a reboot leaves it as it is.
+    /// Whether the setting survives a reboot.
     pub(crate) fn survives_reboot(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Link { .. })
     }
@@ -189,7 +193,7 @@ impl fmt::Display for Knob {
 }
 
 impl Value {
-    /// A text.
+    /// A text value.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
@@ -198,11 +202,12 @@ impl Value {
         if let Self::Text { text } = self { Some(text) } else { None }
     }
 
-    /// Whether `current` is this value. What this value leaves open may be anything.
+    /// Whether `current` matches this value. Parts that this value leaves unspecified match
+    /// anything.
     pub(crate) fn holds(&self, current: &Self) -> bool {
         match (self, current) {
             (Self::Qdisc(want), Self::Qdisc(is)) => match (&want.installed, &is.installed) {
-                // Which discipline the kernel chooses itself depends on another setting.
+                // The kernel's own choice of a discipline depends on another setting.
                 (None, None) => true,
                 (Some(wanted), Some(found)) => {
                     want.name == is.name

@@ -1,9 +1,9 @@
-//! Changes a host to the state in a TOML file, and back.
+//! Changes a host to the state described in a TOML file, and back.
 //!
-//! [`DesiredState`] is the file. [`plan()`] compares it with the host, setting by setting, and is pure but for reading.
-//! [`apply`], [`confirm`] and [`revert`] change the host through [`Host`], as a whole or not at all: a
-//! [`Journal`] on the disk knows what was there before, and [`recover`] uses it when a process has died.
-//! [`LiveHost`] is this kernel.
+//! [`DesiredState`] is the file. [`plan()`] compares it with the host, setting by setting; it reads
+//! the host but changes nothing. [`apply`], [`confirm`] and [`revert`] change the host through
+//! [`Host`], either completely or not at all: a [`Journal`] on disk holds the previous values, and
+//! [`recover`] uses it after a process has died. [`LiveHost`] is the running kernel.
 
 mod agent;
 mod commands;

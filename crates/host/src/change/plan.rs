@@ -1,4 +1,4 @@
-//! Which settings differ from a desired state, and how they are changed.
+//! Computes which settings differ from a desired state, and the order of the changes.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::journal::{Change, Journal};
 use super::knob::{ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, Value};
 use super::route;
 
-/// Disciplines that their options describe completely.
+/// Disciplines that can be restored from their options alone.
 const RESTORABLE: [&str; 15] = [
     "bfifo",
     "cake",
@@ -31,35 +31,36 @@ const RESTORABLE: [&str; 15] = [
     "tbf",
 ];
 
-/// The way from the state of a host to a desired state.
+/// The changes from the current state of a host to a desired state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
-    /// The settings to change, in the order of the changes.
+    /// The settings to change, in order.
     pub steps: Vec<Change>,
-    /// All settings that differ from the state before all changes, afterwards.
+    /// All settings that will differ from their values before all changes.
     #[serde(skip)]
     pub(crate) changes: Vec<Change>,
     /// What happens to live connections.
     pub warnings: Vec<String>,
 }
 
-/// Why there is no plan.
+/// Why no plan could be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// The host cannot be read.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// This host cannot fulfil the desired state. Each text names a setting, the reason and the remedy.
+    /// The host cannot match the desired state. Each text names a setting, the reason and the
+    /// remedy.
     #[error("{}", .0.join("\n"))]
     Impossible(Vec<String>),
 }
 
-/// Compares a host with a desired state. `journal` says what earlier desired states changed:
-/// settings that this desired state no longer names get back their old values.
+/// Compares a host with a desired state. `journal` has the changes of earlier desired states:
+/// settings that this desired state no longer names get their old values back.
 ///
 /// # Errors
 ///
-/// The host cannot be read, or cannot fulfil the desired state.
+/// If the host cannot be read, or cannot match the desired state.
 pub fn plan(
     host: &mut impl Host,
     desired: &DesiredState,
@@ -83,7 +84,7 @@ struct Planner<'a, H> {
     host: &'a mut H,
     around: Surroundings,
     journal: &'a Journal,
-    /// The value that each desired setting has, and the one that it should have.
+    /// The current value and the desired value of each setting.
     goals: BTreeMap<Knob, (Value, Value)>,
     problems: Vec<String>,
 }
@@ -127,8 +128,9 @@ impl<H: Host> Planner<'_, H> {
         }
     }
 
-    /// The desired modules, and those of the algorithms: at boot, the list of allowed algorithms takes no name of one
-    /// that is not loaded (linux net/ipv4/tcp_cong.c, `tcp_set_allowed_congestion_control`).
+    /// Adds the desired modules, and the modules of the algorithms: at boot, the list of allowed
+    /// algorithms accepts only names of loaded algorithms (linux net/ipv4/tcp_cong.c,
+    /// `tcp_set_allowed_congestion_control`).
     fn modules(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         for name in &desired.modules {
             let knob = Knob::Module { name: name.clone() };
@@ -150,12 +152,13 @@ impl<H: Host> Planner<'_, H> {
         Ok(())
     }
 
-    /// The list of allowed algorithms. To choose a default adds it to the list (linux net/ipv4/tcp_cong.c,
-    /// `tcp_set_default_congestion_control`): the list is changed first, so that it is restored, too.
+    /// Adds the list of allowed algorithms. The kernel adds a new default to the list (linux
+    /// net/ipv4/tcp_cong.c, `tcp_set_default_congestion_control`), so the list is changed first and
+    /// restored like any other setting.
     fn allowed(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         let knob = Knob::sysctl(ALLOWED);
         let current = self.host.read(&knob)?;
-        // Without the changes of an earlier desired state.
+        // Start from the list without the changes of an earlier desired state.
         let earlier = self.journal.changes().iter().find(|change| change.knob == knob);
         let earlier = earlier.filter(|change| change.after.holds(&current));
         let base = earlier.map_or(&current, |change| &change.before).as_text().unwrap_or_default();
@@ -222,7 +225,7 @@ impl<H: Host> Planner<'_, H> {
         Ok(())
     }
 
-    /// The last of three words is the largest buffer that TCP chooses itself.
+    /// Sets the last of three words: the largest buffer that TCP's autotuning may choose.
     fn buffer(&mut self, key: &str, size: u64) -> Result<(), HostError> {
         let current = self.host.read(&Knob::sysctl(key))?;
         let text = current.as_text().unwrap_or_default();
@@ -327,7 +330,7 @@ impl<H: Host> Planner<'_, H> {
         for earlier in self.journal.changes() {
             if !self.goals.contains_key(&earlier.knob) {
                 let current = self.host.read(&earlier.knob)?;
-                // What somebody else has changed since is theirs.
+                // Keep the value if another program has changed it since.
                 if earlier.after.holds(&current) && !earlier.before.holds(&current) {
                     let (knob, after) = (earlier.knob.clone(), earlier.before.clone());
                     steps.push(Change { knob, before: current, after });
@@ -349,7 +352,7 @@ impl<H: Host> Planner<'_, H> {
                 changes.push(Change { knob, before, after: desired });
             }
         }
-        // A module stays loaded.
+        // Modules are never unloaded.
         steps.retain(|step| {
             !matches!(step.knob, Knob::Module { .. }) || step.after != Value::Absent
         });
@@ -397,7 +400,7 @@ fn cannot_replace(now: &Qdisc, desired: &str, below: Option<&str>) -> Option<Str
     })
 }
 
-/// What the changes mean for connections that exist.
+/// The effects of the changes on existing connections.
 pub(crate) fn warnings(steps: &[Change]) -> Vec<String> {
     let loses_fq = |step: &&Change| match (&step.before, &step.after) {
         (Value::Qdisc(before), Value::Qdisc(after)) => {

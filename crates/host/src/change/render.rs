@@ -13,14 +13,14 @@ use super::status::{State, Status};
 /// Schema of a [`PlanDocument`].
 pub const PLAN_SCHEMA: &str = "uncork.host-plan/1";
 
-/// A plan for programs.
+/// A plan as a JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanDocument {
     /// [`PLAN_SCHEMA`].
     pub schema: &'static str,
     /// The file of the desired state.
     pub file: String,
-    /// The changes, in their order.
+    /// The changes, in order.
     pub changes: Vec<PlannedChange>,
     /// What happens to live connections.
     pub warnings: Vec<String>,
@@ -29,18 +29,18 @@ pub struct PlanDocument {
 /// A change of a plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedChange {
-    /// The setting.
+    /// Its name.
     pub setting: String,
-    /// Its value now.
+    /// Its current value.
     pub now: String,
-    /// Its value afterwards.
+    /// Its value after the change.
     pub then: String,
-    /// The commands that amount to the change.
+    /// Commands equivalent to the change.
     pub commands: Vec<String>,
 }
 
 impl Plan {
-    /// The plan for programs; `file` is the desired state's.
+    /// The plan as a document; `file` is the file of the desired state.
     pub fn document(&self, file: &str) -> PlanDocument {
         let planned = |step: &Change| PlannedChange {
             setting: step.knob.to_string(),
@@ -58,7 +58,7 @@ impl Plan {
 }
 
 impl PlanDocument {
-    /// The plan as text: what changes, and the same as commands.
+    /// The plan as text: the changes, and equivalent commands.
     pub fn text(&self) -> String {
         if self.changes.is_empty() {
             return format!("This host matches {}. Nothing to do.\n", self.file);
@@ -76,7 +76,7 @@ impl PlanDocument {
 }
 
 impl Report {
-    /// What was done, as text. `nothing` is said if that is nothing.
+    /// The report as text; `nothing` is the text if nothing was done.
     pub fn text(&self, nothing: &str) -> String {
         let mut text =
             self.undone.as_ref().map_or_else(String::new, |undone| format!("{undone}\n"));
@@ -110,7 +110,7 @@ impl Report {
 }
 
 impl Status {
-    /// The state as text; `unix_s` is the time.
+    /// The status as text; `unix_s` is the current time.
     pub fn text(&self, unix_s: u64) -> String {
         let file = self.file.as_deref().unwrap_or("nothing");
         let ago = |then: u64| format!("{} ago", span(unix_s.saturating_sub(then)));

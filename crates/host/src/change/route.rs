@@ -1,4 +1,4 @@
-//! Routes as values: compared, changed and restored as rtnetlink messages.
+//! Routes as values that are compared, changed and restored as rtnetlink messages.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,7 +18,8 @@ use super::knob::Route;
 /// `RTAX_CC_ALGO` in the bits of `RTAX_LOCK` (linux/rtnetlink.h).
 const CONGCTL: u32 = 1 << 16;
 
-/// The destination and metric of a unicast route in the main table, and its value. `names` are the interfaces.
+/// The destination and metric of a unicast route in the main table, and its value. `names` maps
+/// interface indexes to names.
 pub(crate) fn of(
     message: &RouteMessage,
     names: &BTreeMap<u32, String>,
@@ -48,11 +49,11 @@ pub(crate) fn of(
     Some((prefix, metric, value(message.clone(), path(message, names))))
 }
 
-/// The message in a form in which equal routes have equal bytes.
+/// Normalises a message, so that equal routes have equal bytes.
 fn value(mut message: RouteMessage, path: String) -> Route {
     message.header.flags &= RouteFlags::Onlink;
     message.attributes.retain(|attribute| {
-        // The state of a route rather than the route.
+        // These describe the state of a route, not its configuration.
         !matches!(attribute, RouteAttribute::CacheInfo(_) | RouteAttribute::Expires(_))
     });
     for attribute in &mut message.attributes {
@@ -84,7 +85,7 @@ fn value(mut message: RouteMessage, path: String) -> Route {
     Route { path, congctl, locked, message: HEXLOWER.encode(&bytes) }
 }
 
-/// Takes the metrics out of the message.
+/// Removes the metrics from the message and returns them.
 fn take_metrics(message: &mut RouteMessage) -> Vec<RouteMetric> {
     let is_metrics =
         |attribute: &mut RouteAttribute| matches!(attribute, RouteAttribute::Metrics(_));
@@ -95,20 +96,20 @@ fn take_metrics(message: &mut RouteMessage) -> Vec<RouteMetric> {
     message.attributes.extract_if(.., is_metrics).flat_map(metrics).collect()
 }
 
-/// The message that makes a route.
+/// The message that creates a route.
 pub(crate) fn message(route: &Route) -> Result<RouteMessage, HostError> {
     let bytes = HEXLOWER_PERMISSIVE.decode(route.message.as_bytes()).ok();
     let message = bytes.and_then(|bytes| RouteMessage::parse(&bytes).ok());
     message.ok_or_else(|| HostError(format!("`{}` is not an rtnetlink route", route.message)))
 }
 
-/// `base`, or a route to a part of its destination, with the desired algorithm.
+/// A route with the desired algorithm: `base`, or a route to a part of its destination.
 pub(crate) fn choosing(base: &Route, desired: &DesiredRoute) -> Result<Route, HostError> {
     let mut made = message(base)?;
     let mut path = base.path.clone();
     if made.header.destination_prefix_length != desired.to.bits {
         made.header.destination_prefix_length = desired.to.bits;
-        // Programs that look after the other route, such as DHCP clients, leave this one alone.
+        // Programs that manage the original route, such as DHCP clients, do not touch a static one.
         path = path.replace(&protocol(made.header.protocol), " proto static");
         made.header.protocol = RouteProtocol::Static;
         made.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Destination(_)));
@@ -130,7 +131,7 @@ pub(crate) fn choosing(base: &Route, desired: &DesiredRoute) -> Result<Route, Ho
     Ok(value(made, path))
 }
 
-/// The route in words of `ip route`, without destination and algorithm.
+/// The route in the syntax of `ip route`, without destination and algorithm.
 fn path(message: &RouteMessage, names: &BTreeMap<u32, String>) -> String {
     let header = &message.header;
     let name = |index: &u32| names.get(index).cloned().unwrap_or_else(|| format!("if{index}"));
@@ -182,7 +183,7 @@ fn shown(address: &RouteAddress) -> String {
     }
 }
 
-/// Names of `/etc/iproute2/rt_protos`; every `ip` knows the numbers of others.
+/// Names of `/etc/iproute2/rt_protos`. Every version of `ip` accepts other protocols as numbers.
 fn protocol(protocol: RouteProtocol) -> String {
     match u8::from(protocol) {
         2 => " proto kernel".to_owned(),

@@ -1,4 +1,4 @@
-//! What is applied to a host, and what has changed since.
+//! The desired state applied to a host, and settings that have changed since.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::knob::{Knob, Value};
 /// Schema of a [`Status`].
 pub const STATUS_SCHEMA: &str = "uncork.host-status/1";
 
-/// What is applied to a host.
+/// The status of a host.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// [`STATUS_SCHEMA`].
@@ -26,7 +26,7 @@ pub struct Status {
     pub remaining_s: Option<u64>,
     /// The settings that it changed.
     pub settings: Vec<Setting>,
-    /// How the last changes ended that did not last.
+    /// How the last undone changes ended.
     pub ended: Option<LastEnd>,
 }
 
@@ -40,9 +40,9 @@ pub enum State {
     Applied,
     /// A desired state waits for `confirm`.
     Waiting,
-    /// Changes are being made, or the process that made them is dead.
+    /// Changes are in progress, or the process that made them died.
     Unfinished,
-    /// The host was rebooted since, or its namespace made anew.
+    /// The host was rebooted since, or its namespace recreated.
     Rebooted,
 }
 
@@ -53,30 +53,30 @@ pub struct Setting {
     pub setting: String,
     /// Its value before.
     pub before: String,
-    /// Its value by the desired state.
+    /// Its value in the desired state.
     pub applied: String,
-    /// Its value now.
+    /// Its current value.
     pub found: String,
-    /// Whether somebody else has changed it since.
+    /// Whether another program has changed it since.
     pub changed: bool,
 }
 
-/// How changes ended that did not last.
+/// How changes that were undone ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct LastEnd {
-    /// Why.
+    /// The reason.
     pub why: super::journal::Why,
-    /// When, in seconds of Unix time.
+    /// The time, in seconds of Unix time.
     pub at_unix_s: u64,
-    /// Settings that were left as somebody else had set them.
+    /// Settings that were not touched because another program had changed them.
     pub left: Vec<String>,
 }
 
-/// Looks at a host and its journal. Changes nothing.
+/// Compares a host with its journal. Changes nothing.
 ///
 /// # Errors
 ///
-/// The host cannot be read.
+/// If the host cannot be read.
 pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
     let now = host.now();
     let journal = host.load()?.unwrap_or_else(|| Journal::new(&now.boot));
@@ -137,7 +137,8 @@ fn last_end(Ended { why, at_unix_s, left }: Ended) -> LastEnd {
 }
 
 impl Status {
-    /// Whether somebody should do something: changes are unfinished, or somebody else has changed a setting.
+    /// Whether an operator needs to act: changes are unfinished, or another program has changed a
+    /// setting.
     pub fn needs_action(&self) -> bool {
         matches!(self.state, State::Unfinished | State::Rebooted)
             || self.settings.iter().any(|setting| setting.changed)

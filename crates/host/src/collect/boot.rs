@@ -1,4 +1,4 @@
-//! The sysctls of the next boot (sysctl.d(5)).
+//! The sysctls set at the next boot (sysctl.d(5)).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::facts::Setting;
 
-/// Files of earlier directories replace those of the same name in later ones.
+/// In order of precedence: a file replaces files of the same name in later directories.
 const DIRECTORIES: [&str; 5] = [
     "/etc/sysctl.d",
     "/run/sysctl.d",
@@ -14,10 +14,10 @@ const DIRECTORIES: [&str; 5] = [
     "/usr/lib/sysctl.d",
     "/lib/sysctl.d",
 ];
-/// Read last by procps; by systemd only where a link in `/etc/sysctl.d` leads to it.
+/// procps reads this file last. systemd reads it only through a link in `/etc/sysctl.d`.
 const LAST: &str = "/etc/sysctl.conf";
 
-/// The settings of `net.*`, in the order in which they apply.
+/// The settings below `net`, in the order in which they are applied.
 pub(super) fn sysctls() -> Vec<Setting> {
     let mut files: BTreeMap<std::ffi::OsString, PathBuf> = BTreeMap::new();
     for directory in DIRECTORIES {
@@ -44,7 +44,7 @@ pub(super) fn sysctls() -> Vec<Setting> {
     paths.into_iter().flat_map(read).collect()
 }
 
-/// The settings of `net.*` in a file.
+/// The settings below `net` in a file.
 fn parse(file: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Setting> {
     let setting = |(index, line): (usize, &str)| {
         let line = line.trim();
@@ -52,7 +52,8 @@ fn parse(file: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Setting> 
             return None;
         }
         let (key, value) = line.split_once('=')?;
-        // A hyphen in front: errors are ignored. Slashes separate as dots do, if one comes first.
+        // A leading hyphen means that errors are ignored. Slashes are separators like dots if one
+        // comes first.
         let key = key.trim().trim_start_matches('-');
         let slashed = key.find('/').is_some_and(|at| key.find('.').is_none_or(|dot| at < dot));
         let key = if slashed { key.replace('/', ".") } else { key.to_owned() };

@@ -28,7 +28,7 @@ pub(super) fn kernel(own: &Namespace) -> io::Result<Kernel> {
     })
 }
 
-/// Where a module is.
+/// The availability of a module.
 pub(crate) fn module(name: &str) -> Module {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let release = read("/proc/sys/kernel/osrelease");
@@ -74,7 +74,7 @@ impl ModuleFiles {
     }
 }
 
-/// Whether `path` is `…/NAME.ko`, or that compressed.
+/// Whether `path` is `…/NAME.ko`, or a compressed one.
 fn is_file_of(path: &str, name: &str) -> bool {
     let file = path.rsplit('/').next().unwrap_or_default();
     file.strip_prefix(name).is_some_and(|rest| rest.starts_with(".ko"))
@@ -87,7 +87,7 @@ fn compiled_default(release: &str) -> Option<String> {
     Some(value.trim_matches('"').to_owned())
 }
 
-/// BBR's version, as a connection over loopback shows it.
+/// BBR's version, determined by a connection over loopback.
 fn probe_bbr() -> Option<u8> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let client = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;

@@ -15,12 +15,13 @@ pub(crate) use kernel::module;
 
 use crate::facts::{Container, FACTS_SCHEMA, HostFacts};
 
-/// Takes a snapshot. Changes nothing; opens one connection over loopback to see which BBR the kernel has.
-/// Namespaces that the caller may not enter are listed in [`HostFacts::unread_namespaces`].
+/// Takes a snapshot. Changes nothing; opens one connection over loopback to determine the kernel's
+/// version of BBR. Namespaces that the caller may not enter are listed in
+/// [`HostFacts::unread_namespaces`].
 ///
 /// # Errors
 ///
-/// The caller's own namespace cannot be read: no `/proc`, or no netlink.
+/// If the caller's own namespace cannot be read: no `/proc`, or no netlink.
 pub fn collect() -> io::Result<HostFacts> {
     let own = namespaces::own()?;
     let mut unread_namespaces = BTreeMap::new();

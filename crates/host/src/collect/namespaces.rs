@@ -1,4 +1,4 @@
-//! One network namespace.
+//! Reads one network namespace.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -35,7 +35,7 @@ pub(super) fn own() -> io::Result<Namespace> {
     read(inode.unwrap_or(0), Vec::new())
 }
 
-/// Another namespace, entered by a thread of its own. Needs `CAP_SYS_ADMIN`.
+/// Another namespace, entered on a separate thread. Needs `CAP_SYS_ADMIN`.
 pub(super) fn enter(file: &Path, inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
     let file = File::open(file)?;
     let work = move || {
@@ -45,7 +45,7 @@ pub(super) fn enter(file: &Path, inode: u64, processes: Vec<String>) -> io::Resu
     thread::spawn(work).join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
 }
 
-/// The calling thread's namespace: `/proc/sys/net` and netlink are those of the thread.
+/// The calling thread's namespace: `/proc/sys/net` and netlink belong to the thread.
 fn read(inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
     let words = |name: &str| -> io::Result<Vec<String>> {
         let text = fs::read_to_string(Path::new(IPV4).join(name))?;
@@ -68,7 +68,7 @@ fn read(inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
     })
 }
 
-/// Absent if this kernel or this namespace does not have it.
+/// Absent if this kernel or this namespace lacks the sysctl.
 fn sysctl(key: &str) -> Option<(String, String)> {
     let text = fs::read_to_string(Path::new("/proc/sys").join(key.replace('.', "/"))).ok()?;
     let words: Vec<_> = text.split_ascii_whitespace().collect();

@@ -1,10 +1,10 @@
-//! Which processes are in which network namespace.
+//! Finds the network namespaces of all processes.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// Processes named per namespace.
+/// Most processes named per namespace.
 const MOST: usize = 3;
 
 /// A network namespace and some of its processes.
@@ -14,8 +14,8 @@ pub(super) struct Found {
     pub(super) processes: Vec<String>,
 }
 
-/// The namespaces of processes and of `ip netns`, by inode; and the number of processes whose namespace the
-/// caller may not see.
+/// The namespaces of processes and of `ip netns`, by inode; and the number of processes whose
+/// namespace the caller may not see.
 pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
     let (mut all, mut hidden) = (BTreeMap::<u64, Found>::new(), 0);
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -37,7 +37,7 @@ pub(super) fn interfaces(netlink: &mut Netlink) -> io::Result<Vec<Interface>> {
     Ok(interfaces)
 }
 
-/// The routes that choose an algorithm.
+/// The routes that set an algorithm.
 pub(super) fn routes(netlink: &mut Netlink) -> io::Result<Vec<Route>> {
     let mut routes = Vec::new();
     netlink.routes(|message| routes.extend(route(&message)))?;
@@ -57,7 +57,7 @@ fn interface(link: &LinkMessage, leaves: Vec<String>) -> Interface {
         match attribute {
             LinkAttribute::IfName(name) => interface.name.clone_from(name),
             LinkAttribute::Qdisc(kind) => interface.qdisc.clone_from(kind),
-            // Devices without a kind are those of a driver.
+            // Devices without a kind have a hardware driver.
             LinkAttribute::LinkInfo(infos) => {
                 interface.is_virtual |= infos.iter().any(|info| matches!(info, LinkInfo::Kind(_)));
             }

@@ -39,7 +39,7 @@ fn socket(connection: &Connection) -> Option<Socket> {
     })
 }
 
-/// The kernel does not tell when a socket was made. Its own timers are lower bounds.
+/// The kernel does not report when a socket was created. Its own timers are lower bounds.
 fn age(info: &TcpInfo) -> TimeDelta {
     let busy = info.busy_time.unwrap_or_default();
     info.last_data_sent.max(info.last_data_recv).max(info.last_ack_recv).max(busy)

@@ -1,4 +1,4 @@
-//! Whether the wanted algorithm is there and is the default.
+//! Checks whether the wanted algorithm is available and is the default.
 
 use super::finding::Finding;
 use super::{Host, bbr_version};

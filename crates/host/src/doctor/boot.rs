@@ -1,4 +1,4 @@
-//! What the next boot brings.
+//! Checks the configuration for the next boot.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::finding::Finding;
 use crate::facts::Setting;
 
 const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
-/// Sysctls without effect on a flow that BBR controls: it has its own pacing and its own TSO size.
+/// Sysctls without effect on a flow that BBR controls: BBR has its own pacing and its own TSO size.
 const IDLE: [(&str, &str); 4] = [
     ("net.ipv4.tcp_pacing_ss_ratio", "BBR sets the pacing rate itself."),
     ("net.ipv4.tcp_pacing_ca_ratio", "BBR sets the pacing rate itself."),
@@ -73,7 +73,7 @@ fn no_effect(setting: &Setting, why: &str) -> Finding {
     Finding::note("no-effect-on-bbr", what).why(why)
 }
 
-/// Whether new connections run the same after the next boot.
+/// Whether new connections will run the same algorithm after the next boot.
 fn after_reboot(host: Host<'_>, setting: Option<&Setting>) -> Option<Finding> {
     let default = &host.own.default;
     let (next, certain) = match (setting, &host.facts.kernel.compiled_default) {

@@ -1,14 +1,14 @@
-//! Whether send buffers hold what the paths take.
+//! Checks whether send buffers are large enough for the bandwidth-delay product of the paths.
 
 use super::Host;
 use super::finding::Finding;
 use super::sockets;
 
-/// A send buffer must hold so many windows (`bbr_sndbuf_expand`), and BBR's window is two BDP.
+/// A send buffer must hold three windows (`bbr_sndbuf_expand`), and BBR's window is two BDP.
 const BUFFER_PER_BDP: u64 = 6;
-/// Of the time in which a connection had data to send.
+/// Share of the time in which a connection had data to send.
 const MUCH_LIMITED: f64 = 0.1;
-/// Connections busy for less do not count, in milliseconds.
+/// Connections that were busy for less time are ignored, in milliseconds.
 const ENOUGH_BUSY: u64 = 1_000;
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {

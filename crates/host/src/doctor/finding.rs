@@ -2,44 +2,44 @@
 
 use serde::Serialize;
 
-/// Something about a host that a person should know.
+/// A fact about a host that its operator should know.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// Stable name: `old-sockets`.
+    /// Stable name, such as `old-sockets`.
     pub id: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// How sure that is.
+    /// The confidence.
     pub confidence: Confidence,
-    /// What it is, in one sentence.
+    /// The finding in one sentence.
     pub what: String,
     /// Why it matters.
     pub why: String,
-    /// Commands and steps that mend it.
+    /// Commands and steps that fix it.
     pub remedy: Vec<String>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// It does not work.
     Problem,
-    /// It works in part, or will stop.
+    /// It works partly, or will stop working.
     Warning,
-    /// Good to know; nothing needs to be done.
+    /// For information; no action needed.
     Note,
 }
 
-/// How sure a finding is.
+/// The confidence in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// Read from the kernel or a file.
     Certain,
-    /// The usual reason for what was read.
+    /// The usual reason for the values read.
     Likely,
-    /// One of several reasons.
+    /// One of several possible reasons.
     Possible,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with the congestion control of a host.
+//! Diagnoses the congestion control of a host.
 
 mod algorithm;
 mod boot;
@@ -23,26 +23,26 @@ const SCHEMA: &str = "uncork.host-doctor/1";
 pub struct Diagnosis {
     /// `uncork.host-doctor/1`.
     pub schema: &'static str,
-    /// The host in short.
+    /// A summary of the host.
     pub summary: Summary,
     /// Worst first.
     pub findings: Vec<Finding>,
 }
 
-/// A host in short.
+/// A summary of a host.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// As of `uname -r`.
+    /// The kernel release, like `uname -r`.
     pub kernel: String,
     /// The algorithm that new connections should run.
     pub wanted: String,
-    /// The algorithm that they run by default.
+    /// The current default algorithm.
     pub default: String,
     /// BBR's version, if known.
     pub bbr_version: Option<u8>,
-    /// Connected sockets outside of loopback.
+    /// Connected sockets, without loopback.
     pub connections: usize,
-    /// Of these, the ones that run the wanted algorithm.
+    /// Of these, the sockets that run the wanted algorithm.
     pub connections_wanted: usize,
     /// Network namespaces examined.
     pub namespaces: usize,
@@ -50,7 +50,7 @@ pub struct Summary {
     pub namespaces_unread: usize,
 }
 
-/// What a check looks at.
+/// The input of a check.
 #[derive(Clone, Copy)]
 struct Host<'a> {
     facts: &'a HostFacts,
@@ -60,7 +60,7 @@ struct Host<'a> {
 }
 
 impl Diagnosis {
-    /// Whether something needs to be done.
+    /// Whether the operator needs to act.
     pub fn needs_action(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity != Severity::Note)
     }
@@ -77,7 +77,7 @@ impl Host<'_> {
     }
 }
 
-/// Checks a host whose new connections should run `wanted`; without it, its own default. `None` if the
+/// Diagnoses a host whose new connections should run `wanted`, or its own default. `None` if the
 /// snapshot has no namespace.
 pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     let own = facts.own()?;
@@ -109,7 +109,7 @@ fn summary(host: Host<'_>) -> Summary {
     }
 }
 
-/// BBR's version: from a probe, or from any socket that runs it.
+/// BBR's version: from a probe, or from any socket that runs BBR.
 fn bbr_version(facts: &HostFacts) -> Option<u8> {
     let mut sockets = facts.namespaces.iter().flat_map(|namespace| &namespace.sockets);
     facts

@@ -1,4 +1,4 @@
-//! Other network namespaces.
+//! Checks other network namespaces.
 
 use super::Host;
 use super::finding::Finding;

@@ -1,10 +1,10 @@
-//! Who paces: fq, or a timer per socket.
+//! Checks how packets are paced: by fq, or by a timer per socket.
 
 use super::Host;
 use super::finding::Finding;
 use crate::facts::Interface;
 
-/// Sockets beyond which a timer for each costs noticeable CPU time.
+/// With more sockets, a timer per socket costs noticeable CPU time.
 const MANY: usize = 1_000;
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {

@@ -48,7 +48,7 @@ impl fmt::Display for Finding {
 }
 
 impl Diagnosis {
-    /// The diagnosis as text: three lines if nothing needs to be done and notes are not wanted.
+    /// The diagnosis as text: three lines if no action is needed and notes are not wanted.
     pub fn text(&self, with_notes: bool) -> String {
         let mut text = format!("{}\n", self.summary);
         let is_shown = |finding: &&Finding| with_notes || finding.severity != Severity::Note;

@@ -1,4 +1,4 @@
-//! Routes that choose an algorithm.
+//! Checks routes that set an algorithm.
 
 use super::Host;
 use super::finding::Finding;

@@ -1,4 +1,4 @@
-//! What the sockets run.
+//! Checks the algorithms of the sockets.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use super::Host;
 use super::finding::Finding;
 use crate::facts::{Namespace, Socket};
 
-/// Retransmission shares are compared between groups that sent at least so much.
+/// Retransmission rates are compared between groups that sent at least this many bytes.
 const ENOUGH_BYTES: u64 = 10_000_000;
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
@@ -16,7 +16,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     findings.extend(retransmissions(host));
 }
 
-/// Connections that leave the host.
+/// Connections to other hosts.
 pub(super) fn remote(namespace: &Namespace) -> impl Iterator<Item = &Socket> {
     namespace.connections().filter(|socket| !is_loopback(socket))
 }
@@ -101,7 +101,7 @@ fn listeners(host: Host<'_>) -> Vec<Finding> {
     seen.keys().map(finding).collect()
 }
 
-/// BBRv1 keeps its rate under losses that it causes.
+/// BBRv1 keeps its rate even if it causes losses.
 fn retransmissions(host: Host<'_>) -> Option<Finding> {
     let share = |is_bbr: bool| {
         let group = remote(host.own)
@@ -129,7 +129,7 @@ fn retransmissions(host: Host<'_>) -> Option<Finding> {
     })
 }
 
-/// Seconds as people say them.
+/// A duration in readable units.
 fn span(seconds: u64) -> String {
     let (amount, unit) = match seconds {
         0..120 => (seconds, "s"),

@@ -1,4 +1,4 @@
-//! Where Prometheus asks.
+//! The HTTP endpoint for Prometheus.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,16 +20,17 @@ use tokio::time::{sleep, timeout};
 
 use super::metrics::METRICS_TYPE;
 
-/// Connections at a time; others wait.
+/// Most concurrent connections; others wait.
 const CONNECTIONS: usize = 8;
-/// How long a request's head may take.
+/// Timeout for a request's head.
 const HEAD: Duration = Duration::from_secs(5);
 /// The lifetime of a connection.
 const CONNECTION: Duration = Duration::from_mins(2);
-/// How long to wait when the system has no room for another connection.
+/// How long to wait before accepting again when the system is out of resources for another
+/// connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Answers `GET /metrics` on a thread of its own, with the text that it was given last.
+/// Serves `GET /metrics` on its own thread, with the text last given to it.
 #[derive(Debug)]
 pub(super) struct Exporter {
     address: SocketAddr,
@@ -47,7 +48,7 @@ impl Exporter {
         Ok(Self { address, text })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(super) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -73,7 +74,7 @@ async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
     }
 }
 
-/// Its errors are the client's.
+/// Errors are caused by the client and ignored.
 async fn talk(stream: TcpStream, text: Arc<Mutex<String>>) {
     let answer = service_fn(move |request| {
         let response = answer(&request, &text);

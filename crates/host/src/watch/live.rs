@@ -1,4 +1,4 @@
-//! The live kernel: passes by sock_diag, and notices of destroyed sockets.
+//! Reads the live kernel: passes over all sockets by sock_diag, and notices of destroyed sockets.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use uncork_diag::{Diag, DiagError, Notices, Query, States};
 use super::event::{Destroyed, Event, Moment, Pass};
 use super::sample::SocketSample;
 
-/// What the kernel tells of the sockets of the calling thread's network namespace.
+/// Reads the sockets of the calling thread's network namespace.
 #[derive(Debug)]
 pub(super) struct Live {
     diag: Diag,
@@ -17,7 +17,8 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Opens the sockets. Where notices are refused it does without, and gives the reason.
+    /// Opens the sockets. If subscribing to notices fails, goes on without them and returns the
+    /// reason.
     pub(super) fn open() -> Result<(Self, Option<DiagError>), DiagError> {
         let (notices, refusal) = match Notices::open() {
             Ok(notices) => (Some(notices), None),
@@ -33,16 +34,16 @@ impl Live {
         self.notices.is_some()
     }
 
-    /// By the monotonic clock, so that periods are right when the clock is set.
+    /// Uses the monotonic clock, so that setting the wall clock does not distort periods.
     pub(super) fn moment(&self) -> Moment {
         let session_ns = self.start.elapsed().as_nanos() as u64;
         Moment { session_ns, unix_ns: self.start_unix_ns + session_ns }
     }
 
-    /// All sockets that may send, into `pass`.
+    /// Reads all sockets that may send into `pass`.
     pub(super) fn pass(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
         match self.dump(pass) {
-            // The buffer has grown.
+            // The buffer has grown; try again.
             Err(DiagError::Truncated(_)) => self.dump(pass),
             done => done,
         }
@@ -57,12 +58,12 @@ impl Live {
         Ok(())
     }
 
-    /// The notices that wait.
+    /// Reads all waiting notices.
     pub(super) fn notices(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
         let at = self.moment();
         let Some(notices) = &mut self.notices else { return Ok(()) };
         let is_complete = notices.read(|connection| {
-            // Sockets that never were connected are destroyed, too.
+            // Sockets that were never connected are destroyed, too.
             let connected = Some(connection).filter(|connection| connection.remote.port() != 0);
             if let Some(socket) = connected.and_then(SocketSample::of) {
                 each(&Event::Destroyed(Destroyed { at, socket }));

@@ -1,4 +1,5 @@
-//! The text that Prometheus reads: OpenMetrics 1.0. No label has an address: see [`Label`] for their number.
+//! The metrics for Prometheus: OpenMetrics 1.0. No label contains an address. [`Label`] bounds the
+//! number of series.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +16,7 @@ use super::totals::{Label, Sums, Totals};
 use super::tracker::Tracker;
 use super::why::Limit;
 
-/// How the text calls itself.
+/// The content type of the metrics.
 pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> u64);
@@ -34,7 +35,7 @@ const COUNTERS: [Counted; 7] = [
     ("timeouts", "Retransmission timeouts", None, |it| it.figures.timeouts),
 ];
 
-/// What a pass leaves for Prometheus.
+/// The counters that a pass leaves for Prometheus.
 #[derive(Debug)]
 struct Snapshot {
     totals: Totals,
@@ -43,11 +44,11 @@ struct Snapshot {
     lost_notices: u64,
 }
 
-/// All that is counted, as text.
+/// All metrics as text.
 ///
 /// # Errors
 ///
-/// None that a text in memory has.
+/// Writing to a string cannot fail.
 pub fn metrics(tracker: &Tracker) -> Result<String, fmt::Error> {
     let totals = tracker.totals().clone();
     let mut connections = BTreeMap::new();

@@ -1,7 +1,9 @@
-//! The host's TCP connections, live: what they do, what limits them, and a record of each that ends.
+//! Monitors the host's TCP connections: what they do, what limits them, and a record of each
+//! connection that ends.
 //!
-//! [`Session`] takes a pass over all sockets each period, and between them the kernel's notices of destroyed sockets; or
-//! both from a recorded session. [`Tracker`], [`Row`] and [`View`] are pure: they see [`Event`]s, no clock and no kernel.
+//! [`Session`] takes a pass over all sockets every period, and receives the kernel's notices of
+//! destroyed sockets in between. It can also replay a recorded session. [`Tracker`], [`Row`] and
+//! [`View`] are pure: their input is [`Event`]s, without clock and kernel.
 
 mod event;
 mod exporter;

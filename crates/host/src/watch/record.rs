@@ -8,11 +8,12 @@ use super::sample::SocketSample;
 use super::service_port::service_port;
 use super::tracker::Tracked;
 
-/// The controller of a connection that lived between two passes: notices of destroyed sockets do not name it.
+/// The controller of a connection that existed only between two passes: notices of destroyed
+/// sockets do not name it.
 const UNKNOWN: &str = "unknown";
 
-/// The record of the connection `number`, which began at the moment `began` and whose socket was at last as `last`.
-/// `tracked` has what the passes saw of it.
+/// The record of the connection with this `number`. It began at `began`, and `last` is the final
+/// sample of its socket. `tracked` has the samples from passes.
 pub(super) fn record(
     number: u32,
     began: Moment,
@@ -44,11 +45,13 @@ pub(super) fn record(
     figures.fill(record)
 }
 
-/// The busy time without the round trip of a FIN that left alone. The kernel's busy time counts it, as it counts data;
-/// of a short transfer it would be a good part.
+/// The busy time without the round trip of a FIN that was sent separately. The kernel counts the
+/// time until the FIN is acknowledged as busy time. For a short transfer that would be a large
+/// part.
 ///
-/// A FIN that left alone is a packet without data that was delivered, as the SYN is. It left after the data had been
-/// acknowledged, and was acknowledged another round trip later: the shortest, as nothing else was on its way.
+/// A FIN sent separately is a delivered packet without data, like the SYN. It was sent after all
+/// data had been acknowledged, and was acknowledged one minimum round trip later, because nothing
+/// else was in flight.
 fn busy_with_data(last: &SocketSample) -> TimeDelta {
     let SocketSample { figures, delivered_packets, last_data_sent, .. } = last;
     let (Some(delivered), Some(min)) = (delivered_packets, figures.min_rtt) else {

@@ -1,4 +1,4 @@
-//! Rows of the table: a connection each, or a group of them.
+//! Rows of the table: one connection each, or a group of connections.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use super::service_port::service_port;
 use super::tracker::Tracked;
 use super::why::Limits;
 
-/// What a row stands for.
+/// What each row of the table represents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GroupBy {
     /// A connection.
     #[default]
     Socket,
-    /// All connections with a controller.
+    /// All connections that use a controller.
     Controller,
     /// All connections to a network: /24 of IPv4, /48 of IPv6.
     Client,
@@ -30,7 +30,7 @@ pub enum GroupBy {
 /// The name of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Name {
-    /// Of a connection: local and remote address.
+    /// A connection: local and remote address.
     Socket(SocketAddr, SocketAddr),
     /// A controller.
     Controller(Option<CcName>),
@@ -45,40 +45,40 @@ pub enum Name {
 pub struct Row {
     /// Its name.
     pub name: Name,
-    /// The controller; of groups that of the first connection.
+    /// The controller; for a group, the controller of its first connection.
     pub cc: Option<CcName>,
     client: ClientNetwork,
     port: u16,
     /// Connections.
     pub connections: u32,
-    /// Connections that sent something in the last period.
+    /// Connections that sent data in the last period.
     pub active: u32,
-    /// Payload acknowledged in the last period, per second.
+    /// Payload acknowledged per second in the last period.
     pub rate: Rate,
     /// Bytes sent in the last period.
     pub sent: u64,
-    /// Of these, sent again.
+    /// Of these, bytes retransmitted.
     pub resent: u64,
-    /// Smoothed round-trip times, added up over `measured` connections.
+    /// The sum of smoothed round-trip times of `measured` connections.
     rtt_sum: TimeDelta,
     measured: u32,
-    /// The least round-trip time.
+    /// The minimum round-trip time.
     pub min_rtt: Option<TimeDelta>,
-    /// Congestion windows.
+    /// Sum of the congestion windows.
     pub cwnd_bytes: u64,
     /// Bytes in flight.
     pub in_flight_bytes: u64,
-    /// What limited the active connections in the last period.
+    /// Limits of the active connections in the last period.
     pub limits: Limits,
-    /// BBR's state, of connections.
+    /// BBR's state; only for rows of one connection.
     pub bbr: Option<BbrState>,
 }
 
 impl GroupBy {
-    /// All ways, in the order of the key that switches them.
+    /// All groupings, in the order in which the key cycles through them.
     pub const ALL: [Self; 4] = [Self::Socket, Self::Controller, Self::Client, Self::Port];
 
-    /// Its name on the command line, which is also the heading of the first column.
+    /// Its name on the command line, and the heading of the first column.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Socket => "socket",
@@ -115,7 +115,7 @@ impl Row {
         }
     }
 
-    /// The rows of groups of connections.
+    /// Groups the rows of connections.
     pub fn grouped(connections: &[Self], by: GroupBy) -> Vec<Self> {
         let mut groups: BTreeMap<Name, Self> = BTreeMap::new();
         for row in connections {
@@ -150,17 +150,17 @@ impl Row {
         self.limits.add(&other.limits);
     }
 
-    /// The smoothed round-trip time; of groups the mean.
+    /// The smoothed round-trip time; for groups the mean.
     pub fn rtt(&self) -> Option<TimeDelta> {
         (self.measured > 0).then(|| self.rtt_sum.divided_by(self.measured.into()))
     }
 
-    /// Share of the bytes sent that were sent again.
+    /// Retransmitted bytes as a share of the bytes sent.
     pub fn resent_share(&self) -> Option<f64> {
         (self.sent > 0).then(|| self.resent as f64 / self.sent as f64)
     }
 
-    /// Whether `filter` is in what the row shows as text: addresses, controller, limit.
+    /// Whether the text of the row contains `filter`: addresses, controller, limit.
     pub fn matches(&self, filter: &str) -> bool {
         let cc = self.cc.as_ref().map_or("", CcName::as_str);
         let limit = self.limits.main().map_or("", |(limit, _)| limit.name());
@@ -170,7 +170,7 @@ impl Row {
             || self.name.to_string().contains(filter)
     }
 
-    /// The order of rows by `column`, the greatest first but for names.
+    /// Compares rows by `column`: largest first, except for names.
     pub fn order(&self, other: &Self, column: SortBy) -> Ordering {
         let key = |row: &Self| match column {
             SortBy::Name => 0.0,
@@ -183,7 +183,7 @@ impl Row {
     }
 }
 
-/// The column that orders the table.
+/// The column by which the table is sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortBy {
     /// Acknowledged payload per second.
@@ -191,7 +191,7 @@ pub enum SortBy {
     Rate,
     /// Round-trip time.
     Rtt,
-    /// Share sent again.
+    /// Share of retransmitted bytes.
     Resent,
     /// Congestion window.
     Cwnd,
@@ -200,7 +200,7 @@ pub enum SortBy {
 }
 
 impl SortBy {
-    /// All columns, in the order of the key that switches them.
+    /// All columns, in the order in which the key cycles through them.
     pub const ALL: [Self; 5] = [Self::Rate, Self::Rtt, Self::Resent, Self::Cwnd, Self::Name];
 
     /// Its name on the command line.

@@ -1,4 +1,4 @@
-//! A socket at one moment.
+//! A sample of a socket.
 
 use std::net::SocketAddr;
 
@@ -8,11 +8,11 @@ use uncork_flow::TransportFigures;
 use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use uncork_units::{Rate, TimeDelta};
 
-/// What the watch keeps of a TCP socket.
+/// The state of a TCP socket at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SocketSample {
-    /// The kernel's number of the socket, unique until the next boot.
+    /// The kernel's socket cookie, unique until the next boot.
     pub cookie: u64,
     /// Local address.
     pub local: SocketAddr,
@@ -20,31 +20,31 @@ pub struct SocketSample {
     pub remote: SocketAddr,
     /// The controller; `None` in notices of destroyed sockets.
     pub cc: Option<CcName>,
-    /// The counters, as all records have them.
+    /// Counters, as in all records.
     pub figures: TransportFigures,
     /// Bytes received in order.
     pub bytes_received: u64,
-    /// Whether the newest sample of the delivery rate was limited by the application.
+    /// Whether the latest delivery rate sample was application-limited.
     pub is_app_limited: bool,
     /// The pacing rate; `None` without pacing.
     #[serde(rename = "pacing_bps", with = "maybe_bits_per_sec")]
     pub pacing_rate: Option<Rate>,
-    /// The application's limit of it (`SO_MAX_PACING_RATE`).
+    /// The application's pacing limit (`SO_MAX_PACING_RATE`).
     #[serde(rename = "pacing_cap_bps", with = "maybe_bits_per_sec")]
     pub pacing_cap: Option<Rate>,
     /// Maximum size of segments sent.
     pub mss_bytes: u32,
     /// Congestion window.
     pub cwnd_bytes: u64,
-    /// Sent, and neither acknowledged nor declared lost.
+    /// Bytes sent, and neither acknowledged nor declared lost.
     pub in_flight_bytes: u64,
-    /// Written by the application, and not yet sent.
+    /// Bytes written by the application, and not yet sent.
     pub unsent_bytes: u64,
-    /// Whether the send buffer takes no more: its application waits, or would.
+    /// Whether the send buffer is full, so that the application blocks when it writes.
     pub is_send_buffer_full: bool,
-    /// Packets delivered, among them SYN and FIN; `None` before Linux 4.18.
+    /// Packets delivered, including SYN and FIN; `None` before Linux 4.18.
     pub delivered_packets: Option<u32>,
-    /// Since data was last sent, in whole milliseconds.
+    /// Time since data was last sent, in whole milliseconds.
     #[serde(rename = "last_data_sent_ns", with = "nanos")]
     pub last_data_sent: TimeDelta,
     /// BBR's model, if the connection runs BBR.
@@ -68,7 +68,7 @@ pub struct BbrSample {
 }
 
 impl SocketSample {
-    /// `None` for a socket without TCP's state, such as one in TIME-WAIT.
+    /// `None` for a socket without TCP state, such as one in TIME-WAIT.
     pub fn of(connection: &Connection) -> Option<Self> {
         let info = connection.info.as_ref()?;
         let mss = u64::from(info.snd_mss);
@@ -99,14 +99,14 @@ impl SocketSample {
         })
     }
 
-    /// The least round-trip time that the path is known to have.
+    /// The smallest known round-trip time of the path.
     pub fn min_rtt(&self) -> Option<TimeDelta> {
         let bbr = self.bbr.and_then(|bbr| bbr.min_rtt);
         self.figures.min_rtt.into_iter().chain(bbr).min()
     }
 }
 
-/// A rate that is one: the kernel says "none" by the greatest number.
+/// A rate, or `None` for the kernel's value for "no limit", which is the largest number.
 fn limited(info: &TcpInfo, rate: fn(&TcpInfo) -> Option<Rate>) -> Option<Rate> {
     rate(info).filter(|rate| *rate < Rate::MAX)
 }

@@ -1,4 +1,4 @@
-//! A recorded session: a line of JSON for its head, and one for each event.
+//! Recorded sessions: a header line of JSON, then one line per event.
 
 use std::io::{self, BufRead, Write};
 
@@ -10,7 +10,7 @@ use super::event::Event;
 /// Schema of a recorded session.
 pub const WATCH_SCHEMA: &str = "uncork.host-watch/1";
 
-/// The first line.
+/// The header line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
@@ -24,12 +24,12 @@ pub enum TapeError {
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("line {line}: {reason}; expected a session of {WATCH_SCHEMA}")]
     Line {
         /// Its number, from 1.
         line: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -48,11 +48,11 @@ pub struct TapeReader<R> {
 }
 
 impl<W: Write> TapeWriter<W> {
-    /// Begins a session, with or without notices of destroyed sockets.
+    /// Starts a recording, with or without notices of destroyed sockets.
     ///
     /// # Errors
     ///
-    /// Of the writer.
+    /// The errors of the writer.
     pub fn new(out: W, has_notices: bool) -> io::Result<Self> {
         let mut tape = Self(out);
         tape.line(&Head { schema: WATCH_SCHEMA.to_owned(), has_notices })?;
@@ -63,16 +63,16 @@ impl<W: Write> TapeWriter<W> {
     ///
     /// # Errors
     ///
-    /// Of the writer.
+    /// The errors of the writer.
     pub fn write(&mut self, event: &Event) -> io::Result<()> {
         self.line(event)
     }
 
-    /// Passes on what waits in buffers.
+    /// Flushes all buffers.
     ///
     /// # Errors
     ///
-    /// Of the writer.
+    /// The errors of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
@@ -84,11 +84,11 @@ impl<W: Write> TapeWriter<W> {
 }
 
 impl<R: BufRead> TapeReader<R> {
-    /// Reads the first line.
+    /// Reads the header line.
     ///
     /// # Errors
     ///
-    /// Of the reader, and for a file that is no recorded session.
+    /// The errors of the reader, or if the file is not a recorded session.
     pub fn new(input: R) -> Result<Self, TapeError> {
         let mut tape = Self { input, text: String::new(), line: 0, has_notices: false };
         let wrong = |reason: String| TapeError::Line { line: 1, reason };
@@ -109,12 +109,12 @@ impl<R: BufRead> TapeReader<R> {
         self.has_notices
     }
 
-    /// The next event; `None` at the end. A last line without its end is what a killed process leaves: the session ends
-    /// before it.
+    /// The next event; `None` at the end. A killed process leaves an incomplete last line, which is
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// Of the reader, and for a line that is no event.
+    /// The errors of the reader, or if a line is not an event.
     pub fn read(&mut self) -> Result<Option<Event>, TapeError> {
         if !self.advance()? || !self.text.ends_with('\n') {
             return Ok(None);

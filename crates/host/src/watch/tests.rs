@@ -1,4 +1,4 @@
-//! The tracker, its rows and records, without a kernel.
+//! Tests of the tracker, its rows and records, without a kernel.
 
 use std::net::SocketAddr;
 
@@ -113,7 +113,7 @@ fn without_notices_a_connection_ends_when_a_pass_misses_it() {
     assert_eq!((records[0].cc.as_str(), records[0].bytes_acked), ("cubic", 1000));
 }
 
-/// A program may hold a socket whose connection has ended: its notice comes later.
+/// A program may keep a socket open after its connection has ended. The notice then comes later.
 #[test]
 fn with_notices_an_absent_connection_waits_for_its_own_or_for_the_loss_of_some() {
     let open = [socket(7, "bbr", 1000, 1)];
@@ -137,7 +137,7 @@ fn a_socket_that_a_dump_reports_twice_counts_once() {
     assert_eq!(changes, [2000]);
 }
 
-/// What happened before the session is not part of its totals, but of the connection's record.
+/// Data sent before the session is not part of its totals, but is part of the connection's record.
 #[test]
 fn totals_begin_with_the_session() {
     let events = [
@@ -213,7 +213,7 @@ fn the_time_of_a_period_is_divided_by_what_limited_it() {
     assert_eq!(capped(2_000_000), Some(("network", 1.0)));
 }
 
-/// The end of a transfer is limited by its application: there is no more to be sent.
+/// At the end of a transfer, every connection is application-limited: it has no more data to send.
 #[test]
 fn the_final_sample_of_a_connection_is_not_its_application() {
     let last = SocketSample { is_app_limited: true, unsent_bytes: 0, ..socket(7, "", 10_000, 800) };
@@ -229,7 +229,7 @@ fn a_fin_that_left_alone_is_no_busy_time() {
         let last = SocketSample { delivered_packets, last_data_sent, ..socket(7, "", 10_000, 800) };
         played(true, &[pass(0, &[]), destroyed(1, &last)]).1[0].busy_ns
     };
-    // Ten packets of data and the SYN; the least round trip is 20 ms.
+    // Ten data packets and the SYN; the minimum round-trip time is 20 ms.
     assert_eq!(busy(11, ms(60)), 800_000_000, "acknowledged with the data");
     assert_eq!(busy(12, ms(40)), 780_000_000);
     assert_eq!(busy(12, ms(30_000)), 780_000_000);
@@ -249,7 +249,7 @@ fn a_recorded_session_gives_the_same() {
     for event in &events {
         tape.write(event).expect("written");
     }
-    // What a killed process leaves.
+    // An incomplete last line, as a killed process leaves it.
     file.extend(b"{\"pass\":{");
     let mut tape = TapeReader::new(file.as_slice()).expect("a head");
     assert!(tape.has_notices());
@@ -272,7 +272,7 @@ fn what_is_no_session_is_refused_by_line() {
     assert!(wrong.starts_with("line 2: unknown variant `pas`"), "{wrong}");
 }
 
-/// Two connections of bbr to one network, one of cubic to it, and an idle one.
+/// Two BBR connections to a network, one CUBIC connection to it, and an idle connection.
 fn view() -> View {
     let first =
         [1, 2, 3, 4].map(|cookie| socket(cookie, if cookie == 3 { "cubic" } else { "bbr" }, 0, 0));

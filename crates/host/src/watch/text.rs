@@ -1,11 +1,11 @@
-//! Rows as lines of text.
+//! Formats rows as lines of text.
 
 use uncork_units::TimeDelta;
 
 use super::row::{GroupBy, Row};
 use super::tracker::Tracker;
 
-/// Headings of the columns behind the name.
+/// Headings of the columns after the name.
 const HEADINGS: [&str; 9] = [
     "Mbit/s",
     "rtt ms",
@@ -17,14 +17,14 @@ const HEADINGS: [&str; 9] = [
     "time %",
     "BBR",
 ];
-/// Their widths. Texts begin at the left, numbers end at the right.
+/// Their widths. Text is left-aligned, numbers are right-aligned.
 const WIDTHS: [usize; 9] = [9, 8, 8, 9, 9, 8, 11, 6, 14];
 const TEXTS: [bool; 9] = [false, false, false, false, false, false, true, false, true];
-/// The column behind the name: a controller, or a number of connections.
+/// Width of the column after the name: a controller, or a number of connections.
 const SECOND: usize = 11;
 const NAME: usize = 24;
 
-/// What a pass saw, in one line.
+/// A summary of a pass in one line.
 pub(super) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
     let (sent, resent) = (sum(|row| row.sent), sum(|row| row.resent));
@@ -43,7 +43,7 @@ pub(super) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
     )
 }
 
-/// A heading, and a line for each row.
+/// A heading, and one line per row.
 pub(super) fn table(rows: &[Row], by: GroupBy) -> Vec<String> {
     let names: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
     let width = names.iter().map(String::len).max().unwrap_or(0).max(NAME);

@@ -1,4 +1,4 @@
-//! What connections did in a session, for a few labels.
+//! Counters of all connections in a session, by a bounded set of labels.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::sample::SocketSample;
 use super::service_port::service_port;
 use super::why::Limits;
 
-/// Service ports that have a label of their own; all others are "other". Counters cannot move from label to label, so
-/// the first ports that send something have them.
+/// Most service ports with their own label; all others are "other". A counter cannot move to
+/// another label, so the first ports that send data get labels.
 const PORTS: usize = 20;
-/// Controllers that have a label.
+/// Most controllers with their own label.
 const CONTROLLERS: usize = 16;
 
 /// Counters since the start of a session.
@@ -21,10 +21,10 @@ pub struct Totals {
     series: BTreeMap<Label, Sums>,
 }
 
-/// What is told apart: at most 17 controllers and 21 ports.
+/// The labels of the counters: at most 17 controllers and 21 ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
-    /// The controller; `None` for "other" and where it is not known.
+    /// The controller; `None` for "other" and for unknown controllers.
     pub cc: Option<CcName>,
     /// The service's port; `None` for "other".
     pub port: Option<u16>,
@@ -33,21 +33,21 @@ pub struct Label {
 /// The sums of a label.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
-    /// What was sent.
+    /// Transport counters.
     pub figures: TransportFigures,
-    /// What limited it.
+    /// Time by limit.
     pub limits: Limits,
-    /// Connections that have ended.
+    /// Number of connections that have ended.
     pub ended: u64,
 }
 
 impl Totals {
-    /// The sums of each label.
+    /// The sums by label.
     pub fn series(&self) -> impl Iterator<Item = (&Label, &Sums)> {
         self.series.iter()
     }
 
-    /// The label that a socket has.
+    /// The label of a socket.
     pub fn label(&self, socket: &SocketSample, cc: Option<CcName>) -> Label {
         let port = service_port(socket);
         let label = Label { cc, port: Some(port) };
@@ -66,7 +66,7 @@ impl Totals {
         }
     }
 
-    /// Different values of a part of the labels.
+    /// Number of different values of a part of the labels.
     fn count<T: Ord>(&self, part: fn(&Label) -> Option<T>) -> usize {
         let values: std::collections::BTreeSet<T> = self.series.keys().filter_map(part).collect();
         values.len()

@@ -1,4 +1,4 @@
-//! Connections from pass to pass.
+//! Tracks connections from pass to pass.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,12 +12,12 @@ use super::sample::SocketSample;
 use super::totals::Totals;
 use super::why::Limits;
 
-/// Follows connections from pass to pass, and makes a record of each that ends. No clock, no socket: a recorded session
-/// gives the same as the live one.
+/// Tracks connections from pass to pass, and creates a record of each connection that ends. It uses
+/// no clock and no socket, so a recorded session gives the same results as the live session.
 #[derive(Debug)]
 pub struct Tracker {
     connections: HashMap<u64, Box<Tracked>>,
-    /// Whether the kernel tells which sockets it destroys. Then that alone ends a connection.
+    /// Whether the kernel reports destroyed sockets. If so, only a notice ends a connection.
     has_notices: bool,
     passes: u64,
     at: Moment,
@@ -28,30 +28,30 @@ pub struct Tracker {
     totals: Totals,
 }
 
-/// A connection that passes have seen.
+/// A connection seen in at least one pass.
 #[derive(Debug)]
 pub struct Tracked {
-    /// When a pass saw it first.
+    /// When a pass first saw it.
     pub began: Moment,
-    /// As the newest pass saw it.
+    /// Its sample in the latest pass.
     pub now: SocketSample,
-    /// What changed in the last period; nothing in the first pass of a session.
+    /// The change of its counters in the last period; zero in the first pass of a session.
     pub change: TransportFigures,
-    /// The period's length.
+    /// The length of the last period.
     pub period: TimeDelta,
-    /// What limited it in the last period.
+    /// Its limits in the last period.
     pub limits: Limits,
-    /// What limited it since it was first seen.
+    /// Its limits since it was first seen.
     pub life: Limits,
-    /// Smoothed round-trip times of passes in which data was in flight.
+    /// Smoothed round-trip times in passes with data in flight.
     pub(super) rtts: Option<Box<Distribution>>,
-    /// The number of the newest pass that saw it.
+    /// The number of the latest pass that saw it.
     pass: u64,
 }
 
 impl Tracker {
-    /// A tracker that has seen nothing. `has_notices` says whether it will be told which sockets are destroyed;
-    /// without, a connection has ended when a pass does not see it any more.
+    /// A tracker without connections. `has_notices` tells whether it will receive notices of
+    /// destroyed sockets. Without them, a connection has ended when a pass no longer sees it.
     pub fn new(has_notices: bool) -> Self {
         Self {
             connections: HashMap::new(),
@@ -64,7 +64,7 @@ impl Tracker {
         }
     }
 
-    /// Takes in an event. Calls `each` with the records of connections that have ended.
+    /// Processes an event. Calls `each` with the records of connections that have ended.
     pub fn take(&mut self, event: &Event, mut each: impl FnMut(FlowRecord)) {
         match event {
             Event::Pass(pass) => self.pass(pass, each),
@@ -76,7 +76,7 @@ impl Tracker {
         }
     }
 
-    /// Takes in all sockets at one moment.
+    /// Processes a pass.
     pub fn pass(&mut self, pass: &Pass, each: impl FnMut(FlowRecord)) {
         let period = TimeDelta::from_nanos(pass.at.session_ns.saturating_sub(self.at.session_ns));
         let is_first = self.passes == 0;
@@ -89,7 +89,7 @@ impl Tracker {
                 }
                 Entry::Occupied(known) => {
                     let tracked = known.into_mut();
-                    // A dump is no snapshot: it may report a socket twice.
+                    // A dump is not a snapshot: it may report a socket twice.
                     if tracked.pass == self.passes {
                         continue;
                     }
@@ -105,16 +105,16 @@ impl Tracker {
         }
     }
 
-    /// Takes in a socket that the kernel destroyed.
+    /// Processes a notice of a destroyed socket.
     pub fn destroyed(&mut self, destroyed: &Destroyed) -> FlowRecord {
         let Destroyed { at, socket } = destroyed;
         let tracked = self.connections.remove(&socket.cookie);
         let (began, mut tracked) = match tracked {
             Some(tracked) => (tracked.began, Some(tracked)),
-            // It was busy for so long at least.
+            // It existed at least as long as it was busy.
             None => (at.before(socket.figures.busy), None),
         };
-        // The end of each transfer is limited by the application, whatever limited the rest of it.
+        // The end of every transfer is application-limited, whatever limited the rest of it.
         let last = SocketSample { is_app_limited: false, ..*socket };
         let since = tracked.as_ref().map_or(began, |_| self.at);
         let elapsed = TimeDelta::from_nanos(at.session_ns.saturating_sub(since.session_ns));
@@ -130,13 +130,14 @@ impl Tracker {
         self.ended(began, &last, tracked.as_deref())
     }
 
-    /// Ends the connections that the newest pass did not see, with what the last pass saw of them. With notices, these
-    /// are sockets whose connection has ended and that their program holds; or their notice was lost.
+    /// Ends the connections that the latest pass did not see, with their last sample. With notices,
+    /// these are sockets that a program keeps open although the connection has ended, or sockets
+    /// whose notice was lost.
     pub fn end_absent(&mut self, mut each: impl FnMut(FlowRecord)) {
         let newest = self.passes;
         let absent = self.connections.iter().filter(|(_, tracked)| tracked.pass < newest);
         let mut absent: Vec<u64> = absent.map(|(cookie, _)| *cookie).collect();
-        // In an order that does not depend on the table's.
+        // Sort, so that the order does not depend on the hash table.
         absent.sort_unstable();
         for cookie in absent {
             if let Some(tracked) = self.connections.remove(&cookie) {
@@ -152,14 +153,14 @@ impl Tracker {
         record(number, began, last, seen)
     }
 
-    /// The connections that the newest pass saw, in no order.
+    /// The connections in the latest pass, in no particular order.
     pub fn connections(&self) -> impl Iterator<Item = &Tracked> {
         let newest = self.passes;
         let all = self.connections.values().map(AsRef::as_ref);
         all.filter(move |tracked| tracked.pass == newest)
     }
 
-    /// When the newest pass was.
+    /// When the latest pass was.
     pub const fn at(&self) -> Moment {
         self.at
     }
@@ -174,12 +175,12 @@ impl Tracker {
         self.ended
     }
 
-    /// How often notices were lost: more came than could wait.
+    /// How often notices were lost: the receive buffer overflowed.
     pub const fn lost_notices(&self) -> u64 {
         self.lost_notices
     }
 
-    /// What all connections did so far.
+    /// The totals of all connections so far.
     pub const fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -187,7 +188,7 @@ impl Tracker {
 
 impl Tracked {
     fn new(socket: &SocketSample, at: Moment, is_first: bool, period: TimeDelta) -> Self {
-        // What a connection did before the session is not part of it.
+        // Exclude data sent before the session.
         let (change, limits) = if is_first {
             (socket.figures.since(&socket.figures), Limits::default())
         } else {
@@ -216,7 +217,7 @@ impl Tracked {
         self.note_rtt(socket);
     }
 
-    /// A round-trip time counts when data has been sent since the last.
+    /// Adds a round-trip sample if data was sent since the last one.
     fn note_rtt(&mut self, socket: &SocketSample) {
         let Some(rtt) = socket.figures.rtt.filter(|rtt| !rtt.is_zero()) else { return };
         if socket.in_flight_bytes > 0 || self.change.bytes_acked > 0 {
@@ -224,7 +225,7 @@ impl Tracked {
         }
     }
 
-    /// Whether it sent something in the last period.
+    /// Whether it sent data in the last period.
     pub fn is_active(&self) -> bool {
         self.change.bytes_sent > 0 || !self.change.busy.is_zero()
     }

@@ -1,4 +1,4 @@
-//! The live table: its state, the keys that change it, its lines.
+//! The live table: its state, its keys and its lines.
 
 use super::row::{GroupBy, Row, SortBy};
 use super::text;
@@ -7,34 +7,34 @@ use super::tracker::Tracker;
 const HELP: &str =
     "q quit  g group by  s sort by  r reverse  / filter  f freeze  i idle  arrows scroll";
 
-/// What the user chose to see.
+/// The user's settings of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViewSettings {
-    /// What a row stands for.
+    /// What each row represents.
     pub by: GroupBy,
-    /// The column that orders the table.
+    /// The column by which the table is sorted.
     pub sort: SortBy,
-    /// The least first.
+    /// Whether the order is reversed.
     pub is_reversed: bool,
-    /// Connections that sent nothing are shown, too.
+    /// Whether connections that sent nothing are shown.
     pub has_idle: bool,
-    /// Only connections that have it in their text are shown.
+    /// Only connections whose text contains this are shown.
     pub filter: String,
 }
 
-/// The table as the user looks at it.
+/// The live table.
 #[derive(Debug)]
 pub struct View {
     settings: ViewSettings,
-    /// A filter that is being written.
+    /// A filter that is being typed.
     input: Option<String>,
     is_frozen: bool,
-    /// Rows above the first that is shown.
+    /// Number of rows scrolled past.
     top: usize,
     summary: String,
     /// A row for each connection.
     connections: Vec<Row>,
-    /// The rows that are shown.
+    /// The visible rows, after grouping, filtering and sorting.
     rows: Vec<Row>,
 }
 
@@ -77,7 +77,7 @@ impl View {
         }
     }
 
-    /// Takes in what the newest pass saw, unless the view is frozen.
+    /// Shows the latest pass, unless the view is frozen.
     pub fn update(&mut self, tracker: &Tracker) {
         if self.is_frozen {
             return;
@@ -88,7 +88,7 @@ impl View {
         self.arrange();
     }
 
-    /// Chooses, groups and orders the rows.
+    /// Filters, groups and sorts the rows.
     fn arrange(&mut self) {
         let ViewSettings { by, sort, is_reversed, has_idle, filter } = &self.settings;
         let shown = |row: &&Row| (*has_idle || row.active > 0) && row.matches(filter);
@@ -104,7 +104,7 @@ impl View {
         self.top = self.top.min(self.rows.len().saturating_sub(1));
     }
 
-    /// Does what a key is for. False if the user wants to leave.
+    /// Handles a key. Returns false if the user quits.
     pub fn press(&mut self, key: Key) -> bool {
         if key == Key::Interrupt {
             return false;
@@ -132,7 +132,7 @@ impl View {
         true
     }
 
-    /// A key while a filter is being written. The table follows at once.
+    /// Handles a key while a filter is being typed. The table is updated immediately.
     fn edit(&mut self, key: Key) {
         let input = self.input.get_or_insert_default();
         match key {
@@ -152,7 +152,7 @@ impl View {
         self.arrange();
     }
 
-    /// What a terminal of this size shows: `height` lines of at most `width` characters.
+    /// The contents of a terminal of this size: `height` lines of at most `width` characters.
     pub fn screen(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![self.summary.clone(), self.status()];
         let room = height.saturating_sub(lines.len() + 2);
@@ -180,7 +180,7 @@ impl View {
         format!("by {by}, sorted by {sort}{reversed}{filter}{frozen}")
     }
 
-    /// What plain text has of a pass: a line that sums it up, and the first `most` rows with a heading, if there are
+    /// A pass as plain text: a summary line, then a heading and the first `most` rows, if there are
     /// any.
     pub fn plain(&self, most: usize) -> String {
         let mut text = format!("{}\n", self.summary);

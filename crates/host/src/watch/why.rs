@@ -1,17 +1,17 @@
-//! Why a connection is as fast as it is.
+//! Determines what limits the rate of a connection.
 
 use uncork_units::{Rate, TimeDelta};
 
 use super::sample::SocketSample;
 
-/// The rate of a sender that its pacing cap holds back, as a share of the cap: the cap counts headers, too, and a
-/// sender needs some time to reach it.
+/// A sender with at least this share of its pacing cap is limited by it. The share is less than 1
+/// because the cap counts headers, too, and a sender needs some time to reach it.
 const AT_CAP: f64 = 0.85;
 
 /// What limits a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
-    /// The application: it has nothing to send, or less than the network takes.
+    /// The application: it has no data to send, or less than the network can carry.
     Application,
     /// The receiver's window.
     Receiver,
@@ -19,16 +19,16 @@ pub enum Limit {
     SendBuffer,
     /// The application's pacing cap (`SO_MAX_PACING_RATE`).
     PacingCap,
-    /// The network, by way of the congestion control: its rate, its losses, its queue.
+    /// The network, through the congestion control: its rate, its losses, its queue.
     Network,
 }
 
 impl Limit {
-    /// All of them.
+    /// All limits.
     pub const ALL: [Self; 5] =
         [Self::Application, Self::Receiver, Self::SendBuffer, Self::PacingCap, Self::Network];
 
-    /// The one word.
+    /// Its name, one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Application => "application",
@@ -40,23 +40,23 @@ impl Limit {
     }
 }
 
-/// For how long each limit was in force.
+/// How long each limit was in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// By [`Limit`], in the order of [`Limit::ALL`].
     times: [TimeDelta; 5],
-    /// Of the application's time, the part in which data was in flight or waiting to be sent.
+    /// The part of the application's time with data in flight or waiting to be sent.
     pub application_busy: TimeDelta,
 }
 
 impl Limits {
-    /// How the time `elapsed` between two samples of a connection divides. `before` is `None` for its first sample, if
-    /// it began after the last pass.
+    /// Divides the time `elapsed` between two samples of a connection among the limits. `before` is
+    /// `None` for the first sample of a connection that began after the last pass.
     ///
-    /// The kernel tells for how long data was in flight or waiting (`busy_time`), and for how much of that the
-    /// receiver's window and the send buffer held it back (`tcp_chrono`). The rest of the time nothing was there to be
-    /// sent: the application. The rest of the busy time belongs to
-    /// - the pacing cap, if the connection sent about as fast as the cap allows meanwhile;
+    /// The kernel reports how long data was in flight or waiting (`busy_time`), and how much of
+    /// that the receiver's window and the send buffer limited (`tcp_chrono`). In the rest of the
+    /// time there was no data to send: the application. The rest of the busy time is attributed to
+    /// - the pacing cap, if the connection sent about as fast as the cap allows;
     /// - the send buffer, if the sender ran out of data although the buffer was full, and the congestion window was not;
     /// - the application, if the delivery rate is application-limited and less than a segment waits (BBR marks
     ///   samples as application-limited while it probes the round-trip time: then more waits), or if data trickles at
@@ -93,7 +93,7 @@ impl Limits {
         limits
     }
 
-    /// For how long `limit` was in force.
+    /// How long `limit` was in force.
     pub const fn time(&self, limit: Limit) -> TimeDelta {
         self.times[limit as usize]
     }
@@ -102,12 +102,12 @@ impl Limits {
         self.times[limit as usize] = time;
     }
 
-    /// The time that is divided.
+    /// The total time.
     pub fn total(&self) -> TimeDelta {
         self.times.into_iter().fold(TimeDelta::default(), |sum, time| sum + time)
     }
 
-    /// Adds another division.
+    /// Adds the times of `other`.
     pub fn add(&mut self, other: &Self) {
         for (time, more) in self.times.iter_mut().zip(other.times) {
             *time += more;
@@ -115,10 +115,10 @@ impl Limits {
         self.application_busy += other.application_busy;
     }
 
-    /// The limit that was in force longest, and for which share of the time; `None` if there was no time.
+    /// The limit that was in force longest, and its share of the time; `None` if there was no time.
     pub fn main(&self) -> Option<(Limit, f64)> {
         let total = self.total().as_secs_f64();
-        // The later one of equals: the network rather than the application.
+        // If two are equal, the later one wins: the network rather than the application.
         let longest = Limit::ALL.into_iter().max_by_key(|limit| self.time(*limit))?;
         (total > 0.0).then(|| (longest, self.time(longest).as_secs_f64() / total))
     }
@@ -129,8 +129,8 @@ fn is_application(before: Option<&SocketSample>, now: &SocketSample) -> bool {
     is_marked || before.is_some_and(trickles) && trickles(now)
 }
 
-/// Whether data is in flight, none waits, and there was room for more. So ends each transfer, too: one sample alone does
-/// not tell.
+/// Whether data is in flight, none waits, and the window had room for more. Every transfer also
+/// ends like this, so one sample alone is not enough.
 fn trickles(socket: &SocketSample) -> bool {
     let has_room = socket.in_flight_bytes + u64::from(socket.mss_bytes) < socket.cwnd_bytes;
     let is_sending = socket.in_flight_bytes > 0 && socket.unsent_bytes == 0;

@@ -38,14 +38,14 @@ to = "10.0.0.0/8"
 algorithm = "reno"
 "#;
 
-/// The default alone. That it becomes an allowed algorithm is the kernel's own doing.
+/// Only the default algorithm. The kernel itself adds it to the allowed algorithms.
 pub(crate) const LITTLE: &str = "algorithm = \"bbr\"\n";
 
 /// Sysctls that survive a reboot.
 pub(crate) const LASTING: &str =
     "algorithm = \"bbr\"\nallowed = [\"bbr\", \"cubic\", \"reno\"]\npersist = true\n";
 
-/// Nothing but what the others leave alone or share.
+/// Only settings that the other desired states leave alone or share.
 pub(crate) const BUFFERS: &str = "[buffers]\nsend = \"2MB\"\n";
 
 pub(crate) fn apply_text(

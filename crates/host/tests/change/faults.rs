@@ -1,4 +1,4 @@
-//! Every command, killed before each of its operations: the host ends in the old or the new state.
+//! Kills every command before each of its operations: the host ends in the old or the new state.
 
 use uncork_host::change::{ChangeError, Journal, Knob, Value, confirm, recover, revert};
 
@@ -13,8 +13,8 @@ fn applied(text: &str, ttl_s: Option<u64>) -> Memory {
     host
 }
 
-/// Kills `command` before each of its operations, and the recovery once more before each of its own. Returns how
-/// often the old state and the new one came out.
+/// Kills `command` before each of its operations, and also kills the recovery before each of its
+/// own. Returns how often the host ended in the old state and in the new one.
 fn kill_everywhere(before: &Memory, command: impl Fn(&mut Memory) -> Outcome) -> (u32, u32) {
     let mut after = before.clone();
     command(&mut after).unwrap();
@@ -56,7 +56,8 @@ fn apply_is_all_or_nothing() {
     for text in [ALL, OTHER, LITTLE, LASTING] {
         let (olds, news) =
             kill_everywhere(&Memory::new(), |host| apply_text(host, text, None).map(drop));
-        // Only after the journal's last writing is the new state there, and nothing follows that.
+        // The new state is complete only after the last write of the journal, which is the last
+        // operation.
         assert!(olds > 10 && news == 0, "{olds} {news} {text}");
     }
 }
@@ -103,14 +104,15 @@ fn confirm_is_all_or_nothing() {
             assert_eq!(host.visible(), states[2]);
             break;
         }
-        // Until the files are there, the limit holds.
+        // Until the files are written, the deadline still applies.
         host.clock = 60;
         recover(&mut host).unwrap();
         assert_eq!(host.visible(), states[0], "killed at {step}");
     }
 }
 
-/// The power fails while a desired state that is to last is applied, and the recovery after the boot is killed, too.
+/// The power fails while a persistent desired state is applied, and the recovery after the boot is
+/// killed, too.
 #[test]
 fn a_power_failure_leaves_the_old_state() {
     let mut through = 0;
@@ -136,7 +138,7 @@ fn a_power_failure_leaves_the_old_state() {
     assert!((20..250).contains(&through), "{through}");
 }
 
-/// Undoing what has expired can be killed anywhere, too.
+/// Undoing expired changes can be killed at any point, too.
 #[test]
 fn expiry_is_all_or_nothing() {
     let mut before = applied(ALL, Some(60));
@@ -169,7 +171,7 @@ fn apply_is_idempotent() {
     }
 }
 
-/// A change that fails in the middle undoes those before it.
+/// A change that fails in the middle undoes the changes before it.
 #[test]
 fn a_failed_change_undoes_the_others() {
     let all: Vec<Knob> = applied(ALL, None).values.into_keys().collect();
@@ -205,7 +207,8 @@ fn what_others_have_changed_since_is_left_and_said() {
     assert_eq!(host.visible(), expected.visible());
 }
 
-/// The route to 10/8 comes from the default route, keeps its gateway, and goes again.
+/// The route to 10/8 is created from the default route, keeps its gateway, and is removed by
+/// `revert`.
 #[test]
 fn a_route_is_made_from_the_one_that_covers_it() {
     let mut host = applied(ALL, None);

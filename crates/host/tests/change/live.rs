@@ -1,4 +1,5 @@
-//! On this kernel, in namespaces of their own: killed before every operation, and at rest.
+//! Tests on this kernel, in new namespaces: commands killed before every operation, and commands
+//! that complete.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,8 @@ use uncork_testkit::{Capability, Scratch, not_run};
 
 use crate::desired_states::apply_text;
 
-/// Tells the test that it runs in new namespaces, and the network namespace that it must not be in.
+/// Tells the test that it runs in new namespaces. The value is the outer network namespace, which
+/// the test must not be in.
 const OUTER: &str = "UNCORK_TEST_OUTER_NETNS";
 
 const SETUP: &str = "set -e
@@ -63,11 +65,11 @@ algorithm = "reno"
 legacy = "reno"
 "#;
 
-/// A host whose process is dead after so many operations.
+/// A host whose process dies after a number of operations.
 pub(crate) struct Mortal {
     pub(crate) host: LiveHost,
     pub(crate) left: u32,
-    /// Seconds by which its clock is ahead.
+    /// Seconds added to its clock.
     pub(crate) ahead_s: u64,
 }
 
@@ -94,7 +96,7 @@ impl Host for Mortal {
     fn store(&mut self, journal: &Journal) -> Result<(), HostError> {
         self.alive()?.store(journal)
     }
-    /// These tests recover themselves.
+    /// These tests call `recover` themselves.
     fn post_guard(&mut self) -> Result<(), HostError> {
         Ok(())
     }
@@ -108,7 +110,7 @@ fn own_netns() -> String {
     fs::read_link("/proc/self/ns/net").unwrap().display().to_string()
 }
 
-/// Runs `inside`, which is the test `name`, in new namespaces of network, processes and mounts.
+/// Runs `inside`, the body of the test `name`, in new network, process and mount namespaces.
 pub(crate) fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
     if let Ok(outer) = std::env::var(OUTER) {
         assert_ne!(outer, own_netns(), "this would change the real host");
@@ -141,7 +143,7 @@ pub(crate) fn shell(script: &str) -> String {
     String::from_utf8(run.stdout).unwrap()
 }
 
-/// The host as other programs see it. A handle that the kernel chose is not part of that.
+/// The host as other programs see it, without handles that the kernel chose.
 fn seen(root: &Path) -> String {
     let script = "sysctl net.ipv4.tcp_congestion_control net.ipv4.tcp_wmem net.ipv4.tcp_rmem
         ip netns exec legacy sysctl net.ipv4.tcp_congestion_control
@@ -163,7 +165,8 @@ fn root(scratch: &Scratch) -> std::path::PathBuf {
     root
 }
 
-/// Kills `command` before each of its operations; what is left must be `old` after recovery, or `new`.
+/// Kills `command` before each of its operations. After recovery the host must be in the state
+/// `old` or `new`.
 fn kill_everywhere(
     scratch: &Scratch,
     (old, new): (&str, &str),
@@ -208,7 +211,7 @@ fn killed_everywhere() {
     });
 }
 
-/// What waits for `confirm` touches no file, and what expires leaves nothing.
+/// Changes that wait for `confirm` touch no file, and expired changes leave nothing behind.
 #[test]
 fn a_limit_passes() {
     in_namespaces("live::a_limit_passes", |scratch| {

@@ -1,5 +1,5 @@
-//! Random sequences of commands, kills, reboots and changes by others, on this kernel. A reboot is a network
-//! namespace made anew.
+//! Random sequences of commands, kills, reboots and changes by other programs, on this kernel. A
+//! reboot is a new network namespace.
 
 use std::path::Path;
 
@@ -64,7 +64,7 @@ fn knobs() -> [Knob; 7] {
     [one, two, three, four, qdisc, route("10.0.0.0/8"), route("203.0.113.0/24")]
 }
 
-/// A new network namespace for this thread, as after a reboot. Its journal is its own.
+/// A new network namespace for this thread, as after a reboot. It has its own journal.
 #[expect(deprecated, reason = "it is unsafe with CLONE_FILES only")]
 fn boot(number: &mut u32) -> Mortal {
     rustix::thread::unshare(UnshareFlags::NEWNET).unwrap();
@@ -90,7 +90,7 @@ fn agrees(model: &Model, host: &mut Mortal) -> bool {
     model.agrees(&values, host.host.load().unwrap().as_ref())
 }
 
-/// The settings of each desired: those that differ in a namespace with the desired state.
+/// The settings of each desired state: those that it changes in a new namespace.
 fn goals(number: &mut u32) -> Goals {
     let goals = |text| {
         let mut host = boot(number);
@@ -128,7 +128,7 @@ fn meddle(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
     );
 }
 
-/// A random command, which the host may refuse or die of.
+/// Runs a random command, which the host may refuse, or which may be killed.
 fn command(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
     let text = TEXTS[usize::try_from(rng.below(2)).unwrap()];
     let _ = match rng.below(6) {

@@ -1,4 +1,4 @@
-//! Changes of a host: killed at every step, in random sequences, and on this kernel.
+//! Tests of changes: killed at every step, in random sequences, and on this kernel.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 

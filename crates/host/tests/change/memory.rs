@@ -1,4 +1,4 @@
-//! A host in memory, which can be killed before any of its operations.
+//! A host in memory that can be killed before any of its operations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
 const MODULES: &str = "/etc/modules-load.d/uncork.conf";
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
 
-/// The initial network namespace of a host with systemd, as the kernel makes it.
+/// The initial network namespace of a host with systemd, with the kernel's initial values.
 #[derive(Clone)]
 pub(crate) struct Memory {
     pub(crate) values: BTreeMap<Knob, Value>,
@@ -81,7 +81,7 @@ impl Memory {
         memory
     }
 
-    /// What is not in files gets its value at boot.
+    /// Sets everything except files to its value at boot.
     fn make_anew(&mut self) {
         self.values.retain(|knob, _| matches!(knob, Knob::File { .. } | Knob::Link { .. }));
         let legacy = Knob::Sysctl { key: DEFAULT.to_owned(), namespace: Some("legacy".to_owned()) };
@@ -107,7 +107,7 @@ impl Memory {
         }
     }
 
-    /// A reboot until sysctl.d is read.
+    /// A reboot up to the point where sysctl.d has been read.
     pub(crate) fn boot(&mut self) {
         self.boots += 1;
         self.clock = 0;
@@ -124,7 +124,7 @@ impl Memory {
             self.values.insert(bbr(), Value::text("loaded"));
         }
         for (key, value) in text.lines().filter_map(|line| line.split_once(" = ")) {
-            // The kernel loads the module of a default, but not those of a list.
+            // The kernel loads the module of a default algorithm, but not the modules of a list.
             let names_bbr = value.split(' ').any(|word| word == "bbr");
             if key == ALLOWED && names_bbr && !self.values.contains_key(&bbr()) {
                 continue;
@@ -133,7 +133,7 @@ impl Memory {
         }
     }
 
-    /// Changes a setting like the kernel, with the effects on others.
+    /// Changes a setting like the kernel, with the side effects on other settings.
     pub(crate) fn set(&mut self, knob: &Knob, value: Value) {
         let value = match (knob, value) {
             (_, Value::Absent) => {
@@ -163,7 +163,7 @@ impl Memory {
         self.values.insert(knob.clone(), value);
     }
 
-    /// What can be seen of it from outside, but for loaded modules.
+    /// The state visible from outside, without loaded modules.
     pub(crate) fn visible(&self) -> BTreeMap<String, String> {
         let seen = |(knob, value): (&Knob, &Value)| match (knob, value) {
             (Knob::Module { .. }, _) => None,

@@ -1,4 +1,5 @@
-//! What hosts should be like after commands, kills, reboots and changes by others: the rules, and nothing else.
+//! A model of a host after commands, kills, reboots and changes by other programs. It implements
+//! the rules and nothing else.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,23 +12,23 @@ const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
 
 /// Settings by name.
 pub(crate) type Values = BTreeMap<String, String>;
-/// The settings of desired states by their text.
+/// The settings of each desired state, by its text.
 pub(crate) type Goals = BTreeMap<&'static str, Values>;
 type Setting = (String, Option<String>, Option<String>);
 
-/// What the host should be like.
+/// The expected state of a host.
 #[derive(Clone)]
 pub(crate) struct Model {
     pub(crate) values: Values,
     pub(crate) applied: Option<Target>,
     pub(crate) waiting: Option<Waiting>,
-    /// The values that a boot brings, but for files.
+    /// The values after a boot without files.
     fresh: Rc<Values>,
     /// The settings of each desired state.
     goals: Rc<Goals>,
 }
 
-/// A applied state: the values of its settings without and with it.
+/// An applied state: the values of its settings without and with it.
 #[derive(Clone)]
 pub(crate) struct Target {
     text: &'static str,
@@ -49,7 +50,7 @@ fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
-/// The values that a applied state replaced, but for modules, which stay.
+/// The values that an applied state replaced, without modules, which stay loaded.
 fn bases(applied: &Applied) -> BTreeMap<String, Option<String>> {
     let changes = applied.changes.iter().filter(|it| !matches!(it.knob, Knob::Module { .. }));
     let base = |change: &Change| match &change.before {
@@ -93,7 +94,7 @@ impl Model {
         self.values.insert(name.to_owned(), value);
     }
 
-    /// Sets each from its first value to its second, unless somebody else has changed it.
+    /// Sets each setting from its first value to its second, unless another program has changed it.
     fn change(&mut self, mut steps: Vec<Setting>) {
         steps.sort_by_key(|(name, ..)| (name != ALLOWED, name == DEFAULT));
         for (name, from, to) in steps {
@@ -153,7 +154,7 @@ impl Model {
         }
     }
 
-    /// What a limit does that expires, and a killed command.
+    /// Undoes the open changes, as an expired deadline or a killed command does.
     pub(crate) fn undo(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             self.change(
@@ -173,7 +174,7 @@ impl Model {
         self.boot(&file);
     }
 
-    /// A boot that finds `file` in sysctl.d, and afterwards a recovery that restores the files.
+    /// A boot that finds `file` in sysctl.d, then a recovery that restores the files.
     pub(crate) fn boot(&mut self, file: &str) {
         self.waiting = None;
         self.values.retain(|name, _| is_file(name));
@@ -187,11 +188,12 @@ impl Model {
         }
     }
 
-    /// A reboot while `text` was being applied, after its sysctls were written to a file: the boot sets them, and
-    /// the undoing sets them to what they were just before.
+    /// A reboot while `text` was being applied, after its sysctls were written to a file. The boot
+    /// sets them, and the recovery restores their values from just before.
     pub(crate) fn power_fails(&mut self, text: &str) {
         let before = self.clone();
-        // The undoing brings back the sysctls of a applied state before the desired state is applied again.
+        // The recovery restores the sysctls of an applied state before it applies the desired state
+        // again.
         let in_force = self.applied.as_ref().filter(|applied| persists(applied.text));
         let in_force = in_force.map(|applied| self.goals[applied.text].clone()).unwrap_or_default();
         let sysctls =

@@ -1,4 +1,4 @@
-//! Random sequences of commands, kills, reboots and changes by others, on a host in memory.
+//! Random sequences of commands, kills, reboots and changes by other programs, on a host in memory.
 
 use uncork_host::change::{ChangeError, Knob, Value, confirm, recover, revert};
 use uncork_units::Rng;
@@ -23,7 +23,7 @@ fn visible(host: &Memory) -> Values {
     values
 }
 
-/// The settings of each desired: those that differ on a host with the desired state.
+/// The settings of each desired state: those that it changes on a host.
 fn goals() -> Goals {
     let goals = |text| {
         let mut host = Memory::new();
@@ -61,7 +61,7 @@ fn meddle(rng: &mut Rng, host: &mut Memory, model: &mut Model) {
     model.set(&name, text);
 }
 
-/// A command, run by host and model alike.
+/// A random command, run on both the host and the model.
 fn command(rng: &mut Rng) -> impl Fn(&mut Memory, &mut Model) -> Result<(), ChangeError> + use<> {
     let text = TEXTS[usize::try_from(rng.below(4)).unwrap()];
     let kind = rng.below(8);
@@ -85,12 +85,12 @@ fn command(rng: &mut Rng) -> impl Fn(&mut Memory, &mut Model) -> Result<(), Chan
     }
 }
 
-/// Runs a command that is killed somewhere, perhaps together with the host.
+/// Runs a command that is killed at a random operation, perhaps together with the host.
 fn killed(rng: &mut Rng, host: &mut Memory, model: &mut Model) {
     let old = model.clone();
     let run = command(rng);
     host.fuse = Some(u32::try_from(rng.below(90)).unwrap());
-    // Killed or not, or refused.
+    // The command may complete, be killed or be refused.
     let _ = run(host, model);
     host.fuse = None;
     let mut undone = old.clone();
@@ -103,7 +103,7 @@ fn killed(rng: &mut Rng, host: &mut Memory, model: &mut Model) {
         let mut bare = old.clone();
         bare.boot("");
         possible.push(bare);
-        // A killed `revert` goes on after the boot.
+        // A killed `revert` continues after the boot.
         let mut reverted = old.clone();
         reverted.reboot();
         reverted.revert();
@@ -135,7 +135,8 @@ fn random_sequences_end_where_they_should() {
         for step in 0..STEPS {
             match rng.below(10) {
                 0..=3 => {
-                    // A refusal, such as another desired state that waits, changes nothing.
+                    // A refused command changes nothing, for instance because another desired state
+                    // waits for `confirm`.
                     let _ = command(&mut rng)(&mut host, &mut model);
                 }
                 4 | 5 => {
