@@ -1,25 +1,26 @@
-//! The descriptors that the process may have, and what they are for.
+//! Divides the file descriptors of the process among their uses.
 
 use std::fs;
 
 use rustix::process::{Resource, getrlimit};
 
-/// For files of responses: one of so many.
+/// One in this many descriptors is for files of responses.
 const FILES: u64 = 4;
-/// At least, and at most, so many files of responses are open.
+/// The smallest and the largest number of open files of responses.
 const FEWEST_FILES: u64 = 8;
 const MOST_FILES: u64 = 65_536;
-/// For the admin endpoint's connections, databases that are read again and files of records; no more than one of so
-/// many.
+/// Descriptors for the admin endpoint's connections, for databases that are read again and for
+/// files of records; at most one in this many.
 const RESERVE: u64 = 64;
 const RESERVE_SHARE: u64 = 8;
 
-/// How many files of responses may be open.
+/// Most open files of responses.
 pub(crate) fn for_files() -> usize {
     (allowed() / FILES).clamp(FEWEST_FILES, MOST_FILES) as usize
 }
 
-/// How many connections over TCP there is room for beside what is open now, so that operators can always connect.
+/// Most connections over TCP, given the descriptors that are open now. The rest is reserved, so
+/// that operators can always connect.
 pub(crate) fn for_connections() -> usize {
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
     let reserve = RESERVE.min(allowed() / RESERVE_SHARE);

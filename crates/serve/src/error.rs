@@ -1,4 +1,4 @@
-//! Errors of a server that cannot start.
+//! Errors that prevent a server from starting.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,102 +18,103 @@ pub enum ServeError {
     /// The directory to serve cannot be opened.
     #[error("cannot serve '{path}': {1}; give a directory", path = .0.display())]
     Root(PathBuf, io::Error),
-    /// The kernel cannot keep lookups inside a directory.
+    /// The kernel lacks `openat2`, which confines lookups to a directory.
     #[error(
         "this kernel has no openat2, which keeps requests inside the directory: Linux 5.6 has it; a seccomp \
          policy must allow it"
     )]
     NoOpenat2,
-    /// Nothing can listen there.
+    /// The TCP address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// No datagrams can be received there.
+    /// The UDP address cannot be bound.
     #[error("cannot listen on {0} over UDP, for HTTP/3: {1}")]
     Datagrams(SocketAddr, io::Error),
-    /// The kernel has no such congestion control, or does not let this user choose it.
+    /// The kernel lacks the congestion control, or does not allow this user to choose it.
     #[error("{}{problem}", prefix(policy.as_deref()))]
     Congestion {
-        /// The policy that asks for it, if one does.
+        /// The policy that asks for it, if a policy does.
         policy: Option<String>,
-        /// Why not, and what to do.
+        /// The reason and the remedy.
         problem: String,
     },
-    /// A file with a policy or a database cannot be read.
+    /// A policy or database file cannot be read.
     #[error("cannot read the {0} '{path}': {2}", path = .1.display())]
     Unreadable(&'static str, PathBuf, io::Error),
-    /// A policy cannot be used. [`PolicyError::render`] shows the place.
+    /// A policy is invalid. [`PolicyError::render`] shows the place.
     #[error("cannot use the policy '{path}': {1}", path = .0.display())]
     Policy(PathBuf, PolicyError),
-    /// A database of where clients are cannot be used.
+    /// A database of client locations is invalid.
     #[error("cannot use '{path}': {1}", path = .0.display())]
     Database(PathBuf, OriginError),
-    /// A certificate or key cannot be used.
+    /// A certificate or key is invalid.
     #[error("cannot use '{path}': {1}; give files in PEM", path = .0.display())]
     Certificate(PathBuf, String),
-    /// A file of keys cannot be used.
+    /// A file of keys is invalid.
     #[error(
         "cannot use the keys '{path}': {1}; give --keys a directory whose files only this server's user may read, \
          or that does not exist yet",
         path = .0.display()
     )]
     Keys(PathBuf, String),
-    /// The process that serves cannot be taken over.
+    /// The sockets of the running server cannot be taken over.
     #[error(
         "cannot take over from the server at '{path}': {1}; it goes on. Stop it, or leave --handover out",
         path = .0.display()
     )]
     TakeOver(PathBuf, io::Error),
-    /// Handovers cannot be asked for there.
+    /// The handover socket cannot be created.
     #[error("cannot listen for handovers on '{path}': {1}", path = .0.display())]
     Handover(PathBuf, io::Error),
-    /// Another process could not take over.
+    /// Another process failed to take over.
     #[error("another process asked for the sockets, but does not serve: {0}; this one goes on")]
     NotTaken(io::Error),
-    /// A self-signed certificate cannot be made.
+    /// Creating a self-signed certificate failed.
     #[error("cannot make a certificate: {0}")]
     SelfSigned(String),
-    /// The admin endpoint cannot listen there.
+    /// The admin endpoint cannot listen on its address.
     #[error("cannot listen for operators on {0}: {1}")]
     Admin(AdminAddress, io::Error),
-    /// The admin endpoint would be reachable from other machines, which was not asked for.
+    /// The admin endpoint would be reachable from other machines, which the configuration does not
+    /// allow.
     #[error(
         "{0} is reachable by others, who could see what is served to whom: listen on loopback or a Unix socket, \
          or add --admin-anywhere"
     )]
     AdminExposed(SocketAddr),
-    /// Records cannot go where they were to go.
+    /// Records cannot be written.
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// Files of qlog cannot be written there.
+    /// Qlog files cannot be written to the directory.
     #[error("cannot write qlog into '{path}': {1}", path = .0.display())]
     Qlog(PathBuf, io::Error),
-    /// Qlog was asked for without HTTP/3.
+    /// Qlog needs HTTP/3.
     #[error(
         "--qlog needs HTTP/3: give --tls-cert and --tls-key (or --self-signed for a trial), and no --no-http3"
     )]
     QlogWithoutHttp3,
-    /// A controller for QUIC was asked for without HTTP/3.
+    /// A QUIC controller needs HTTP/3.
     #[error(
         "'--quic-cc {0}' needs HTTP/3: give --tls-cert and --tls-key (or --self-signed for a trial), and no \
          --no-http3"
     )]
     QuicCcWithoutHttp3(CcSpec),
-    /// A listener is to take no connections.
+    /// The limit of connections is zero.
     #[error("'--connections 0' serves nobody: give at least 1")]
     NoConnections,
-    /// Plain HTTP would be reachable from other machines, which was not asked for.
+    /// Plain HTTP would be reachable from other machines, which the configuration does not allow.
     #[error(
         "{0} is reachable by others: give --tls-cert and --tls-key, or --self-signed for a trial, or --plain for \
          HTTP without TLS"
     )]
     Plain(SocketAddr),
-    /// The system does not allow it.
+    /// An operation of the system failed.
     #[error("cannot {0}: {1}")]
     System(&'static str, io::Error),
 }
 
 impl ServeError {
-    /// Whether the request is wrong on every machine, not only on this one.
+    /// Whether the configuration is invalid on every machine, not only on this one.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

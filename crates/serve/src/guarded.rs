@@ -1,4 +1,4 @@
-//! Bytes that keep something until they are dropped.
+//! Bytes that own a guard.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ impl<G> AsRef<[u8]> for Guarded<G> {
     }
 }
 
-/// `bytes`, whose last clone drops `guard`.
+/// `bytes` with a guard, which is dropped with their last clone.
 pub(crate) fn guarded(bytes: Bytes, guard: impl Send + 'static) -> Bytes {
     Bytes::from_owner(Guarded { bytes, _guard: guard })
 }

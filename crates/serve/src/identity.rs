@@ -1,4 +1,4 @@
-//! Who the server is.
+//! The server's TLS identity.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,28 +13,30 @@ use rustls::sign::CertifiedKey;
 use crate::error::ServeError;
 use arc_swap::ArcSwap;
 
-/// How clients know the server.
+/// The server's TLS identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// They do not: HTTP without TLS.
+    /// None: HTTP without TLS.
     Plain,
-    /// By a self-signed certificate made at the start, for tests.
+    /// A self-signed certificate, created at the start, for tests.
     SelfSigned,
-    /// By a certificate and its key.
+    /// A certificate and its key.
     Files {
-        /// The certificate and those between it and an authority, in PEM.
+        /// The certificate and its intermediate certificates, in PEM.
         certificate: PathBuf,
-        /// Its private key, in PEM.
+        /// The private key, in PEM.
         key: PathBuf,
     },
 }
 
-/// The certificate in force, for all transports. A connection has that which is there when it comes.
+/// The current certificate, for all transports. A connection uses the certificate that is current
+/// when it is accepted.
 #[derive(Debug)]
 pub(crate) struct Certificates(ArcSwap<CertifiedKey>);
 
 impl Certificates {
-    /// None for a server that has no identity; `addresses` are what one made here is for.
+    /// Loads the certificate. `None` for a server without TLS. A self-signed certificate is valid
+    /// for `addresses`.
     pub(crate) fn load(
         identity: &Identity,
         addresses: &[SocketAddr],
@@ -47,7 +49,7 @@ impl Certificates {
         Ok(Some(Arc::new(Self(ArcSwap::from_pointee(certified)))))
     }
 
-    /// Puts others in force, if they belong together.
+    /// Replaces the certificate and key, if they match.
     pub(crate) fn replace(&self, certificate: &Path, key: &Path) -> Result<(), ServeError> {
         self.0.store(Arc::new(from_files(certificate, key)?));
         Ok(())
@@ -72,7 +74,7 @@ fn from_files(certificate: &Path, key: &Path) -> Result<CertifiedKey, ServeError
     certified(chain, secret).map_err(|error| wrong(key, error.to_string()))
 }
 
-/// For the machine's own names, and the addresses that are listened on.
+/// A certificate for the machine's own names and the listening addresses.
 fn self_signed(addresses: &[SocketAddr]) -> Result<CertifiedKey, ServeError> {
     let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let others = addresses.iter().map(|address| address.ip().to_string());

@@ -1,4 +1,4 @@
-//! Secrets that outlive the process: in files that a fleet can share.
+//! Secrets that survive a restart, in files that a fleet can share.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -13,17 +13,17 @@ use crate::error::ServeError;
 /// A secret, from which keys are derived.
 pub(crate) type Secret = [u8; 32];
 
-/// The file with the secret of connection IDs and stateless resets, in a line.
+/// The file with the secret for connection IDs and stateless resets, on one line.
 const CONNECTIONS: &str = "connections";
-/// The file with secrets of session tickets, a line each. The first seals, all open.
+/// The file with the secrets of session tickets, one per line. The first encrypts; all decrypt.
 const TICKETS: &str = "tickets";
 
-/// The file with secrets of tickets in a directory of keys.
+/// The path of the ticket secrets in a directory of keys.
 pub(crate) fn tickets_path(directory: &Path) -> PathBuf {
     directory.join(TICKETS)
 }
 
-/// The secret of connections in a directory of keys.
+/// Reads the connection secret in a directory of keys.
 pub(crate) fn read_connections(directory: &Path) -> Result<Secret, ServeError> {
     let path = directory.join(CONNECTIONS);
     match read(&path)?[..] {
@@ -32,7 +32,7 @@ pub(crate) fn read_connections(directory: &Path) -> Result<Secret, ServeError> {
     }
 }
 
-/// The secrets in a file, a line of 64 hexadecimal digits each.
+/// Reads the secrets in a file: one line of 64 hexadecimal digits each.
 pub(crate) fn read(path: &Path) -> Result<Vec<Secret>, ServeError> {
     let failed = |error: io::Error| wrong(path, error.to_string());
     let mode = fs::metadata(path).map_err(failed)?.mode();
@@ -52,8 +52,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Secret>, ServeError> {
     Ok(secrets)
 }
 
-/// Makes the directory and the files that are missing. Of several processes that do so at the same time, the
-/// files of one remain.
+/// Creates the directory and missing files. If several processes do so at the same time, the files
+/// of one of them remain.
 pub(crate) fn create_missing(directory: &Path) -> Result<(), ServeError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.map_err(|error| wrong(directory, error.to_string()))?;
@@ -67,7 +67,7 @@ pub(crate) fn create_missing(directory: &Path) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// A new secret.
+/// A new random secret.
 pub(crate) fn random() -> Result<Secret, ServeError> {
     let mut secret = [0; 32];
     let failed = |_| ServeError::System("make keys", io::Error::other("no random numbers"));
@@ -75,7 +75,8 @@ pub(crate) fn random() -> Result<Secret, ServeError> {
     Ok(secret)
 }
 
-/// Creates a file that is complete from the time that it has its name; leaves one that exists.
+/// Creates a file atomically: it is complete when it gets its name. An existing file is not
+/// changed.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension(format!("part-{}", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
@@ -90,12 +91,12 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// As hexadecimal digits.
+/// Encodes bytes as hexadecimal digits.
 pub(crate) fn text(bytes: &[u8]) -> String {
     HEXLOWER.encode(bytes)
 }
 
-/// From 64 hexadecimal digits.
+/// Decodes 64 hexadecimal digits.
 pub(crate) fn parse(text: &str) -> Option<Secret> {
     HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok()
 }

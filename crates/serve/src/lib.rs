@@ -1,9 +1,10 @@
-//! A file server whose congestion control is chosen for each connection.
+//! A file server with a congestion control per connection.
 //!
-//! The parts: [`site`] turns the head of a request into a response, for every transport; `choice` picks the
-//! controller of a connection, by its listener or by a policy; `tcp` carries HTTP/1.1 and HTTP/2 over the kernel's
-//! TCP, `quic` HTTP/3 over uncork's QUIC; `telemetry` records responses and connections; `admin` is the operators'
-//! endpoint. Policy, databases and certificate are read again when their files change.
+//! The parts: [`site`] turns a request head into a response, for every transport; `choice` picks
+//! the controller of a connection, by listener or by policy; `tcp` serves HTTP/1.1 and HTTP/2 over
+//! kernel TCP, `quic` serves HTTP/3 over uncork's QUIC; `telemetry` records responses and
+//! connections; `admin` is the admin endpoint. Policy, databases and certificate are reloaded when
+//! their files change.
 #![cfg(target_os = "linux")]
 
 mod admin;

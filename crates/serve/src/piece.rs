@@ -1,9 +1,9 @@
-//! How much of a body is read at a time.
+//! The size of the pieces in which a body is read.
 
 use std::time::{Duration, Instant};
 
-/// The first piece. Many clients of HTTP/2 take a frame only when all of it is there, and one of 16 KiB is more
-/// than a connection sends in its first round trip.
+/// The first piece. Many HTTP/2 clients process a frame only once it is complete, and a frame of 16
+/// KiB does not fit into the first round trip of a connection.
 const FIRST: usize = 8 * 1024;
 /// The largest piece.
 const MOST: usize = 128 * 1024;
@@ -24,7 +24,7 @@ impl Default for PieceSize {
 }
 
 impl PieceSize {
-    /// The size of the piece that is read at the time `now`.
+    /// The size of the next piece, which is read at the time `now`.
     pub(crate) fn next(&mut self, now: Instant) -> usize {
         self.bytes = match self.given.replace(now) {
             Some(given) if now.saturating_duration_since(given) <= SLOW => MOST.min(2 * self.bytes),

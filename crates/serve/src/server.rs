@@ -1,4 +1,4 @@
-//! The server: listeners, and what they share.
+//! The server: its listeners and their shared state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -28,23 +28,23 @@ use crate::tcp::{self, Bound as TcpBound, Listening, TcpContext};
 use crate::telemetry::{Metrics, Telemetry};
 use arc_swap::ArcSwap;
 
-/// How long reads that wait for a disk may hold up the end.
+/// How long disk reads in progress may delay the exit.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// How long it waits at the end for a client over QUIC that takes nothing.
+/// How long a shutdown waits for a QUIC client that makes no progress.
 const LAST_STALL: Duration = Duration::from_secs(10);
 
-/// A server that serves.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     runtime: Runtime,
     listening: Vec<Listening>,
     listeners: Vec<JoinHandle<()>>,
     quic: Vec<quic::Listener>,
-    /// Failed workers of QUIC that [`Self::problem`] has reported.
+    /// Number of failed QUIC workers that [`Self::problem`] has reported.
     failures_reported: AtomicUsize,
     stop: watch::Sender<Option<Stopping>>,
-    /// Another process serves.
+    /// Whether another process has taken over.
     is_taken_over: bool,
     records: Option<Records>,
     metrics: Option<Arc<Metrics>>,
@@ -54,11 +54,11 @@ pub struct Server {
     site: Arc<Site>,
     sources: Sources,
     admin: Option<Admin>,
-    /// What a process that takes over gets.
+    /// The offer to a process that takes over.
     offer: Option<Offer>,
 }
 
-/// The admin endpoint.
+/// The running admin endpoint.
 #[derive(Debug)]
 struct Admin {
     address: AdminAddress,
@@ -66,11 +66,11 @@ struct Admin {
 }
 
 impl Server {
-    /// Listens, and serves from then on.
+    /// Starts listening and serving.
     ///
     /// # Errors
     ///
-    /// What cannot be served, or not here: see [`ServeError`].
+    /// The configuration is invalid, or cannot be used on this machine: see [`ServeError`].
     pub fn start(spec: &ServerSpec) -> Result<Self, ServeError> {
         if let Some(keys) = &spec.keys {
             keys::create_missing(keys)?;
@@ -154,7 +154,7 @@ impl Server {
     ) {
         let is_tls = shared.tls.is_some();
         let cc = if chooser.is_by_policy() { "policy".to_owned() } else { cc };
-        // A day (RFC 7838 §3.1).
+        // Valid for a day (RFC 7838 §3.1).
         let alternative = format!("h3=\":{}\"; ma=86400", address.port());
         let alternative = HeaderValue::try_from(alternative).ok().filter(|_| has_quic);
         let (shared, name) = (Arc::clone(shared), Arc::clone(name));
@@ -180,7 +180,7 @@ impl Server {
         Ok(())
     }
 
-    /// Answers operators from now on.
+    /// Starts the admin endpoint.
     fn serve_admin(&self, bound: Bound, stop: Stop) -> Option<Admin> {
         let metrics = Arc::clone(self.metrics.as_ref()?);
         let quic = self.quic.iter().map(quic::Listener::health).collect();
@@ -191,23 +191,24 @@ impl Server {
         Some(Admin { address, task })
     }
 
-    /// Where it listens, in the order asked for; over QUIC behind each over TCP.
+    /// The listeners, in the configured order. QUIC listeners follow their TCP listener.
     pub fn listening(&self) -> &[Listening] {
         &self.listening
     }
 
-    /// The policy in force, in a line, if there is one.
+    /// The policy in force, described in one line, if there is one.
     pub fn policy(&self) -> Option<String> {
         self.policy.as_ref().map(|policy| described(&policy.load()))
     }
 
-    /// Warnings about the policy in force, such as rules that never match here. `spec` is that of the start.
+    /// Warnings about the policy in force, such as rules that never match here. `spec` is the one
+    /// given to [`Self::start`].
     pub fn warnings(&self, spec: &ServerSpec) -> Vec<String> {
         spec.warnings(self.policy.as_deref())
     }
 
-    /// Reads the policy, the databases and the certificate again, and opens the root again. New connections have
-    /// what is new; where something is wrong, what was in force stays so.
+    /// Reloads the policy, the databases and the certificate, and reopens the root. New connections
+    /// use the new versions. If a new version is invalid, the old one stays in force.
     pub fn reload(&mut self) -> Vec<Reloaded> {
         let mut files = self.sources.reload();
         files.extend(self.reopen_root());
@@ -215,7 +216,7 @@ impl Server {
         files
     }
 
-    /// The root, if its path leads to another directory now.
+    /// Reopens the root if its path leads to another directory now.
     fn reopen_root(&self) -> Option<Reloaded> {
         let result = match self.site.reopen() {
             Ok(false) => return None,
@@ -225,7 +226,8 @@ impl Server {
         Some(Reloaded { what: "root", result })
     }
 
-    /// The same for those files that have changed by now, and have not since the last call.
+    /// Like [`Self::reload`], but only for files that have changed since they were read and have
+    /// not changed since the last call.
     pub fn reload_changed(&mut self) -> Vec<Reloaded> {
         let files = self.sources.reload_changed();
         self.note(&files);
@@ -260,14 +262,13 @@ impl Server {
         }
     }
 
-    /// A problem that the operator has not been told of: a worker of HTTP/3 that has failed, records or qlog
-    /// that are being lost.
+    /// A problem that was not yet reported: a failed HTTP/3 worker, or lost records or qlog.
     pub fn problem(&self) -> Option<String> {
         let records = self.records.as_ref().and_then(|records| records.tally().problem());
         self.failed_worker().or(records).or_else(|| self.qlog.as_ref()?.problem())
     }
 
-    /// All workers that have failed, whenever there is one more.
+    /// All failed workers, whenever there is a new one.
     fn failed_worker(&self) -> Option<String> {
         let failures: Vec<String> =
             self.quic.iter().flat_map(|it| it.health().failures()).collect();
@@ -275,8 +276,9 @@ impl Server {
         (failures.len() > before).then(|| failures.join("; "))
     }
 
-    /// Gives the sockets to another process if one asks for them. After `Some(Ok)` that one serves: [`Self::stop`] then
-    /// lets the responses of this one come to their end. After an error this one goes on.
+    /// Hands the sockets over if another process asks for them. After `Some(Ok)` that process
+    /// serves, and [`Self::stop`] lets the responses of this one finish. After an error this
+    /// process continues to serve.
     pub fn hand_over(&mut self) -> Option<Result<(), ServeError>> {
         let given = self.offer.as_ref()?.answer(&self.quic)?;
         if given.is_ok() {
@@ -289,10 +291,10 @@ impl Server {
         Some(given.map_err(ServeError::NotTaken))
     }
 
-    /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
+    /// Stops accepting, lets responses finish for up to `patience`, and aborts the rest.
     pub fn stop(self, patience: Duration) -> RecordsSummary {
         let since = clock::now();
-        // Nobody waits for this process if another one serves.
+        // If another process serves, nobody waits for this one to exit.
         let (stall, linger) =
             if self.is_taken_over { (patience, patience) } else { (LAST_STALL, LINGER) };
         let stopping = Stopping { since, at: since + patience, stall, linger };
@@ -304,7 +306,7 @@ impl Server {
             }
         });
         for listener in self.quic {
-            // What it could not go on with has closed its connections.
+            // A failed worker has already closed its connections.
             let _ended = listener.join();
         }
         if let Some(admin) = self.admin {

@@ -1,4 +1,4 @@
-//! State that all connections of a server share.
+//! The state shared by all connections of a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,32 +14,32 @@ use crate::quic::QlogFiles;
 use crate::site::Site;
 use crate::telemetry::{Telemetry, Timeouts};
 
-/// How the server ends.
+/// The deadlines of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopping {
-    /// Since when it accepts no connections.
+    /// When the server stopped accepting connections.
     pub(crate) since: Instant,
-    /// When it breaks off what is still under way.
+    /// When it aborts the remaining responses.
     pub(crate) at: Instant,
-    /// How long it waits for a client over QUIC that takes nothing.
+    /// How long it waits for a QUIC client that makes no progress.
     pub(crate) stall: Duration,
-    /// How long a client that was told to go, or could not be told, may still use its connection: a request may be on
-    /// its way, or a response not have been looked at.
+    /// How long a client may still use its connection after it was told to leave, or if it cannot
+    /// be told: a request may be in flight, or the client may not have processed a response yet.
     pub(crate) linger: Duration,
 }
 
 /// `None` while the server accepts connections.
 pub(crate) type Stop = watch::Receiver<Option<Stopping>>;
 
-/// How long a client that was told to go may take otherwise.
+/// The default of [`Stopping::linger`].
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
-/// What connections of all listeners use.
+/// The state shared by the connections of all listeners.
 pub(crate) struct Shared {
     pub(crate) site: Arc<Site>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
-    /// Connections of a listener over TCP: a connection needs a descriptor.
+    /// Most TCP connections per listener: each needs a descriptor.
     pub(crate) tcp_connections: usize,
     pub(crate) stop: Stop,
     pub(crate) admission: Arc<Admission>,
@@ -56,26 +56,27 @@ impl Shared {
         self.telemetry.is_some()
     }
 
-    /// How long clients over QUIC may keep the server waiting: whether they are still there only they could tell.
+    /// The timeouts of QUIC clients. During a shutdown the stall timeout is shorter, because a
+    /// vanished client cannot be detected otherwise.
     pub(crate) fn timeouts(&self) -> Timeouts {
         let timeouts = self.limits.timeouts();
         let stall = self.stop.borrow().map_or(timeouts.stall, |it| it.stall);
         Timeouts { stall: timeouts.stall.min(stall), ..timeouts }
     }
 
-    /// How long a client that was told to go may take.
+    /// How long a client may still use its connection after it was told to leave.
     pub(crate) fn linger(&self) -> Duration {
         self.stop.borrow().map_or(LINGER, |it| it.linger)
     }
 
-    /// Counts the record and writes it, if that is configured.
+    /// Counts the record, and writes it if records are configured.
     pub(crate) fn leave(&self, record: FlowRecord) {
         if let Some(telemetry) = &self.telemetry {
             telemetry.leave(record);
         }
     }
 
-    /// The number of a connection that was just accepted.
+    /// The number of a new connection.
     pub(crate) fn next_connection(&self) -> u32 {
         self.connections.fetch_add(1, Ordering::Relaxed)
     }

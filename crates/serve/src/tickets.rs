@@ -1,4 +1,5 @@
-//! Tickets that resume TLS sessions, sealed with keys of files, so that other processes can open them.
+//! Tickets that resume TLS sessions, encrypted with keys from files, so that other processes can
+//! decrypt them.
 
 use std::fmt;
 use std::io;
@@ -14,15 +15,15 @@ use rustls::server::ProducesTickets;
 use crate::error::ServeError;
 use crate::keys::{self, Secret};
 
-/// Bytes that tell which key has sealed a ticket.
+/// Bytes that identify the key of a ticket.
 const NAME: usize = 8;
-/// How long clients may use a ticket, in seconds: as long as rustls' own.
+/// The lifetime of a ticket in seconds, as in rustls.
 const LIFETIME: u32 = 12 * 60 * 60;
 
-/// The keys in force; the first seals, all open. A ticket is the key's name, a nonce, and the session
-/// encrypted and authenticated with both (as RFC 5077 §4 recommends).
+/// The current keys; the first encrypts, all decrypt. A ticket consists of the key's name, a nonce,
+/// and the session, encrypted and authenticated with both (as RFC 5077 §4 recommends).
 pub(crate) struct Tickets {
-    /// Which transport they are for: a session of one is not resumed on another.
+    /// The transport of the tickets: a session cannot be resumed on another transport.
     purpose: &'static [u8],
     keys: ArcSwap<Vec<Key>>,
 }
@@ -32,7 +33,7 @@ struct Key {
     aead: LessSafeKey,
 }
 
-/// What seals tickets over TCP and over QUIC.
+/// The ticket keys of TCP and of QUIC.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticketers {
     pub(crate) tcp: Arc<dyn ProducesTickets>,
@@ -40,7 +41,7 @@ pub(crate) struct Ticketers {
 }
 
 impl Ticketers {
-    /// Keys of this process alone. They are replaced every six hours.
+    /// Random keys of this process, replaced every six hours.
     pub(crate) fn own() -> Result<Self, ServeError> {
         let own = || rustls::crypto::ring::Ticketer::new();
         let failed = |error| ServeError::System("make keys of tickets", io::Error::other(error));
@@ -48,7 +49,7 @@ impl Ticketers {
     }
 }
 
-/// Keys of a file, for each transport.
+/// Keys from a file, for each transport.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedTickets {
     tcp: Arc<Tickets>,
@@ -61,7 +62,7 @@ impl SharedTickets {
         Self { tcp: tickets(b"tickets over tcp"), quic: tickets(b"tickets over quic") }
     }
 
-    /// Puts the keys of a file in force.
+    /// Replaces the keys with those of a file.
     pub(crate) fn replace(&self, path: &Path) -> Result<(), ServeError> {
         let secrets = keys::read(path)?;
         self.tcp.replace(&secrets);
@@ -88,7 +89,7 @@ impl Tickets {
 }
 
 impl Key {
-    /// None in practice fails: the length is right.
+    /// Cannot fail in practice: the length is right.
     fn new(purpose: &[u8], secret: &Secret) -> Option<Self> {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let derived = hmac::sign(&secret, purpose);

@@ -11,7 +11,8 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 const BACKLOG: i32 = 16;
 
-/// The file of a Unix socket. Dropping this removes the file, unless another process has it by then.
+/// The file of a Unix socket. Dropping this removes the file, unless another process owns it by
+/// then.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -20,7 +21,7 @@ pub(crate) struct SocketFile {
 }
 
 impl SocketFile {
-    /// The file at `path`, which is another process' until [`Self::own`].
+    /// The file at `path`, which another process owns until [`Self::own`] is called.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let inode = fs::symlink_metadata(path)?.ino();
         Ok(Self { path: path.to_owned(), inode, is_own: AtomicBool::new(false) })
@@ -30,12 +31,12 @@ impl SocketFile {
         &self.path
     }
 
-    /// Takes the file from another process.
+    /// Takes ownership of the file from another process.
     pub(crate) fn own(&self) {
         self.is_own.store(true, Ordering::Relaxed);
     }
 
-    /// Leaves the file to another process.
+    /// Leaves ownership of the file to another process.
     pub(crate) fn disown(&self) {
         self.is_own.store(false, Ordering::Relaxed);
     }
@@ -50,8 +51,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens on `path`, without blocking. The mode is set before it listens. Replaces a stale socket file, on
-/// which nothing listens.
+/// Creates a non-blocking listener at `path`. The mode is set before it listens. Replaces a stale
+/// socket file, on which no process listens.
 pub(crate) fn listen(path: &Path, kind: Type) -> io::Result<(Socket, SocketFile)> {
     let socket = Socket::new(Domain::UNIX, kind.nonblocking(), None)?;
     let address = SockAddr::unix(path)?;
@@ -71,7 +72,7 @@ pub(crate) fn listen(path: &Path, kind: Type) -> io::Result<(Socket, SocketFile)
 
 fn is_stale(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    // A socket of another type that is in use refuses with another error.
+    // A socket of another type that is in use fails with another error.
     let connected = || UnixStream::connect(path);
     is_socket && connected().is_err_and(|it| it.kind() == io::ErrorKind::ConnectionRefused)
 }

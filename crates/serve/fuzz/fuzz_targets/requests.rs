@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 use libfuzzer_sys::fuzz_target;
 use world::World;
 
-// Any request is answered as a slow model says, byte by byte, and no file of another directory is.
+// The response to any request matches a slow model, byte by byte, and never contains a file of
+// another directory.
 fuzz_target!(|script: &[u8]| {
     static WORLD: OnceLock<World> = OnceLock::new();
     let world = WORLD.get_or_init(|| World::new(&std::env::temp_dir()));

@@ -1,25 +1,25 @@
-//! Where operators ask.
+//! The address of the admin endpoint.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How operators are told.
+/// The configuration of the admin endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminSpec {
-    /// Where.
+    /// The address to listen on.
     pub address: AdminAddress,
-    /// It may be beyond this machine.
+    /// Whether the address may be reachable from other machines.
     pub anywhere: bool,
 }
 
-/// An address of this machine's network, or a Unix socket: `127.0.0.1:9090`, `unix:/run/uncork.sock`.
+/// A TCP address or a Unix socket: `127.0.0.1:9090`, `unix:/run/uncork.sock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
-    /// By TCP; port 0 is any that is free.
+    /// TCP; port 0 picks a free port.
     Tcp(SocketAddr),
-    /// By a file, which only its owner may use.
+    /// The path of a Unix socket, which only its owner may use.
     Unix(PathBuf),
 }
 

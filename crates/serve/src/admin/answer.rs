@@ -1,4 +1,4 @@
-//! Requests of operators.
+//! Handles admin requests.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::shared::Stop;
 use crate::site::SiteBody;
 use crate::telemetry::{METRICS_TYPE, Metrics};
 
-/// Answers requests of operators.
+/// Handles admin requests.
 pub(crate) struct AdminService {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) stop: Stop,
-    /// The workers of HTTP/3, by listener.
+    /// The health of HTTP/3 workers, by listener.
     pub(crate) quic: Vec<QuicHealth>,
-    /// Only programs of this machine reach it, browsers among them.
+    /// Whether only programs on this machine can connect, including browsers.
     pub(crate) is_loopback: bool,
 }
 
-/// What there is to be had.
+/// The status, content type and body of a response.
 struct Found {
     status: StatusCode,
     kind: &'static str,
@@ -60,8 +60,9 @@ impl AdminService {
         response
     }
 
-    /// Whether the request names a foreign host. A page of a host whose name resolves to this machine could read
-    /// the responses (DNS rebinding); addresses and `localhost` belong to no such host.
+    /// Whether the request names a foreign host. A web page whose host name resolves to this
+    /// machine could otherwise read the responses (DNS rebinding). Addresses and `localhost` are
+    /// safe: no web page can use them as its host.
     fn is_misled<B>(&self, request: &Request<B>) -> bool {
         let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let host = request.uri().host().or(named).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Listening for operators.
+//! The listener of the admin endpoint.
 
 use std::io;
 use std::net::TcpListener as StdTcpListener;
@@ -16,7 +16,7 @@ use crate::unix_socket::{self, SocketFile};
 
 const BACKLOG: u32 = 16;
 
-/// A listener for operators. The file of a Unix socket goes with it.
+/// A bound listener of the admin endpoint. Dropping it also removes the file of a Unix socket.
 #[derive(Debug)]
 pub(crate) enum Bound {
     Tcp(TcpListener),
@@ -24,7 +24,8 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
-    /// Listens on `address`; beyond this machine only if that is wanted (`anywhere`). On tokio's runtime.
+    /// Listens on `address`. Rejects an address that other machines can reach, unless `anywhere` is
+    /// set. Must be called within tokio's runtime.
     pub(crate) fn listen(address: &AdminAddress, anywhere: bool) -> Result<Self, ServeError> {
         let failed = |error| ServeError::Admin(address.clone(), error);
         match address {
@@ -46,7 +47,8 @@ impl Bound {
         }
     }
 
-    /// The listener of another process, which was asked to listen on `address`. On tokio's runtime.
+    /// Adopts the listener of another process, which was configured with `address`. Must be called
+    /// within tokio's runtime.
     pub(crate) fn adopt(address: &AdminAddress, fd: OwnedFd) -> Result<Self, ServeError> {
         let adopted = match address {
             AdminAddress::Tcp(_) => TcpListener::from_std(StdTcpListener::from(fd)).map(Self::Tcp),
@@ -58,7 +60,7 @@ impl Bound {
         adopted.map_err(|error| ServeError::Admin(address.clone(), error))
     }
 
-    /// A copy of its descriptor, and its file if it has one.
+    /// A copy of the descriptor, and the socket file if there is one.
     pub(crate) fn share(&self) -> io::Result<(OwnedFd, Option<Arc<SocketFile>>)> {
         Ok(match self {
             Self::Tcp(listener) => (listener.as_fd().try_clone_to_owned()?, None),
@@ -68,7 +70,7 @@ impl Bound {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) fn address(&self) -> io::Result<AdminAddress> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(AdminAddress::Tcp),
@@ -91,7 +93,7 @@ impl Bound {
     }
 }
 
-/// What an operator's request comes by.
+/// The transport of admin requests.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}

@@ -1,6 +1,6 @@
-//! The operators' endpoint: health, metrics, status, and a page that shows them.
+//! The admin endpoint: health, metrics, status, and a page that shows them.
 //!
-//! It has a listener of its own, on a Unix socket or on loopback, which clients cannot reach.
+//! It has its own listener, on a Unix socket or on loopback, which clients cannot reach.
 
 mod address;
 mod answer;
@@ -22,23 +22,24 @@ pub(crate) use self::answer::AdminService;
 pub(crate) use self::listener::Bound;
 use crate::error::ServeError;
 
-/// Connections at a time; others wait.
+/// Most concurrent connections; others wait.
 const CONNECTIONS: usize = 32;
-/// How long a request's head may take.
+/// Timeout for a request's head.
 const HEAD: Duration = Duration::from_secs(5);
 /// The lifetime of a connection. Pollers reconnect.
 const CONNECTION: Duration = Duration::from_mins(2);
-/// How long to wait when the system has no room for another connection.
+/// How long to wait before accepting again when the system is out of resources for another
+/// connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 impl AdminSpec {
-    /// Listens, on tokio's runtime.
+    /// Starts to listen. Must be called within tokio's runtime.
     pub(crate) fn listen(&self) -> Result<Bound, ServeError> {
         Bound::listen(&self.address, self.anywhere)
     }
 }
 
-/// Answers requests that come to `bound`, until it is aborted.
+/// Serves requests on `bound` until it is aborted.
 pub(crate) async fn serve(bound: Bound, service: AdminService) {
     let service = Arc::new(service);
     let room = Arc::new(Semaphore::new(CONNECTIONS));
@@ -57,7 +58,7 @@ pub(crate) async fn serve(bound: Bound, service: AdminService) {
     }
 }
 
-/// Its errors are the client's.
+/// Errors are caused by the client and ignored.
 async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, service: Arc<AdminService>) {
     let answer = service_fn(move |request| {
         let response = service.answer(&request);

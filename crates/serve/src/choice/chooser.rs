@@ -1,4 +1,4 @@
-//! What a listener's connections are given.
+//! Chooses the settings of a listener's connections.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::chosen::Chosen;
 use super::connection::Choice;
 use arc_swap::ArcSwap;
 
-/// Chooses for the connections of one listener.
+/// Chooses the settings of one listener's connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser {
     by: By,
@@ -19,19 +19,19 @@ pub(crate) struct Chooser {
 
 #[derive(Clone, Debug)]
 enum By {
-    /// The same for each.
+    /// The same settings for all connections.
     Listener(Arc<Chosen>),
-    /// As the policy in force says of a listener of this name.
+    /// The policy in force decides, given the listener's name.
     Policy(Arc<str>, Arc<ArcSwap<Policy>>),
 }
 
 impl Chooser {
-    /// Gives each connection `settings`, which records call `group`.
+    /// Gives every connection the same `settings`. `group` is their name in records.
     pub(crate) fn fixed(group: &str, settings: Settings, origins: Arc<ArcSwap<Origins>>) -> Self {
         Self { by: By::Listener(Arc::new(Chosen::fixed(group, settings))), origins }
     }
 
-    /// Gives connections what `policy` says of those that the listener `name` has accepted.
+    /// Lets `policy` decide for connections of the listener `name`.
     pub(crate) fn by_policy(
         name: &str,
         policy: Arc<ArcSwap<Policy>>,
@@ -40,12 +40,12 @@ impl Chooser {
         Self { by: By::Policy(name.into(), policy), origins }
     }
 
-    /// Whether connections of this listener may differ.
+    /// Whether a policy decides, so that connections may differ.
     pub(crate) fn is_by_policy(&self) -> bool {
         matches!(self.by, By::Policy(..))
     }
 
-    /// The controller of all connections over QUIC, unless they may differ.
+    /// The QUIC controller of all connections, or `None` if a policy decides.
     pub(crate) fn fixed_quic(&self) -> Option<CcSpec> {
         match &self.by {
             By::Listener(chosen) => Some(chosen.settings.quic),
@@ -53,7 +53,7 @@ impl Chooser {
         }
     }
 
-    /// Chooses for a connection of `client` that is accepted now.
+    /// Makes the choice for a connection of `client` that is accepted now.
     pub(crate) fn accept(&self, client: IpAddr, now: UnixTime) -> Choice {
         let client = client.to_canonical();
         let origin = self.origins.load().of(client);

@@ -1,30 +1,30 @@
-//! What was chosen, and who chose it.
+//! The settings that were chosen, and the rule that chose them.
 
 use uncork_policy::{Assignment, By, Decision, Policy, Settings};
 
-/// What a connection is given, by whom. A copy of its own: a record may be written when the policy is no
-/// more.
+/// The settings of a connection, and the rule that chose them. This is a copy, because a record may
+/// be written after the policy has been replaced.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    /// What shall be in force.
+    /// The settings to apply.
     pub(crate) settings: Settings,
-    /// What records are compared by: `EXPERIMENT/ARM`, else the rule, else the listener's controller.
+    /// The group in records: `EXPERIMENT/ARM`, else the rule, else the listener's controller.
     pub(crate) group: String,
-    /// Who chose it, if that was left to a policy.
+    /// The part of the policy that decided, if there is a policy.
     who: Option<Who>,
 }
 
-/// The part of a policy that chose.
+/// The part of a policy that decided.
 #[derive(Debug)]
 struct Who {
     fingerprint: u64,
-    /// The index of the rule, and the hash that the experiment's arm follows from.
+    /// The index of the rule, and the hash that determines the experiment's arm.
     key: (Option<usize>, Option<u64>),
     told: uncork_flow::Choice,
 }
 
 impl Chosen {
-    /// What a listener gives to all alike.
+    /// The fixed settings of a listener.
     pub(super) fn fixed(group: &str, settings: Settings) -> Self {
         Self { settings, group: group.to_owned(), who: None }
     }
@@ -54,24 +54,24 @@ impl Chosen {
         Self { settings: decision.settings.clone(), group, who }
     }
 
-    /// Whether this is what `policy` decides.
+    /// Whether `decision` of `policy` leads to the same choice.
     pub(super) fn is(&self, policy: &Policy, decision: &Decision<'_>) -> bool {
         let who = self.who.as_ref();
         who.is_some_and(|it| it.fingerprint == policy.fingerprint() && it.key == key(decision))
     }
 
-    /// What records say of who chose `cc`.
+    /// The choice as recorded; `cc` is the chosen controller.
     pub(crate) fn told(&self, cc: Option<&str>) -> Option<uncork_flow::Choice> {
         let told = &self.who.as_ref()?.told;
         Some(uncork_flow::Choice { cc: cc.map(str::to_owned), ..told.clone() })
     }
 
-    /// The arm of an experiment that decided.
+    /// The experiment's arm, if an experiment decided.
     pub(super) fn assignment(&self) -> Option<&uncork_flow::Arm> {
         self.who.as_ref()?.told.arm.as_ref()
     }
 
-    /// The experiment's arm that decided, as `EXPERIMENT/ARM`.
+    /// The experiment's arm as `EXPERIMENT/ARM`, if an experiment decided.
     pub(crate) fn arm(&self) -> Option<&str> {
         self.assignment().map(|_| &*self.group)
     }

@@ -9,7 +9,7 @@ use super::chosen::Chosen;
 use super::request_facts::RequestFacts;
 use arc_swap::ArcSwap;
 
-/// What is chosen for one connection, as far as it is known.
+/// The current choice for one connection.
 #[derive(Debug)]
 pub(crate) struct Choice {
     chosen: Arc<Chosen>,
@@ -18,27 +18,27 @@ pub(crate) struct Choice {
     asking: Option<Box<Asking>>,
 }
 
-/// Who is asked, and what is known.
+/// The policy to evaluate, and the known facts.
 #[derive(Debug)]
 struct Asking {
     in_force: Arc<ArcSwap<Policy>>,
-    /// The one that decides.
+    /// The policy that decides for this connection.
     policy: Arc<Policy>,
     listener: Arc<str>,
     client: IpAddr,
     accepted: UnixTime,
     sni: Fact<Box<str>>,
-    /// What is known of the connection decides alone, whatever is requested.
+    /// The facts about the connection alone decide; requests cannot change the decision.
     is_settled: bool,
 }
 
 impl Choice {
-    /// What does not change any more.
+    /// A final choice.
     pub(super) fn made(chosen: Arc<Chosen>, origin: Origin) -> Self {
         Self { chosen, origin, asking: None }
     }
 
-    /// What `in_force` says of a connection that has just been accepted.
+    /// The decision of the policy `in_force` for a connection that was just accepted.
     pub(super) fn begin(
         in_force: Arc<ArcSwap<Policy>>,
         listener: Arc<str>,
@@ -57,17 +57,18 @@ impl Choice {
         choice
     }
 
-    /// Where the client is, as far as databases tell.
+    /// The client's location, as far as databases contain it.
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// What shall be in force now. It is the same `Arc` as before if it has not changed.
+    /// The settings to apply now. The same `Arc` is returned until they change.
     pub(crate) fn chosen(&self) -> &Arc<Chosen> {
         &self.chosen
     }
 
-    /// The client wants the server `sni`; it did not say which if there is no name, or no handshake.
+    /// The handshake is complete. `sni` is the server name (SNI), or `None` without a name or
+    /// without TLS.
     pub(crate) fn server_name(&mut self, sni: Option<&str>) {
         if let Some(asking) = &mut self.asking {
             asking.sni = Fact::known_or_absent(sni.map(Into::into));
@@ -75,7 +76,7 @@ impl Choice {
         }
     }
 
-    /// The client requests something.
+    /// A request has arrived.
     pub(crate) fn request(&mut self, asked: &RequestFacts<'_>) {
         if let Some(asking) = &mut self.asking {
             asking.renew();
@@ -96,14 +97,14 @@ impl Choice {
         self.end_if(is_final);
     }
 
-    /// A policy that decides once is not asked again.
+    /// Drops the policy once the choice is final, if it decides once.
     fn end_if(&mut self, is_final: bool) {
         self.asking.take_if(|asking| is_final && asking.policy.when() == When::Once);
     }
 }
 
 impl Asking {
-    /// A policy that decides each request is the one that is in force now.
+    /// If the policy decides for each request, switches to the policy that is in force now.
     fn renew(&mut self) {
         if self.policy.when() == When::EachRequest {
             let policy = self.in_force.load_full();

@@ -1,21 +1,21 @@
-//! What is in force on a connection.
+//! The settings in effect on a connection.
 
 use std::sync::Arc;
 
 use super::chosen::Chosen;
 
-/// What is in force on a connection from some time on, for those who tell of it.
+/// The settings in effect on a connection from a certain time on, for records and headers.
 #[derive(Debug)]
 pub(crate) struct InForce {
     chosen: Arc<Chosen>,
-    /// The controller that was chosen, if any was.
+    /// The chosen controller, if one was chosen.
     wanted: Option<String>,
     cc: String,
     told: String,
 }
 
 impl InForce {
-    /// `chosen` wants the controller `wanted` of its transport, which has put `cc` in force.
+    /// `chosen` asked the transport for the controller `wanted`; `cc` is in effect.
     pub(crate) fn new(chosen: &Arc<Chosen>, wanted: Option<&str>, cc: String) -> Self {
         let told = told(&cc, chosen.arm());
         Self { chosen: Arc::clone(chosen), wanted: wanted.map(str::to_owned), cc, told }
@@ -25,23 +25,23 @@ impl InForce {
         &self.chosen
     }
 
-    /// The controller, as the transport calls it.
+    /// The controller in effect, by the transport's name.
     pub(crate) fn cc(&self) -> &str {
         &self.cc
     }
 
-    /// What records say of who chose it.
+    /// The choice as recorded.
     pub(crate) fn choice(&self) -> Option<uncork_flow::Choice> {
         self.chosen.told(self.wanted.as_deref())
     }
 
-    /// The arm of an experiment that decided.
+    /// The experiment's arm, if an experiment decided.
     pub(crate) fn assignment(&self) -> Option<&uncork_flow::Arm> {
         self.chosen.assignment()
     }
 
-    /// What `Server-Timing` says of it: the controller, and the arm of an experiment, by which pages can tell
-    /// their own measurements apart.
+    /// The metrics of the `Server-Timing` header: the controller and the experiment's arm. Web
+    /// pages can group their own measurements by them.
     pub(crate) fn told(&self) -> &str {
         &self.told
     }
@@ -55,7 +55,8 @@ fn told(cc: &str, arm: Option<&str>) -> String {
     value
 }
 
-/// Text for a quoted string (RFC 9110 §5.6.4). What no header takes becomes a question mark.
+/// Escapes text for a quoted string (RFC 9110 §5.6.4). Characters that headers do not allow become
+/// question marks.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,15 +1,16 @@
-//! Which congestion control a connection is given, whatever carries it.
+//! Chooses the congestion control of each connection, on any transport.
 //!
-//! A listener has a [`Chooser`]. What it accepts has a [`Choice`], which is asked up to three times: when
-//! the connection is accepted, when the client has said which server it wants, and with requests. Each
-//! time [`Choice::chosen`] is what shall be in force from then on, with what records say of it.
+//! A listener has a [`Chooser`]. Each of its connections has a [`Choice`], which is evaluated up to
+//! three times: when the connection is accepted, when the server name is known, and with each
+//! request. After each evaluation, [`Choice::chosen`] is what the transport applies and what
+//! records contain.
 //!
-//! # Policies that are replaced
+//! # Replacing a policy
 //!
-//! A connection is decided by the policy that it was accepted with, up to and with its first request,
-//! which ends it if the policy decides `"once"`: no connection has heard of two. A policy that decides
-//! `"each_request"` says that an open connection may change, so each request is decided by the policy in
-//! force when it comes. Where a client is, and when it came, is found out once.
+//! A policy that decides `"once"` decides with the first request at the latest. The connection uses
+//! the policy in force when it was accepted, so one connection never mixes two policies. A policy
+//! that decides `"each_request"` may change an open connection: each request uses the policy in
+//! force when it arrives. The client's location and the time of acceptance are determined once.
 
 mod chooser;
 mod chosen;

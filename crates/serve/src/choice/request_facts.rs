@@ -1,10 +1,10 @@
-//! What a request tells a policy.
+//! The facts about a request that a policy can use.
 
 use http::{HeaderMap, Request, header};
 use uncork_policy::{Fact, Facts, Headers};
 use uncork_units::ByteCount;
 
-/// What is known of a connection with one of its requests.
+/// The facts about one request.
 #[derive(Debug)]
 pub(crate) struct RequestFacts<'a> {
     host: Option<&'a str>,
@@ -18,8 +18,8 @@ pub(crate) struct RequestFacts<'a> {
 struct Fields<'a>(&'a HeaderMap);
 
 impl<'a> RequestFacts<'a> {
-    /// `path` is decoded, and absent from a request for what can be nothing; `size` is that of the whole
-    /// file that is asked for, if there is one.
+    /// `path` is decoded, and `None` if no file can have it. `size` is the size of the whole
+    /// requested file, if it exists.
     pub(crate) fn new<B>(
         request: &'a Request<B>,
         path: Option<&'a str>,
@@ -34,7 +34,8 @@ impl<'a> RequestFacts<'a> {
         }
     }
 
-    /// `connection`, and the request: what it does not tell is absent.
+    /// Combines the facts about the `connection` with those about the request. Missing ones are
+    /// absent.
     pub(super) fn with<'b>(&'b self, connection: Facts<'b>) -> Facts<'b> {
         let request = Facts {
             host: Fact::known_or_absent(self.host),
@@ -48,8 +49,8 @@ impl<'a> RequestFacts<'a> {
     }
 }
 
-/// The host that is asked for: `:authority`, or that of an absolute target, which goes before `Host`
-/// (RFC 9112 §3.2.2).
+/// The requested host: `:authority` or the host of an absolute target, which takes precedence over
+/// `Host` (RFC 9112 §3.2.2).
 pub(crate) fn host<B>(request: &Request<B>) -> Option<&str> {
     let named = request.uri().host();
     named.or_else(|| request.headers().get(header::HOST)?.to_str().ok())

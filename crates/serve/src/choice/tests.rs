@@ -1,4 +1,4 @@
-//! Choices without sockets.
+//! Tests of choices, without sockets.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 
 const NOW: UnixTime = UnixTime(1_800_000_000);
 
-/// What is in force, and a listener called `public` that goes by it.
+/// The policy in force, and a listener called `public` that uses it.
 struct InForce(Arc<ArcSwap<Policy>>);
 
 impl InForce {
@@ -44,7 +44,7 @@ fn get(url: &str) -> Request<()> {
     Request::get(url).body(()).expect("a request")
 }
 
-/// Asks for a file of 3 MB there.
+/// Requests a file of 3 MB from this URL.
 fn request(choice: &mut Choice, url: &str) {
     let request = get(url);
     choice.request(&RequestFacts::new(&request, Some(request.uri().path()), Some(3_000_000)));
@@ -94,7 +94,7 @@ fn each_request_decides_if_the_policy_says_so() {
     assert!(Arc::ptr_eq(&before, choice.chosen()), "the same decision is the same thing");
 }
 
-/// Requests of an open connection cost no memory, unless they change something.
+/// A request on an open connection allocates no memory, unless it changes the choice.
 #[test]
 fn a_request_that_changes_nothing_allocates_nothing() {
     for decide in ["once", "each_request"] {
@@ -130,7 +130,7 @@ fn what_is_known_at_once_decides_at_once() {
     assert_eq!(tcp(&policy.accept_from("11.1.2.3", "public")), "none");
 }
 
-/// A connection that policy decides once has heard of one.
+/// A connection keeps its policy if that decides once.
 #[test]
 fn a_new_policy_is_not_for_connections_that_are_decided_once() {
     let policy = InForce::new(BY_HOST);
@@ -222,7 +222,8 @@ share = \"50%\"
 tcp = \"reno\"
 ";
 
-/// Everything that a rule can ask, in some order, with settings that tell them apart.
+/// Policies with every condition that a rule can have, in random order, and with different settings
+/// for each rule.
 fn policies() -> impl Strategy<Value = Policy> {
     let condition = prop::sample::select(vec![
         "listener = \"public\"",
@@ -259,7 +260,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
-    /// What a server does is what `uncork policy explain` says of the same facts.
+    /// The server's choice equals the output of `uncork policy explain` for the same facts.
     #[test]
     fn a_choice_is_what_is_explained(
         policy in policies(),

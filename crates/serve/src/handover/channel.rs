@@ -1,4 +1,4 @@
-//! Messages between two processes, some with a descriptor.
+//! The messages between two processes of a handover, some with a file descriptor.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -17,37 +17,40 @@ use socket2::Socket;
 
 use crate::keys;
 
-/// How long the other process may take for a step. A policy or a database takes a moment to be read.
+/// How long the other process may take for a step. Reading a policy or a database takes some time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A message's length: an ID for each handshake of a worker, of which there are a few hundred.
+/// Maximum message size: one ID for each handshake of a worker, of which there are a few hundred.
 const LARGEST: usize = 128 * 1024;
-/// Handshakes of a worker that are told: more do not fit. Their clients start over.
+/// Maximum number of handshakes per worker in a message. Clients of other handshakes have to start
+/// over.
 const HANDSHAKES: usize = 1000;
 
-/// A message. Those with "its descriptor" have one.
+/// A message. "With a descriptor": a file descriptor is attached.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// The old process can be taken over. It has this secret (in hexadecimal digits) for connection IDs.
+    /// The old process can be taken over. `secret` is its secret for connection IDs, in hexadecimal
+    /// digits.
     Offer { version: u32, secret: String, generation: u8 },
-    /// The socket on which handovers are asked for; its descriptor.
+    /// The socket for handover requests; with a descriptor.
     Handover,
-    /// The admin endpoint that was asked for at this address; its descriptor.
+    /// The admin listener that was configured with this address; with a descriptor.
     Admin { address: String },
-    /// The TCP listener that was asked for at this address; its descriptor.
+    /// The TCP listener that was configured with this address; with a descriptor.
     Tcp { address: SocketAddr },
-    /// A UDP socket of the listener before; its descriptor.
+    /// A UDP socket of the preceding listener; with a descriptor.
     Udp,
-    /// There are no more of these messages.
+    /// The end of the list.
     End,
-    /// The new process is ready, and takes the UDP sockets of these listeners.
+    /// The new process is ready and takes the UDP sockets of these listeners.
     Ready { quic: Vec<usize> },
-    /// Where to pass datagrams on to, for a worker of this listener and generation; its descriptor.
+    /// The socket through which datagrams are passed on to a worker of this listener and
+    /// generation; with a descriptor.
     Relay { listener: usize, generation: u8, worker: usize, handshakes: Vec<String> },
-    /// The new process serves.
+    /// The new process serves clients.
     Serving,
 }
 
-/// The other process.
+/// The connection to the other process.
 pub(super) struct Channel {
     socket: Socket,
     buffer: Vec<u8>,
@@ -72,7 +75,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The next message, and its descriptor.
+    /// Receives the next message and its descriptor.
     pub(super) fn receive(&mut self) -> io::Result<(Message, Option<OwnedFd>)> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -90,7 +93,7 @@ impl Channel {
     }
 }
 
-/// The other process says what it must not.
+/// The error for a message that violates the protocol.
 pub(super) fn unexpected(message: &Message) -> io::Error {
     io::Error::other(format!("the other process is of another version: it says {message:?}"))
 }

@@ -1,4 +1,4 @@
-//! The old process: gives its sockets away.
+//! The old process: hands over its sockets.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -14,31 +14,31 @@ use crate::keys::{self, Secret};
 use crate::quic;
 use crate::unix_socket::SocketFile;
 
-/// What a process that serves offers to one that takes over.
+/// The sockets that a running server offers to a process that takes over.
 #[derive(Debug)]
 pub(crate) struct Offer {
-    /// Where it is asked.
+    /// The socket for handover requests.
     pub(crate) socket: Socket,
     pub(crate) file: SocketFile,
     pub(crate) secret: Secret,
     pub(crate) generation: u8,
-    /// The admin endpoint: the address that was asked for, its listener, and the file of a Unix socket.
+    /// The admin endpoint: its configured address, its listener, and the file of a Unix socket.
     pub(crate) admin: Option<(String, OwnedFd, Option<Arc<SocketFile>>)>,
     pub(crate) listeners: Vec<OfferedListener>,
 }
 
-/// The sockets of a listener.
+/// The sockets of one listener.
 #[derive(Debug)]
 pub(crate) struct OfferedListener {
-    /// The address that was asked for.
+    /// The configured address.
     pub(crate) address: SocketAddr,
     pub(crate) tcp: OwnedFd,
     pub(crate) udp: Vec<OwnedFd>,
 }
 
 impl Offer {
-    /// Gives the sockets to a process that asks for them, if one does; `quic` are the listeners over QUIC, in order.
-    /// After an error everything is as before.
+    /// Hands the sockets over if a process asks for them. `quic` has the QUIC listeners, in order.
+    /// After an error, this process continues to serve.
     pub(crate) fn answer(&self, quic: &[quic::Listener]) -> Option<io::Result<()>> {
         let asked = match self.socket.accept() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
@@ -89,7 +89,7 @@ impl Offer {
     }
 }
 
-/// Stops reading datagrams, and waits until the other process does.
+/// Stops reading datagrams, and waits until the other process reads them.
 fn give_way(channel: &mut Channel, given: &[(usize, &quic::Listener)]) -> io::Result<()> {
     for (index, listener) in given {
         let own = listener.give_way()?;

@@ -1,14 +1,15 @@
-//! A restart without loss: a new process takes over the sockets of the one that serves, which goes on until its
-//! connections have ended.
+//! Restarts without downtime: a new process takes over the sockets of the running server, which
+//! exits after its connections have ended.
 //!
-//! The process that serves listens on a Unix socket. The new one connects to it:
+//! The running server listens on a Unix socket. The new process connects to it:
 //!
 //! 1. The old process offers its sockets ([`giving`]). The new one prepares everything ([`taking`]).
-//! 2. The new one is ready. The old one stops reading the UDP sockets and tells how to pass on what is for it.
-//! 3. The new one serves, and says so. The old one accepts no more and drains.
+//! 2. The new one is ready. The old one stops reading the UDP sockets, and sends the sockets through which its own datagrams are passed on.
+//! 3. The new one serves, and tells the old one. The old one stops accepting and drains.
 //!
-//! If the new process fails before the last step, the old one goes on as before. TCP connections that wait in the
-//! kernel's queue, and datagrams in the sockets' buffers, are found by whichever process comes next.
+//! If the new process fails before the last step, the old one continues to serve. TCP connections
+//! in the kernel's accept queue and datagrams in the socket buffers are not lost: the process that
+//! reads next receives them.
 
 mod channel;
 mod giving;

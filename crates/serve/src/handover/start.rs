@@ -1,4 +1,5 @@
-//! What a server that starts has to do with the one that serves, and with the one that will.
+//! The handover steps of a server that starts: taking over from the running server, and offering
+//! its sockets to the next one.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,7 +19,7 @@ pub(crate) fn generation(inherited: Option<&Inherited>) -> u8 {
     inherited.map_or(0, |it| it.generation.wrapping_add(1))
 }
 
-/// What this process offers to the next, if it can be taken over.
+/// The offer of this process to the next one, if handover is configured.
 pub(crate) fn offer(
     spec: &ServerSpec,
     inherited: Option<&mut Inherited>,
@@ -49,7 +50,8 @@ pub(crate) fn offer(
     Ok(Some(Offer { socket, file, secret, generation, admin, listeners }))
 }
 
-/// Everything is prepared: the server that serves stops reading the UDP sockets that were taken over.
+/// Tells the running server that everything is prepared. It stops reading the UDP sockets that were
+/// taken over.
 pub(crate) fn ready(
     spec: &ServerSpec,
     inherited: Option<&mut Inherited>,
@@ -60,7 +62,7 @@ pub(crate) fn ready(
     inherited.ready(taken).map_err(|error| taken_over(spec, error))
 }
 
-/// This process serves.
+/// Tells the old server that this process serves.
 pub(crate) fn serving(
     spec: &ServerSpec,
     inherited: Option<Inherited>,

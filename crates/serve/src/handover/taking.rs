@@ -1,4 +1,4 @@
-//! The new process: takes the sockets over.
+//! The new process: takes over the sockets.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -13,17 +13,17 @@ use uncork_quic_io::Predecessor;
 use super::channel::{Channel, Message, connection_id, unexpected};
 use crate::keys::{self, Secret};
 
-/// The version of the messages. Another one is refused: restart with a pause then.
+/// The version of the messages. Other versions are refused: restart the server with downtime then.
 pub(super) const VERSION: u32 = 1;
 
-/// What the process that serves has offered.
+/// The offer of the running server.
 pub(crate) struct Inherited {
     channel: Channel,
-    /// The secret of its connection IDs: both processes must read each other's.
+    /// The secret for connection IDs. Both processes must be able to decode each other's IDs.
     pub(crate) secret: Secret,
     /// Its generation.
     pub(crate) generation: u8,
-    /// The socket on which handovers are asked for.
+    /// The socket for handover requests.
     pub(crate) handover: Option<Socket>,
     admin: Option<(String, OwnedFd)>,
     listeners: Vec<InheritedListener>,
@@ -32,7 +32,7 @@ pub(crate) struct Inherited {
 /// The sockets of one of its listeners.
 #[derive(Debug)]
 pub(crate) struct InheritedListener {
-    /// Its number there.
+    /// Its index in the old process.
     pub(crate) index: usize,
     address: SocketAddr,
     pub(crate) tcp: OwnedFd,
@@ -40,7 +40,7 @@ pub(crate) struct InheritedListener {
 }
 
 impl Inherited {
-    /// Asks the process that listens at `path` for its sockets. `None` if there is none.
+    /// Asks the process that listens at `path` for its sockets. `None` if no process listens.
     pub(crate) fn ask(path: &Path) -> io::Result<Option<Self>> {
         let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
         match socket.connect(&SockAddr::unix(path)?) {
@@ -63,7 +63,7 @@ impl Inherited {
         Ok(Some(inherited))
     }
 
-    /// Receives a socket; false if there are no more.
+    /// Receives a socket. Returns false at the end of the list.
     fn receive(&mut self) -> io::Result<bool> {
         match self.channel.receive()? {
             (Message::Handover, Some(fd)) => self.handover = Some(fd.into()),
@@ -82,19 +82,19 @@ impl Inherited {
         Ok(true)
     }
 
-    /// The sockets of a listener that was asked for at this address.
+    /// The sockets of the listener that was configured with this address.
     pub(crate) fn listener(&mut self, address: SocketAddr) -> Option<InheritedListener> {
         let place = self.listeners.iter().position(|listener| listener.address == address)?;
         Some(self.listeners.remove(place))
     }
 
-    /// The listener of the admin endpoint that was asked for at this address.
+    /// The admin listener that was configured with this address.
     pub(crate) fn admin(&mut self, address: &str) -> Option<OwnedFd> {
         self.admin.take_if(|(other, _)| other == address).map(|(_, fd)| fd)
     }
 
-    /// The old process stops reading the UDP sockets of these listeners. Returns how to reach it and those before it,
-    /// by the listener's number.
+    /// Makes the old process stop reading the UDP sockets of these listeners. Returns the sockets
+    /// to it and to older processes, by listener index.
     pub(crate) fn ready(&mut self, quic: Vec<usize>) -> io::Result<Predecessors> {
         self.channel.send(&Message::Ready { quic }, None)?;
         let mut predecessors = Predecessors::default();
@@ -117,18 +117,18 @@ impl Inherited {
         }
     }
 
-    /// From now on this process serves, and the old one drains.
+    /// Tells the old process that this one serves. The old one then drains.
     pub(crate) fn serving(self) -> io::Result<()> {
         self.channel.send(&Message::Serving, None)
     }
 }
 
-/// Older processes, by the number of a listener there and their generation.
+/// Older processes, by listener index and generation.
 #[derive(Debug, Default)]
 pub(crate) struct Predecessors(BTreeMap<usize, BTreeMap<u8, Predecessor>>);
 
 impl Predecessors {
-    /// Those of a listener.
+    /// The older processes of a listener.
     pub(crate) fn of(&mut self, listener: usize) -> Vec<Predecessor> {
         self.0.remove(&listener).unwrap_or_default().into_values().collect()
     }

@@ -1,4 +1,4 @@
-//! What is told of a connection: its records, and what it counts for while it is open.
+//! Accounting of one QUIC connection: its records, and its counters while it is open.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use super::figures::figures;
 use crate::choice::InForce;
 use crate::telemetry::{About, ConnectionStats};
 
-/// How often it is told what an open connection has moved.
+/// How often the counters of an open connection are updated.
 const TELLING: Duration = Duration::from_millis(100);
 
-/// The account of a connection, if anybody wants to know.
+/// The accounting of a connection, if telemetry is enabled.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     stats: Option<ConnectionStats>,
     busy: Busy,
-    /// What a stack that has sent all that it has waits for.
+    /// What limits the connection once the stack has sent all its data.
     awaited: LimitedBy,
     told: Option<Instant>,
 }
 
 impl Inner {
-    /// The handshake is over: there is a connection.
+    /// Starts accounting after the handshake.
     pub(super) fn open_account(&self) {
         if let Some(telemetry) = &self.shared.telemetry {
             let in_force = self.steering.in_force();
@@ -35,26 +35,26 @@ impl Inner {
         }
     }
 
-    /// What is known of the connection now.
+    /// The current counters of the connection.
     pub(super) fn figures(&self) -> TransportFigures {
         let busy = self.account.borrow().busy;
         let seen = self.cc.observe();
         seen.map_or(TransportFigures::default(), |seen| figures(&seen, self.packets.get(), busy))
     }
 
-    /// The round-trip time measured last.
+    /// The latest round-trip time sample.
     pub(super) fn latest_rtt(&self) -> Option<TimeDelta> {
         Some(self.cc.observe()?.rtt?.latest)
     }
 
-    /// A request has come.
+    /// A request has arrived.
     pub(super) fn begin(&self, about: &About, in_force: &Arc<InForce>) {
         if let Some(stats) = &mut self.account.borrow_mut().stats {
             stats.begin(about, in_force, &self.labels);
         }
     }
 
-    /// A response has come to the end that its record tells of.
+    /// A response has ended; `record` is its record.
     pub(super) fn ended(
         &self,
         now: Instant,
@@ -67,7 +67,7 @@ impl Inner {
         }
     }
 
-    /// Looks what the connection has waited for up to now, and tells at times what it has moved.
+    /// Accounts for the time since the last call, and updates the counters from time to time.
     pub(super) fn watch(&self, now: Instant) {
         if self.account.borrow().stats.is_none() {
             return;
@@ -88,8 +88,9 @@ impl Inner {
         }
     }
 
-    /// What it has waited for, if it has something to send. The last acknowledgement tells whether the stack had sent all
-    /// that it could; what it waited for then was settled at the end of the turn before.
+    /// What limited the connection since the last turn; `None` if it has nothing to send. The last
+    /// acknowledgement tells whether the stack had sent all its data. What the connection waited
+    /// for in that case was determined at the end of the last turn.
     fn held(&self) -> Option<LimitedBy> {
         if !self.responses().is_sending() {
             return None;
@@ -98,9 +99,10 @@ impl Inner {
         Some(if is_drained { self.account.borrow().awaited } else { LimitedBy::Path })
     }
 
-    /// The turn ends: what a stack that has sent all that it has waits for from now on.
+    /// Determines at the end of a turn what limits the connection once the stack has sent all its
+    /// data.
     pub(super) fn settle_account(&self) {
-        // It only counts while responses are being sent.
+        // This only matters while responses are being sent.
         if self.account.borrow().stats.is_none() || !self.responses().is_sending() {
             return;
         }
@@ -114,7 +116,7 @@ impl Inner {
         self.account.borrow_mut().awaited = awaited;
     }
 
-    /// The connection is over.
+    /// Writes the record of a closed connection.
     pub(super) fn close_account(&self, now: Instant) {
         let figures = self.figures();
         let Some(mut stats) = self.account.borrow_mut().stats.take() else { return };

@@ -1,4 +1,4 @@
-//! From a request to the end of its response.
+//! Handles a request up to the end of its response.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -22,9 +22,9 @@ use crate::timing::SERVER_TIMING;
 
 type Stream = RequestStream<BidiStream, Payload>;
 
-/// Answers a request. What goes wrong is the client's, or ends the stream so that it sees it.
+/// Answers a request. On errors, resets the stream, so that the client notices.
 pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: H3Connection) {
-    // A client that takes longer gets a stream reset.
+    // If the client takes longer, its stream is reset.
     let head_time = talk.shared.limits.head_time;
     let Ok(Ok((request, mut stream))) = timeout(head_time, talk.scope.resolve(request)).await
     else {
@@ -40,13 +40,14 @@ pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: H
     let id = stream.id().into_inner();
     talk.responses().begin(began, id, exchange);
     let is_sent = send(&mut stream, response, id, &talk).await.is_some();
-    // Once it is sent, its end is when the client has it.
+    // A response that was sent completely ends when the client has acknowledged it.
     if !is_sent {
         talk.ends(talk.scope.now(), id, false);
     }
 }
 
-/// Whether there is something behind the head. Of a request that promises none, no end is waited for.
+/// Whether the request has a body. If its head announces no body, this does not wait for the end of
+/// the stream.
 async fn has_body(request: &Request<()>, stream: &mut Stream) -> Result<bool, StreamError> {
     let begun = poll_fn(|context| {
         Poll::Ready(match stream.poll_recv_data(context) {
@@ -89,7 +90,7 @@ fn respond(
     (response, exchange)
 }
 
-/// Gives all of it to be sent; nothing if that cannot be.
+/// Passes the whole body to the stack; nothing if the body cannot be read.
 async fn send(
     stream: &mut Stream,
     response: Response<SiteBody>,
@@ -109,7 +110,7 @@ async fn send(
         let most = piece.next(talk.scope.now());
         let chunk = poll_fn(|context| body.poll_chunk(context, most)).await;
         let Some(Ok(chunk)) = chunk else {
-            // What the head has promised does not come: the client must see that.
+            // The promised body cannot be completed: reset the stream, so that the client notices.
             stream.stop_stream(Code::H3_INTERNAL_ERROR);
             return None;
         };

@@ -1,4 +1,4 @@
-//! What happens to connections.
+//! The events of QUIC connections.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::admission::Transport;
 use crate::clock;
 use crate::telemetry::Labels;
 
-/// Above this many concurrent handshakes per worker, clients must validate their addresses (Retry, RFC 9000
-/// §8.1.2): spoofed sources get no further.
+/// Above this many concurrent handshakes per worker, clients must validate their addresses (Retry,
+/// RFC 9000 §8.1.2), which stops spoofed sources.
 const TRUSTED_HANDSHAKES: usize = 100;
-/// What a client may send on its control stream over the connection's life, in bytes.
+/// Limit of the data on a client's control stream over the connection's life, in bytes.
 const CONTROL: u64 = 1 << 20;
 
 /// A worker of a listener.
 pub(super) struct App {
     context: QuicContext,
     mailer: Mailer<()>,
-    /// Connections that it may have before idle ones end.
+    /// Number of connections above which idle ones are closed.
     room: usize,
     accepted: u64,
 }
 
-/// What is kept beside a connection.
+/// The state of a connection.
 pub(super) struct ConnectionState {
     session: Session,
     talk: H3Connection,
@@ -41,7 +41,7 @@ impl App {
         Self { context, mailer, room, accepted: 0 }
     }
 
-    /// No other connection has the same.
+    /// A different seed for each connection.
     fn seed(&mut self) -> u64 {
         self.accepted += 1;
         ((self.mailer.worker() as u64) << 48) + self.accepted
@@ -74,7 +74,7 @@ impl uncork_quic_io::App for App {
         if let Some(watch) = qlog.and_then(|it| it.watch(number.0, arrival.now, shared.epoch)) {
             cc.watch(watch);
         }
-        // A head that is too large is refused in words as long as it is not absurd.
+        // Heads that are too large get an error response, up to this size.
         let request = u64::from(shared.limits.head_bytes) * 4 + 64 * 1024;
         let bounds = Bounds { request, control: CONTROL };
         let session = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
@@ -127,7 +127,7 @@ impl uncork_quic_io::App for App {
     }
 
     fn settle(&mut self, turn: &mut Turn<'_, ConnectionState>) {
-        // Bodies read by threads of the runtime's what is not in memory.
+        // Bodies use threads of the runtime to read data that is not in memory.
         let _context = self.context.runtime.enter();
         turn.state.talk.note_sent(turn.connection);
         turn.state.session.settle(turn.now, turn.key, turn.connection);

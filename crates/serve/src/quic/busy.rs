@@ -1,31 +1,32 @@
-//! How long a connection was busy, and what held it back.
+//! Measures how long a connection was busy, and what limited it.
 
 use std::time::{Duration, Instant};
 
-/// What a connection that has something to send waits for.
+/// What limits a connection that has data to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LimitedBy {
-    /// Nothing, or what its congestion control lets go.
+    /// Its congestion control, or nothing.
     #[default]
     Path,
-    /// The client's windows.
+    /// The client's flow control.
     Client,
-    /// The application, which has given less than it has promised.
+    /// The application, which has not yet supplied the whole body.
     Application,
 }
 
-/// Sums of times, in the words of TCP's `tcpi_busy_time` and what belongs to it.
+/// Total times, like TCP's `tcpi_busy_time` and the related counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Busy {
     pub(super) total: Duration,
     pub(super) by_client: Duration,
     pub(super) by_application: Duration,
-    /// Until when it is summed, while it goes on.
+    /// The time up to which busy time was added; `None` while idle.
     until: Option<Instant>,
 }
 
 impl Busy {
-    /// What it has waited for up to now; nothing if there is nothing to send any more.
+    /// Adds the time since the last call. `held` is what limited the connection; `None` if it has
+    /// no more data to send.
     pub(super) fn passed(&mut self, now: Instant, held: Option<LimitedBy>) {
         if let Some(until) = self.until {
             let span = now.saturating_duration_since(until);

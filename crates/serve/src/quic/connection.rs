@@ -1,4 +1,4 @@
-//! One connection, from its acceptance to its end.
+//! One QUIC connection, from its acceptance to its end.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
@@ -24,7 +24,7 @@ use crate::shared::Shared;
 use crate::telemetry::Labels;
 use crate::timing::Timing;
 
-/// What the futures of a connection share with its events.
+/// The state that the tasks of a connection share with its event handlers.
 #[derive(Clone)]
 pub(super) struct H3Connection(Rc<Inner>);
 
@@ -36,25 +36,25 @@ pub(super) struct Inner {
     pub(super) labels: Labels,
     responses: RefCell<ResponseTable>,
     leaving: Cell<Leaving>,
-    /// Since when.
+    /// When the connection was asked to end.
     left: Cell<Option<Instant>>,
     waker: RefCell<Option<Waker>>,
     pub(super) account: RefCell<Account>,
     pub(super) timing: RefCell<Timing>,
     pub(super) packets: Cell<u64>,
-    /// Its place, once the client has shown where it is.
+    /// Its place in the admission table, once the client's address is validated.
     claim: OnceCell<Arc<Claim>>,
     must_end: Cell<bool>,
     wake_at: Cell<Option<Instant>>,
 }
 
-/// Whether the connection is to end when nothing is under way.
+/// Progress of a graceful end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
     No,
-    /// The client is to be told.
+    /// A GOAWAY is to be sent.
     Asked,
-    /// The client was told.
+    /// A GOAWAY was sent.
     Told,
 }
 
@@ -66,13 +66,14 @@ impl std::ops::Deref for H3Connection {
     }
 }
 
-/// Accepts requests until there can be no more. An error has closed the connection with its code.
+/// Accepts requests until the connection ends. After an error, `h3` has closed the connection with
+/// the error's code.
 pub(super) async fn talk(transport: Transport, talk: H3Connection) {
     let mut builder = h3::server::builder();
     let head_bytes = talk.shared.limits.head_bytes;
     builder.max_field_section_size(head_bytes.into()).send_grease(false);
     let Ok(mut connection) = builder.build(transport).await else { return };
-    // A GOAWAY before the first request would refuse that.
+    // A GOAWAY before the first request would reject it.
     let mut has_accepted = false;
     loop {
         let next = {
@@ -92,7 +93,8 @@ pub(super) async fn talk(transport: Transport, talk: H3Connection) {
             Some(Ok(None) | Err(_)) => return,
             None => {
                 talk.leaving.set(Leaving::Told);
-                // The client sends no more requests; those on their way are answered (RFC 9114 §5.2).
+                // The client sends no more requests. Requests in flight are still answered (RFC
+                // 9114 §5.2).
                 if connection.shutdown(usize::MAX).await.is_err() {
                     return;
                 }
@@ -101,7 +103,7 @@ pub(super) async fn talk(transport: Transport, talk: H3Connection) {
     }
 }
 
-/// Whether the client closed the connection because it needs no more (RFC 9114 §5.3).
+/// Whether the client closed the connection without an error (RFC 9114 §5.3).
 fn is_in_order(reason: &ConnectionError) -> bool {
     match reason {
         ConnectionError::ApplicationClosed(close) => close.error_code == NO_ERROR,
@@ -143,7 +145,7 @@ impl Inner {
         self.responses.borrow_mut()
     }
 
-    /// Looks what the stack has sent so far.
+    /// Updates the number of packets sent.
     pub(super) fn note_sent(&self, connection: &mut Connection) {
         if self.shared.has_telemetry()
             && let Some(stats) = connection.path_stats(PathId::ZERO)
@@ -152,7 +154,8 @@ impl Inner {
         }
     }
 
-    /// The client has all of a response, or there will not be more of it.
+    /// A response has ended: the client has acknowledged all of it (`is_whole`), or the rest will
+    /// not be sent.
     pub(super) fn ends(&self, now: Instant, stream: u64, is_whole: bool) {
         self.watch(now);
         let exchange = self.responses().remove(now, stream);
@@ -162,8 +165,8 @@ impl Inner {
         }
     }
 
-    /// The connection has gone. A client that closes it in order may have all of a response without having
-    /// acknowledged the last of it.
+    /// The connection is closed. After a close without error, the client may have received whole
+    /// responses without having acknowledged their last packets.
     pub(super) fn over(&self, reason: &ConnectionError) {
         let now = self.scope.now();
         self.watch(now);
@@ -176,7 +179,7 @@ impl Inner {
         self.close_account(now);
     }
 
-    /// No more requests are wanted.
+    /// Starts a graceful end of the connection.
     pub(super) fn leave(&self) {
         if self.leaving.get() == Leaving::No {
             self.leaving.set(Leaving::Asked);
@@ -195,7 +198,7 @@ impl Inner {
         Poll::Pending
     }
 
-    /// Looks whether the client keeps the server waiting.
+    /// Checks the timeouts.
     pub(super) fn look(&self, turn: &mut Turn<'_, ConnectionState>) {
         let acked = turn.cc.observe().map_or(0, |observation| observation.acked_bytes);
         let timeouts = self.shared.timeouts();
@@ -211,7 +214,7 @@ impl Inner {
         }
     }
 
-    /// The connection has this place.
+    /// Sets the connection's place in the admission table.
     pub(super) fn take_place(&self, claim: Arc<Claim>) {
         let _once = self.claim.set(claim);
     }
@@ -220,12 +223,12 @@ impl Inner {
         self.claim.get()
     }
 
-    /// It has to make room for others.
+    /// Closes the connection at the end of its turn, to make room for others.
     pub(super) fn must_end(&self) {
         self.must_end.set(true);
     }
 
-    /// Whatever there was to be done has been.
+    /// Ends a turn: updates accounting and timers.
     pub(super) fn settle(&self, turn: &mut Turn<'_, ConnectionState>) {
         self.watch(turn.now);
         self.settle_account();
@@ -247,8 +250,8 @@ impl Inner {
             wanted = wanted.min(end);
         }
         let wanted = Some(wanted);
-        // It may come too early, which costs a look; what it was set to comes later than wanted only
-        // when something has just begun.
+        // An early wake-up costs only a check. The timer has to be moved to an earlier time only if
+        // something has just begun.
         if self.wake_at.get().is_none_or(|set| wanted.is_some_and(|wanted| wanted < set)) {
             self.wake_at.set(wanted);
             turn.wake_at(wanted);

@@ -11,25 +11,25 @@ use crate::admission::{Claim, Held};
 use crate::choice::InForce;
 use crate::telemetry::{About, Labels};
 
-/// Round-trip times are noted no more often than this.
+/// Minimum interval between samples of the round-trip time.
 const SAMPLES: Duration = Duration::from_millis(10);
 
-/// What is known of a response so far.
+/// The state of a response.
 pub(super) struct Exchange {
     began: Instant,
-    /// The length of the body that was promised.
+    /// The length of the body.
     size: u64,
-    /// What was given to be sent of it.
+    /// Bytes of the body passed to the stack.
     taken: u64,
-    /// When the first of it was, and the last.
+    /// When the first and the last of these bytes were passed.
     first: Option<Instant>,
     last: Option<Instant>,
     _held: Option<Held>,
-    /// What is only wanted for a record.
+    /// Measurements that only a record needs.
     measurements: Option<Box<Measurements>>,
 }
 
-/// More than a packet takes of the window.
+/// More than one packet occupies in the window.
 const PACKET: u64 = 1500;
 
 struct Measurements {
@@ -41,7 +41,7 @@ struct Measurements {
 }
 
 impl Exchange {
-    /// `about` is asked if anybody wants to know.
+    /// `about` is only called if telemetry is enabled.
     pub(super) fn new(
         began: Instant,
         size: u64,
@@ -59,7 +59,8 @@ impl Exchange {
         Self { began, size, taken: 0, first: None, last: None, _held: held, measurements }
     }
 
-    /// So much more of the body was given to be sent, at this time; nothing of it with the head.
+    /// Records that `bytes` bytes of the body were passed to the stack; none in the same write as
+    /// the head.
     pub(super) fn took(&mut self, now: Instant, bytes: u64, talk: &Inner) {
         self.first.get_or_insert(now);
         self.last = Some(now);
@@ -73,17 +74,18 @@ impl Exchange {
         }
     }
 
-    /// When the first of it was given to be sent.
+    /// When the first byte of the body was passed to the stack.
     pub(super) fn first(&self) -> Option<Instant> {
         self.first
     }
 
-    /// Whether there is more of it to come from the application.
+    /// Whether the application has not yet supplied the whole body.
     pub(super) fn is_unfinished(&self) -> bool {
         self.taken < self.size
     }
 
-    /// Whether the client had all of it when it closed the connection in order, of which the server hears `now`.
+    /// Whether the client had received the whole response when it closed the connection without an
+    /// error, which the server learns `now`.
     pub(super) fn has_arrived(&self, now: Instant, seen: &Observation) -> bool {
         let round_trip = seen.rtt.map_or(0, |rtt| rtt.min.as_nanos());
         let Some(last) = self.last.filter(|_| !self.is_unfinished()) else { return false };
@@ -95,7 +97,7 @@ impl Exchange {
         )
     }
 
-    /// It is over at this time: the client had all of it if `is_whole`, or it was broken off.
+    /// Ends the response: the client has received all of it if `is_whole`, else it was aborted.
     pub(super) fn end(mut self, now: Instant, is_whole: bool, talk: &Inner) {
         let Some(mut measurements) = self.measurements.take() else { return };
         if let Some(latest) = talk.latest_rtt() {
@@ -107,8 +109,8 @@ impl Exchange {
         talk.shared.leave(record);
     }
 
-    /// Differences between what was known before and at last, so that responses that share the connection
-    /// for a while share these, too; but they are busy for as long as each of them is under way.
+    /// Creates the record from the differences of the connection's counters between start and end.
+    /// Responses that share a connection share these, but each has its own busy time.
     fn record(
         &self,
         now: Instant,
@@ -136,9 +138,9 @@ impl Exchange {
     }
 }
 
-/// Whether what was given to the stack before the time `waited` was sent and may have arrived: the window kept nothing
-/// back, and it was long enough ago for the last of it to reach the client and for the client's end to come back. A
-/// client that gives up within the last half of a round trip looks the same.
+/// Whether the data passed to the stack `waited` ago was sent and may have arrived: the window had
+/// room, and there was enough time for the last byte to reach the client and for the client's close
+/// to come back. A client that aborts within the last half of a round trip looks the same.
 fn may_have_arrived(
     (in_flight, window): (u64, u64),
     waited: Duration,

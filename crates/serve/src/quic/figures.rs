@@ -1,4 +1,4 @@
-//! What uncork's own transport tells of a connection.
+//! Converts the observations of uncork's QUIC to transport counters.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::busy::Busy;
 use crate::timing::Transport;
 use uncork_flow::TransportFigures;
 
-/// All that records and metrics say, of a connection that has sent so many packets.
+/// All counters of a connection that has sent `packets_sent` packets, for records and metrics.
 pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> TransportFigures {
     let nanos = |time: Duration| TimeDelta::from_nanos(time.as_nanos() as u64);
     TransportFigures {
@@ -19,7 +19,7 @@ pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> Tran
         packets_sent,
         packets_lost: seen.lost_packets,
         packets_marked: seen.ce_packets,
-        // The stack does not tell.
+        // The stack does not report them.
         timeouts: 0,
         busy: nanos(busy.total),
         rwnd_limited: Some(nanos(busy.by_client)),
@@ -31,7 +31,7 @@ pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> Tran
     }
 }
 
-/// What `Server-Timing` says.
+/// The transport metrics of `Server-Timing`.
 pub(super) fn transport(seen: &Observation) -> Option<Transport> {
     let rtt = seen.rtt?;
     let pacing_rate = seen.control.pacing_rate;

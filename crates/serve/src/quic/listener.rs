@@ -1,4 +1,4 @@
-//! Sockets that listen, and their workers.
+//! QUIC listeners and their workers.
 
 use std::fmt;
 use std::io;
@@ -23,37 +23,38 @@ use crate::keys::Secret;
 use crate::limits::Limits;
 use crate::shared::Shared;
 
-/// What a client may send before it is taken: requests are small.
+/// Bytes that a client may send per stream before the server reads them: requests are small.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const WINDOW: u32 = 512 * 1024;
-/// A client opens its control stream and two of QPACK's, and perhaps some to no purpose (RFC 9114 §6.2).
+/// A client opens its control stream and two QPACK streams, and perhaps some reserved ones (RFC
+/// 9114 §6.2).
 const UNI_STREAMS: u32 = 16;
-/// How much longer the stack waits than the server does, which closes connections in a way that clients
-/// understand.
+/// The stack's idle timeout is longer than the server's by this time, so that the server closes
+/// connections first, with an HTTP/3 error code.
 const LEEWAY: Duration = Duration::from_secs(10);
-/// For how long closed connections answer late packets.
+/// How long closed connections answer late packets.
 const DRAIN: Duration = Duration::from_secs(1);
 /// `H3_NO_ERROR` (RFC 9114 §8.1).
 pub(super) const NO_ERROR: VarInt = VarInt::from_u32(0x100);
 
 /// `H3_EXCESSIVE_LOAD`.
 pub(super) const EXCESSIVE_LOAD: VarInt = VarInt::from_u32(0x107);
-/// Connections of a worker beyond its limit, for which others are about to end.
+/// Connections of a worker beyond its limit, accepted while others are being closed to make room.
 const HEADROOM: usize = 64;
 
-/// What a listener gives to its workers.
+/// The state that a listener shares with its workers.
 #[derive(Clone)]
 pub(crate) struct QuicContext {
     pub(crate) shared: Arc<Shared>,
-    /// Its name.
+    /// The listener's name.
     pub(crate) listener: Arc<str>,
     pub(crate) chooser: Chooser,
     pub(crate) server: Server,
-    /// Where disks are waited for.
+    /// The runtime for blocking disk reads.
     pub(crate) runtime: runtime::Handle,
 }
 
-/// Sockets of an address, and whose connections come through them.
+/// Sockets of an address, and the older processes that still have connections on them.
 pub(crate) struct Bound {
     pub(crate) address: SocketAddr,
     pub(crate) sockets: Vec<UdpSocket>,
@@ -73,14 +74,14 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Whether the workers of a listener still work.
+/// The health of a listener's workers.
 pub(crate) struct QuicHealth {
     address: Option<SocketAddr>,
     workers: WorkersHealth<()>,
 }
 
 impl QuicHealth {
-    /// A sentence for each worker that has failed.
+    /// One sentence for each failed worker.
     pub(crate) fn failures(&self) -> Vec<String> {
         let address = self.address.map_or_else(String::new, |address| format!(" on {address}"));
         let failures = self.workers.failures().into_iter();
@@ -90,7 +91,7 @@ impl QuicHealth {
     }
 }
 
-/// What connections of all listeners have in common.
+/// The QUIC configuration of all listeners.
 pub(crate) fn server(
     certificates: Arc<Certificates>,
     tickets: Arc<dyn ProducesTickets>,
@@ -114,19 +115,19 @@ fn transport(limits: &Limits) -> TransportConfig {
     transport
 }
 
-/// What names the connections of this process, with keys derived from `secret`.
+/// The connection IDs of this process, with keys derived from `secret`.
 pub(crate) fn identity(secret: &Secret, generation: u8) -> Result<Identity, ServeError> {
     let identity = Identity::from_secret(secret).map(|it| it.of_generation(generation));
     identity.map_err(|error| ServeError::System("make keys", io::Error::other(error)))
 }
 
-/// Sockets that share `address`, one for each core.
+/// Sockets that share `address`, one per core.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<Vec<UdpSocket>> {
     uncork_quic_io::bind(address, available_parallelism().map_or(1, usize::from))
 }
 
 impl Listener {
-    /// Serves what comes from then on.
+    /// Starts the workers.
     pub(crate) fn start(
         Bound { sockets, identity, predecessors, .. }: Bound,
         context: QuicContext,
@@ -144,7 +145,7 @@ impl Listener {
         Ok(Self { workers, predecessors })
     }
 
-    /// Stops reading datagrams, for another process to do so ([`Workers::give_way`]).
+    /// Stops reading datagrams, so that another process can read them ([`Workers::give_way`]).
     pub(crate) fn give_way(&self) -> io::Result<Predecessor> {
         self.workers.give_way()
     }
@@ -154,18 +155,18 @@ impl Listener {
         self.workers.resume();
     }
 
-    /// The processes that have given way to this one.
+    /// The older processes from which this one has taken over.
     pub(crate) fn predecessors(&self) -> &[Predecessor] {
         &self.predecessors
     }
 
-    /// Tells whether all workers still work.
+    /// The health of all workers.
     pub(crate) fn health(&self) -> QuicHealth {
         let address = self.workers.addresses().first().copied();
         QuicHealth { address, workers: self.workers.health() }
     }
 
-    /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
+    /// Stops accepting, lets responses finish for up to `patience`, and aborts the rest.
     pub(crate) fn shut_down(&self, patience: Duration) {
         let reason = "the server ends".into();
         self.workers.shut_down(&ShutdownOptions {
@@ -176,7 +177,7 @@ impl Listener {
         });
     }
 
-    /// Waits until all of it has ended.
+    /// Waits until all workers have ended.
     pub(crate) fn join(self) -> Result<(), ServeError> {
         let ended = self.workers.join();
         ended.map(drop).map_err(|error| ServeError::System("serve over HTTP/3", error))

@@ -1,7 +1,7 @@
-//! HTTP/3 over QUIC, whose congestion control is uncork's own.
+//! HTTP/3 over QUIC, with uncork's own congestion control.
 //!
-//! Each listener has a worker for each core. What happens to a connection comes to [`app`] on its
-//! worker's thread, where the futures of its requests run as well.
+//! Each listener has one worker per core. Events of a connection are handled by [`app`] on its
+//! worker's thread. The tasks of its requests run on the same thread.
 
 mod account;
 mod answer;

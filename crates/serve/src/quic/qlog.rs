@@ -1,7 +1,7 @@
-//! A file of qlog for each connection.
+//! Writes a qlog file for each connection.
 //!
-//! What happens is turned into text where it happens, and written by a thread of its own: a disk that is
-//! slow or full costs parts of files, never packets.
+//! Events are converted to text where they occur, and written by a separate thread. A slow or full
+//! disk loses parts of files, but never delays packets.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -20,23 +20,23 @@ use uncork_units::Time;
 use crate::clock;
 use crate::error::ServeError;
 
-/// Files that a server writes. Connections beyond them have none.
+/// Most files that a server writes. Later connections have no file.
 const FILES: u64 = 1000;
-/// The most bytes of a file.
+/// The maximum size of a file, in bytes.
 const FILE_BYTES: usize = 64 << 20;
 /// Text is written in pieces of this size.
 const PIECE: usize = 32 * 1024;
-/// Pieces that may wait to be written.
+/// Most pieces waiting to be written.
 const WAITING: usize = 1024;
 
-/// Makes files for connections.
+/// Creates the files of connections.
 #[derive(Clone)]
 pub(crate) struct QlogFiles {
     sender: SyncSender<Option<Piece>>,
     state: Arc<State>,
 }
 
-/// The thread that writes them.
+/// The thread that writes the files.
 #[derive(Debug)]
 pub(crate) struct QlogWriter {
     thread: JoinHandle<()>,
@@ -49,20 +49,20 @@ struct State {
     problem: Mutex<Problem>,
 }
 
-/// What went wrong at first, and whether it has been told.
+/// The first error, and whether it was reported.
 #[derive(Default)]
 struct Problem {
     text: Option<String>,
     is_told: bool,
 }
 
-/// A part of the file of this name.
+/// A part of the file with this name.
 struct Piece {
     name: Arc<str>,
     text: String,
 }
 
-/// Writes what happens on one connection.
+/// Converts the events of one connection to text.
 struct File {
     qlog: Qlog,
     name: Arc<str>,
@@ -78,7 +78,7 @@ impl fmt::Debug for QlogFiles {
 }
 
 impl QlogFiles {
-    /// Writes files into `directory`, which is made if it is not there.
+    /// Writes files to `directory`, which is created if it is missing.
     pub(crate) fn open(directory: &Path) -> Result<(Self, QlogWriter), ServeError> {
         let failed = |error| ServeError::Qlog(directory.to_owned(), error);
         fs::create_dir_all(directory).map_err(failed)?;
@@ -93,13 +93,13 @@ impl QlogFiles {
         Ok((files.clone(), QlogWriter { thread, files }))
     }
 
-    /// Finds out whether [`Self::open`] would succeed, and leaves nothing behind.
+    /// Checks whether [`Self::open`] would succeed. Leaves nothing behind.
     pub(crate) fn check(directory: &Path) -> Result<(), ServeError> {
         let failed = |error| ServeError::Qlog(directory.to_owned(), error);
         writable::directory(directory).map_err(failed)
     }
 
-    /// What writes down a connection of this number, whose times count from `epoch`.
+    /// The watcher for the connection with this number. Times count from `epoch`.
     pub(crate) fn watch(
         &self,
         number: u32,
@@ -121,7 +121,7 @@ impl QlogFiles {
 }
 
 impl QlogWriter {
-    /// What went wrong, once.
+    /// The first error; returned only once.
     pub(crate) fn problem(&self) -> Option<String> {
         let mut problem = self.files.state.problem();
         let text = problem.text.clone().filter(|_| !problem.is_told);
@@ -129,7 +129,7 @@ impl QlogWriter {
         text
     }
 
-    /// Writes what is left.
+    /// Writes everything that is left and ends the thread.
     pub(crate) fn end(self) {
         let _gone = self.files.sender.send(None);
         let _ended = self.thread.join();
@@ -186,7 +186,7 @@ fn write_all(directory: &Path, pieces: &Receiver<Option<Piece>>, state: &State) 
     }
 }
 
-/// Files are open no longer than it takes: there are many.
+/// Opens the file only for this write: there are too many to keep open.
 fn append(path: &PathBuf, text: &str) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }

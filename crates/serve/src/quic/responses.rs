@@ -1,4 +1,4 @@
-//! The responses of a connection that are under way.
+//! The responses in progress on a connection.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -6,12 +6,12 @@ use std::time::Instant;
 use super::exchange::Exchange;
 use crate::telemetry::Timeouts;
 
-/// How often it is looked whether a client takes something, in the time that it has for it.
+/// How often per stall timeout the client's progress is checked.
 const LOOKS: u32 = 8;
 
-/// What is under way, and since when nothing has happened.
+/// The responses in progress, and the time of the last progress.
 pub(super) struct ResponseTable {
-    /// By the numbers of their streams.
+    /// By stream ID.
     exchanges: BTreeMap<u64, Exchange>,
     has_served: bool,
     last_progress: Instant,
@@ -43,7 +43,7 @@ impl ResponseTable {
         self.exchanges.values().any(|exchange| exchange.first().is_some())
     }
 
-    /// Whether the application has more to give for those.
+    /// Whether a response in progress needs more data from the application.
     pub(super) fn is_unfinished(&self) -> bool {
         self.exchanges.values().any(Exchange::is_unfinished)
     }
@@ -52,7 +52,7 @@ impl ResponseTable {
         std::mem::take(&mut self.exchanges).into_values().collect()
     }
 
-    /// When something happened last.
+    /// When the connection last made progress.
     pub(super) fn last_progress(&self) -> Instant {
         self.last_progress
     }
@@ -61,7 +61,7 @@ impl ResponseTable {
         self.exchanges.is_empty()
     }
 
-    /// The client has acknowledged so many bytes by now.
+    /// Records the number of bytes that the client has acknowledged so far.
     pub(super) fn note_progress(&mut self, now: Instant, acked: u64) {
         if acked > self.acked && !self.is_idle() {
             self.last_progress = now;
@@ -69,12 +69,12 @@ impl ResponseTable {
         self.acked = acked;
     }
 
-    /// When nothing has happened for too long, unless it does before.
+    /// When the connection times out, unless it makes progress before.
     pub(super) fn deadline(&self, timeouts: &Timeouts) -> Instant {
         self.last_progress + timeouts.span(!self.is_idle(), self.has_served)
     }
 
-    /// When to look for it.
+    /// When to check next.
     pub(super) fn next_look(&self, now: Instant, timeouts: &Timeouts) -> Instant {
         let deadline = self.deadline(timeouts);
         if self.is_idle() { deadline } else { deadline.min(now + timeouts.stall / LOOKS) }

@@ -1,4 +1,4 @@
-//! The congestion control of one connection, as it is chosen.
+//! Applies the chosen congestion control to one QUIC connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +7,8 @@ use uncork_quic::Handle;
 
 use crate::choice::{Choice, InForce, RequestFacts};
 
-/// Puts in force what is chosen. Requests that share a connection share its controller: what one of them
-/// changes holds for those under way, too.
+/// Applies the current choice. Requests on the same connection share its controller: a change by
+/// one request also affects the others in progress.
 #[derive(Debug)]
 pub(super) struct Steering(Mutex<State>);
 
@@ -19,26 +19,26 @@ struct State {
 }
 
 impl Steering {
-    /// Begins with what is chosen for a connection that has just been accepted.
+    /// Starts with the choice for a connection that was just accepted.
     pub(super) fn begin(choice: Choice) -> Self {
         let in_force = in_force(&choice);
         Self(Mutex::new(State { choice, in_force }))
     }
 
-    /// How the connection shall send.
+    /// The congestion control settings of the connection.
     pub(super) fn sending(&self) -> uncork_quic::Choice {
         self.state().sending()
     }
 
-    /// The client wants the server of this name, if it said so. The result is what is to replace what is
-    /// in force.
+    /// The server name (SNI) is known, or the client sent none. Returns the new settings if they
+    /// changed.
     pub(super) fn server_name(&self, sni: Option<&str>) -> Option<uncork_quic::Choice> {
         let mut state = self.state();
         state.choice.server_name(sni);
         state.renew().then(|| state.sending())
     }
 
-    /// What is in force for the response to this request.
+    /// Updates the choice with this request. Returns the settings in effect for its response.
     pub(super) fn request(&self, asked: &RequestFacts<'_>, cc: &Handle) -> Arc<InForce> {
         let mut state = self.state();
         state.choice.request(asked);
@@ -48,7 +48,7 @@ impl Steering {
         Arc::clone(&state.in_force)
     }
 
-    /// What is in force.
+    /// The settings in effect.
     pub(super) fn in_force(&self) -> Arc<InForce> {
         Arc::clone(&self.state().in_force)
     }
@@ -65,7 +65,7 @@ impl State {
         uncork_quic::Choice { spec, initial_window, pacing_cap }
     }
 
-    /// Whether there was something to change.
+    /// Updates the settings in effect. Returns whether they changed.
     fn renew(&mut self) -> bool {
         let is_other = !Arc::ptr_eq(self.choice.chosen(), self.in_force.chosen());
         if is_other {
@@ -75,7 +75,7 @@ impl State {
     }
 }
 
-/// What is chosen is in force at once.
+/// With uncork's QUIC, a chosen controller takes effect immediately.
 fn in_force(choice: &Choice) -> Arc<InForce> {
     let cc = choice.chosen().settings.quic.to_string();
     Arc::new(InForce::new(choice.chosen(), Some(&cc), cc.clone()))

@@ -1,4 +1,4 @@
-//! TLS inside QUIC.
+//! TLS for QUIC.
 
 use std::io;
 use std::sync::Arc;
@@ -12,9 +12,8 @@ use rustls::version::TLS13;
 use crate::error::ServeError;
 use crate::identity::Certificates;
 
-/// Talks HTTP/3 with the certificate that is in force. Sessions are resumed by tickets, which hold all
-/// that there is to know; data that comes before the handshake's end, which others could repeat, is not
-/// taken.
+/// The TLS configuration of HTTP/3, with the current certificate. Sessions are resumed by stateless
+/// tickets. 0-RTT data is not accepted, because it could be replayed.
 pub(super) fn config(
     certificates: Arc<Certificates>,
     tickets: Arc<dyn ProducesTickets>,

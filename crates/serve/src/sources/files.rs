@@ -1,4 +1,4 @@
-//! Whether files are still what they were.
+//! Detects changes of files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,31 +8,31 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
-    /// What they were when they were read last.
+    /// Their stamps when they were last read.
     read: Vec<Stamp>,
-    /// What they were when they were looked at last.
+    /// Their stamps when they were last checked.
     seen: Vec<Stamp>,
 }
 
-/// A file's time of modification, size and inode: one that was written to or replaced has another. There
-/// is none of what cannot be looked at.
+/// A file's modification time, size and inode, which change when the file is written or replaced.
+/// `None` if the file cannot be accessed.
 type Stamp = Option<(i64, i64, u64, u64)>;
 
 impl Files {
-    /// Files that are read next: what is done to them from now on is noticed.
+    /// Takes the stamps before the files are read, so that later changes are detected.
     pub(super) fn new(paths: Vec<PathBuf>) -> Self {
         let stamps = stamps(&paths);
         Self { paths, read: stamps.clone(), seen: stamps }
     }
 
-    /// The same for files that are read again next.
+    /// Takes the stamps again, before the files are read again.
     pub(super) fn begin(&mut self) {
         self.read = stamps(&self.paths);
         self.seen.clone_from(&self.read);
     }
 
-    /// Whether they are not what was read, and have not changed since this was asked before: who writes
-    /// to them has had that time to come to an end.
+    /// Whether the files differ from what was read, and have not changed since the last call, so
+    /// that a writer has probably finished.
     pub(super) fn have_changed(&mut self) -> bool {
         let before = std::mem::replace(&mut self.seen, stamps(&self.paths));
         self.seen == before && self.seen != self.read

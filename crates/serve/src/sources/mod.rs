@@ -1,4 +1,4 @@
-//! Files that say how it is served, and may be replaced meanwhile.
+//! Configuration files that are reloaded when they change.
 
 mod files;
 
@@ -18,11 +18,11 @@ use crate::tickets::SharedTickets;
 use arc_swap::ArcSwap;
 use files::Files;
 
-/// All files that may be replaced, and what was made of them.
+/// All reloadable files, and the values made from them.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(Vec<(Files, Makes)>);
 
-/// What is made of files.
+/// The value made from files.
 #[derive(Debug)]
 enum Makes {
     Policy(PathBuf, Arc<ArcSwap<Policy>>),
@@ -31,17 +31,17 @@ enum Makes {
     Tickets(PathBuf, SharedTickets),
 }
 
-/// What became of files that were read again.
+/// The result of a reload.
 #[derive(Debug)]
 pub struct Reloaded {
-    /// What they are: the `policy`, the `databases`, the `certificate`, the `keys` of tickets or the `root`.
+    /// `policy`, `databases`, `certificate`, `keys` (of tickets) or `root`.
     pub what: &'static str,
-    /// What is in force now, in a line; or why what was there before stays in force.
+    /// A one-line description of the new version; or why the old version stays in force.
     pub result: Result<String, ServeError>,
 }
 
 impl Sources {
-    /// The policy in a file, of which this kernel must have all.
+    /// Loads a policy. The kernel must support all of it.
     pub(crate) fn policy(&mut self, path: &Path) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
         let files = Files::new(vec![path.to_owned()]);
         let policy = Arc::new(ArcSwap::from_pointee(read_policy(path)?));
@@ -49,7 +49,7 @@ impl Sources {
         Ok(policy)
     }
 
-    /// Where clients are, by databases of which several are asked in turn.
+    /// Loads databases of client locations, which are queried in order.
     pub(crate) fn origins(
         &mut self,
         paths: &[PathBuf],
@@ -62,7 +62,7 @@ impl Sources {
         Ok(origins)
     }
 
-    /// Who the server is; `addresses` are what a certificate made here is for.
+    /// Loads the certificate. A self-signed certificate is valid for `addresses`.
     pub(crate) fn certificates(
         &mut self,
         identity: &Identity,
@@ -79,7 +79,7 @@ impl Sources {
         Ok(certificates)
     }
 
-    /// The keys of tickets in a file.
+    /// Loads the keys of session tickets.
     pub(crate) fn tickets(&mut self, path: &Path) -> Result<SharedTickets, ServeError> {
         let files = Files::new(vec![path.to_owned()]);
         let tickets = SharedTickets::new(&keys::read(path)?);
@@ -87,12 +87,12 @@ impl Sources {
         Ok(tickets)
     }
 
-    /// Reads all files again.
+    /// Reloads all files.
     pub(crate) fn reload(&mut self) -> Vec<Reloaded> {
         self.0.iter_mut().map(|(files, makes)| makes.again(files)).collect()
     }
 
-    /// Reads those again that have changed and come to rest, as [`Files::have_changed`] tells.
+    /// Reloads the files that have changed, see [`Files::have_changed`].
     pub(crate) fn reload_changed(&mut self) -> Vec<Reloaded> {
         let changed = self.0.iter_mut().filter_map(|(files, makes)| {
             let changed = files.have_changed();
@@ -114,7 +114,7 @@ impl Makes {
         Reloaded { what, result: self.replace() }
     }
 
-    /// All or nothing: what is wrong leaves what was there.
+    /// Replaces the value, or leaves the old one if the new one is invalid.
     fn replace(&self) -> Result<String, ServeError> {
         match self {
             Self::Policy(path, policy) => {
@@ -140,7 +140,7 @@ impl Makes {
     }
 }
 
-/// A policy in a line: its name, the fingerprint that records have, what there is in it.
+/// A policy in one line: its name, its fingerprint in records, and a summary of its contents.
 pub(crate) fn described(policy: &Policy) -> String {
     let (name, fingerprint) = (policy.name(), policy.fingerprint());
     format!("policy '{name}', fingerprint {fingerprint:016x}: {}", policy.summary())

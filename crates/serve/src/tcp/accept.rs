@@ -1,4 +1,4 @@
-//! Accepting connections, as many as there may be.
+//! Accepts TCP connections, up to the limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,13 @@ use crate::admission::Transport;
 use crate::clock;
 use crate::shared::Stop;
 
-/// How long to wait when the system has no room for another connection.
+/// How long to wait before accepting again when the system is out of resources for another
+/// connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
-/// How often it is looked for a connection that can be ended for a new one.
+/// How often to look for an idle connection to close.
 const LOOKS: Duration = Duration::from_millis(200);
 
-/// Accepts until it shall stop, and waits for what was accepted.
+/// Accepts until the server stops, then waits for the accepted connections.
 pub(crate) async fn accept(listener: TcpListener, accepted: TcpContext, mut stop: Stop) {
     let room = Arc::new(Semaphore::new(accepted.shared.tcp_connections));
     let mut connections = JoinSet::new();
@@ -32,7 +33,7 @@ pub(crate) async fn accept(listener: TcpListener, accepted: TcpContext, mut stop
                 Ok(((stream, peer), permit)) => {
                     connections.spawn(accepted.clone().serve(stream, peer, permit));
                 }
-                // The client has gone, or there are too many files; the latter passes.
+                // The client has gone, or there are too many open files, which is temporary.
                 Err(_) => sleep(NO_ROOM).await,
             },
             _stopped = stop.changed() => break,
@@ -43,8 +44,8 @@ pub(crate) async fn accept(listener: TcpListener, accepted: TcpContext, mut stop
     while connections.join_next().await.is_some() {}
 }
 
-/// A place for a connection that has been accepted. If there is none, an idle connection ends for it; others wait in
-/// the kernel's queue meanwhile.
+/// Waits for a permit for an accepted connection. If there is none, an idle connection is closed;
+/// meanwhile, others wait in the kernel's queue.
 async fn place(room: &Arc<Semaphore>, accepted: &TcpContext) -> Option<OwnedSemaphorePermit> {
     loop {
         if let Ok(permit) = Arc::clone(room).try_acquire_owned() {

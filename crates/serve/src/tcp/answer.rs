@@ -1,4 +1,4 @@
-//! Requests of one connection, and the bodies of their responses.
+//! Answers the requests of one connection, and tracks the bodies of their responses.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -22,20 +22,20 @@ use crate::site::{Answer, Site, SiteBody, malformed, unwanted};
 use crate::telemetry::{About, ConnectionProgress, Observer, host_name};
 use crate::timing::SERVER_TIMING;
 
-/// What answers the requests of a connection.
+/// Answers the requests of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Answerer {
     pub(super) site: Arc<Site>,
     pub(super) progress: Arc<ConnectionProgress>,
     pub(super) observer: Option<Arc<Observer>>,
     pub(super) steering: Arc<Steering>,
-    /// `Alt-Svc`.
+    /// The `Alt-Svc` header.
     pub(super) alternative: Option<HeaderValue>,
     pub(super) stop: Stop,
 }
 
 impl Answerer {
-    /// Answers a request of HTTP/1.1.
+    /// Answers an HTTP/1.1 request.
     pub(super) async fn answer<B: Body + Unpin>(
         self,
         request: Request<B>,
@@ -51,13 +51,13 @@ impl Answerer {
         };
         let (mut response, sending) = self.respond(&request, refusal);
         if self.stop.borrow().is_some() {
-            // The client sends no other request on this connection.
+            // The client sends no more requests on this connection.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(|body| ObservedBody { body, piece: PieceSize::default(), sending }))
     }
 
-    /// Begins a response: what the site has, unless the request is refused.
+    /// Begins a response: the file, or an error if the request is refused.
     pub(super) fn respond(
         &self,
         request: &Request<()>,
@@ -97,7 +97,7 @@ impl Answerer {
     }
 }
 
-/// Whether there is one `Host`, and it is one (RFC 9112 §3.2). HTTP/1.0 may do without.
+/// Whether there is exactly one `Host`, and it is valid (RFC 9112 §3.2). HTTP/1.0 may omit it.
 fn has_valid_host(request: &Request<()>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -107,7 +107,7 @@ fn has_valid_host(request: &Request<()>) -> bool {
     }
 }
 
-/// Whether it is a host, with or without a port.
+/// Whether the text is a host, with or without a port.
 fn is_host(text: &[u8]) -> bool {
     let Ok(authority) = Authority::try_from(text) else { return false };
     let port =
@@ -118,7 +118,7 @@ fn is_host(text: &[u8]) -> bool {
     })
 }
 
-/// Whether nothing comes behind a request's head.
+/// Whether the request has an empty body.
 async fn is_empty<B: Body + Unpin>(mut body: B) -> bool {
     if body.size_hint().lower() > 0 {
         return false;
@@ -132,7 +132,7 @@ async fn is_empty<B: Body + Unpin>(mut body: B) -> bool {
     true
 }
 
-/// A response under way. It ends when this is dropped, whatever was sent of it.
+/// A response in progress. Dropping it ends the response, however much of it was sent.
 #[derive(Debug)]
 pub(super) struct Sending {
     progress: Arc<ConnectionProgress>,
@@ -142,7 +142,7 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// Gives the protocol more of the body.
+    /// Records a chunk of the body that is passed to the protocol.
     pub(super) fn give(&mut self, chunk: Bytes) -> Bytes {
         self.taken += chunk.len() as u64;
         self.progress.took();
@@ -156,7 +156,7 @@ impl Drop for Sending {
     }
 }
 
-/// A body of HTTP/1.1 that tells how much of it was taken.
+/// An HTTP/1.1 body that records how much of it was taken.
 #[derive(Debug)]
 pub(super) struct ObservedBody {
     body: SiteBody,

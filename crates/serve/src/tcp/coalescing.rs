@@ -1,4 +1,4 @@
-//! What a connection writes in one turn goes out together.
+//! Combines the writes of one turn of a connection.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -12,30 +12,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::socket::Stream;
 use crate::clock;
 
-/// A record of TLS takes so much (RFC 8446 §5.1), and frames of HTTP/2 a little more than that.
+/// The maximum size of a TLS record (RFC 8446 §5.1). HTTP/2 frames are slightly larger.
 const RECORD: usize = 16 * 1024;
-/// What is put together: a few records, which is what the library takes at once, too.
+/// The size of the buffer: a few records, which is also what the TLS library takes at once.
 const MOST: usize = 4 * RECORD;
-/// A record is of no use before all of it has arrived, so one that is larger than the first window, of ten
-/// packets (RFC 6928), has even its first byte come a round trip later. Records are smaller at first, and
-/// again after a silence that the kernel may have closed the window for (RFC 2861).
+/// A record can only be decrypted once it is complete. A record larger than the initial window of
+/// ten packets (RFC 6928) delays even its first byte by a round trip. So records are smaller at
+/// first, and after an idle period, when the kernel may have reduced the window (RFC 2861).
 const FIRST_RECORDS: usize = 4 * 1024;
 const FIRST_BYTES: usize = 64 * 1024;
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// A stream that keeps what is written until the turn of its connection ends. HTTP/2 flushes each frame of a
-/// body; that would be a record of TLS, a system call and a packet for each small response.
+/// A stream that buffers writes until the end of the connection's turn. HTTP/2 flushes each frame
+/// of a body, which would cost a TLS record, a system call and a packet for each small response.
 ///
-/// Clones are the same stream: one for those who talk HTTP, the other for whom ends the turn.
+/// Clones share the stream: one is for the HTTP library, the other for the task that ends the turn.
 #[derive(Clone)]
 pub(super) struct CoalescingWriter(Arc<Mutex<Output>>);
 
 struct Output {
     stream: Box<dyn Stream>,
-    /// Bytes that the stream has not taken.
+    /// Bytes not yet written to the stream.
     kept: Vec<u8>,
     is_tls: bool,
-    /// Bytes that still go into small records.
+    /// Bytes that are still to be sent in small records.
     first: usize,
     last: Instant,
 }
@@ -47,7 +47,8 @@ impl CoalescingWriter {
         Self(Arc::new(Mutex::new(output)))
     }
 
-    /// Ends turn after turn: sends what is kept whenever this is polled. Ends itself if that fails.
+    /// Ends each turn: sends the buffered bytes whenever this is polled. Returns only after an
+    /// error.
     pub(super) async fn end(&self) -> io::Error {
         poll_fn(|cx| match self.poll_end(cx) {
             Poll::Ready(Err(error)) => Poll::Ready(error),
@@ -59,7 +60,7 @@ impl CoalescingWriter {
     fn poll_end(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let output = &mut *self.output();
         ready!(output.poll_drain(cx, 1))?;
-        // A connection that rests holds no memory for it.
+        // An idle connection holds no buffer.
         output.kept = Vec::new();
         Pin::new(&mut output.stream).poll_flush(cx)
     }
@@ -72,15 +73,15 @@ impl CoalescingWriter {
 impl Output {
     fn keep(&mut self, slices: &[IoSlice<'_>], length: usize) {
         if self.kept.capacity() == 0 && length > RECORD / 2 {
-            self.kept.reserve_exact(MOST + RECORD); // There is more to come.
+            self.kept.reserve_exact(MOST + RECORD); // More data follows.
         }
         for slice in slices {
             self.kept.extend_from_slice(slice);
         }
     }
 
-    /// Sends the buffered bytes in pieces that are multiples of `unit`. Drops what the stream has taken even
-    /// if it takes no more: a stream that never takes everything must not make the buffer grow.
+    /// Sends the buffered bytes in pieces that are multiples of `unit`. Removes written bytes even
+    /// if the stream is full: a stream that never takes everything must not make the buffer grow.
     fn poll_drain(&mut self, cx: &mut Context<'_>, unit: usize) -> Poll<io::Result<()>> {
         let mut kept = std::mem::take(&mut self.kept);
         let mut taken = 0;
@@ -102,7 +103,7 @@ impl Output {
         drained
     }
 
-    /// Gives the stream as much as is good for it at once.
+    /// Writes to the stream, in records of a suitable size.
     fn poll_write_now(
         &mut self,
         cx: &mut Context<'_>,
@@ -169,7 +170,7 @@ impl AsyncWrite for CoalescingWriter {
         true
     }
 
-    /// What is kept is sent at the end of the turn.
+    /// Buffered bytes are sent at the end of the turn.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -186,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// A stream that takes so many bytes, and remembers each write.
+    /// A stream that accepts a limited number of bytes, and records each write.
     #[derive(Clone, Default)]
     struct Taker(Arc<Mutex<(usize, Vec<Vec<u8>>)>>);
 
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(taker.writes().concat(), [&all[3..], b"more"].concat());
     }
 
-    /// A client with a small window: the socket takes some on each wake, and never all.
+    /// A client with a small window: the socket accepts some bytes on each wake-up, but never all.
     #[test]
     fn the_buffer_is_bounded_while_the_stream_never_takes_everything() {
         let taker = Taker::with_room_for(0);

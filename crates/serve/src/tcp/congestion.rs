@@ -1,4 +1,4 @@
-//! The kernel's congestion controls.
+//! The congestion controls of the kernel.
 
 use std::fs;
 use std::io;
@@ -15,35 +15,35 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
-/// Chooses `cc` for the socket.
+/// Sets the socket's congestion control to `cc`.
 pub(super) fn choose(socket: impl AsFd, cc: &str) -> Result<(), ServeError> {
     set_tcp_congestion(socket, cc)
         .map_err(|errno| ServeError::Congestion { policy: None, problem: refused(cc, errno) })
 }
 
-/// The controller of new sockets.
+/// The kernel's default congestion control.
 pub(super) fn kernels_default() -> Option<String> {
     let name = fs::read_to_string(DEFAULT).ok()?;
     Some(name.trim().to_owned())
 }
 
-/// The controller that is in force.
+/// The congestion control in effect.
 pub(super) fn in_force(socket: impl AsFd) -> io::Result<String> {
     Ok(tcp_congestion(socket)?)
 }
 
-/// Puts `wanted` in force on a connection where `actual` is, and tells what is in force then: a route may
-/// lock its own choice.
+/// Sets the congestion control to `wanted` on a connection that uses `actual`. Returns the one in
+/// effect afterwards: a route may lock its own choice.
 pub(super) fn settle(socket: impl AsFd, wanted: &str, actual: &str) -> String {
     let socket = socket.as_fd();
     if wanted != actual && set_tcp_congestion(socket, wanted).is_ok() {
-        // The kernel's word counts.
+        // Trust the kernel's answer.
         return tcp_congestion(socket).unwrap_or_else(|_| wanted.to_owned());
     }
     actual.to_owned()
 }
 
-/// Whether the kernel has all that `policy`, which is called `name`, may give to connections.
+/// Checks that the kernel supports all settings of `policy`, which is called `name`.
 pub(crate) fn has_all_of(policy: &Policy) -> Result<(), ServeError> {
     let failed = |error| ServeError::System("open a socket", error);
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(failed)?;

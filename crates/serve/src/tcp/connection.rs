@@ -1,4 +1,4 @@
-//! One connection, from its acceptance to its end.
+//! One TCP connection, from its acceptance to its end.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,20 +28,20 @@ use crate::clock;
 use crate::shared::{LINGER, Shared, Stop, Stopping};
 use crate::telemetry::{ConnectionProgress, Labels, Observer, Socket, SocketLookup};
 
-/// What a listener gives to its connections.
+/// The state that a listener shares with its connections.
 #[derive(Clone)]
 pub(crate) struct TcpContext {
     pub(crate) shared: Arc<Shared>,
     /// The listener's name.
     pub(crate) listener: Arc<str>,
     pub(crate) chooser: Chooser,
-    /// Where the same is served over QUIC, if it is.
+    /// The `Alt-Svc` header, if HTTP/3 is served, too.
     pub(crate) alternative: Option<HeaderValue>,
     pub(crate) stop: Stop,
 }
 
 impl TcpContext {
-    /// Serves the connection until it ends. Its errors are the client's and are not reported.
+    /// Serves the connection until it ends. Errors are caused by the client and not reported.
     pub(super) async fn serve(
         self,
         stream: TcpStream,
@@ -64,8 +64,8 @@ impl TcpContext {
             None => talk.await,
             Some(observer) => {
                 tokio::join!(talk, observer.watch(self.stop.clone()));
-                // It was open until now: a client that has all of it may reset the connection, of which only the
-                // socket still knows what was acknowledged.
+                // Keep the socket open until here: a client that has received everything may reset
+                // the connection, and then only the socket still has the acknowledged bytes.
                 drop(socket);
             }
         }
@@ -121,7 +121,7 @@ impl TcpContext {
         }
     }
 
-    /// Finds out the version of HTTP, after the handshake of TLS if the server has an identity.
+    /// Determines the HTTP version, after the TLS handshake if the server uses TLS.
     async fn greet(
         &self,
         stream: CountedStream,
@@ -159,14 +159,14 @@ impl TcpContext {
         }
         let answer = service_fn(move |request| answerer.clone().answer(request));
         let mut builder = http1::Builder::new();
-        // How long a head may take is watched here, for both versions and TLS.
+        // `converse` implements the head timeout, for both versions and for TLS.
         builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
         let http = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
         let leave = http1::Connection::graceful_shutdown;
         self.converse(http, Protocol { leave, says_goodbye: false }, &stream, progress).await;
     }
 
-    /// Talks until the connection is over, or nothing happens for too long.
+    /// Serves HTTP until the connection ends or times out.
     async fn converse<H: Future>(
         &self,
         mut http: Pin<&mut H>,
@@ -176,7 +176,7 @@ impl TcpContext {
     ) {
         let mut stop = self.stop.clone();
         let mut stopping = *stop.borrow_and_update();
-        // Since when the connection ends in order.
+        // When a graceful shutdown of the connection began.
         let mut left = None;
         if stopping.is_some() && protocol.says_goodbye {
             left = Some(clock::now());
@@ -191,7 +191,8 @@ impl TcpContext {
             stopping.map_or(deadline, |it| deadline.min(it.at))
         };
         loop {
-            // A response that ends meanwhile leaves less time at the end of the server.
+            // During a shutdown, check again after `LINGER`: if a response ends meanwhile, the
+            // deadline comes earlier.
             let look = stopping.map(|_| clock::now() + LINGER);
             let look = look.into_iter().chain([deadline(left, stopping)]).min();
             tokio::select! {
@@ -222,15 +223,15 @@ impl TcpContext {
     }
 }
 
-/// How a version of HTTP ends a connection in order.
+/// How a version of HTTP shuts down gracefully.
 struct Protocol<L> {
     leave: L,
-    /// Whether the client is told to send no more requests while those on their way are answered, as HTTP/2 does. With
-    /// HTTP/1.1 a response tells it; until one does, a request may be on its way.
+    /// Whether the client is told to send no more requests while those in flight are answered, as
+    /// in HTTP/2. In HTTP/1.1 only a response can tell it; until then, a request may be in flight.
     says_goodbye: bool,
 }
 
-/// Without TLS, the first bytes tell the version.
+/// Without TLS, the first bytes determine the version.
 async fn plain(
     mut stream: CountedStream,
     steering: &Steering,

@@ -22,24 +22,24 @@ use crate::limits::Limits;
 use crate::piece::PieceSize;
 use crate::site::{SiteBody, unwanted};
 
-/// What may wait for the socket of all responses together, in bytes.
+/// Most bytes of all responses that may wait for the socket.
 const BACKLOG: usize = 256 * 1024;
-/// Bytes of an unwanted request body that are read before the response.
+/// Most bytes of an unwanted request body that are read before the response.
 const MOST_UNWANTED: usize = 64 * 1024;
 
 type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A connection with its exchanges. Were they tasks of their own, each would have the connection send its answer
-/// before the next one is looked for, with a system call for each.
+/// A connection with its exchanges. If they were separate tasks, the connection would write each
+/// response before it polls the next exchange, with one system call per response.
 pub(super) struct Http2 {
     state: State,
     is_leaving: bool,
     exchanges: FuturesUnordered<Exchange>,
-    /// Whether there are exchanges that have not been polled.
+    /// Whether there are exchanges that were not polled yet.
     has_new: bool,
     answerer: Answerer,
     backlog: Arc<Semaphore>,
-    /// How long a response may wait for its window.
+    /// How long a response may wait for its flow-control window.
     patience: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Http2 {
         }
     }
 
-    /// Takes no more requests; ends when those under way are answered.
+    /// Accepts no more requests; the connection ends when those in progress are answered.
     pub(super) fn leave(&mut self) {
         self.is_leaving = true;
         if let State::Talking(connection) = &mut self.state {
@@ -71,7 +71,7 @@ impl Http2 {
         }
     }
 
-    /// Takes the requests that are there, and writes what is to be sent. Ready when the connection is over.
+    /// Accepts available requests and writes pending data. Ready when the connection has ended.
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.state {
@@ -111,7 +111,7 @@ impl Future for Http2 {
         loop {
             self.has_new = false;
             while let Poll::Ready(Some(())) = self.exchanges.poll_next_unpin(cx) {}
-            // What they have given to be sent is written in the same turn.
+            // Write the data of these exchanges in the same turn.
             if self.poll_accept(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -122,7 +122,7 @@ impl Future for Http2 {
     }
 }
 
-/// From a request to the end of its response.
+/// Handles a request up to the end of its response.
 async fn exchange(
     request: Request<RecvStream>,
     mut reply: SendResponse<Bytes>,
@@ -145,10 +145,10 @@ async fn exchange(
     }
 }
 
-/// Whether nothing comes behind a request's head; what comes is read up to [`MOST_UNWANTED`] bytes.
+/// Whether the request has an empty body. Reads up to [`MOST_UNWANTED`] bytes of it.
 ///
-/// Some clients say so only after the head. And what follows may turn a request into a malformed one, which is no
-/// longer told to a client that has its response (RFC 9113 §8.1.1).
+/// Some clients signal an empty body only after the head. And later frames may make a request
+/// malformed, which a client that already has its response no longer learns (RFC 9113 §8.1.1).
 async fn is_empty(request: &Request<()>, mut body: RecvStream) -> Result<bool, h2::Error> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
@@ -167,8 +167,8 @@ async fn is_empty(request: &Request<()>, mut body: RecvStream) -> Result<bool, h
     Ok(bytes == 0)
 }
 
-/// Sends a body. Reads no more of it than the client's windows take now, so that a response that waits for them
-/// holds no memory.
+/// Sends a body. Reads no more of it than the client's windows allow now, so that a blocked
+/// response holds no memory.
 async fn send(
     stream: &mut SendStream<Bytes>,
     mut body: SiteBody,
@@ -186,7 +186,7 @@ async fn send(
         let permits = Arc::clone(backlog).acquire_many_owned(most as u32);
         let permit = permits.await.map_err(|_| Reason::INTERNAL_ERROR)?;
         let chunk = poll_fn(|cx| body.poll_chunk(cx, most)).await;
-        // What the head has promised may not come: the client must see that.
+        // The promised body cannot be completed: reset the stream, so that the client notices.
         let Some(Ok(chunk)) = chunk else { return Err(Reason::INTERNAL_ERROR) };
         let sent = stream.send_data(guarded(sending.give(chunk), permit), body.is_empty());
         sent.map_err(|_| Reason::CANCEL)?;
@@ -194,7 +194,7 @@ async fn send(
     Ok(())
 }
 
-/// How many bytes the client's windows take, once they take any.
+/// Waits until the client's windows have room. Returns the number of bytes.
 async fn room(stream: &mut SendStream<Bytes>) -> Result<usize, Reason> {
     while stream.capacity() == 0 {
         match poll_fn(|cx| stream.poll_capacity(cx)).await {

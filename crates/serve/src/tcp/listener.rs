@@ -1,4 +1,4 @@
-//! Sockets that listen, each with a congestion control.
+//! TCP listeners, each with a congestion control.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcpListener};
@@ -10,47 +10,47 @@ use uncork_cc::CcSpec;
 use super::congestion::{choose, in_force, kernels_default};
 use crate::error::ServeError;
 
-/// Connections that may wait to be accepted; the kernel's own limit is `net.core.somaxconn`.
+/// Most connections that may wait to be accepted; the kernel's own limit is `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
 
-/// Where to listen, and how what is accepted there shall be sent.
+/// The configuration of a listener: its address and congestion control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerSpec {
-    /// What policies call it.
+    /// Its name in policies.
     pub name: String,
-    /// Where; port 0 is any that is free.
+    /// The address to listen on; port 0 picks a free port.
     pub address: SocketAddr,
-    /// The kernel's name of a congestion control, such as `bbr`, for all of its connections; `None`
-    /// leaves the choice to the policy, and without one to the kernel.
+    /// The kernel's name of a congestion control for all of its TCP connections, such as `bbr`.
+    /// With `None` the policy decides, or the kernel if there is no policy.
     pub cc: Option<String>,
-    /// The controller of its connections over QUIC; `None` leaves the choice to the policy, and without
-    /// one it is CUBIC.
+    /// The controller of its QUIC connections. With `None` the policy decides, or CUBIC is used if
+    /// there is no policy.
     pub quic_cc: Option<CcSpec>,
 }
 
-/// A listener that listens.
+/// A listener of a running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listening {
-    /// Where.
+    /// Its address.
     pub address: SocketAddr,
-    /// The congestion control that its connections begin with; `policy` if they may differ.
+    /// The initial congestion control of its connections; `policy` if they may differ.
     pub cc: String,
-    /// Whether it talks TLS.
+    /// Whether it uses TLS.
     pub is_tls: bool,
-    /// The versions of HTTP that it talks, as TLS calls them, with commas between them.
+    /// The HTTP versions that it supports, by their ALPN names, separated by commas.
     pub protocols: &'static str,
 }
 
-/// A socket that listens.
+/// A bound TCP listener.
 pub(crate) struct Bound {
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
-    /// The controller in force.
+    /// The controller in effect.
     pub(crate) cc: String,
 }
 
 impl ListenerSpec {
-    /// The socket, with its controller, which connections inherit.
+    /// A socket with the listener's controller, which its connections inherit.
     pub(crate) fn socket(&self) -> Result<TcpSocket, ServeError> {
         let failed = |error| ServeError::Listen(self.address, error);
         let socket = if self.address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
@@ -62,15 +62,16 @@ impl ListenerSpec {
         Ok(socket)
     }
 
-    /// Takes over a socket that listens. Its controller stays as it is until [`Self::take_over`].
+    /// Adopts a listening socket of another process. Its controller does not change until
+    /// [`Self::take_over`].
     pub(crate) fn adopt(&self, socket: OwnedFd) -> Result<Bound, ServeError> {
         let failed = |error: io::Error| ServeError::Listen(self.address, error);
-        // Refuses a controller that the kernel lacks.
+        // Fail now if the kernel lacks the controller.
         drop(self.socket()?);
         self.bound(TcpListener::from_std(StdTcpListener::from(socket)).map_err(failed)?)
     }
 
-    /// The socket is that of this process now: connections inherit the controller that it chooses.
+    /// Sets the controller of an adopted socket, which new connections inherit.
     pub(crate) fn take_over(&self, bound: &mut Bound) -> Result<(), ServeError> {
         if let Some(cc) = self.cc.clone().or_else(kernels_default) {
             choose(&bound.listener, &cc)?;
@@ -86,7 +87,7 @@ impl ListenerSpec {
         Ok(Bound { listener, address, cc })
     }
 
-    /// Listens, and tells the controller that the kernel has put in force.
+    /// Starts listening. Returns the socket and the controller in effect.
     pub(crate) fn listen(&self) -> Result<Bound, ServeError> {
         let failed = |error: io::Error| ServeError::Listen(self.address, error);
         let socket = self.socket()?;

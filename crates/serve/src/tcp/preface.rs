@@ -1,4 +1,4 @@
-//! Which version of HTTP a client speaks that uses no TLS.
+//! Determines the HTTP version of a client without TLS.
 
 use std::future::poll_fn;
 use std::io;
@@ -6,10 +6,10 @@ use std::pin::Pin;
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What HTTP/2 begins with (RFC 9113 §3.4).
+/// The client connection preface of HTTP/2 (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Reads until it is clear whether the client speaks HTTP/2; gives that, and what was read.
+/// Reads until it is clear whether the client speaks HTTP/2. Returns that, and the bytes read.
 pub(super) async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<(bool, Vec<u8>)> {
     let mut begun = Vec::new();
     while begun.len() < PREFACE.len() && PREFACE.starts_with(&begun) {

@@ -1,4 +1,4 @@
-//! A connection's socket, which tells what it has taken.
+//! A TCP stream that counts the bytes that its socket has accepted.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -16,29 +16,29 @@ use uncork_diag::TcpInfo;
 use super::sys;
 use crate::telemetry::{ConnectionProgress, Observer, Socket};
 
-/// How much may wait in the kernel unsent: little enough that HTTP/2 can still choose what comes next,
+/// Most unsent bytes in the kernel: few enough that HTTP/2 can still decide what is sent next,
 /// enough that a fast connection does not run dry between two writes.
 const NOTSENT_LOWAT: u32 = 128 * 1024;
 
-/// A socket that counts.
+/// A TCP stream that counts written bytes.
 #[derive(Debug)]
 pub(super) struct CountedStream {
-    /// What was read before and is to be read again.
+    /// Bytes that were read and will be read again.
     begun: Vec<u8>,
-    /// Only this half knows how to ask the kernel no second time when it gave less than there was room for.
+    /// tokio's own read half avoids a second system call after a partial read.
     reading: OwnedReadHalf,
     stream: Arc<OwnedWriteHalf>,
     progress: Arc<ConnectionProgress>,
     observer: Option<Arc<Observer>>,
 }
 
-/// What HTTP is spoken over: a socket, or TLS over one.
+/// The stream below HTTP: a TCP stream, or TLS over one.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 impl CountedStream {
-    /// `stall` is how long the kernel waits for an acknowledgement before it gives the connection up.
+    /// `stall` is how long the kernel waits for an acknowledgement before it aborts the connection.
     pub(super) fn new(
         (reading, stream): (OwnedReadHalf, Arc<OwnedWriteHalf>),
         progress: Arc<ConnectionProgress>,
@@ -52,7 +52,7 @@ impl CountedStream {
         Ok(Self { begun: Vec::new(), reading, stream, progress, observer })
     }
 
-    /// Has `begun` be read again before anything else.
+    /// Makes the next read return `begun` first.
     pub(super) fn rewind(&mut self, begun: Vec<u8>) {
         self.begun = begun;
     }
@@ -61,7 +61,8 @@ impl CountedStream {
         (*self.stream).as_ref()
     }
 
-    /// The kernel forgets a connection when the client has acknowledged its end, which may be at once.
+    /// Samples the kernel's counters before the FIN. The kernel drops the connection's state when
+    /// the client acknowledges the FIN, which may be immediately.
     fn look_before_the_end(&self) {
         self.progress.flushed();
         if let Some(observer) = &self.observer {
@@ -69,8 +70,9 @@ impl CountedStream {
         }
     }
 
-    /// What the client says behind a response may be its farewell, which an answer to it makes the last
-    /// that the kernel knows of the connection.
+    /// Samples the kernel's counters after a read while responses await acknowledgements. The bytes
+    /// read may be the client's close. Once it is answered, the kernel may drop the connection's
+    /// state.
     fn look_before_a_farewell(&self) {
         if let Some(observer) = self.observer.as_ref().filter(|_| self.progress.settles()) {
             observer.look(false);
@@ -99,7 +101,7 @@ impl CountedStream {
 impl Drop for CountedStream {
     fn drop(&mut self) {
         self.look_before_the_end();
-        // Others may still hold the socket, to ask what has arrived.
+        // The observer may still hold the socket to sample it.
         let _gone = SockRef::from(self.socket()).shutdown(Shutdown::Write);
     }
 }
@@ -122,7 +124,8 @@ impl AsyncRead for CountedStream {
     }
 }
 
-/// Others hold this half, too, so it is written as they could: when it is said to be ready, until it is not.
+/// The write half is shared, so this writes like its other users: when the socket is ready, until
+/// it would block.
 impl AsyncWrite for CountedStream {
     fn poll_write(
         self: Pin<&mut Self>,
@@ -144,7 +147,7 @@ impl AsyncWrite for CountedStream {
         true
     }
 
-    /// The kernel has what it has.
+    /// The kernel sends accepted bytes by itself.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.progress.flushed();
         Poll::Ready(Ok(()))
@@ -153,7 +156,7 @@ impl AsyncWrite for CountedStream {
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.look_before_the_end();
         match SockRef::from(self.socket()).shutdown(Shutdown::Write) {
-            // The client was faster.
+            // The client has already closed the connection.
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Poll::Ready(Ok(())),
             shut => Poll::Ready(shut),
         }

@@ -1,4 +1,4 @@
-//! The congestion control of one connection, as it is chosen.
+//! Applies the chosen congestion control to one TCP connection.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,8 @@ use super::sys::{limit_pacing, tcp_info};
 use crate::choice::{Choice, InForce, RequestFacts};
 use crate::timing::{Timing, Transport};
 
-/// Puts in force what is chosen. Requests that share a connection share its controller: what one of them
-/// changes holds for those under way, too.
+/// Applies the current choice. Requests on the same connection share its controller: a change by
+/// one request also affects the others in progress.
 #[derive(Debug)]
 pub(super) struct Steering {
     socket: Arc<OwnedWriteHalf>,
@@ -27,15 +27,15 @@ pub(super) struct Steering {
 struct State {
     choice: Choice,
     in_force: Arc<InForce>,
-    /// What the connection came with: the system's choice, or that of a route.
+    /// The initial controller of the connection: the system's or a route's choice.
     original: String,
     cap: Option<Rate>,
     timing: Timing,
 }
 
 impl Steering {
-    /// Begins with what is chosen for a connection that has just been accepted. A route with `congctl`
-    /// takes precedence over the choice of a listener, but not over one that is made now.
+    /// Starts with the choice for a connection that was just accepted. A route with `congctl` takes
+    /// precedence over a listener's controller, but not over a choice made now.
     pub(super) fn begin(half: &Arc<OwnedWriteHalf>, choice: Choice) -> io::Result<Self> {
         let socket: &TcpStream = (**half).as_ref();
         let original = in_force(socket)?;
@@ -48,14 +48,14 @@ impl Steering {
         Ok(Self { socket: Arc::clone(half), state: Mutex::new(state) })
     }
 
-    /// The client wants the server of this name, if it said so.
+    /// The server name (SNI) is known, or the client sent none.
     pub(super) fn server_name(&self, sni: Option<&str>) {
         let mut state = self.state();
         state.choice.server_name(sni);
         state.put_in_force((*self.socket).as_ref());
     }
 
-    /// What is in force for the response to this request.
+    /// Updates the choice with this request. Returns the settings in effect for its response.
     pub(super) fn request(&self, asked: &RequestFacts<'_>) -> Arc<InForce> {
         let mut state = self.state();
         state.choice.request(asked);
@@ -63,16 +63,17 @@ impl Steering {
         Arc::clone(&state.in_force)
     }
 
-    /// What is in force.
+    /// The settings in effect.
     pub(super) fn in_force(&self) -> Arc<InForce> {
         Arc::clone(&self.state().in_force)
     }
 
-    /// What is said of the connection at the time `now` in a response that goes out with this in force.
+    /// The `Server-Timing` header at the time `now`, for a response with the settings `in_force`.
     pub(super) fn timing(&self, now: Instant, in_force: &InForce) -> Option<HeaderValue> {
         self.state().timing.at(now, in_force.told(), || {
             let info = tcp_info((*self.socket).as_ref())?;
-            // The kernel computes a rate for all, and holds to it for those that ask for it.
+            // The kernel computes a pacing rate for every connection, but only some controllers use
+            // it.
             let pacing_rate = info.pacing_rate.filter(|_| in_force.cc().starts_with("bbr"));
             Some(Transport { rtt: info.rtt, min_rtt: info.min_rtt?, pacing_rate })
         })
@@ -96,7 +97,7 @@ impl State {
     }
 }
 
-/// Limits how fast the connection may send, where `before` did not already. Gives what holds now.
+/// Sets the pacing cap, unless it is `before` already. Returns the cap in effect.
 fn cap(socket: &TcpStream, settings: &Settings, before: Option<Rate>) -> Option<Rate> {
     let cap = settings.pacing_cap;
     if cap != before && limit_pacing(socket, cap.map(Rate::bytes_per_sec)).is_err() {

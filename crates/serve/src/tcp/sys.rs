@@ -1,4 +1,4 @@
-//! Socket options that no safe library offers: the only unsafe code of this crate.
+//! Socket options that no safe library provides. This is the only unsafe code of the crate.
 #![expect(unsafe_code, reason = "each block says why it is sound")]
 
 use std::io;
@@ -6,16 +6,17 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use uncork_diag::TcpInfo;
 
-/// More than `struct tcp_info` has on any kernel, of which later ones append to it.
+/// More than the size of `struct tcp_info` on any kernel; later kernels append to it.
 const TCP_INFO_BYTES: usize = 512;
 
-/// Limits how fast the kernel paces the connection, in bytes per second, whatever its congestion control
-/// wants (`SO_MAX_PACING_RATE` of socket(7)); `None` takes a limit away.
+/// Limits the kernel's pacing rate of the connection, in bytes per second, for any congestion
+/// control (`SO_MAX_PACING_RATE` of socket(7)). `None` removes the limit.
 pub(super) fn limit_pacing(socket: impl AsFd, bytes_per_sec: Option<u64>) -> io::Result<()> {
-    // All ones are no limit. Kernels before 5.0 read 32 bits, in which more than 4 GB/s are none, too.
+    // All ones means no limit. Kernels before 5.0 read 32 bits, where more than 4 GB/s also means
+    // no limit.
     let rate = bytes_per_sec.unwrap_or(u64::MAX);
     let fd = socket.as_fd();
-    // SAFETY: `fd` is open and `rate` lives during the call, which reads as many bytes as it has.
+    // SAFETY: `fd` is open, and `rate` outlives the call, which reads exactly its size.
     let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
@@ -28,14 +29,14 @@ pub(super) fn limit_pacing(socket: impl AsFd, bytes_per_sec: Option<u64>) -> io:
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What TCP knows of the connection (`TCP_INFO` of tcp(7)), also when it is closed, as long as there is the
-/// socket.
+/// The kernel's state of the connection (`TCP_INFO` of tcp(7)). Also works after it was closed, as
+/// long as the socket exists.
 pub(super) fn tcp_info(socket: impl AsFd) -> Option<TcpInfo> {
     let mut buffer = [0_u8; TCP_INFO_BYTES];
     let mut length = TCP_INFO_BYTES as libc::socklen_t;
     let fd = socket.as_fd();
-    // SAFETY: `fd` is open, `buffer` and `length` live during the call, which writes no more bytes than
-    // `length` says that `buffer` has, and then how many.
+    // SAFETY: `fd` is open; `buffer` and `length` outlive the call, which writes at most `length`
+    // bytes to `buffer` and stores the number written in `length`.
     let result = unsafe {
         libc::getsockopt(
             fd.as_raw_fd(),
@@ -61,7 +62,7 @@ mod tests {
 
     const LENGTH: usize = 5000;
 
-    /// A closed connection keeps its counters in the socket, when sock_diag no longer finds it.
+    /// The socket keeps the counters of a closed connection after sock_diag no longer finds it.
     #[test]
     fn a_socket_knows_of_its_connection_what_sock_diag_does_and_for_longer() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
@@ -79,7 +80,7 @@ mod tests {
         };
         let own = wait(&mut |info| info.bytes_acked == Some(LENGTH as u64));
         let found = find().expect("found");
-        // What tells how long ago something was may differ.
+        // Values that depend on the current time may differ.
         let counts = |info: &TcpInfo| {
             (info.state, info.bytes_sent, info.bytes_acked, info.snd_cwnd, info.rtt, info.min_rtt)
         };
@@ -91,7 +92,7 @@ mod tests {
         server.shutdown(Shutdown::Write).expect("shut");
         let closed = wait(&mut |info| info.state == TcpState::Close);
         assert_eq!(find(), None);
-        // The FIN counts as one.
+        // The FIN counts as one byte.
         assert_eq!(closed.bytes_acked, Some(LENGTH as u64 + 1));
         assert_eq!(closed.bytes_sent, own.bytes_sent);
     }

@@ -11,8 +11,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::error::ServeError;
 use crate::identity::Certificates;
 
-/// Talks TLS with the certificate that is in force. Sessions are resumed by tickets, which hold all that there is to
-/// know: a table would forget clients.
+/// The TLS configuration, with the current certificate. Sessions are resumed by stateless tickets:
+/// a session table would be limited, and forget clients.
 pub(crate) fn acceptor(
     certificates: Arc<Certificates>,
     tickets: Arc<dyn ProducesTickets>,

@@ -1,4 +1,4 @@
-//! Whom a connection serves, and what one of its responses is.
+//! The facts about a connection and a response that records contain.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,40 +11,40 @@ use super::metrics::Key;
 use crate::choice::InForce;
 use crate::clock;
 
-/// What is kept of a host's name: no name in use is longer (RFC 1035 §2.3.4).
+/// Longest recorded host name: no valid name is longer (RFC 1035 §2.3.4).
 const NAME_CHARS: usize = 253;
 
-/// What all records of a connection say.
+/// The facts in all records of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Labels {
     /// The connection's number.
     pub(crate) connection: u32,
-    /// The beginning of time: when the server started.
+    /// Time zero: when the server started.
     pub(crate) epoch: Instant,
     /// The listener's name.
     pub(crate) listener: Arc<str>,
     /// The client's network.
     pub(crate) client: String,
-    /// Where it is.
+    /// The client's location.
     pub(crate) origin: Origin,
-    /// When it was accepted.
+    /// When the connection was accepted.
     pub(crate) accepted: (Instant, SystemTime),
 }
 
-/// A request, and how it was answered.
+/// A request and its response.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
-    /// When its head was read.
+    /// When the request's head was read.
     pub(crate) at: SystemTime,
     pub(crate) protocol: &'static str,
     pub(crate) host: Option<String>,
     pub(crate) status: u16,
-    /// Size of the whole file that was asked for.
+    /// Size of the complete requested file.
     pub(crate) object_bytes: Option<u64>,
 }
 
 impl Labels {
-    /// Of a connection that has just been accepted.
+    /// The labels of a connection that was just accepted.
     pub(crate) fn new(
         (connection, epoch): (u32, Instant),
         listener: &Arc<str>,
@@ -56,7 +56,7 @@ impl Labels {
         Self { connection, epoch, listener, client, origin, accepted }
     }
 
-    /// What counts it while this is in force.
+    /// The metric labels while these settings are in effect.
     pub(crate) fn key(&self, protocol: &'static str, in_force: &InForce) -> Key {
         let arm = in_force.assignment();
         let named = |of: fn(&uncork_flow::Arm) -> &String| arm.map(of).cloned().unwrap_or_default();
@@ -69,7 +69,7 @@ impl Labels {
         }
     }
 
-    /// What a record says of the connection, of something that was `in_force` from its `start`.
+    /// A record with the settings `in_force` at its `start`.
     pub(crate) fn record(&self, in_force: &InForce, start: Instant) -> FlowRecord {
         let group = &in_force.chosen().group;
         FlowRecord {
@@ -79,7 +79,7 @@ impl Labels {
         }
     }
 
-    /// What the record of a response says of the service.
+    /// The service part of a response's record.
     pub(crate) fn response(&self, about: &About, is_broken_off: bool) -> Service {
         Service {
             host: about.host.clone(),
@@ -91,7 +91,7 @@ impl Labels {
         }
     }
 
-    /// What all records of the connection say of the service.
+    /// The service part that all records of the connection share.
     pub(crate) fn service(&self, scope: Scope, start: SystemTime, protocol: &str) -> Service {
         let since = start.duration_since(UNIX_EPOCH).unwrap_or_default();
         Service {
@@ -103,7 +103,7 @@ impl Labels {
     }
 }
 
-/// A host as records have it: in lower case, without port, and no longer than names are.
+/// A host as recorded: in lower case, without port, and truncated to the length of a valid name.
 pub(crate) fn host_name(host: &str) -> String {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! A connection as a whole: all its responses together.
+//! The statistics of a whole connection, over all its responses.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,33 +9,33 @@ use super::about::{About, Labels};
 use super::metrics::{Live, Metrics};
 use crate::choice::InForce;
 
-/// How often a round trip is counted while a response is under way.
+/// Minimum interval between round-trip samples while a response is in progress.
 const SAMPLING: Duration = Duration::from_millis(90);
 
-/// What is known of a connection so far, which is open as long as there is this.
+/// The statistics of an open connection, which counts as open until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionStats {
     live: Live,
-    /// What was in force at last.
+    /// The latest settings in effect.
     in_force: Arc<InForce>,
-    /// `tcp`, `tls` or `quic`, until a request says which HTTP it is.
+    /// `tcp`, `tls` or `quic`, until the first request determines the HTTP version.
     protocol: &'static str,
     host: Option<String>,
     responses: u64,
     broken_off: u64,
-    /// Of bodies.
+    /// Body bytes.
     bytes_delivered: u64,
-    /// When the transport took the first bytes of a response.
+    /// When the transport accepted the first bytes of a response.
     first: Option<Instant>,
     rtts: Distribution,
-    /// What the transport told at last.
+    /// The latest transport counters.
     last: Option<TransportFigures>,
-    /// When a round trip was counted at last.
+    /// The time of the latest round-trip sample.
     sampled: Option<Instant>,
 }
 
 impl ConnectionStats {
-    /// Of a connection that sends as is `in_force`.
+    /// Starts the statistics of a connection with the settings `in_force`.
     pub(crate) fn new(
         metrics: &Arc<Metrics>,
         labels: &Labels,
@@ -57,7 +57,7 @@ impl ConnectionStats {
         }
     }
 
-    /// A request has come.
+    /// A request has arrived.
     pub(crate) fn begin(&mut self, about: &About, in_force: &Arc<InForce>, labels: &Labels) {
         self.live.becomes(labels.key(about.protocol, in_force));
         self.protocol = about.protocol;
@@ -67,7 +67,7 @@ impl ConnectionStats {
         }
     }
 
-    /// A response has come to the end that `record` tells of.
+    /// A response has ended; `record` is its record.
     pub(crate) fn add(&mut self, record: &FlowRecord, first: Option<Instant>, rtts: &Distribution) {
         let broken_off = record.service.as_ref().map_or(0, |service| service.broken_off);
         self.responses += 1;
@@ -77,11 +77,12 @@ impl ConnectionStats {
         self.rtts.merge(rtts);
     }
 
-    /// The transport tells at this time what it knows; something is being sent if `is_sending`.
+    /// Records the transport counters at the time `at`; `is_sending` tells whether a response is
+    /// being sent.
     pub(crate) fn note(&mut self, at: Instant, figures: &TransportFigures, is_sending: bool) {
         self.live.moved(figures);
         self.last = Some(*figures);
-        // As often in each second of sending, however often it is asked.
+        // The number of samples per second must not depend on how often this is called.
         let is_time = self.sampled.is_none_or(|before| before + SAMPLING <= at);
         if let (Some(rtt), Some(min), true) = (figures.rtt, figures.min_rtt, is_sending && is_time)
         {

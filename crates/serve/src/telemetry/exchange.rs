@@ -8,39 +8,39 @@ use uncork_flow::{Distribution, FlowRecord, TransportFigures, rtt_quantiles};
 use super::about::{About, Labels};
 use crate::choice::InForce;
 
-/// What is known of a response so far.
+/// The state of a response.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) began: Instant,
-    /// What was in force for it.
+    /// The settings in effect for it.
     in_force: Arc<InForce>,
     about: About,
-    /// What the kernel knew of the connection then.
+    /// The kernel's counters of the connection at its start.
     pub(super) before: TransportFigures,
-    /// Bytes that the connection's socket had taken by then.
+    /// Bytes that the socket had accepted at its start.
     pub(super) from: u64,
-    /// When the socket took more for the first time.
+    /// When the socket first accepted more bytes.
     pub(super) first: Option<Instant>,
-    /// The length of the body that was promised.
+    /// The length of the body.
     pub(super) size: u64,
-    /// What the protocol has taken of the body; `None` while it may take more.
+    /// Body bytes that the protocol has taken; `None` while it may take more.
     pub(super) taken: Option<u64>,
-    /// Bytes that the socket had taken when all of the response was among them.
+    /// Bytes that the socket had accepted when the whole response was among them.
     pub(super) end: Option<u64>,
-    /// Smoothed round-trip times, as often as the kernel was asked.
+    /// Smoothed round-trip times, one per sample of the kernel.
     pub(super) rtts: Distribution,
-    /// What the kernel told at last.
+    /// The latest counters of the kernel.
     pub(super) last: TransportFigures,
 }
 
-/// How it ended.
+/// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// The client has acknowledged all of it, at this time.
+    /// The client acknowledged all of it at this time.
     Acknowledged(Instant),
-    /// The kernel has all of it and sends it on, and it is not known what has arrived.
+    /// The kernel has all of it and continues to send; it is unknown what has arrived.
     Unknown,
-    /// It was broken off, or the connection ended before.
+    /// It was aborted, or the connection ended before.
     BrokenOff,
 }
 
@@ -77,12 +77,12 @@ impl Exchange {
         self.taken.is_some_and(|taken| taken < self.size)
     }
 
-    /// The record: differences between what the kernel told before and at last, so that responses that
-    /// share the connection for a while share these, too.
+    /// Creates the record from the differences of the kernel's counters between start and end.
+    /// Responses that share a connection share these.
     pub(super) fn record(&self, ending: Ending, labels: &Labels) -> FlowRecord {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
         let mut figures = self.last.since(&self.before);
-        // What is behind its end is the next response's.
+        // Bytes after its end belong to the next response.
         let most = self.end.map_or(u64::MAX, |end| end - self.from);
         figures.bytes_acked = figures.bytes_acked.min(most);
         let taken = self.taken.unwrap_or(0);

@@ -1,7 +1,8 @@
-//! Telemetry of responses and connections, as the transport measures them.
+//! Telemetry of responses and connections, measured by the transport.
 //!
-//! How long a server takes to write a response says how large the send buffer is. What counts is when the client
-//! has acknowledged it, and how long the connection was busy with it.
+//! The time in which a server writes a response depends on the size of the send buffer. So
+//! telemetry measures when the client has acknowledged the response, and how long the connection
+//! was busy with it.
 
 mod about;
 mod connection_stats;

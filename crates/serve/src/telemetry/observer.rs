@@ -24,7 +24,7 @@ const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from
 /// How long to await acknowledgements on a closed connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long to await them when the server has ended.
+/// How long to wait for acknowledgements after the server's deadline.
 const LAST_ACKS: Duration = Duration::from_secs(1);
 
 /// Records one connection and its responses.
@@ -44,8 +44,8 @@ struct Sample {
 }
 
 impl Observer {
-    /// Of the connection that `ends` finds, with what is `in_force` first. Its protocol is known when there
-    /// is a request: before that it is `tcp` or `tls`.
+    /// Observes the connection that `ends` identifies. `in_force` has its initial settings. Its
+    /// protocol is `tcp` or `tls` until the first request.
     pub(crate) fn new(
         progress: &Arc<ConnectionProgress>,
         telemetry: &Arc<Telemetry>,
@@ -59,7 +59,8 @@ impl Observer {
         Self { progress, telemetry, ends, labels, stats }
     }
 
-    /// A request came, to which `size` bytes of body are the answer. Gives a number to end it with.
+    /// A request has arrived, whose response has a body of `size` bytes. Returns the argument for
+    /// the end of the response.
     pub(crate) fn begin(
         &self,
         began: Instant,
@@ -67,7 +68,7 @@ impl Observer {
         about: About,
         in_force: Arc<InForce>,
     ) -> u64 {
-        // With the request came the acknowledgement of the responses before.
+        // The request may also have acknowledged earlier responses.
         let before = self.look(false);
         self.stats().begin(&about, &in_force, &self.labels);
         let begin = |state: &mut ProgressState| {
@@ -77,8 +78,8 @@ impl Observer {
         self.progress.begin_with(began, begin)
     }
 
-    /// Watches until the connection is closed and all is told of; no longer than until `stop` says, with
-    /// what is known by then.
+    /// Samples until the connection is closed and all records are written. When the deadline in
+    /// `stop` passes, records contain what is known by then.
     pub(crate) async fn watch(&self, stop: Stop) {
         self.watch_responses(stop).await;
         let closed = self.progress.closed();
@@ -104,7 +105,7 @@ impl Observer {
             if !is_closed {
                 *closed_at = now;
             }
-            // The kernel goes on with what it has taken.
+            // The kernel continues to send the bytes that it has accepted.
             let patience = if settles { LAST_ACKS } else { Duration::ZERO };
             let stopped = stop.borrow().is_some_and(|it| now >= it.at + patience);
             let patience = stop.borrow().map_or(PATIENCE, |it| it.stall.min(PATIENCE));
@@ -112,15 +113,15 @@ impl Observer {
         }
     }
 
-    /// Whether there is nothing to tell of, whether a response only awaits acknowledgements, and whether
-    /// the connection is closed.
+    /// Whether no response is in progress, whether a response only awaits acknowledgements, and
+    /// whether the connection is closed.
     fn state(&self) -> (bool, bool, bool) {
         let state = self.progress.state();
         let settles = state.exchanges.values().any(|exchange| exchange.taken.is_some());
         (state.exchanges.is_empty(), settles, state.is_closed)
     }
 
-    /// Half of a round trip.
+    /// Half of the round-trip time.
     fn settling(&self) -> Duration {
         let state = self.progress.state();
         let last = state.exchanges.values().next_back();
@@ -128,8 +129,8 @@ impl Observer {
         Duration::from_nanos(rtt / 2).clamp(SETTLING.0, SETTLING.1)
     }
 
-    /// Asks the kernel, and tells of those responses that have come to their end; of all if it is the
-    /// `last` time. Gives what the kernel knows.
+    /// Samples the kernel, and writes the records of responses that have ended; of all responses if
+    /// this is the `last` sample. Returns the kernel's counters.
     pub(crate) fn look(&self, last: bool) -> Option<TransportFigures> {
         let look = Sample { at: clock::now(), known: self.telemetry.probe.look(&self.ends) };
         let mut state = self.progress.state();
@@ -161,7 +162,7 @@ impl Observer {
 }
 
 impl Sample {
-    /// How a response has ended by now, of a connection whose socket has taken `written` bytes.
+    /// How a response has ended, if it has. The connection's socket has accepted `written` bytes.
     fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
         let acknowledged = exchange.end.and_then(|end| self.acknowledged(end, written));
         let is_over = exchange.is_broken_off() || self.known.state == TcpState::Close;
@@ -173,10 +174,11 @@ impl Sample {
         }
     }
 
-    /// When the client has acknowledged the first `end` bytes, of `written`. If it is all of them, the
-    /// last acknowledgement that came was for them; else it is known no better than by when.
+    /// When the client acknowledged the first `end` of `written` bytes. If it has acknowledged all
+    /// of them, this is the time of the last ACK; otherwise the time of the sample, which is an
+    /// upper bound.
     fn acknowledged(&self, end: u64, written: u64) -> Option<Instant> {
-        // Our FIN is behind all bytes, and acknowledged.
+        // Our FIN follows all bytes and is acknowledged.
         if matches!(self.known.state, TcpState::TimeWait | TcpState::FinWait2) {
             return Some(self.at);
         }

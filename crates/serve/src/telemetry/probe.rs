@@ -6,17 +6,17 @@ use std::sync::{Mutex, PoisonError, Weak};
 
 use uncork_diag::{Diag, DiagError, TcpInfo, TcpState};
 
-/// A sock_diag socket for all threads: an answer takes some microseconds.
+/// A sock_diag socket shared by all threads: a query takes some microseconds.
 #[derive(Debug)]
 pub(crate) struct Probe(Mutex<Diag>);
 
 /// The socket of a connection.
 pub(crate) trait Socket: Debug + Send + Sync {
-    /// What the kernel knows of its connection.
+    /// The kernel's state of the connection.
     fn tcp_info(&self) -> Option<TcpInfo>;
 }
 
-/// Finds a connection in the kernel, by its socket or by its addresses.
+/// Identifies a connection in the kernel, by its socket or by its addresses.
 #[derive(Debug)]
 pub(crate) struct SocketLookup {
     /// Its socket, weakly: holding it would keep the connection open.
@@ -28,7 +28,7 @@ pub(crate) struct SocketLookup {
 /// The kernel's state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelState {
-    /// Closed if it knows of none.
+    /// Closed if the kernel does not know the connection.
     pub(super) state: TcpState,
     pub(super) info: Option<TcpInfo>,
 }
@@ -38,9 +38,9 @@ impl Probe {
         Diag::open().map(|diag| Self(Mutex::new(diag)))
     }
 
-    /// What is known of the connection. Its socket tells for less than it costs to be found by its
-    /// addresses, which is what is left when the socket is no more but there are bytes to be acknowledged.
-    /// A kernel that does not tell is like one that has no such connection.
+    /// Queries the kernel's state of a connection. Asking the socket is cheaper than a lookup by
+    /// addresses, which is needed when the socket is closed but bytes are unacknowledged. An error
+    /// counts as a closed connection.
     pub(super) fn look(&self, ends: &SocketLookup) -> KernelState {
         if let Some(socket) = ends.socket.upgrade() {
             let info = socket.tcp_info();

@@ -13,16 +13,16 @@ use crate::clock;
 /// Timeouts for connections without progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timeouts {
-    /// From accepting it to the end of its first request's head.
+    /// From acceptance to the end of the first request's head.
     pub(crate) head: Duration,
     /// Between requests.
     pub(crate) idle: Duration,
-    /// While the client takes nothing of a response.
+    /// While the client accepts nothing of a response.
     pub(crate) stall: Duration,
 }
 
 impl Timeouts {
-    /// The timeout in force.
+    /// The timeout in effect.
     pub(crate) fn span(&self, is_answering: bool, has_served: bool) -> Duration {
         match (is_answering, has_served) {
             (false, false) => self.head,
@@ -48,7 +48,7 @@ pub(super) struct ProgressState {
     /// Responses whose body has not ended.
     open: usize,
     has_served: bool,
-    /// Something of a response was given to be sent since the socket last took everything.
+    /// Whether response data was passed on since the socket last accepted everything.
     is_pending: bool,
     last_progress: Instant,
     next: u64,
@@ -81,7 +81,7 @@ impl ConnectionProgress {
         self.begin_with(began, |_| None)
     }
 
-    /// [`Self::begin`] for an observed response, which `exchange` makes.
+    /// Like [`Self::begin`], for an observed response created by `exchange`.
     pub(super) fn begin_with(
         &self,
         began: Instant,
@@ -96,13 +96,14 @@ impl ConnectionProgress {
         let id = state.next;
         if let Some(exchange) = exchange(&mut state) {
             state.exchanges.insert(id, exchange);
-            // The observer asks the kernel while the response is written, not only at its end.
+            // Wake the observer, so that it samples the kernel while the response is written, not
+            // only at its end.
             self.changed.notify_one();
         }
         id
     }
 
-    /// More of a body goes out, as far as the client's windows allow.
+    /// More of a body was passed on, as far as the client's windows allow.
     pub(crate) fn took(&self) {
         let now = clock::now();
         let mut state = self.state();
@@ -121,8 +122,8 @@ impl ConnectionProgress {
         }
     }
 
-    /// The socket has accepted `bytes`. That is progress only if there are bytes of responses among them: a client
-    /// that blocks its responses may have PINGs answered for ever.
+    /// The socket has accepted `bytes`. This is progress only if response data is among them: a
+    /// client that blocks its responses may keep sending PINGs, which are answered.
     pub(crate) fn wrote(&self, bytes: usize) {
         let now = clock::now();
         let mut state = self.state();
@@ -135,8 +136,8 @@ impl ConnectionProgress {
         }
     }
 
-    /// The socket has accepted everything offered. HTTP/2 holds bodies back for its flow control: a body longer
-    /// than the bytes written has not left.
+    /// The socket has accepted everything offered. HTTP/2 withholds bodies for flow control, so a
+    /// body longer than the bytes written has not been sent completely.
     pub(crate) fn flushed(&self) {
         let mut state = self.state();
         state.is_pending = false;
@@ -169,7 +170,7 @@ impl ConnectionProgress {
         self.claim.progressed(now);
     }
 
-    /// The connection's place.
+    /// The connection's place in the admission table.
     pub(crate) fn claim(&self) -> &Arc<Claim> {
         &self.claim
     }

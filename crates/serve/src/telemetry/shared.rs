@@ -1,4 +1,4 @@
-//! What those share who tell of connections.
+//! The telemetry state shared by all observers.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::metrics::Metrics;
 use super::probe::Probe;
 use crate::error::ServeError;
 
-/// Where evidence comes from, and where it goes.
+/// The source of measurements, and the destinations of records.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     pub(super) probe: Probe,
@@ -19,7 +19,7 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Records go where `spec` says, if it does.
+    /// Writes records as `spec` says, if it is given.
     pub(crate) fn open(spec: Option<&RecordsSpec>) -> Result<(Self, Option<Writer>), ServeError> {
         let probe = Probe::open().map_err(|error| {
             ServeError::System("ask the kernel for its connections", io::Error::other(error))
@@ -30,7 +30,7 @@ impl Telemetry {
         Ok((Self { probe, metrics, records }, writer))
     }
 
-    /// Leaves a record.
+    /// Counts and writes a record.
     pub(crate) fn leave(&self, record: FlowRecord) {
         self.metrics.count(&record);
         if let Some(records) = &self.records {

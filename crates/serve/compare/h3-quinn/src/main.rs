@@ -1,5 +1,6 @@
-//! A file server of a hundred lines over h3 and quinn, with their defaults: `h3-quinn-files ADDR:PORT DIR`
-//! serves `DIR/files` with `DIR/cert.pem` and `DIR/key.pem`. Only for measurements: it trusts its client.
+//! A file server of a hundred lines over h3 and quinn, with their defaults: `h3-quinn-files
+//! ADDR:PORT DIR` serves `DIR/files` with `DIR/cert.pem` and `DIR/key.pem`. For measurements only:
+//! it trusts its client.
 
 use std::error::Error;
 use std::fs::File;
@@ -14,7 +15,7 @@ use quinn::crypto::rustls::QuicServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// As large as the pieces that `uncork serve` reads.
+/// The size of the pieces that `uncork serve` reads.
 const CHUNK: u64 = 128 * 1024;
 
 type Problem = Box<dyn Error + Send + Sync>;

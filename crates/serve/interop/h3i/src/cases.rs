@@ -1,4 +1,4 @@
-//! The rules, one by one.
+//! The rules, one test case each.
 
 use std::time::Duration;
 
@@ -302,7 +302,7 @@ pub(crate) fn requests(path: &str) -> Vec<Case> {
     ]
 }
 
-/// A head that is larger than servers allow, in pieces that the first congestion window has room for.
+/// A head larger than servers accept, in pieces that fit into the initial congestion window.
 fn large() -> Vec<Action> {
     let value = "a".repeat(21_000);
     let block = literal(&[

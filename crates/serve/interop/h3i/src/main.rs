@@ -1,5 +1,5 @@
-//! uncork-interop-h3i HOST:PORT PATH: breaks the rules of HTTP/3 one by one, each on a connection of its own, and tells
-//! what the server made of it. `PATH` is a file that can be had.
+//! uncork-interop-h3i HOST:PORT PATH: breaks the rules of HTTP/3 one by one, each on a separate
+//! connection, and reports the server's reaction. `PATH` is an existing file.
 
 mod cases;
 
@@ -17,21 +17,22 @@ use h3i::quiche::h3::frame::Frame;
 /// Longer than a few round trips.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// What a server may do: RFC 9114 lets it treat an error of a stream as one of the connection, and answer a request
-/// that is malformed before it resets the stream (§4.1.2, §8).
+/// The reactions that a server may choose. RFC 9114 lets it treat a stream error as a connection
+/// error, and answer a malformed request before it resets the stream (§4.1.2, §8).
 #[derive(Clone, Copy)]
 enum Wanted {
     /// The connection is closed with this code.
     Closed(u64),
-    /// The stream is reset with this code, or answered with a status from 400 on; or the connection is closed.
+    /// The stream is reset with this code, or answered with a status of at least 400; or the
+    /// connection is closed.
     Refused(u64),
     /// The request is answered with 200.
     Answered,
 }
 
-/// Rules that the `h3` crate, 0.0.8, does not enforce, and that nobody above it can: it reads no instructions of QPACK's
-/// encoder, which it does not need because it allows no table; of what concerns pushes, which it has none of, only
-/// part; and of two pseudo-headers it gives the last.
+/// Rules that the `h3` crate 0.0.8 does not enforce, and that its users cannot enforce. It does not
+/// read QPACK encoder instructions, because it allows no dynamic table. It checks only some rules
+/// about pushes, which it does not support. Of duplicate pseudo-headers, it passes on the last one.
 const KNOWN: [&str; 12] = [
     "a push stream of a client's",
     "settings that are cut off",
@@ -49,7 +50,7 @@ const KNOWN: [&str; 12] = [
 
 struct Case {
     name: &'static str,
-    /// The section that says so, of RFC 9114 unless it names another.
+    /// The section that states the rule, of RFC 9114 unless it names another RFC.
     section: &'static str,
     wanted: Wanted,
     actions: Vec<Action>,
@@ -81,7 +82,7 @@ fn frame(stream_id: u64, fin_stream: bool, frame: Frame) -> Action {
     Action::SendFrame { stream_id, fin_stream, frame, expected_result: Default::default() }
 }
 
-/// The control stream with no settings.
+/// A control stream without settings.
 fn control() -> Vec<Action> {
     vec![uni(2, 0), bytes(2, false, &[4, 0])]
 }
@@ -90,7 +91,7 @@ fn with_control(actions: Vec<Action>) -> Vec<Action> {
     [control(), actions].concat()
 }
 
-/// A head with these fields, not compressed.
+/// A head with these fields, uncompressed.
 fn head(fields: &[(&str, &str)], fin_stream: bool) -> Action {
     let headers = fields.iter().map(|(name, value)| Header::new(name.as_bytes(), value.as_bytes()));
     Action::SendHeadersFrame {
@@ -103,7 +104,7 @@ fn head(fields: &[(&str, &str)], fin_stream: bool) -> Action {
     }
 }
 
-/// Fields as literals of QPACK (RFC 9204 §4.5.6).
+/// Fields as QPACK literals (RFC 9204 §4.5.6).
 fn literal(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = vec![0, 0];
     let integer = |block: &mut Vec<u8>, flags: u8, bits: u8, value: usize| {
@@ -128,13 +129,13 @@ fn literal(fields: &[(&str, &str)]) -> Vec<u8> {
     block
 }
 
-/// A whole request for `path` with more fields.
+/// A complete request for `path` with additional fields.
 fn request(path: &str, more: &[(&str, &str)]) -> Vec<Action> {
     let usual = [(":method", "GET"), (":scheme", "https"), (":authority", "test"), (":path", path)];
     with_control(vec![head(&[&usual[..], more].concat(), true)])
 }
 
-/// What the server did, in words, and whether it was wanted.
+/// A description of the server's reaction, and whether it was allowed.
 fn verdict(summary: &ConnectionSummary, wanted: Wanted) -> (bool, String) {
     let closed = summary.conn_close_details.peer_error();
     let frames = summary.stream_map.stream(0);
@@ -191,7 +192,7 @@ fn main() {
         let word = match (is_right, is_known) {
             (true, false) => ("right", &mut right),
             (false, true) => ("known", &mut known),
-            // What is mended is to be taken out of the list.
+            // A rule that is enforced now must be removed from the list.
             _ => ("WRONG", &mut wrong),
         };
         *word.1 += 1;

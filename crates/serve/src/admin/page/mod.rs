@@ -1,12 +1,12 @@
-//! One page that shows what the server does while it does it. It loads nothing but `status.json`, and runs
-//! no script but its own.
+//! The admin page, which shows the server's activity live. It loads nothing but `status.json`, and
+//! runs only its own script.
 
 use std::sync::LazyLock;
 
 use uncork_page as page;
 
-/// SHA-256 of the page's style and of its script, in base64. A test in a browser tells the right ones when
-/// they have changed.
+/// SHA-256 of the page's style and of its script, in base64. When they change, a browser test
+/// reports the new values.
 pub(super) const SECURITY_POLICY: &str = "default-src 'none'; \
     style-src 'sha256-DprkY5sozO6bjrq0XztY0pyG6cfK6QpTy2OPRC0PhVQ='; \
     script-src 'sha256-Qgc5G1AV+e1OuWeevesl55RR1OJRB2mjmd4i73B26YI='; \

@@ -1,8 +1,8 @@
-//! Histograms whose counts can be read, which those of the library cannot.
+//! Histograms with readable counts, unlike those of the library.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Counts of values up to each of `edges`, and beyond.
+/// Counts of values up to each of the `edges`, and above.
 #[derive(Debug)]
 pub(super) struct Buckets {
     edges: &'static [f64],
@@ -40,7 +40,8 @@ impl Buckets {
         self.state().counts.clone()
     }
 
-    /// The sum, the number, and for each edge how many values lie between it and the one before.
+    /// The sum, the number of values, and for each edge the number of values between the previous
+    /// edge and this one.
     pub(super) fn read(&self) -> (f64, u64, Vec<(f64, u64)>) {
         let State { sum, counts } = self.state().clone();
         let edges = self.edges.iter().copied().chain([f64::INFINITY]);

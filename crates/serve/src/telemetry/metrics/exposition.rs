@@ -1,4 +1,4 @@
-//! The text that Prometheus reads: OpenMetrics 1.0.
+//! The metrics for Prometheus: OpenMetrics 1.0.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::buckets::Buckets;
 use super::series::{CLASSES, Series, read};
 use super::{Key, Metrics, locked};
 
-/// How the text calls itself.
+/// The content type of the metrics.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Series) -> u64);
@@ -62,7 +62,7 @@ const HISTOGRAMS: [Spread; 4] = [
 ];
 
 impl Metrics {
-    /// All that is counted, as text.
+    /// All metrics as text.
     pub(crate) fn exposition(self: &Arc<Self>) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("uncork_serve");
         registry.register_collector(Box::new(Arc::clone(self)));
@@ -105,7 +105,7 @@ impl Collector for Metrics {
 }
 
 impl Metrics {
-    /// What there is once.
+    /// Metrics without series labels.
     fn encode_server(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut counters = |name, help, rows: Vec<(Vec<(&'static str, String)>, u64)>| {
             let mut family = out.encode_descriptor(name, help, None, MetricType::Counter)?;

@@ -1,16 +1,15 @@
-//! What tells series apart: few words, all of them the operator's.
+//! The labels of series: few values, all set by the operator.
 
 use std::sync::Arc;
 
-/// The labels of a series. Nothing that a client chooses is among them, so that clients cannot make
-/// series.
+/// The labels of a series. Clients control none of them, so they cannot create series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// The listener's address.
+    /// The listener's name; its address if unnamed.
     pub(crate) listener: Arc<str>,
     /// `h1`, `h2`, `h3`; `tcp` or `tls` before the first request.
     pub(crate) protocol: &'static str,
-    /// The controller in force.
+    /// The controller in effect.
     pub(crate) cc: String,
     /// The experiment and its arm, empty if there is none.
     pub(crate) experiment: String,
@@ -28,7 +27,7 @@ impl Key {
         ]
     }
 
-    /// Where all goes that there is no room for.
+    /// The labels of the series that counts everything beyond the limit of series.
     pub(super) fn other() -> Self {
         let other = || "other".to_owned();
         let (listener, protocol) = ("other".into(), "other");

@@ -1,4 +1,4 @@
-//! Connections that are open.
+//! Metrics of open connections.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ impl Live {
         Self { metrics: Arc::clone(metrics), state }
     }
 
-    /// From now on it counts for `key`: its protocol is known, or it has another controller.
+    /// Counts for `key` from now on: the protocol is known, or the controller has changed.
     pub(crate) fn becomes(&self, key: Key) {
         let mut state = locked(&self.state);
         if state.key == key {
@@ -47,7 +47,7 @@ impl Live {
         (state.key, state.series) = (key, series);
     }
 
-    /// Counts what it has moved since it was told the last time.
+    /// Adds the increase of the counters since the last call.
     pub(crate) fn moved(&self, figures: &TransportFigures) {
         let mut state = locked(&self.state);
         let (series, told) = (&state.series, &state.told);
@@ -61,7 +61,8 @@ impl Live {
         state.told = *figures;
     }
 
-    /// While it sends, its round trips take `rtt` now, and took `min` at least.
+    /// Records the current queueing of a connection that is sending: the round-trip time `rtt`
+    /// relative to the minimum `min`.
     pub(crate) fn queues(&self, rtt: TimeDelta, min: TimeDelta) {
         if min > TimeDelta::ZERO {
             let ratio = rtt.as_nanos() as f64 / min.as_nanos() as f64;

@@ -1,7 +1,8 @@
-//! What a server counts: for Prometheus, and for those who look at its page.
+//! The server's counters, for Prometheus and for the admin page.
 //!
-//! A record is the only source of what is known at an end ([`Metrics::count`]). What an open connection
-//! moves is told while it does ([`Live`]), so that an hour's download shows in every minute of it.
+//! Everything known only at the end of a response or connection is counted from its record
+//! ([`Metrics::count`]). The traffic of an open connection is counted while it is open ([`Live`]),
+//! so that a download of an hour shows up in every minute.
 
 mod buckets;
 mod exposition;
@@ -25,12 +26,12 @@ pub(crate) use self::live::Live;
 use self::series::Series;
 use crate::clock;
 
-/// Series that there is room for. More than an operator can look at, and what memory takes.
+/// Most series: more than an operator can look at, and few enough for memory.
 const ROOM: usize = 1000;
-/// Responses that the page shows.
+/// Most recent responses that the page shows.
 const RECENT: usize = 50;
 
-/// What a server counts.
+/// The server's counters.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     started: SystemTime,
@@ -38,13 +39,13 @@ pub(crate) struct Metrics {
     /// Connections that were assigned to an experiment's arm.
     assignments: Mutex<BTreeMap<(String, String), u64>>,
     recent: Mutex<VecDeque<FlowRecord>>,
-    /// Reloads of something, by whether they went well.
+    /// Reloads of each kind of file, by success.
     reloads: Mutex<BTreeMap<(&'static str, bool), u64>>,
     policy: Mutex<Option<PolicyInForce>>,
     records: Option<Arc<Tally>>,
 }
 
-/// A policy, and since when it is in force.
+/// A policy, and since when it has been in force.
 #[derive(Clone, Debug)]
 struct PolicyInForce {
     fingerprint: String,
@@ -64,7 +65,7 @@ impl Metrics {
         }
     }
 
-    /// Counts what a record says of an end.
+    /// Counts the record of a response or connection that has ended.
     pub(crate) fn count(&self, record: &FlowRecord) {
         let Some(service) = &record.service else { return };
         let series = self.series_of(&key(record, service));
@@ -81,14 +82,14 @@ impl Metrics {
         }
     }
 
-    /// A policy is in force from now on.
+    /// Sets the policy in force.
     pub(crate) fn policy(&self, fingerprint: &str) {
         let fingerprint = fingerprint.to_owned();
         let in_force = PolicyInForce { fingerprint, since: clock::today() };
         *locked(&self.policy) = Some(in_force);
     }
 
-    /// `what` was read again, and is in force if `is_ok`.
+    /// Counts a reload of `what`; `is_ok` tells whether it succeeded.
     pub(crate) fn reloaded(&self, what: &'static str, is_ok: bool) {
         *locked(&self.reloads).entry((what, is_ok)).or_default() += 1;
     }
@@ -112,7 +113,7 @@ impl Metrics {
         Arc::clone(all.entry(key).or_default())
     }
 
-    /// All series as they are now.
+    /// All current series.
     fn all(&self) -> Vec<(Key, Arc<Series>)> {
         let all = locked(&self.series);
         all.iter().map(|(key, series)| (key.clone(), Arc::clone(series))).collect()

@@ -1,4 +1,4 @@
-//! What is counted for each combination of labels.
+//! The counters of each combination of labels.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -6,8 +6,8 @@ use uncork_flow::{FlowRecord, Service};
 
 use super::buckets::Buckets;
 
-/// Responses from which on their rate says something of the path, in bytes: shorter ones do not leave
-/// slow start, and the kernel tells how long they took in ticks of its clock.
+/// Minimum size in bytes of a response whose rate is counted. Shorter ones do not leave slow start,
+/// and the kernel measures their time only in clock ticks.
 const LONG_BYTES: u64 = 100_000;
 
 /// 10 kbyte/s to 10 Gbyte/s.
@@ -19,19 +19,19 @@ const TIMES: &[f64] = &[
     1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 3e-2, 5e-2, 7e-2, 0.1, 0.15, 0.2, 0.3, 0.5,
     1.0, 2.0, 5.0, 10.0, 30.0,
 ];
-/// A queue that is empty, to one that takes thirty times as long as the path.
+/// From an empty queue to a round-trip time of thirty times the minimum.
 pub(super) const RATIOS: &[f64] =
     &[1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 30.0];
 
 /// The first digits of status codes.
 pub(super) const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// Numbers that only grow, but for those of open connections.
+/// Counters that never decrease, and the gauge of open connections.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) open: AtomicI64,
     pub(super) connections: AtomicU64,
-    /// By the first digit of the status.
+    /// By the first digit of the status code.
     pub(super) responses: [AtomicU64; 5],
     pub(super) broken_off: AtomicU64,
     pub(super) bytes_acked: AtomicU64,
@@ -98,7 +98,7 @@ pub(super) fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// Bytes acknowledged in a second of being busy with a response that is long enough.
+/// Bytes acknowledged per second of busy time, if the response is long enough.
 fn goodput(record: &FlowRecord) -> Option<f64> {
     let is_long = record.bytes_acked >= LONG_BYTES && record.busy_ns > 0;
     is_long.then(|| record.bytes_acked as f64 * 1e9 / record.busy_ns as f64)

@@ -1,4 +1,4 @@
-//! What the page shows, as JSON.
+//! The status document that the page shows, as JSON.
 
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use super::series::{CLASSES, RATIOS, Series, read};
 use super::{Key, Metrics, locked};
 use crate::clock;
 
-/// What a server does now. Fields may come to it, and go only with another `schema`.
+/// The current status of the server. Fields may be added; removing one requires another `schema`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status {
     schema: &'static str,
@@ -22,10 +22,10 @@ pub(crate) struct Status {
     policy: Option<String>,
     records_written: Option<u64>,
     records_lost: Option<u64>,
-    /// Upper ends of the buckets of `rtt_ratio`.
+    /// Upper bounds of the buckets of `rtt_ratio`.
     rtt_ratio_edges: &'static [f64],
     series: Vec<SeriesStatus>,
-    /// The newest responses, the newest first.
+    /// The latest responses, newest first.
     recent: Vec<FlowRecord>,
 }
 
@@ -36,7 +36,7 @@ impl Status {
     }
 }
 
-/// What was counted for a combination of labels, from the start.
+/// The counters of a combination of labels since the start.
 #[derive(Debug, Serialize)]
 struct SeriesStatus {
     listener: String,
@@ -51,12 +51,12 @@ struct SeriesStatus {
     bytes_acked: u64,
     bytes_sent: u64,
     bytes_retransmitted: u64,
-    /// Looks in each bucket, and beyond the last.
+    /// Samples in each bucket, and above the last.
     rtt_ratio: Vec<u64>,
 }
 
 impl Metrics {
-    /// All that the page shows; `is_draining` if no more requests are taken.
+    /// The current status; `is_draining` if no more requests are accepted.
     pub(crate) fn status(&self, is_draining: bool) -> Status {
         let records = self.records.as_ref().map(|records| records.summary());
         Status {

@@ -1,4 +1,4 @@
-//! What is counted, as Prometheus and the page read it.
+//! Tests of the metrics, as read by Prometheus and the page.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
     }
 }
 
-/// The record of a response, or of a connection.
+/// A record of a response or a connection.
 fn record(flow: u32, scope: Scope) -> FlowRecord {
     let service = Service { responses: 1, ..Service::blank(scope, 0, "h1", "[::1]:1") };
     FlowRecord { service: Some(service), ..FlowRecord::blank("serve", "g", "bbr", (0, flow)) }
@@ -59,7 +59,7 @@ fn response(host: &str, client: &str) -> FlowRecord {
     }
 }
 
-/// The value of a line of the text.
+/// The value of a line of the metrics.
 fn value(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.map(|value| value.parse().expect("a number"))
@@ -80,7 +80,7 @@ fn a_response_is_counted_once_with_its_labels() {
     };
     assert_eq!(with("responses_total", ",class=\"2xx\""), Some(1.0), "{text}");
     assert_eq!(with("responses_total", ",class=\"4xx\""), Some(0.0));
-    // 2 MB/s, in the bucket up to that.
+    // 2 MB/s, in the bucket with that upper bound.
     assert_eq!(with("goodput_bytes_per_second_sum", ""), Some(2e6));
     assert_eq!(with("goodput_bytes_per_second_bucket", "le=\"1000000.0\","), Some(0.0));
     assert_eq!(with("goodput_bytes_per_second_bucket", "le=\"2000000.0\","), Some(1.0));
@@ -90,7 +90,7 @@ fn a_response_is_counted_once_with_its_labels() {
     assert!(text.ends_with("# EOF\n"));
 }
 
-/// Shorter ones say nothing of the path.
+/// Short responses say nothing about the path.
 #[test]
 fn short_responses_have_no_rate() {
     let metrics = Arc::new(Metrics::new(None));
@@ -100,7 +100,7 @@ fn short_responses_have_no_rate() {
     assert_eq!(value(&text, &count), Some(0.0));
 }
 
-/// The lines but for their values.
+/// The lines without their values.
 fn names(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect()
 }
@@ -120,7 +120,7 @@ fn clients_and_hosts_make_no_series() {
     assert_eq!(metrics.status(false).recent().len(), RECENT);
 }
 
-/// Policies that name ever new arms fill one series in the end.
+/// Policies with ever new arms eventually share one series.
 #[test]
 fn series_end_somewhere() {
     let metrics = Arc::new(Metrics::new(None));
@@ -149,7 +149,7 @@ fn an_open_connection_counts_where_it_is() {
     };
     live.moved(&figures(1000));
     live.moved(&figures(1500));
-    // A look that was overtaken takes nothing back.
+    // A sample that arrives out of order must not decrease a counter.
     live.queues(TimeDelta::from_millis(60), TimeDelta::from_millis(40));
     live.queues(TimeDelta::from_millis(60), TimeDelta::ZERO);
     let text = metrics.exposition().expect("text");
@@ -186,7 +186,7 @@ fn the_server_tells_of_itself() {
     assert!(value(&text, "uncork_serve_policy_start_time_seconds") > Some(1.7e9));
 }
 
-/// An operator may call an arm anything.
+/// An operator may choose any name for an arm.
 #[test]
 fn labels_are_escaped() {
     let metrics = Arc::new(Metrics::new(None));
