@@ -1,4 +1,4 @@
-//! What operators are told while clients are served.
+//! Tests of the admin endpoint while clients are served.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -79,7 +79,7 @@ fn health_metrics_and_status_are_told() {
     assert!(series(&now)["bytes_acked"].as_u64() > Some(1_000_000), "{now}");
     assert_eq!(now["recent"][0]["service"]["host"], "test");
     drop(client);
-    // The observer sees the end of the connection a moment later.
+    // The observer notices the end of the connection a moment later.
     wait_for("the end of the connection", LIMIT, || {
         (series(&status(desk))["open"] == 0).then_some(())
     });
@@ -124,7 +124,7 @@ weight = 1
 tcp = "reno"
 "#;
 
-/// The kernel is asked while a response is written, not only at its end.
+/// The kernel is sampled while a response is written, not only at its end.
 #[test]
 fn an_open_tcp_connection_counts_for_its_arm() {
     const READ: usize = 5_000_000;
@@ -153,7 +153,7 @@ fn an_open_tcp_connection_counts_for_its_arm() {
     client.send(b"GET /large HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
     client.head().expect("a head");
     client.0.read_exact(&mut vec![0; READ]).expect("the first part");
-    // The rest is not read, so the response is not over.
+    // The client does not read the rest, so the response does not end.
     let open =
         series("the part that was read", &|it| it["bytes_acked"].as_u64() >= Some(READ as u64));
     assert_eq!((&open["open"], &open["connections"]), (&1.into(), &0.into()), "{open}");
@@ -179,7 +179,7 @@ fn strange_requests_get_an_answer_of_their_own() {
     assert_eq!((post.status, post.header("allow")), (405, "GET, HEAD"));
     assert_eq!(of("GET", "/status.json", "[::1]:80").status, 200);
     assert_eq!(of("GET", "/status.json", "LocalHost:80").status, 200);
-    // A page of this name may be let read what its name leads to.
+    // A web page with such a host name could read the responses (DNS rebinding).
     for name in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", ""] {
         assert_eq!(of("GET", "/status.json", name).status, 421, "{name}");
     }
@@ -219,7 +219,7 @@ fn a_unix_socket_is_its_owner_s_alone() {
     let socket = scratch.path("admin.sock");
     let address = format!("unix:{}", socket.display());
     let spec = told_at(&scratch.path(""), &address);
-    // What a server left that was killed.
+    // A socket file left behind by a killed server.
     drop(UnixListener::bind(&socket).expect("bound"));
     let served = Served::new(&spec);
     let mode = fs::metadata(&socket).expect("a socket").permissions().mode();
@@ -229,13 +229,13 @@ fn a_unix_socket_is_its_owner_s_alone() {
     assert!(taken.contains(&address) && taken.contains("in use"), "{taken}");
     served.stop();
     assert!(!socket.exists());
-    // No server's: it stays.
+    // A file that is not a socket is not replaced.
     fs::write(&socket, "precious").expect("a file");
     Server::start(&spec).map(drop).expect_err("a file of somebody's");
     assert_eq!(fs::read_to_string(&socket).expect("the file"), "precious");
 }
 
-/// As Prometheus would: what is read twice grows, and clients that stay silent do not hold it up.
+/// Polls like Prometheus: counters grow between two polls, and silent clients do not block it.
 #[test]
 fn silent_operators_hold_nobody_up() {
     let scratch = Scratch::new("serve");

@@ -1,6 +1,7 @@
-//! The operators' page in a real browser, while clients are served that call themselves what they like.
+//! The admin page in a real browser, while a client with a malicious host name is served.
 //!
-//! The environment is that of the browser tests of reports: `UNCORK_CHROMIUM`, `UNCORK_SCREENSHOTS`.
+//! The environment variables are those of the browser tests of reports: `UNCORK_CHROMIUM`,
+//! `UNCORK_SCREENSHOTS`.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -18,10 +19,10 @@ use driver::{Browser, Run, Scratch};
 use uncork_serve::{AdminSpec, RecordsSpec};
 use uncork_testkit::{pause, wait_until};
 
-/// What a script would do that a client has smuggled in.
+/// HTML that a client tries to inject, and whose script leaves a mark if it runs.
 const INTRUDER: &str = "<img src=x onerror=\"document.documentElement.dataset.intruder='ran'\">";
 
-/// Looks at the page with `flags` while a client with a strange name for the server asks for files.
+/// Opens the page with `flags` while a client with a malicious host name requests files.
 fn look(browser: &Browser, flags: &[&str]) -> Run {
     let place = Place::new("serve");
     place.write("root/file", content(1_000_000));

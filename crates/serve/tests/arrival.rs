@@ -1,4 +1,4 @@
-//! What records say of responses, whichever HTTP carries them.
+//! Tests of the records of responses over all versions of HTTP.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -25,7 +25,7 @@ use uncork_testkit::{pause, pause_async};
 
 const PROTOCOLS: [&str; 3] = ["h1", "h2", "h3"];
 
-/// A server that leaves records; over TCP without TLS.
+/// A server that writes records; over TCP without TLS.
 fn site(protocol: &str, length: usize) -> (Scratch, ServerSpec) {
     let scratch = Scratch::new("serve");
     scratch.write("root/index.html", content(length));
@@ -37,7 +37,7 @@ fn site(protocol: &str, length: usize) -> (Scratch, ServerSpec) {
     (scratch, spec)
 }
 
-/// A client that has asked for the file over TCP and reads on from the first bytes of the response.
+/// A client that has requested the file over TCP, and has received the first bytes of the response.
 fn ask(protocol: &str, mut client: Client) -> Client {
     if protocol == "h1" {
         client.send(b"GET /index.html HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
@@ -57,7 +57,7 @@ fn ask(protocol: &str, mut client: Client) -> Client {
     client
 }
 
-/// Reads the rest of a response, with a pause behind each piece.
+/// Reads the rest of a response, with a pause after each piece.
 fn read(protocol: &str, client: &mut Client, length: usize, rest: Duration) {
     let (mut read, mut piece) = (0, vec![0; length.min(100_000)]);
     while read < length {
@@ -81,7 +81,7 @@ fn told(scratch: &Scratch) -> Vec<(Option<u64>, bool, u64)> {
     records(&scratch.path("records")).iter().map(tell).collect()
 }
 
-/// Clients that have all of a response and close the connection at once.
+/// Clients that receive a whole response and close the connection immediately.
 #[test]
 fn what_has_arrived_is_not_broken_off() {
     for protocol in PROTOCOLS {
@@ -111,7 +111,7 @@ fn what_has_arrived_is_not_broken_off() {
     }
 }
 
-/// Clients that go away in the middle.
+/// Clients that disconnect in the middle of a response.
 #[test]
 fn what_is_given_up_is_broken_off() {
     for protocol in PROTOCOLS {
@@ -133,8 +133,8 @@ fn what_is_given_up_is_broken_off() {
     }
 }
 
-/// The server ends while a client has not read what the kernel holds for it. The kernel goes on, so the client gets
-/// all of it.
+/// The server exits while a client has not read the bytes in the kernel. The kernel continues to
+/// send them, so the client receives the whole response.
 #[test]
 fn what_the_kernel_sends_on_when_the_server_ends_is_not_broken_off() {
     for protocol in ["h1", "h2"] {
@@ -155,7 +155,7 @@ fn what_the_kernel_sends_on_when_the_server_ends_is_not_broken_off() {
     }
 }
 
-/// The client's window, not the application, is what a response to a slow reader waits for.
+/// The client's window limits a response to a slow reader, not the application.
 #[test]
 fn a_slow_reader_is_not_taken_for_a_slow_application() {
     for protocol in PROTOCOLS {

@@ -1,4 +1,4 @@
-//! Clients that ask for much and take nothing.
+//! Clients that request a lot and read nothing.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -20,10 +20,10 @@ use talker::{now, request, run, secured, tls};
 use uncork_h3::client::ClientOptions;
 use uncork_testkit::{pause, pause_async, wait_until};
 
-/// What other networks have while one attacks.
+/// The address of a client in another network than the attacker's.
 const BYSTANDER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// A client whose streams take `window` bytes each.
+/// A client that gives each stream a window of `window` bytes.
 fn begin(served: &Served, window: u32) -> Client {
     let mut client = served.connect();
     client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("a connection");
@@ -38,7 +38,7 @@ fn ask(client: &mut Client, requests: u32) {
     client.send(&frames.collect::<Vec<_>>().concat()).expect("a connection");
 }
 
-/// Of this process, in MiB.
+/// Resident memory of this process in MiB.
 fn resident() -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("figures");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("one of them");
@@ -49,7 +49,8 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").expect("descriptors").count()
 }
 
-/// Each of 2000 responses may send one byte: 138 kB and a descriptor for each were 276 MB and 2000 files.
+/// Each of 2000 responses may send one byte. Buffers of 138 kB and a descriptor for each would be
+/// 276 MB and 2000 files.
 #[test]
 fn responses_that_wait_for_their_window_hold_neither_buffers_nor_files() {
     let scratch = Scratch::new("serve");
@@ -72,7 +73,7 @@ fn responses_that_wait_for_their_window_hold_neither_buffers_nor_files() {
     served.stop();
 }
 
-/// PINGs are answered, but no progress of a response.
+/// PINGs are answered, but they are no progress of a response.
 #[test]
 fn a_client_that_only_pings_is_disconnected() {
     let scratch = Scratch::new("serve");
@@ -101,7 +102,7 @@ fn a_client_that_only_pings_is_disconnected() {
     served.stop();
 }
 
-/// A response that is blocked while others go on is reset, and the connection goes on.
+/// A blocked response is reset while others make progress, and the connection continues.
 #[test]
 fn a_blocked_response_is_reset_while_others_go_on() {
     let scratch = Scratch::new("serve");
@@ -133,7 +134,7 @@ fn a_blocked_response_is_reset_while_others_go_on() {
     served.stop();
 }
 
-/// Readers that ask for much over HTTP/1.1 and take nothing have the share of their network.
+/// HTTP/1.1 clients that request a lot and read nothing are limited to the share of their network.
 #[test]
 fn slow_readers_of_one_network_leave_others_alone() {
     let scratch = Scratch::new("serve");
@@ -146,7 +147,7 @@ fn slow_readers_of_one_network_leave_others_alone() {
     let mut readers = Vec::new();
     for _ in 0..200 {
         let mut reader = Client::with_room_for(4096, served.address);
-        // Beyond its share the network is refused.
+        // Connections beyond the share of the network are refused.
         let _refused = reader.send(b"GET /index.html HTTP/1.1\r\nHost: a\r\n\r\n");
         readers.push(reader);
         let answer = Client::from(BYSTANDER, served.address).request("GET", "/small", "");
@@ -154,13 +155,14 @@ fn slow_readers_of_one_network_leave_others_alone() {
     }
     let (memory, files) = (resident().saturating_sub(memory), descriptors().saturating_sub(files));
     assert!(memory < 100, "{memory} MiB");
-    // The readers' own sockets are this process', too.
+    // The clients' own sockets also belong to this process.
     assert!(files < 200 + 100, "{files} descriptors");
     drop(readers);
     served.stop();
 }
 
-/// The same over HTTP/3, with 100 responses on each connection, whose windows take a few of them.
+/// The same over HTTP/3, with 100 responses on each connection, of which only a few fit into its
+/// window.
 #[test]
 fn blocked_streams_over_http3_leave_other_networks_alone() {
     let scratch = Scratch::new("serve");
@@ -185,7 +187,7 @@ fn blocked_streams_over_http3_leave_other_networks_alone() {
                 let connection = connection.clone();
                 asked.push(tokio::spawn(async move {
                     let response = connection.request(request("GET", "/index.html", &[])).await;
-                    // Nobody reads it.
+                    // The client reads nothing meanwhile.
                     pause_async(Duration::from_secs(20), "a response waits").await;
                     drop(response);
                 }));
@@ -198,7 +200,7 @@ fn blocked_streams_over_http3_leave_other_networks_alone() {
         }
         let (memory, files) =
             (resident().saturating_sub(memory), descriptors().saturating_sub(files));
-        // A quarter of the memory limit, the stack's buffers, and the attacker's own.
+        // A quarter of the memory limit, plus the stack's buffers, plus the attacker's own memory.
         assert!(memory < 150, "{memory} MiB");
         assert!(files < 100, "{files} descriptors");
         asked.iter().for_each(tokio::task::JoinHandle::abort);

@@ -1,4 +1,5 @@
-//! `ServerSpec::check` refuses what `Server::start` would, and leaves nothing behind.
+//! `ServerSpec::check` rejects everything that `Server::start` would reject, and leaves nothing
+//! behind.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -18,7 +19,7 @@ fn secured_spec(scratch: &Scratch) -> ServerSpec {
     secured(scratch)
 }
 
-/// Both give the same error.
+/// Checks that both give the same error, and returns it.
 fn refused(spec: &ServerSpec) -> ServeError {
     let started = Server::start(spec).map(drop).expect_err("start refuses");
     let checked = spec.check().expect_err("check refuses");

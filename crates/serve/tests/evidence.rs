@@ -1,4 +1,4 @@
-//! The controller in force, and what is told of each response.
+//! Tests of the controller in effect, and of the record of each response.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -47,12 +47,12 @@ fn a_controller_that_is_not_there_is_an_error_with_those_that_are() {
     }
 }
 
-/// Over loopback the figures are those of the file: nothing is lost, and TLS or heads add little.
+/// Over loopback the figures match the file: nothing is lost, and TLS or heads add little.
 #[test]
 fn a_response_leaves_a_record() {
     let scratch = Scratch::new("serve");
     scratch.write("root/file", content(LENGTH));
-    // More than the sockets of both sides hold.
+    // More than the socket buffers of both sides hold.
     scratch.write("root/large", content(64 << 20));
     let mut spec = spec(&scratch.path("root"));
     spec.records = Some(RecordsSpec::new(scratch.path("records")));
@@ -99,7 +99,8 @@ fn a_response_leaves_a_record() {
     assert!(all.start_ns <= records[0].start_ns && all.completion_ns > records[1].completion_ns);
 }
 
-/// Who was served with what, and how the sender was held back; of the client only its network.
+/// A record contains the client's network, the response and the sender's limits, but not the
+/// client's address.
 #[test]
 fn a_record_says_what_was_served_to_whom() {
     let scratch = Scratch::new("serve");
@@ -109,7 +110,7 @@ fn a_record_says_what_was_served_to_whom() {
     spec.listeners[0].name = "edge".to_owned();
     let before = UNIX_EPOCH.elapsed().expect("after 1970").as_nanos() as u64;
     let served = Served::new(&spec);
-    // Accepted first, and gone before it has asked for anything.
+    // Accepted first, and closed before it sends a request.
     let mut silent = served.connect();
     silent.send(b"GE").expect("sent");
     drop(silent);
@@ -132,14 +133,15 @@ fn a_record_says_what_was_served_to_whom() {
     assert_eq!((service.rwnd_limited_ns, service.sndbuf_limited_ns), (Some(0), Some(0)));
     assert_eq!(record.choice, None);
     let mut all = connections(&scratch.path("records"));
-    // Tasks of their own serve them, so either may be numbered first, and end first.
+    // Separate tasks serve the connections, so their numbers and the order of their ends are
+    // random.
     all.sort_by_key(|record| record.service.as_ref().expect("it").responses);
     let services = all.iter().map(|record| record.service.as_ref().expect("it"));
     let told: Vec<_> = services.map(|it| (it.responses, &*it.protocol)).collect();
     assert_eq!(told, [(0, "tcp"), (1, "h1")]);
 }
 
-/// A client that reads slowly holds the sender back by its window.
+/// A client that reads slowly limits the sender by its window.
 #[test]
 fn a_slow_client_is_told_from_a_slow_path() {
     let scratch = Scratch::new("serve");
@@ -160,7 +162,7 @@ fn a_slow_client_is_told_from_a_slow_path() {
     assert!((400_000_000..=record.busy_ns).contains(&limited), "{limited} of {}", record.busy_ns);
 }
 
-/// curl negotiates HTTP/2 by ALPN, and falls back to HTTP/1.1 where asked to.
+/// curl negotiates HTTP/2 by ALPN, and falls back to HTTP/1.1 if asked to.
 #[test]
 fn curl_gets_files_over_both_versions() {
     let (scratch, bytes) = (Scratch::new("serve"), content(LENGTH));
@@ -181,7 +183,7 @@ fn curl_gets_files_over_both_versions() {
         assert_eq!(String::from_utf8_lossy(&curl.stdout), format!("{told} 206"));
         assert!(fs::read(out).expect("the file") == bytes[1000..]);
     }
-    // Many streams of one connection.
+    // Many streams on one connection.
     let many = format!("{url}?[1-20]");
     let curl = Command::new("curl")
         .args(["-sSkZ", "--http2", "-o", "/dev/null", "-w", "%{size_download}\n"])
@@ -199,7 +201,7 @@ fn curl_gets_files_over_both_versions() {
     }
 }
 
-/// The standard library's client, over HTTP/1.1 and TLS, on one connection.
+/// The client of Python's standard library, over HTTP/1.1 and TLS, on one connection.
 #[test]
 fn python_gets_ranges() {
     let (scratch, bytes) = (Scratch::new("serve"), content(LENGTH));

@@ -1,4 +1,4 @@
-//! Files that change, clients that misbehave, and an end in the middle of it all.
+//! Tests of files that change, of clients that misbehave, and of a shutdown under load.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,10 +13,10 @@ use common::{Client, Scratch, Served, content, spec};
 use uncork_serve::{Limits, ServeError, Server};
 use uncork_testkit::{pause, wait_until};
 
-/// More than sockets of both sides hold.
+/// More than the socket buffers of both sides hold.
 const LARGE: usize = 64 << 20;
 
-/// A client that has the head of a large response, and some of it in its socket.
+/// A client that has received the head of a large response, and has some of the body in its socket.
 fn half_way(served: &Served) -> (Client, u64) {
     let mut client = served.connect();
     client.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
@@ -40,7 +40,7 @@ fn a_replaced_file_is_sent_as_it_was() {
     served.stop();
 }
 
-/// Of what is only moved or linked to, the content is what it was.
+/// A file that is only moved or linked to has not changed its contents.
 #[test]
 fn a_file_that_is_moved_is_sent_to_its_end() {
     let (scratch, bytes) = (Scratch::new("serve"), content(LARGE));
@@ -57,7 +57,8 @@ fn a_file_that_is_moved_is_sent_to_its_end() {
     served.stop();
 }
 
-/// Neither padding nor a mixture: the connection ends before the promised length, with what was right.
+/// No padding and no mixture of versions: the connection ends before the promised length, after
+/// correct bytes only.
 #[test]
 fn a_changed_file_breaks_the_response_off() {
     let (truncate, overwrite) = (
@@ -90,7 +91,7 @@ fn heads_must_be_short_and_soon() {
     spec.limits = Limits { head_time: Duration::from_millis(300), ..limits };
     spec.limits.idle_time = Duration::from_millis(300);
     let served = Served::new(&spec);
-    // Slow-loris: a byte now and then does not keep the connection.
+    // Slow loris: an occasional byte does not keep the connection open.
     let (mut slow, mut silent, mut idle) = (served.connect(), served.connect(), served.connect());
     assert_eq!(idle.request("GET", "/file", "").expect("a response").body, b"fine");
     for byte in b"GET /file HTTP/1.1\r\nX: ".iter().chain(std::iter::repeat_n(&b'x', 1000)) {
@@ -131,13 +132,13 @@ fn a_client_that_takes_nothing_is_left() {
     served.stop();
 }
 
-/// Open files of this process that are sockets, but for those of tests that run beside.
+/// Number of open TCP sockets with this local port, so that sockets of parallel tests do not count.
 fn sockets_to(port: u16) -> usize {
     let table = fs::read_to_string("/proc/self/net/tcp").expect("the kernel's table");
     let local = format!(":{port:04X} ");
     let is_open = |line: &&str| {
         let state = line.split_whitespace().nth(3);
-        // Neither listening nor in time-wait.
+        // Exclude LISTEN and TIME-WAIT.
         line.split_whitespace().nth(1).is_some_and(|at| format!("{at} ").ends_with(&local))
             && !matches!(state, Some("0A" | "06"))
     };
@@ -153,7 +154,7 @@ fn abandoned_connections_leave_nothing() {
     for _ in 0..10 {
         let mut clients: Vec<_> = (0..100).map(|_| served.connect()).collect();
         for (index, client) in clients.iter_mut().enumerate() {
-            // Nothing, a part of a head, or a request whose answer nobody reads.
+            // Nothing, a part of a head, or a request whose response is not read.
             client.send(&request[..[0, 10, request.len()][index % 3]]).expect("sent");
         }
     }
@@ -163,7 +164,7 @@ fn abandoned_connections_leave_nothing() {
     served.stop();
 }
 
-/// Responses that have begun come to their end; connections that wait for a request are closed.
+/// Responses in progress are completed; idle connections are closed.
 #[test]
 fn an_end_under_load_breaks_nothing_off() {
     let (scratch, bytes) = (Scratch::new("serve"), content(LARGE));

@@ -1,4 +1,5 @@
-//! A flood of first packets whose senders never answer: who shows where he is gets in all the same.
+//! A flood of Initial packets from clients that never answer. A client that validates its address
+//! is still served.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,11 +20,11 @@ use talker::{Talker, get, now, run, secured};
 use uncork_quic_io::Identity;
 use uncork_testkit::{pause, wait_until};
 
-/// Handshakes of a worker with clients that have not shown where they are.
+/// Concurrent handshakes per worker before clients must validate their addresses.
 const TRUSTED: usize = 100;
 const SENDERS: u16 = 400;
 
-/// First packets of as many clients.
+/// A flood of first packets from many clients.
 struct Flood {
     config: ClientConfig,
     to: SocketAddr,
@@ -56,10 +57,10 @@ impl Flood {
     }
 }
 
-/// Where packets come from: an address of its own each, as far as the server knows.
+/// The sources of packets: to the server, each is a different address.
 struct Senders {
     sockets: Vec<UdpSocket>,
-    /// What was sent from each, and what came back.
+    /// Bytes sent from each address, and bytes received.
     bytes: Vec<[usize; 2]>,
     retries: usize,
     handshakes: usize,
@@ -108,7 +109,7 @@ impl Senders {
     }
 }
 
-/// Of this process, in MiB.
+/// Resident memory of this process in MiB.
 fn resident() -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("figures");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("one of them");
@@ -139,7 +140,7 @@ fn who_shows_where_he_is_gets_in() {
         });
     }
     let (retries, handshakes) = (senders.retries, senders.handshakes);
-    // Some are lost on the way, as in any flood; and first packets are sent again, a few times.
+    // As in any flood, some packets are lost, and Initial packets are repeated several times.
     assert!(retries > 9000, "{retries} were told to come again");
     assert!(handshakes < workers * TRUSTED * 8, "{handshakes} packets of handshakes");
     assert!(resident() < before + 64, "{} MiB after {before}", resident());
@@ -149,7 +150,7 @@ fn who_shows_where_he_is_gets_in() {
             "{heard} bytes for {sent}: whoever is meant suffers (RFC 9000 §8)"
         );
     }
-    // Clients that never answer are forgotten.
+    // The server forgets clients that never answer.
     senders.hear();
     senders.handshakes = 0;
     wait_until("strangers are trusted again", Duration::from_mins(1), || {

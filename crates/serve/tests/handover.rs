@@ -1,4 +1,4 @@
-//! A new process takes over from one that serves, and no request fails.
+//! A new process takes over from a running one, and no request fails.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -38,7 +38,7 @@ fn site(name: &str) -> (Scratch, ServerSpec) {
     (scratch, spec)
 }
 
-/// The same server, whose responses say that they are its own.
+/// The same server, whose responses contain its name.
 fn called(name: &'static str, spec: &ServerSpec) -> ServerSpec {
     let mut spec = spec.clone();
     spec.site.cache_control = Some(name.parse().unwrap());
@@ -56,7 +56,8 @@ fn take_over(old: &mut Server, spec: &ServerSpec) -> Result<Server, ServeError> 
     new.join().unwrap()
 }
 
-/// Three servers, one after the other, while clients ask over all protocols without a pause, and slow downloads go on.
+/// Three servers in succession, while clients send requests over all protocols continuously, and
+/// slow downloads continue.
 #[test]
 fn two_restarts_under_load_fail_no_request() {
     let (scratch, spec) = site("handover");
@@ -105,7 +106,7 @@ fn two_restarts_under_load_fail_no_request() {
     assert!(!scratch.path("handover.sock").exists(), "the last one removes it");
 }
 
-/// Each response that clients have, while the server ends, is recorded once and as whole.
+/// Each response that a client receives during a shutdown is recorded once, as complete.
 #[test]
 fn what_arrives_while_the_server_ends_is_not_broken_off() {
     let (scratch, mut spec) = site("ended");
@@ -134,7 +135,7 @@ fn what_arrives_while_the_server_ends_is_not_broken_off() {
     assert!(arrived > 300, "{arrived}");
 }
 
-/// The first goes on if the second cannot start.
+/// The first server continues to serve if the second cannot start.
 #[test]
 fn a_server_that_cannot_start_takes_nothing() {
     let (scratch, spec) = site("handover");
@@ -165,8 +166,8 @@ fn a_server_that_cannot_start_takes_nothing() {
     assert!(!scratch.path("handover.sock").exists());
 }
 
-/// What a client that goes on learns after a crash: a restarted server with the same keys resets its connection, another
-/// one is silent.
+/// After a crash, a restarted server with the same keys resets the connections of clients. One with
+/// other keys does not answer them.
 #[test]
 fn after_a_crash_clients_get_a_stateless_reset() {
     for (has_keys, resets) in [(true, true), (false, false)] {
@@ -175,7 +176,7 @@ fn after_a_crash_clients_get_a_stateless_reset() {
         spec.keys = has_keys.then(|| scratch.path("keys"));
         let served = Served::new(&spec);
         let mut talker = Talker::new(&scratch, &served);
-        // The crash: from then on the client's packets reach the server that was restarted.
+        // The crash: from now on the client's packets reach the restarted server.
         let path = late::Late::to(talker.address, Duration::ZERO);
         talker.address = path.address;
         let restarted = Served::new(&spec);
@@ -194,7 +195,7 @@ fn after_a_crash_clients_get_a_stateless_reset() {
     }
 }
 
-/// Connects over TLS and tells whether the session was resumed.
+/// Connects over TLS. Returns whether the session was resumed.
 fn handshake(config: &std::sync::Arc<rustls::ClientConfig>, address: SocketAddr) -> bool {
     load::handshake(config, address) == rustls::HandshakeKind::Resumed
 }
@@ -215,7 +216,8 @@ fn sessions_over_tcp_resume_after_many_others_and_on_another_server() {
         assert!(handshake(&patient, one.address), "{version:?}: after 300 others");
         assert!(handshake(&patient, other.address), "{version:?}: on another server");
     }
-    // A new key at the top seals, the old one still opens. Without it, sessions of before are not resumed.
+    // A new key at the top encrypts, the old one still decrypts. Without the old key, earlier
+    // sessions are not resumed.
     let client = load::client(&scratch.path("chain.pem"), &rustls::version::TLS13, b"http/1.1");
     assert!(!handshake(&client, one.address));
     let mut one = one;
@@ -235,7 +237,7 @@ fn write_keys(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// SIGTERM does not wait for clients that have vanished, whether they have a response or not.
+/// A shutdown does not wait for vanished clients, whether or not they have received a response.
 #[test]
 fn the_end_does_not_wait_for_clients_that_have_vanished() {
     let (scratch, spec) = site("vanished");

@@ -1,4 +1,4 @@
-//! What HTTP asks of a file server, over real connections.
+//! Tests of a file server's HTTP semantics, over real connections.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -21,7 +21,7 @@ fn site() -> (Scratch, Vec<u8>) {
     (scratch, bytes)
 }
 
-/// The parts of a multipart body, with the ranges that they say they are.
+/// The parts of a multipart body, with their declared ranges.
 fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
     let kind = response.header("content-type");
     let boundary = kind.strip_prefix("multipart/byteranges; boundary=").expect("multipart");
@@ -45,7 +45,7 @@ fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
     }
 }
 
-/// Ranges of every kind, on connections that stay open, against the slice of the same file.
+/// Ranges of every kind, on persistent connections, compared with slices of the file.
 #[test]
 fn random_ranges_are_what_a_slice_has() {
     let (scratch, bytes) = site();
@@ -150,8 +150,8 @@ fn head_tells_what_get_would_send() {
     served.stop();
 }
 
-/// What is wanted of a request with a body, of one that says late that it has none, and of one that is
-/// not well-formed behind its head.
+/// Handles a request with a body, a request that signals late that it has no body, and a request
+/// that is malformed after its head.
 #[test]
 fn what_follows_a_head_is_waited_for() {
     let (scratch, _) = site();
@@ -225,7 +225,7 @@ fn options_have_their_headers() {
     served.stop();
 }
 
-/// RFC 9112 §3.2. The connection cannot go on: nobody knows whose requests follow.
+/// RFC 9112 §3.2. The connection is closed, because the next request may belong to another host.
 #[test]
 fn requests_without_one_valid_host_are_refused() {
     let (scratch, _) = site();
@@ -248,7 +248,7 @@ fn requests_without_one_valid_host_are_refused() {
     served.stop();
 }
 
-/// Copies of a file on several servers, or in several places, are the same representation.
+/// Copies of a file on several servers, or at several paths, are the same representation.
 #[test]
 fn entity_tags_agree_between_servers() {
     let scratch = Scratch::new("serve");
@@ -279,7 +279,7 @@ fn of_names_with_a_dot_only_the_well_known_ones_are_served() {
     served.stop();
 }
 
-/// Deployments that switch a link have the new files served with SIGHUP, and not before.
+/// Deployments that switch a symbolic link take effect at SIGHUP, and not before.
 #[test]
 fn a_root_that_is_a_link_is_followed_anew_on_reload() {
     let scratch = Scratch::new("serve");

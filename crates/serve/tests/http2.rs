@@ -1,4 +1,4 @@
-//! HTTP/2 frame by frame (RFC 9113), where what matters is what comes when.
+//! Tests of HTTP/2 frame by frame (RFC 9113), where the order of frames matters.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,7 +13,7 @@ use frames::{
 };
 use uncork_testkit::pause;
 
-/// `GET / HTTP` of `test` (RFC 7541, Appendix A), and `content-length: 1`.
+/// `GET / HTTP` with the authority `test` (RFC 7541, Appendix A), and `content-length: 1`.
 const GET: &[u8] = b"\x82\x84\x86\x41\x04test";
 const LENGTH_1: &[u8] = b"\x0f\x0d\x011";
 
@@ -24,7 +24,8 @@ fn begin(served: &Served) -> Client {
     client
 }
 
-/// A response would hide that the request turns out malformed (RFC 9113 §8.1.1).
+/// After a response, the client would no longer learn that its request was malformed (RFC 9113
+/// §8.1.1).
 #[test]
 fn a_request_that_turns_out_malformed_is_reset() {
     let scratch = Scratch::new("serve");
@@ -44,7 +45,7 @@ fn a_request_that_turns_out_malformed_is_reset() {
     served.stop();
 }
 
-/// More requests than one turn of the server takes, all at once; each has its own answer.
+/// More requests than one turn of the server accepts, all at once; each gets its own response.
 #[test]
 fn requests_that_come_together_are_all_answered() {
     let scratch = Scratch::new("serve");
@@ -58,7 +59,7 @@ fn requests_that_come_together_are_all_answered() {
     client.send(&requests.collect::<Vec<_>>().concat()).expect("a connection");
     let mut bodies = std::collections::BTreeMap::<u32, usize>::new();
     let mut ended = 0;
-    // 64 KiB of window: as much as 65 of them need.
+    // 65 responses fill the window of 64 KiB.
     while ended < 65 {
         let (kind, flags, id, payload) = next(&mut client.0);
         if kind == DATA {
@@ -71,7 +72,8 @@ fn requests_that_come_together_are_all_answered() {
     served.stop();
 }
 
-/// The first window of a connection holds less than the largest frame, and many clients take whole ones only.
+/// The initial window of a connection holds less than the largest frame, and many clients process
+/// only complete frames.
 #[test]
 fn the_first_frame_of_a_body_is_small() {
     let scratch = Scratch::new("serve");

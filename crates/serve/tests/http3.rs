@@ -1,4 +1,4 @@
-//! What HTTP asks of a file server, over QUIC.
+//! Tests of a file server's HTTP semantics, over QUIC.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -26,7 +26,7 @@ fn site() -> (Scratch, Vec<u8>) {
     (scratch, bytes)
 }
 
-/// Ten thousand ranges, of which a third have up to `longest` bytes.
+/// Ten thousand ranges, a third of which have up to `longest` bytes.
 fn random_ranges(talker: &Talker, bytes: &[u8], longest: usize) {
     let mut random = uncork_units::Rng::new(3, 0);
     run(async {
@@ -121,7 +121,7 @@ fn it_says_what_it_says_over_tcp() {
     served.stop();
 }
 
-/// What curl says of the head over TCP.
+/// The head of the response over TCP, from curl.
 fn head_over_tcp(served: &Served) -> String {
     let url = format!("https://{}/empty", served.address);
     let curl = Command::new("curl").args(["-sSkI", &url]).output().expect("curl runs");
@@ -179,7 +179,8 @@ fn heads_that_are_too_large_are_refused() {
     let talker = Talker::new(&scratch, &served);
     run(async {
         let connection = talker.connect().await;
-        // With a response comes the server's limit. A client that knows it does not even try.
+        // With the first response, the client learns the server's limit, and then does not even
+        // send such a request.
         get(&connection, "/empty", &[]).await.expect("a response");
         let large = "x".repeat(20_000);
         let refused = get(&connection, "/empty", &[("x-large", &large)]).await;
@@ -245,7 +246,7 @@ fn clients_that_keep_the_server_waiting_are_left() {
     scratch.write("root/file.bin", content(20_000_000));
     let mut spec = secured(&scratch);
     spec.limits.head_time = Duration::from_millis(300);
-    // What a client has received and not looked at is lost to it with the connection.
+    // A client loses received data that it has not read when the connection closes.
     spec.limits.idle_time = Duration::from_secs(2);
     spec.limits.stall_time = Duration::from_millis(500);
     let served = Served::new(&spec);
@@ -257,7 +258,7 @@ fn clients_that_keep_the_server_waiting_are_left() {
         let response = stalled.request(request("GET", "/file.bin", &[])).await;
         stalled.closed().await;
         assert!(body(response.expect("a response")).await.is_err());
-        // Whoever takes something now and then is not.
+        // A client that reads now and then is not disconnected.
         let slow = talker.connect().await;
         let response = slow.request(request("GET", "/file.bin", &[])).await;
         let (mut body, mut length) = (response.expect("a response").into_body(), 0);
@@ -284,7 +285,7 @@ fn responses_come_to_their_end_when_the_server_ends() {
         let responses = futures_util::future::join_all(responses).await;
         let stopped = std::thread::spawn(move || served.stop());
         idle.closed().await;
-        // One that is not read would keep the others from the connection's window.
+        // An unread response would block the others through the connection's window.
         let bodies = responses.into_iter().map(|response| body(response.expect("a response")));
         for body in futures_util::future::join_all(bodies).await {
             assert!(body.expect("all of it") == bytes);
@@ -312,13 +313,13 @@ fn a_policy_chooses_by_host_and_bounds_the_rate() {
         let (head, _) = get(&connection, "/file.bin", &[]).await.expect("a response");
         let timing = head.headers()["server-timing"].to_str().expect("text");
         assert!(timing.starts_with("cc;desc=\"bbr3\", rtt;dur="), "{timing}");
-        // 700 kB take 0.7 s, but for a first burst.
+        // 700 kB take 0.7 s, minus an initial burst.
         assert!(begun.elapsed() > Duration::from_millis(500), "{:?}", begun.elapsed());
     });
     served.stop();
 }
 
-/// Who trusts this certificate alone, and connects now.
+/// Whether a new connection succeeds that trusts only this certificate.
 async fn is_trusted(talker: &Talker, certificate: &std::path::Path) -> bool {
     let cc = ("cubic".parse().expect("a controller"), 1);
     let tls = talker::tls(certificate);
@@ -335,7 +336,7 @@ fn a_new_certificate_is_for_new_connections() {
     let talker = Talker::new(&scratch, &served);
     run(async {
         let old = talker.connect().await;
-        // Another one in its place.
+        // Replaces it with another certificate.
         secured(&scratch);
         assert!(is_trusted(&talker, &first).await, "nothing was read yet");
         let reloaded = served.server.reload();

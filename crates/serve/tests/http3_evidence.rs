@@ -1,4 +1,4 @@
-//! What is told of connections over QUIC, and of their responses.
+//! Tests of the records and metrics of QUIC connections and their responses.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -29,7 +29,8 @@ fn service(record: &FlowRecord) -> &Service {
     record.service.as_ref().expect("whom it served")
 }
 
-/// Waits until so many responses are on record: a client acknowledges the last packet up to 25 ms later.
+/// Waits until this many responses are recorded: a client acknowledges the last packet up to 25 ms
+/// later.
 async fn recorded(scratch: &Scratch, count: usize) {
     let records = scratch.path("records.jsonl");
     wait_until_async("the record of a response", Duration::from_mins(1), || {
@@ -73,12 +74,12 @@ fn records_tell_what_became_of_each_response() {
         let (end, first) = (record.completion_ns, record.first_byte_ns);
         assert!(end > first && first.is_some() && record.busy_ns > 0, "{record:?}");
         assert_eq!(record.bytes_delivered, LENGTH as u64);
-        // With frames, packets and acknowledgements, which are little.
+        // The overhead of frames, packets and acknowledgements is small.
         let overhead = record.bytes_acked as f64 / LENGTH as f64;
         assert!((1.0..1.1).contains(&overhead), "{record:?}");
         assert!(record.packets_sent >= LENGTH as u64 / 1452, "{record:?}");
         assert!(record.rtt_ms.is_some_and(|rtt| rtt.min > 0.0), "{record:?}");
-        // As fast as it was at least, but for the acknowledgement of the last packet.
+        // The rate is at least this high; the difference is the acknowledgement of the last packet.
         let rate = service.delivery_rate_bps.expect("a rate") as f64 / 8e9;
         let honest = record.bytes_acked as f64 / record.busy_ns as f64;
         assert!(rate > honest / 2.0, "{rate} {honest} {record:?}");
@@ -95,7 +96,8 @@ fn records_tell_what_became_of_each_response() {
     let responses = records(&scratch.path("records.jsonl"));
     let sum = |of: fn(&FlowRecord) -> u64| responses.iter().map(of).sum::<u64>();
     assert_eq!(all.bytes_delivered, sum(|it| it.bytes_delivered));
-    // One after the other. The handshake and what is said between them belong to none.
+    // The responses came one after the other. The handshake and the traffic between them belong to
+    // none.
     assert!(all.bytes_acked > sum(|it| it.bytes_acked), "{all:?}");
     let busy = all.busy_ns as f64 / sum(|it| it.busy_ns) as f64;
     assert!((0.99..1.01).contains(&busy), "{busy}");
@@ -104,7 +106,7 @@ fn records_tell_what_became_of_each_response() {
     assert!(all.packets_sent > sum(|it| it.packets_sent) && all.rtt_ms.is_some());
 }
 
-/// The client's window, not the path, is what such a response waits for.
+/// The client's window limits such a response, not the path.
 #[test]
 fn a_slow_client_is_seen_in_the_record() {
     let (scratch, spec) = site();
@@ -175,7 +177,7 @@ fn connections_that_nothing_happens_on_have_records() {
     assert!(stalled.bytes_delivered < 50_000_000, "{stalled:?}");
 }
 
-/// Handshakes that come to nothing are no connections.
+/// Failed handshakes do not count as connections.
 #[test]
 fn who_does_not_trust_the_server_leaves_no_record() {
     let (scratch, spec) = site();
@@ -198,7 +200,7 @@ fn told(served: &Served, path: &str) -> String {
     String::from_utf8(answer.body).expect("text")
 }
 
-/// The series of HTTP/3, once they say what is waited for.
+/// The status of the HTTP/3 series, once it satisfies `is_so`.
 async fn series(served: &Served, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     wait_for_async(what, Duration::from_mins(1), || {
         let status: Value = serde_json::from_str(&told(served, "/status.json")).expect("JSON");
@@ -242,13 +244,14 @@ fn an_open_connection_counts_for_its_arm() {
         let response = connection.request(request("GET", "/large", &[])).await;
         let mut body = response.expect("a response").into_body();
         let first = body.next_chunk().await.expect("bytes").expect("bytes");
-        // It is not read, so it is not over.
+        // The client does not read it, so it does not end.
         let open = series(&served, "it moves", |it| it["bytes_acked"].as_u64() > Some(500_000));
         let open = open.await;
         assert_eq!((&open["open"], &open["connections"]), (&1.into(), &0.into()), "{open}");
         let labels = ["cc", "experiment", "arm"].map(|label| open[label].as_str().expect("text"));
         assert_eq!(labels, ["bbr3", "may", "all"]);
-        // What was sent before the arm was known counts elsewhere, though it may be acknowledged since.
+        // Bytes sent before the arm was known count for another series, although they may be
+        // acknowledged later.
         let [sent, acked] = ["bytes_sent", "bytes_acked"].map(|key| open[key].as_u64());
         assert!(sent.map(|sent| sent + 10_000) >= acked, "{open}");
         let looks = open["rtt_ratio"].as_array().expect("counts");
@@ -267,7 +270,7 @@ fn an_open_connection_counts_for_its_arm() {
     assert_eq!(all[0].group, "may/all");
 }
 
-/// The numbers of packets behind the handshake that were sent, and that were acknowledged.
+/// The numbers of the 1-RTT packets that were sent, and that were acknowledged.
 fn packets(records: &[Value]) -> (BTreeSet<u64>, BTreeSet<u64>) {
     let (mut sent, mut acked) = (BTreeSet::new(), BTreeSet::new());
     let number = |value: &Value| value.as_u64().expect("a number");
@@ -285,7 +288,7 @@ fn packets(records: &[Value]) -> (BTreeSet<u64>, BTreeSet<u64>) {
     (sent, acked)
 }
 
-/// A file for each connection, of records that are JSON by themselves.
+/// Each connection has a file, and each record in it is valid JSON.
 #[test]
 fn qlog_of_each_connection_is_written() {
     let (scratch, mut spec) = site();
@@ -315,14 +318,14 @@ fn qlog_of_each_connection_is_written() {
         let lengths = records.iter().filter_map(|it| it["data"]["raw"]["length"].as_u64());
         assert!(lengths.sum::<u64>() > LENGTH as u64);
         assert!(records[1]["time"].as_f64() < Some(1000.0), "since the connection began");
-        // However many acknowledgements came at once, each is there.
+        // Every packet number is recorded, however many were acknowledged at once.
         let (sent, acked) = packets(&records);
         let missing = sent.difference(&acked).count();
         assert!(sent.len() > 450 && missing < 10, "{missing} of {}", sent.len());
     }
 }
 
-/// The window that a rule on the host gives: the first request comes in time.
+/// A rule on the host sets the initial window: the first request arrives early enough.
 #[test]
 fn the_first_request_chooses_the_window_to_begin_with() {
     let (scratch, mut spec) = site();
@@ -345,7 +348,7 @@ fn the_first_request_chooses_the_window_to_begin_with() {
     let records = text.lines().map(|line| serde_json::from_str(&line[1..]).expect("JSON"));
     let windows = |record: Value| record["data"]["congestion_window"].as_u64();
     let windows: Vec<u64> = records.filter_map(windows).collect();
-    // Of packets as large as they are by then.
+    // In packets of the current size.
     let (first, last) = (windows[0], windows[windows.len() - 1]);
     assert!(first < 20_000 && (60 * 1200..=60 * 1452).contains(&last), "{windows:?}");
 }

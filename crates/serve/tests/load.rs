@@ -1,4 +1,5 @@
-//! The server's end and new policies at full load: each response is whole, or visibly cut.
+//! Tests of shutdown and policy reloads at full load: each response is complete, or visibly cut
+//! off.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -21,10 +22,10 @@ use talker::{Talker, ask, replace, request, run, secured};
 use uncork_serve::{RecordsSpec, Server};
 use uncork_testkit::{pause_async, wait_until, wait_until_async};
 
-/// How long tests wait for anything.
+/// Timeout of all waits in these tests.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Half of the responses can be read before the server's patience ends, half cannot.
+/// Half of the responses can be read before the server's deadline, half cannot.
 #[test]
 fn an_end_at_full_load_breaks_off_visibly_or_not_at_all() {
     let (scratch, small, large) = (Scratch::new("serve"), content(300_001), content(30_000_000));
@@ -41,7 +42,7 @@ fn an_end_at_full_load_breaks_off_visibly_or_not_at_all() {
         }
         let (whole, cut, refused) = (&whole, &cut, &refused);
         let (small, large) = (&small, &large);
-        // Many short ones after one another, and long ones whose readers take their time.
+        // Many short responses in succession, and long ones with slow readers.
         let short = connections.iter().map(|connection| async move {
             while let Ok(outcome) = ask(connection, "/small", &[]).await {
                 assert_eq!(outcome.status, 200);
@@ -78,7 +79,7 @@ fn an_end_at_full_load_breaks_off_visibly_or_not_at_all() {
         let (_, ended) = join(loads, stop).await;
         ended
     });
-    // Its patience, a second for late packets, and one for threads that wait for a disk.
+    // The deadline, plus a second for late packets, plus one for threads that wait for a disk.
     assert!(ended < patience + Duration::from_secs(3), "{ended:?}");
     assert!(whole.get() > 20, "no load: {}", whole.get());
     assert_eq!((cut.get(), refused.get()), (8, 8), "each is told");
@@ -91,7 +92,8 @@ fn policy(quic: &str, tcp: &str) -> String {
     )
 }
 
-/// A hundred policies while clients download over HTTP/3, HTTP/2 over TLS beside them.
+/// A hundred policy reloads while clients download over HTTP/3, and over HTTP/2 with TLS in
+/// parallel.
 #[test]
 fn a_hundred_reloads_at_full_load_over_http3() {
     let (scratch, whole) = (Scratch::new("serve"), content(200_000));
@@ -164,12 +166,12 @@ fn over_tcp(url: &str, authority: &Path) -> io::Result<Vec<u8>> {
     Ok(curl.output()?.stdout)
 }
 
-/// Entries of a directory of this process in /proc.
+/// The number of entries in a directory of this process in /proc.
 fn entries(name: &str) -> usize {
     fs::read_dir(format!("/proc/self/{name}")).expect("a list").count()
 }
 
-/// Runs alone: see `leaves_nothing`.
+/// Must run alone: see `leaves_nothing`.
 #[test]
 #[ignore = "counts what the whole process has, so it is run in one of its own"]
 fn leaves_nothing_alone() {
@@ -204,7 +206,7 @@ fn leaves_nothing_alone() {
         drop((talker, tcp));
     }
     let after = || (entries("fd"), entries("task"));
-    // Threads of the client end by themselves.
+    // The client's threads end by themselves.
     wait_until("open files and threads as before", LIMIT, || after() == before);
 }
 

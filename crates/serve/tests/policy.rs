@@ -1,4 +1,4 @@
-//! What a policy does to connections of the kernel's.
+//! The effects of a policy on kernel TCP connections.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -23,7 +23,7 @@ host = \"*-bbr*\"
 use = { tcp = \"bbr\" }
 ";
 
-/// A server of a `file` that goes by the policy `text`.
+/// A server of a `file` that uses the policy `text`.
 fn by_policy(scratch: &Scratch, text: &str) -> ServerSpec {
     scratch.write("root/file", "fine");
     scratch.write("policy.toml", text);
@@ -75,7 +75,7 @@ fn each_request_exchanges_the_controller_of_an_open_connection() {
     assert_eq!(told, ["reno", "bbr", "bbr", "reno"]);
 }
 
-/// What a rule does not name is as the system has it, also behind one that did.
+/// A setting that a rule does not name has the system's default, even after another rule set it.
 #[test]
 fn what_nobody_chooses_is_as_the_system_has_it() {
     let scratch = Scratch::new("serve");
@@ -110,7 +110,7 @@ fn listeners_go_by_their_names() {
     served.stop();
 }
 
-/// Clients of 100 networks: each has the same arm again, and records say which.
+/// Clients of 100 networks: each always gets the same arm, and records contain it.
 #[test]
 fn a_client_stays_in_its_arm() {
     let scratch = Scratch::new("serve");
@@ -146,7 +146,8 @@ fn a_client_stays_in_its_arm() {
     assert!(units.values().all(|seen| seen.len() == 2 && seen[0] == seen[1]));
 }
 
-/// 16 Mbit/s are 2 MB/s. The first ten packets are never paced, of up to 64 KiB each on loopback.
+/// 16 Mbit/s are 2 MB/s. The first ten packets are never paced; on loopback they have up to 64 KiB
+/// each.
 #[test]
 fn a_pacing_cap_holds() {
     let scratch = Scratch::new("serve");
@@ -170,7 +171,7 @@ fn a_pacing_cap_holds() {
     served.stop();
 }
 
-/// The name in the handshake, over HTTP/2 as curl has it.
+/// The server name (SNI) decides, over HTTP/2 with curl.
 #[test]
 fn the_name_in_the_handshake_decides() {
     let scratch = Scratch::new("serve");
@@ -192,7 +193,7 @@ fn the_name_in_the_handshake_decides() {
     served.stop();
 }
 
-/// Many requests at a time on a connection of HTTP/2, of which every other one asks for BBR.
+/// Many concurrent requests on an HTTP/2 connection, of which every other one asks for BBR.
 #[test]
 fn requests_that_share_a_connection_share_its_controller() {
     for decide in ["once", "each_request"] {

@@ -1,4 +1,4 @@
-//! Files that are replaced while it is served.
+//! Tests of files that are replaced while the server runs.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -17,7 +17,7 @@ fn policy(tcp: &str, other: &str) -> String {
     format!("[default]\ntcp = \"{other}\"\n[[rule]]\nhost = \"a\"\nuse = {{ tcp = \"{tcp}\" }}\n")
 }
 
-/// As who takes care does it: there is always a whole file.
+/// Replaces a file atomically, so that it is always complete.
 fn replace(path: &Path, text: &str) {
     let new = path.with_extension("new");
     fs::write(&new, text).expect("written");
@@ -55,7 +55,8 @@ fn a_new_policy_is_for_new_connections() {
     assert_eq!(Some(&line), served.server.policy().as_ref());
     assert!(line.ends_with(": 1 rule") && line.contains("fingerprint "), "{line}");
     assert_eq!(controller(&served), "reno");
-    // Accepted before, perhaps by the kernel alone: then it has the new one as a whole.
+    // The connection was accepted before, perhaps only by the kernel. In that case it uses only the
+    // new policy.
     let told = old.get_of("a", "/file").expect("a response");
     assert!(["bbr", "reno"].contains(&old.controller().as_str()));
     assert_eq!(told.in_force(), format!("cc;desc=\"{}\"", old.controller()));
@@ -96,7 +97,8 @@ fn a_change_is_noticed_when_it_has_come_to_rest() {
     let (spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
     let mut served = Served::new(&spec);
     assert!(served.server.reload_changed().is_empty());
-    // Written in place, in two steps: an empty file is a policy, too, but nobody's.
+    // Written in place, in two steps. An empty file is also a valid policy, but it must not take
+    // effect.
     fs::write(&path, "").expect("written");
     assert!(served.server.reload_changed().is_empty(), "it may not be over yet");
     fs::write(&path, policy("reno", "bbr")).expect("written");
@@ -104,7 +106,7 @@ fn a_change_is_noticed_when_it_has_come_to_rest() {
     only(served.server.reload_changed()).expect("a policy");
     assert_eq!(controller(&served), "reno");
     assert!(served.server.reload_changed().is_empty(), "once");
-    // A bad one is told of once.
+    // An invalid policy is reported once.
     replace(&path, "no policy");
     assert!(served.server.reload_changed().is_empty());
     only(served.server.reload_changed()).expect_err("a bad policy");
@@ -119,7 +121,8 @@ fn a_change_is_noticed_when_it_has_come_to_rest() {
     served.stop();
 }
 
-/// A hundred policies while clients download: no byte is wrong, and each connection has heard of one.
+/// A hundred policy reloads while clients download: no byte is wrong, and each connection uses one
+/// policy.
 #[test]
 fn a_hundred_reloads_at_full_load() {
     let scratch = Scratch::new("serve");
@@ -180,7 +183,7 @@ fn certificate(scratch: &Scratch, name: &str) -> (PathBuf, PathBuf) {
     (scratch.path(&format!("{name}.pem")), scratch.path(&format!("{name}.key")))
 }
 
-/// Whether a new client that trusts nobody but `authority` gets the file.
+/// Whether a new client that trusts only `authority` gets the file.
 fn is_trusted(served: &Served, authority: &Path) -> bool {
     let curl = Command::new("curl")
         .args(["-sS", "--cacert"])
@@ -188,7 +191,7 @@ fn is_trusted(served: &Served, authority: &Path) -> bool {
         .arg(format!("https://{}/file", served.address))
         .output()
         .expect("curl runs");
-    // 60 is: the certificate is none that is trusted.
+    // Exit status 60: the certificate is not trusted.
     assert!(matches!(curl.status.code(), Some(0 | 60)), "{curl:?}");
     curl.stdout == b"fine"
 }
@@ -207,7 +210,7 @@ fn a_new_certificate_is_for_new_connections() {
     spec.identity = Identity::Files { certificate: chain.clone(), key: key.clone() };
     let mut served = Served::new(&spec);
     assert!(is_trusted(&served, &first) && !is_trusted(&served, &second));
-    // Half of it.
+    // Only half of the pair: the certificate without its key.
     install(&second, &chain);
     let error = only(served.server.reload()).expect_err("they do not belong together");
     assert!(error.contains("key.pem"), "{error}");

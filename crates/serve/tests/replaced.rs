@@ -1,4 +1,4 @@
-//! Files that are replaced and truncated at full load: no response has bytes of two states.
+//! Files that are replaced and truncated at full load: no response mixes two versions.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -21,12 +21,12 @@ use uncork_h3::client::{ClientError, Connection};
 use uncork_serve::Identity;
 use uncork_testkit::{pause, pause_async};
 
-/// One of the states that a file has had, by the entity tag that the server gave it.
+/// The version of a file for each entity tag that the server has sent.
 #[derive(Default)]
 struct States(RefCell<BTreeMap<String, usize>>);
 
 impl States {
-    /// All of what came is of one state, always the same for the tag.
+    /// Checks that all received bytes are of one version, always the same one for a tag.
     fn check(&self, versions: &[Vec<u8>], etag: &str, from: usize, got: &[u8]) {
         let fits = |version: &Vec<u8>| version.get(from..).is_some_and(|it| it.starts_with(got));
         let mut states = self.0.borrow_mut();
@@ -47,7 +47,8 @@ fn versions() -> Vec<Vec<u8>> {
     (0..STATES).map(|state| all[state * 8..2_000_000 + state * 100_000].to_vec()).collect()
 }
 
-/// Over HTTP/3: the first half, then with `If-Range` the rest of the same or the whole of another.
+/// Over HTTP/3: requests the first half, then with `If-Range` the rest of the same version, or the
+/// whole of another.
 async fn in_halves(connection: &Connection, states: &States, versions: &[Vec<u8>]) -> bool {
     let half = ask(connection, "/file", &[("range", "bytes=0-999999")]).await.expect("a response");
     assert_eq!((half.status, half.body.len()), (206, 1_000_000), "{:?}", half.cut);
@@ -80,7 +81,7 @@ fn in_halves_over_tcp(client: &mut Client, states: &States, versions: &[Vec<u8>]
     is_continued
 }
 
-/// Ends what goes on beside a load, also if that fails: nobody would hear of it otherwise.
+/// Stops a parallel thread at the end of a load, even if the load panics.
 struct Ending<'a>(&'a AtomicBool);
 
 impl Drop for Ending<'_> {
@@ -89,7 +90,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Replaces the file by each of its states in turn, as often as `load` lasts.
+/// Replaces the file with each version in turn while `load` runs.
 fn replacing<T>(path: &Path, versions: &[Vec<u8>], load: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -152,8 +153,9 @@ fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_tcp() {
     served.stop();
 }
 
-/// What is changed in place cannot be sent to its end, and what was sent of it is of one state. There are
-/// many names, so that no response begins with what is being written.
+/// A file that is changed in place cannot be sent completely, and the bytes sent are of one
+/// version. There are many file names, so that no response starts with a file that is being
+/// written.
 #[test]
 fn files_that_are_truncated_while_they_are_sent_are_cut_and_not_mixed() {
     let scratch = Scratch::new("serve");
@@ -169,7 +171,7 @@ fn files_that_are_truncated_while_they_are_sent_are_cut_and_not_mixed() {
         let file = fs::File::options().write(true).open(scratch.path("root").join(name));
         let file = file.expect("the file");
         file.set_len([0, 1, 4_000_000, 7_999_999][turn % 4]).expect("truncated");
-        // Half of them get their length back, with zeros.
+        // Half of them get their length back, filled with zeros.
         if turn.is_multiple_of(2) {
             file.set_len(old.len() as u64).expect("made longer");
         }
@@ -206,7 +208,7 @@ fn files_that_are_truncated_while_they_are_sent_are_cut_and_not_mixed() {
     });
     assert!(cut > 20, "most were still being sent: {cut}");
     served.stop();
-    // The same over TCP, where the connection ends.
+    // The same over TCP, where the connection is closed.
     spec.identity = Identity::Plain;
     let served = Served::new(&spec);
     for (turn, name) in names.iter().enumerate() {

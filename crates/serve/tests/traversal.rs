@@ -1,4 +1,4 @@
-//! Nothing outside of the root, nothing hidden, in whatever spelling it is asked for.
+//! No spelling of a path leads outside the root or to a hidden file.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +10,7 @@ use common::{Scratch, Served, spec};
 
 const SECRET: &str = "top secret";
 
-/// Each is sent as it stands. The secrets are beside the root, in a dotfile and behind links.
+/// Each path is sent unchanged. The secrets are next to the root, in a dotfile and behind links.
 const SPELLINGS: [&str; 58] = [
     "/../secret",
     "/../../secret",
@@ -105,7 +105,7 @@ fn no_spelling_leads_out() {
     served.stop();
 }
 
-/// A directory that becomes a link to the outside between two requests, and while they come.
+/// A directory is replaced with a link to the outside between two requests, and during requests.
 #[test]
 fn exchanging_a_directory_for_a_link_leads_nowhere() {
     let scratch = site();

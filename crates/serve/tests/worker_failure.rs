@@ -1,4 +1,5 @@
-//! A worker of HTTP/3 that fails is noticed. It has a process of its own, whose limits it changes.
+//! A failure of an HTTP/3 worker is detected. The test has its own process, because it changes the
+//! process's limits.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -30,7 +31,7 @@ fn a_failed_quic_worker_is_reported_and_unhealthy() {
 
     let client = UdpSocket::bind("127.0.0.1:0").expect("loopback");
     let limit = getrlimit(Resource::Nofile);
-    // poll(2) fails for more descriptors than a process may have: a worker polls two.
+    // poll(2) fails with more descriptors than the process may have: a worker polls two.
     setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..limit }).expect("allowed");
     let problem = wait_for("a report", LIMIT, || {
         client.send_to(b"wakes a worker", served.server.listening()[1].address).expect("sent");

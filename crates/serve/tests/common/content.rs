@@ -1,7 +1,7 @@
-//! What files are filled with.
+//! The contents of test files.
 #![allow(unreachable_pub, reason = "tests of other crates use it, too")]
 
-/// Bytes of which no two stretches are alike.
+/// Bytes without repeated sections.
 pub fn content(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(length + 8);

@@ -12,7 +12,7 @@ pub(crate) const PING: u8 = 6;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
-/// `GET /index.html HTTP` of `test` (RFC 7541, Appendix A).
+/// `GET /index.html HTTP` with the authority `test` (RFC 7541, Appendix A).
 pub(crate) const GET_INDEX: &[u8] = b"\x82\x04\x0b/index.html\x86\x41\x04test";
 
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -20,7 +20,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The next frame of a stream: its kind, its flags, the stream and what is in it.
+/// The next frame of a stream: its type, its flags, the stream ID and the payload.
 pub(crate) fn next(stream: &mut BufReader<TcpStream>) -> (u8, u8, u32, Vec<u8>) {
     loop {
         let mut head = [0; 9];

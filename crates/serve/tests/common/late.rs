@@ -1,4 +1,4 @@
-//! A path with a delay.
+//! An emulated path with a delay.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use uncork_testkit::{now, pause};
 
-/// Passes datagrams on between a server and its only client, each after the same time.
+/// Relays datagrams between a server and its only client, each after the same delay.
 pub(crate) struct Late {
-    /// What is the server for the client.
+    /// The address that the client connects to.
     pub(crate) address: SocketAddr,
     far: Arc<UdpSocket>,
     is_over: Arc<AtomicBool>,
@@ -41,13 +41,13 @@ impl Late {
         Self { address, far, is_over, is_cut, thread: Some(thread) }
     }
 
-    /// Passes nothing on any more.
+    /// Stops relaying.
     #[allow(dead_code, reason = "each test binary uses its own part")]
     pub(crate) fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
     }
 
-    /// Leads to another server.
+    /// Redirects to another server.
     #[allow(dead_code, reason = "each test binary uses its own part")]
     pub(crate) fn lead_to(&self, server: SocketAddr) {
         self.far.connect(server).expect("an address");
@@ -80,7 +80,7 @@ fn pass(
     for (came, datagram) in queued {
         pause((came + delay).saturating_duration_since(now()), "the delay of the path");
         if !is_cut.load(Ordering::Relaxed) {
-            // Whoever is gone already has lost it.
+            // If the receiver has gone, the datagram is lost.
             let _gone = to.send(&datagram);
         }
     }

@@ -1,5 +1,6 @@
-//! Clients that ask without a pause and count what fails. They never ask a second time: they open another connection
-//! only when the server has said that it takes no more requests on this one, and has not processed the request.
+//! Clients that send requests continuously and count failures. They never repeat a request, with
+//! one exception: if the server has announced that it accepts no more requests on the connection,
+//! and has not processed this one, they open another connection.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -33,7 +34,7 @@ impl Protocol {
     pub const ALL: [Self; 3] = [Self::H1, Self::H2, Self::H3];
 }
 
-/// What came of requests: how many each server has answered, and what failed.
+/// The results of requests: the number of responses by server, and the failures.
 #[derive(Default)]
 pub struct Tally(Mutex<(BTreeMap<String, usize>, Vec<String>)>);
 
@@ -55,18 +56,18 @@ pub struct Load {
     pub address: SocketAddr,
     /// The server's certificate.
     pub chain: PathBuf,
-    /// What `/small` is.
+    /// The contents of `/small`.
     pub small: Vec<u8>,
 }
 
-/// The server's name and the body, or what failed.
+/// The server's name and the body, or the error.
 pub type Download = Result<(String, Vec<u8>), String>;
 
 /// The server's name, the body, and whether the connection may be used again.
 type Answer = (String, Vec<u8>, bool);
 
 impl Load {
-    /// Asks for `/small` again and again, and notes who answers.
+    /// Requests `/small` continuously, and counts the responses of each server.
     pub fn ask(&self, protocol: Protocol, is_over: &AtomicBool, tally: &Tally) {
         run(async {
             let mut client = Client::new(self, protocol);
@@ -81,7 +82,7 @@ impl Load {
         });
     }
 
-    /// Downloads `/large` in at least this time.
+    /// Downloads `/large`, taking at least this time.
     pub fn download_slowly(&self, protocol: Protocol, time: Duration) -> Download {
         run(async { Client::new(self, protocol).get("/large", time).await })
     }
@@ -107,7 +108,7 @@ impl<'a> Client<'a> {
         Self { load, protocol, h3, open: None }
     }
 
-    /// Who serves, and the body, read in at least this time.
+    /// The server's name and the body, which is read in at least this time.
     async fn get(&mut self, path: &str, time: Duration) -> Result<(String, Vec<u8>), String> {
         loop {
             let mut open = match self.open.take() {
@@ -148,7 +149,7 @@ impl<'a> Client<'a> {
 }
 
 impl Open {
-    /// `None` if the server had said that it takes no more requests, and none was sent.
+    /// `None` if the server had announced that it accepts no more requests, so that none was sent.
     async fn get(&mut self, path: &str, time: Duration) -> Result<Option<Answer>, String> {
         match self {
             Self::H1(stream) => h1(stream, path, time).await.map(Some).map_err(|it| it.to_string()),
@@ -158,7 +159,7 @@ impl Open {
     }
 }
 
-/// What a reader that is to take `time` for 8 MB waits after so many bytes.
+/// The pause after this many bytes of a reader that takes `time` for 8 MB.
 async fn rest(bytes: usize, time: Duration) {
     if !time.is_zero() {
         pause_async(time * bytes as u32 / 8_000_000, "a client that reads slowly").await;
@@ -199,13 +200,13 @@ async fn h2(
     time: Duration,
 ) -> Result<Option<Answer>, String> {
     let failed = |error: h2::Error| error.to_string();
-    // An error here is of a connection that has ended before.
+    // After an error here, the connection had ended before the request.
     let Ok(mut ready) = requests.clone().ready().await else { return Ok(None) };
     let request = Request::get(format!("https://localhost{path}")).version(Version::HTTP_2);
     let asked = ready.send_request(request.body(()).unwrap(), true);
     let Ok((response, _)) = asked else { return Ok(None) };
     let response = match response.await {
-        // The GOAWAY crossed the request, and says that it was not processed (RFC 9113 §6.8).
+        // The GOAWAY crossed the request, and reports that it was not processed (RFC 9113 §6.8).
         Err(error) if error.is_go_away() && error.is_remote() => return Ok(None),
         response => response.map_err(failed)?,
     };
@@ -242,7 +243,7 @@ async fn h3(
     Ok(Some((server, body, true)))
 }
 
-/// A client that believes the certificate in a file, with its own memory of sessions.
+/// A client that trusts the certificate in a file, with its own session cache.
 pub fn client(
     chain: &Path,
     version: &'static SupportedProtocolVersion,
@@ -274,7 +275,7 @@ fn tls_over(
     Ok(StreamOwned::new(client.unwrap(), socket))
 }
 
-/// The body of one response over HTTP/1.1, to a client with this address.
+/// The body of one HTTP/1.1 response to a client with this address.
 pub async fn get_from(
     from: std::net::Ipv4Addr,
     config: &Arc<ClientConfig>,
@@ -288,7 +289,7 @@ pub async fn get_from(
     Ok(h1(&mut stream, path, Duration::ZERO).await?.1)
 }
 
-/// One request on a connection of its own, behind which tickets come.
+/// One request on a new connection, after which tickets are received.
 pub fn handshake(config: &Arc<ClientConfig>, address: SocketAddr) -> HandshakeKind {
     let mut stream = tls_over_tcp(config, address).unwrap();
     stream.write_all(b"HEAD /small HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();

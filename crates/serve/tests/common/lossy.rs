@@ -1,4 +1,4 @@
-//! A path that loses datagrams.
+//! An emulated path that loses datagrams.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use uncork_units::Rng;
 
-/// Passes datagrams on between a server and its only client, but for two of a hundred.
+/// Relays datagrams between a server and its only client, and drops two of a hundred.
 pub(crate) struct Lossy {
-    /// What is the server for the client.
+    /// The address that the client connects to.
     pub(crate) address: SocketAddr,
     state: Arc<State>,
     thread: JoinHandle<()>,
@@ -39,7 +39,7 @@ impl Lossy {
         Self { address, state, thread }
     }
 
-    /// How many were lost.
+    /// Stops relaying. Returns the number of dropped datagrams.
     pub(crate) fn end(self) -> u64 {
         self.state.is_over.store(true, Ordering::Relaxed);
         self.thread.join().expect("no panic");
@@ -56,7 +56,7 @@ impl State {
             if random.next_u64() % 50 == 0 {
                 self.lost.fetch_add(1, Ordering::Relaxed);
             } else {
-                // Whoever is gone already has lost it.
+                // If the receiver has gone, the datagram is lost.
                 let _gone = to.send(&datagram[..length]);
             }
         }

@@ -1,4 +1,4 @@
-//! A server of a test's own, on loopback, and a client that shows every byte.
+//! A test's own server on loopback, and a client that exposes every byte.
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -20,18 +20,18 @@ use uncork_flow::{FlowRecord, Scope, read_json_lines};
 use uncork_serve::site::SiteOptions;
 use uncork_serve::{Identity, Limits, ListenerSpec, RecordsSummary, Server, ServerSpec};
 
-/// What this kernel has.
+/// The congestion controls that this kernel has.
 pub fn available() -> Vec<String> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     fs::read_to_string(path).unwrap().split_whitespace().map(str::to_owned).collect()
 }
 
-/// The records of a stopped server's responses, in order.
+/// The response records of a stopped server, in order.
 pub fn records(path: &Path) -> Vec<FlowRecord> {
     told(path, Scope::Response)
 }
 
-/// Those of its connections.
+/// The connection records of a stopped server.
 pub fn connections(path: &Path) -> Vec<FlowRecord> {
     told(path, Scope::Connection)
 }
@@ -50,7 +50,7 @@ pub fn listener(name: &str, cc: Option<&str>) -> ListenerSpec {
     ListenerSpec { name: name.to_owned(), address, cc: cc.map(str::to_owned), quic_cc: None }
 }
 
-/// A server for plain HTTP on a free port of loopback.
+/// A plain HTTP server on a free port of loopback.
 pub fn spec(root: &Path) -> ServerSpec {
     ServerSpec {
         root: root.to_owned(),
@@ -86,7 +86,7 @@ impl Served {
         Client::new(self.address)
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub fn get(&self, path: &str, headers: &str) -> Response {
         self.connect().request("GET", path, headers).unwrap()
     }
@@ -108,13 +108,13 @@ impl Response {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// What `Server-Timing` says is in force.
+    /// The controller in the `Server-Timing` header.
     pub fn in_force(&self) -> &str {
         self.header("server-timing").split(", rtt;dur=").next().unwrap()
     }
 }
 
-/// HTTP/1.1, byte by byte.
+/// An HTTP/1.1 client that exposes every byte.
 pub struct Client(pub BufReader<TcpStream>);
 
 impl Client {
@@ -122,7 +122,7 @@ impl Client {
         Self::over(TcpStream::connect(address).unwrap())
     }
 
-    /// One that comes from the address `from`.
+    /// A client with the address `from`.
     pub fn from(from: Ipv4Addr, to: SocketAddr) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
@@ -130,7 +130,7 @@ impl Client {
         Self::over(socket.into())
     }
 
-    /// One whose socket holds little that it has not read.
+    /// A client whose socket buffers only a few unread bytes.
     pub fn with_room_for(bytes: usize, to: SocketAddr) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(bytes).unwrap();
@@ -139,7 +139,7 @@ impl Client {
     }
 
     fn over(stream: TcpStream) -> Self {
-        // So long that only a server that hangs is taken for one.
+        // So long that only a server that hangs exceeds it.
         stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
         Self(BufReader::new(stream))
     }
@@ -148,7 +148,7 @@ impl Client {
         self.0.get_mut().write_all(bytes)
     }
 
-    /// `headers` are lines, each with its end.
+    /// `headers` are lines, each with its line ending.
     pub fn request(&mut self, method: &str, path: &str, headers: &str) -> io::Result<Response> {
         self.ask("test", method, path, headers)
     }
@@ -189,7 +189,7 @@ impl Client {
         Ok(Response { status, headers, body: Vec::new() })
     }
 
-    /// The controller of the server's socket, by the kernel's own word.
+    /// The controller of the server's socket, as reported by the kernel.
     pub fn controller(&self) -> String {
         let (local, server) =
             (self.0.get_ref().local_addr().unwrap(), self.0.get_ref().peer_addr().unwrap());
@@ -203,7 +203,7 @@ impl Client {
         Ok(line.trim_end().to_owned())
     }
 
-    /// What comes until the connection ends, and whether it ended in order.
+    /// All bytes until the connection ends, and whether it ended without an error.
     pub fn rest(&mut self) -> (Vec<u8>, io::Result<()>) {
         let mut rest = Vec::new();
         let ended = self.0.read_to_end(&mut rest).map(|_| ());

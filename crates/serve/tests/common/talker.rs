@@ -1,4 +1,4 @@
-//! A server that is talked to over HTTP/3, by a client that believes its certificate.
+//! A test server, and an HTTP/3 client that trusts its certificate.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -22,7 +22,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// A directory with a certificate beside it.
+/// The specification of a server with a certificate.
 pub fn secured(scratch: &Scratch) -> ServerSpec {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     scratch.write("chain.pem", made.cert.pem());
@@ -32,7 +32,7 @@ pub fn secured(scratch: &Scratch) -> ServerSpec {
     ServerSpec { identity, ..spec(&scratch.path("root")) }
 }
 
-/// Who believes the certificate in the file.
+/// The TLS configuration of a client that trusts the certificate in the file.
 pub fn tls(certificate: &Path) -> Tls {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(certificate).unwrap()).unwrap();
@@ -42,7 +42,7 @@ pub fn tls(certificate: &Path) -> Tls {
     Tls::new(config.with_root_certificates(roots).with_no_client_auth()).unwrap()
 }
 
-/// A client for one server.
+/// A client of one server.
 pub struct Talker {
     pub client: Client,
     pub tls: Tls,
@@ -95,7 +95,8 @@ pub async fn get(
     Ok((head, body(response).await?))
 }
 
-/// What came of a request: the status, the entity tag, what arrived of the body, and whether it was cut.
+/// The result of a request: the status, the entity tag, the received part of the body, and whether
+/// it was cut off.
 pub struct Outcome {
     pub status: u16,
     pub etag: String,
@@ -121,14 +122,14 @@ pub async fn ask(
     Ok(Outcome { status, etag: etag.unwrap_or_default(), body, cut })
 }
 
-/// As who takes care does it: there is always a whole file.
+/// Replaces a file atomically, so that it is always complete.
 pub fn replace(path: &Path, bytes: &[u8]) {
     let new = path.with_extension("new");
     fs::write(&new, bytes).unwrap();
     fs::rename(new, path).unwrap();
 }
 
-/// Runs a test, for two minutes at most.
+/// Runs a test with a timeout of two minutes.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(Duration::from_mins(2), test).await.unwrap() })

@@ -1,5 +1,5 @@
-//! Any request for files: its answer is what a slow model of RFC 9110 says, byte by byte, and of no file but the one that
-//! was asked for. `fuzz/` looks for more with the same model.
+//! The response to any request matches a slow model of RFC 9110, byte by byte, and contains no file
+//! but the requested one. `fuzz/` searches for more cases with the same model.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -120,7 +120,7 @@ const FILES: &[&str] = &["/a", "/empty", "/c%20d", "/d/e.txt", "/d/%C3%A9", "/lo
 const NUMBERS: &[u64] =
     &[0, 0, 1, 2, 9, 39, 40, 150, 299, 300, 998, 999, 1000, 199_998, 199_999, 200_000, u64::MAX];
 
-/// A range, or what is nearly one.
+/// A range, or a malformed one.
 fn range() -> impl Strategy<Value = String> {
     let number = || prop::sample::select(NUMBERS);
     prop_oneof![
@@ -149,7 +149,7 @@ fn tag_or(dates: Vec<&'static str>) -> impl Strategy<Value = &'static str> {
     prop_oneof![prop::sample::select(&["$", "W/$", "*", "\"x\""][..]), prop::sample::select(dates)]
 }
 
-/// Requests that are nearly right.
+/// Requests that are almost valid.
 fn scripts() -> impl Strategy<Value = Vec<u8>> {
     let method = prop_oneof![12 => Just(""), 1 => prop::sample::select(&["H", "O", "P"][..])];
     let path = prop_oneof![
@@ -194,7 +194,7 @@ fn any_bytes_are_answered_as_the_model_says() {
     played.unwrap();
 }
 
-/// What the fuzzer has found worth keeping.
+/// Cases that the fuzzer has kept.
 #[test]
 fn the_corpus_is_answered_as_the_model_says() {
     let world = world("corpus");

@@ -1,10 +1,10 @@
-//! What the answer to a request has to be, found slowly: byte by byte, and by no code of the server's.
+//! The correct response to a request, computed slowly, byte by byte, without the server's code.
 
 use std::collections::BTreeSet;
 
 use http::{HeaderMap, HeaderName};
 
-/// A path as somebody may ask for it, decoded; nothing if it is no path that can be asked for.
+/// A requested path, decoded; `None` if it is invalid.
 pub(crate) fn decoded(raw: &str) -> Option<String> {
     let names = raw.strip_prefix('/')?.split('/').map(|name| {
         let mut bytes = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn decoded(raw: &str) -> Option<String> {
     Some(format!("/{}", names?.join("/")))
 }
 
-/// What a `Range` header asks for, each range as the bytes it has.
+/// The meaning of a `Range` header, with the bytes of each range.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Whole,
@@ -35,7 +35,7 @@ pub(crate) enum Wanted {
     Parts(Vec<Vec<usize>>),
 }
 
-/// RFC 9110 §14.1.1, §14.2: all of a header that is not understood is ignored.
+/// RFC 9110 §14.1.1, §14.2: a header that is not understood is ignored completely.
 pub(crate) fn ranges(value: &[u8], length: usize) -> Wanted {
     let Some(parts) = understood(value, length) else { return Wanted::Whole };
     let parts: Vec<Vec<usize>> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -44,7 +44,7 @@ pub(crate) fn ranges(value: &[u8], length: usize) -> Wanted {
     }
     let all: usize = parts.iter().map(Vec::len).sum();
     let distinct: BTreeSet<usize> = parts.iter().flatten().copied().collect();
-    // More than these the server need not send in parts (§14.2, §17.15).
+    // The server need not send more parts than these (§14.2, §17.15).
     if parts.len() > 64 || distinct.len() < all { Wanted::Whole } else { Wanted::Parts(parts) }
 }
 
@@ -79,12 +79,12 @@ fn understood(value: &[u8], length: usize) -> Option<Vec<Vec<usize>>> {
     Some(parts)
 }
 
-/// Digits, if there are any. What is too large is larger than any file.
+/// Digits, if there are any. A number that is too large exceeds every file.
 fn number(digits: &str) -> Option<u128> {
     (!digits.is_empty()).then(|| digits.parse().unwrap_or(u128::from(u64::MAX)))
 }
 
-/// What the conditions of a request come to.
+/// The result of a request's conditions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Conditions {
     Send {
@@ -92,11 +92,11 @@ pub(crate) enum Conditions {
     },
     NotModified,
     Failed,
-    /// A date that this model does not read.
+    /// A date that this model does not parse.
     Unknown,
 }
 
-/// RFC 9110 §13.2.2, of a file with this tag that was changed at 06 Nov 1994 08:49:37.
+/// RFC 9110 §13.2.2, for a file with this tag that was modified at 06 Nov 1994 08:49:37.
 pub(crate) fn conditions(headers: &HeaderMap, etag: &[u8]) -> Conditions {
     let (matched, none_match) = (tags(headers, "if-match"), tags(headers, "if-none-match"));
     let (unmodified, modified) =

@@ -1,4 +1,4 @@
-//! Requests out of scripts, and what of their answers must hold.
+//! Converts scripts to requests, and checks their responses.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use uncork_serve::site::SiteBody;
 use super::model::{Conditions, Wanted, conditions, decoded, ranges};
 use super::world::{SECRET, World};
 
-/// Acts out a script: a path, and lines of headers behind it. `$` stands for the file's entity tag. Gives the
-/// status, if that was a request.
+/// Plays a script: a path, and header lines after it. `$` stands for the file's entity tag. Returns
+/// the status, if the script was a request.
 pub(crate) fn play(world: &World, script: &[u8]) -> Option<u16> {
     let mut lines = script.split(|byte| *byte == b'\n');
     let raw = std::str::from_utf8(lines.next().unwrap_or_default()).ok()?;
@@ -104,7 +104,7 @@ fn check(request: &Request<()>, file: Option<(&[u8], &[u8])>, head: &Response<()
     }
 }
 
-/// The status and each byte are what the model says.
+/// Checks that the status and each byte match the model.
 fn of_file(
     request: &Request<()>,
     file: &[u8],
@@ -120,7 +120,7 @@ fn of_file(
         Conditions::NotModified => return assert_eq!((status, body.len()), (304, 0), "{context}"),
         Conditions::Failed => return assert_eq!(status, 412, "{context}"),
         Conditions::Send { ranges } => ranges,
-        // Whatever it is, its bytes are right.
+        // The outcome of an unknown condition is open, but the bytes of a 206 must be right.
         Conditions::Unknown if status == 206 => true,
         Conditions::Unknown => return assert!([200, 304, 412, 416].contains(&status), "{context}"),
     };
@@ -153,7 +153,7 @@ fn of_file(
     }
 }
 
-/// From where, to where, of how much, and what.
+/// Start, end, total length and content.
 type Part = (usize, usize, usize, Vec<u8>);
 
 fn part(content_range: &str, body: &[u8]) -> Part {
@@ -162,7 +162,7 @@ fn part(content_range: &str, body: &[u8]) -> Part {
     (first.parse().unwrap(), last.parse().unwrap(), length.parse().unwrap(), body.to_vec())
 }
 
-/// Takes a body apart as RFC 2046 §5.1.1 has it.
+/// Parses a multipart body as in RFC 2046 §5.1.1.
 fn multipart(headers: &HeaderMap, body: &[u8], context: &str) -> Vec<Part> {
     let kind = headers["content-type"].to_str().unwrap();
     let boundary = kind.strip_prefix("multipart/byteranges; boundary=").expect(context);

@@ -1,4 +1,4 @@
-//! A directory to serve, beside one that is nobody's business.
+//! A directory to serve, next to one that must not be served.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,20 +8,20 @@ use std::time::{Duration, SystemTime};
 
 use uncork_serve::site::{Site, SiteOptions};
 
-/// What no response may have in it.
+/// Content that no response may contain.
 pub(crate) const SECRET: &[u8] = b"nobody's business";
-/// When all files were changed, in seconds since 1970: 06 Nov 1994 08:49:37.
+/// The modification time of all files, in seconds since 1970: 06 Nov 1994 08:49:37.
 const CHANGED: u64 = 784_111_777;
 
 pub(crate) struct World {
     pub(crate) site: Site,
-    /// By their paths as they may be asked for, decoded.
+    /// The files, by decoded path.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     directory: PathBuf,
 }
 
 impl World {
-    /// In a new directory below `parent`.
+    /// Creates the files in a new directory below `parent`.
     pub(crate) fn new(parent: &Path) -> Self {
         let directory = parent.join(format!("requests-{}", std::process::id()));
         let _ = fs::remove_dir_all(&directory);
