@@ -18,7 +18,7 @@ pub(crate) struct ConnectionWaker<C> {
 }
 
 /// A session's view of its [`ConnectionWaker`], without the type of the worker's commands.
-pub(crate) trait Attend: Send + Sync {
+pub(crate) trait TurnTracker: Send + Sync {
     /// A turn of the connection begins.
     fn attend(&self, key: ConnectionKey);
     /// Whether it was woken since the last call.
@@ -34,7 +34,7 @@ impl<C> ConnectionWaker<C> {
     }
 }
 
-impl<C: Send> Attend for ConnectionWaker<C> {
+impl<C: Send> TurnTracker for ConnectionWaker<C> {
     fn attend(&self, key: ConnectionKey) {
         self.is_attended.store(true, Ordering::SeqCst);
         let _same = self.key.set(key);

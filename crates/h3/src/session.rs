@@ -12,7 +12,7 @@ use h3::quic::StreamId as Name;
 use noq_proto::{Connection, ConnectionError, Dir, Side, StreamId, VarInt};
 use uncork_quic_io::{ConnectionKey, Mailer};
 
-use crate::connection_waker::{Attend, ConnectionWaker};
+use crate::connection_waker::{ConnectionWaker, TurnTracker};
 use crate::core::{Core, Shared, Task};
 use crate::error;
 use crate::payload::{Payload, Slot};
@@ -37,7 +37,7 @@ pub struct Session {
     core: Shared,
     slot: Slot,
     tasks: FuturesUnordered<Task>,
-    connection_waker: Arc<dyn Attend>,
+    connection_waker: Arc<dyn TurnTracker>,
     waker: Waker,
 }
 

@@ -6,13 +6,13 @@ mod common;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::raw::{GET, HTTPS, SETTINGS, Told, Written, ask, control, fields, frame, request};
+use common::raw::{GET, HTTPS, RawEvent, SETTINGS, Written, ask, control, fields, frame, request};
 use common::{Test, still_serves};
 use noq_proto::{Dir, VarInt};
 use uncork_quic_io::ShutdownOptions;
 
 /// Sends these streams and waits for the event `wanted`, ignoring others.
-fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
+fn expect(test: &Test, streams: &[Written], wanted: &RawEvent, what: &str) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let (workers, told) = ask(socket, test, streams, &[]);
     let mut others = Vec::new();
@@ -47,7 +47,7 @@ fn what_breaks_the_protocol_closes_the_connection_with_its_code() {
         ("a head that is no QPACK", vec![settings.clone(), request(&frame(1, &[0xff; 20]))], 0x200),
     ];
     for (what, streams, code) in cases {
-        expect(&test, &streams, &Told::Closed(code), what);
+        expect(&test, &streams, &RawEvent::Closed(code), what);
     }
     still_serves(&test);
 }
@@ -67,7 +67,7 @@ fn what_is_wrong_with_a_request_resets_its_stream() {
         ("a head without end", request(&large), 0x107),
     ];
     for (what, stream, code) in cases {
-        expect(&test, &[settings.clone(), stream], &Told::Reset(code), what);
+        expect(&test, &[settings.clone(), stream], &RawEvent::Reset(code), what);
     }
     still_serves(&test);
 }
@@ -80,7 +80,7 @@ fn a_head_that_is_too_large_is_answered() {
     let fields = [&fields("/1")[..], &long].concat();
     let length = (fields.len() as u32 | 0x8000_0000).to_be_bytes();
     let large = request(&[&[1], &length[..], &fields].concat());
-    expect(&test, &[control(&SETTINGS), large], &Told::Answered(0), "a large head");
+    expect(&test, &[control(&SETTINGS), large], &RawEvent::Answered(0), "a large head");
     still_serves(&test);
 }
 
@@ -93,8 +93,8 @@ fn what_is_unknown_is_ignored() {
         // A request with an unknown frame before its head (RFC 9114 §9).
         request(&[frame(0x21, b"before"), frame(1, &fields("/10"))].concat()),
     ];
-    expect(&test, &streams, &Told::Answered(0), "unknown frames");
+    expect(&test, &streams, &RawEvent::Answered(0), "unknown frames");
     let unknown = [control(&SETTINGS), (Dir::Uni, vec![0x21, 1, 2, 3], false)];
-    expect(&test, &unknown, &Told::Reset(0x103), "an unknown stream");
+    expect(&test, &unknown, &RawEvent::Reset(0x103), "an unknown stream");
     still_serves(&test);
 }

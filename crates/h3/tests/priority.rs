@@ -9,7 +9,7 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::raw::{SETTINGS, Told, ask, control, fields, frame, request as raw_request};
+use common::raw::{RawEvent, SETTINGS, ask, control, fields, frame, request as raw_request};
 use common::{Test, get, now, run, until};
 use http::{HeaderValue, Request};
 use noq_proto::VarInt;
@@ -112,7 +112,7 @@ fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8])
     let (workers, told) = ask(socket.expect("bound"), test, &streams, later);
     let first = told.recv_timeout(Duration::from_mins(1)).expect("an answer");
     workers.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0x100)));
-    let Told::Answered(stream) = first else { panic!("{first:?}") };
+    let RawEvent::Answered(stream) = first else { panic!("{first:?}") };
     stream
 }
 

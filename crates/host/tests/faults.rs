@@ -38,11 +38,11 @@ fn sysctl(facts: &mut HostFacts, key: &str, value: &str) {
     facts.namespaces[0].sysctls.insert(key.to_owned(), value.to_owned());
 }
 
-type Plant = fn(&mut HostFacts);
+type FaultFn = fn(&mut HostFacts);
 
 /// Each fault is planted alone on the healthy host, which should run `bbr`: the expected finding
 /// and its severity.
-const FAULTS: [(&str, Severity, Plant); 25] = [
+const FAULTS: [(&str, Severity, FaultFn); 25] = [
     ("algorithm-missing", Severity::Problem, |host| {
         host.namespaces[0].available.retain(|name| name != "bbr");
         host.namespaces[0].default = "cubic".into();

@@ -75,15 +75,15 @@ pub(crate) fn record_failure<C, T>(
     index: usize,
     work: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<T> {
-    struct Guard<'a, C>(&'a Shared<C>);
-    impl<C> Drop for Guard<'_, C> {
+    struct AmplificationLimit<'a, C>(&'a Shared<C>);
+    impl<C> Drop for AmplificationLimit<'_, C> {
         fn drop(&mut self) {
             if std::thread::panicking() {
                 self.0.fail("it panicked".to_owned());
             }
         }
     }
-    let guard = Guard(&workers[index]);
+    let guard = AmplificationLimit(&workers[index]);
     let result = work();
     if let Err(error) = &result {
         guard.0.fail(error.to_string());

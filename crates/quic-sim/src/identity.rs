@@ -30,9 +30,9 @@ pub(crate) struct Identity {
 
 /// A clock that returns a constant.
 #[derive(Debug)]
-struct Always;
+struct FixedClock;
 
-impl TimeProvider for Always {
+impl TimeProvider for FixedClock {
     fn current_time(&self) -> Option<UnixTime> {
         Some(UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
     }
@@ -52,7 +52,7 @@ impl Identity {
 fn server(provider: Arc<CryptoProvider>) -> Result<rustls::ServerConfig, rustls::Error> {
     let key = PrivateKeyDer::try_from(KEY).map_err(|error| rustls::Error::General(error.into()))?;
     let chain = vec![CertificateDer::from(CERTIFICATE)];
-    let server = rustls::ServerConfig::builder_with_details(provider, Arc::new(Always));
+    let server = rustls::ServerConfig::builder_with_details(provider, Arc::new(FixedClock));
     let server = server.with_protocol_versions(&[&TLS13])?.with_no_client_auth();
     server.with_single_cert(chain, key)
 }
@@ -60,7 +60,7 @@ fn server(provider: Arc<CryptoProvider>) -> Result<rustls::ServerConfig, rustls:
 fn client(provider: Arc<CryptoProvider>) -> Result<rustls::ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(CERTIFICATE))?;
-    let client = rustls::ClientConfig::builder_with_details(provider, Arc::new(Always));
+    let client = rustls::ClientConfig::builder_with_details(provider, Arc::new(FixedClock));
     let client = client.with_protocol_versions(&[&TLS13])?.with_root_certificates(roots);
     let mut client = client.with_no_client_auth();
     // Flows do not share sessions.

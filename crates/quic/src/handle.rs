@@ -25,12 +25,12 @@ struct Inner {
     epoch: Epoch,
     seed: u64,
     observed: Arc<Observed>,
-    now: Mutex<Now>,
+    now: Mutex<Current>,
 }
 
 /// The current choice and path.
 #[derive(Debug)]
-struct Now {
+struct Current {
     choice: Choice,
     path: Option<Arc<Path>>,
     watcher: Watcher,
@@ -85,7 +85,7 @@ impl Handle {
             epoch: Epoch::new(epoch),
             seed,
             observed: Arc::default(),
-            now: Mutex::new(Now { choice, path: None, watcher: Watcher::default() }),
+            now: Mutex::new(Current { choice, path: None, watcher: Watcher::default() }),
         }))
     }
 
@@ -173,7 +173,7 @@ impl Handle {
         }
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
+    fn now(&self) -> MutexGuard<'_, Current> {
         self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Sent {
 
 /// The packets of one packet number space.
 #[derive(Clone, Debug, Default)]
-struct Numbers {
+struct NumberSpace {
     /// Indexed by packet number from `first`; `None` for packets not in flight.
     in_flight: VecDeque<Option<Sent>>,
     first: u64,
@@ -29,7 +29,7 @@ struct Numbers {
     last_lost: Option<u64>,
 }
 
-impl Numbers {
+impl NumberSpace {
     fn push(&mut self, packet: u64, sent: Sent) {
         if self.in_flight.is_empty() {
             self.first = packet;
@@ -69,7 +69,7 @@ impl Numbers {
 /// A connection's packets in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    spaces: [Numbers; 3],
+    spaces: [NumberSpace; 3],
     /// Bytes in flight.
     bytes: u64,
     /// Bytes whose fate is unknown.
@@ -185,7 +185,7 @@ impl Ledger {
 
     /// Forgets everything that was sent.
     pub(crate) fn clear(&mut self) {
-        self.spaces = <[Numbers; 3]>::default();
+        self.spaces = <[NumberSpace; 3]>::default();
         self.forget(self.bytes);
     }
 

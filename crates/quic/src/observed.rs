@@ -19,7 +19,7 @@ pub enum Space {
 }
 
 /// Marks a space whose keys were discarded.
-const GONE: u8 = u8::MAX;
+const DISCARDED: u8 = u8::MAX;
 
 impl Space {
     pub(crate) const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Data];
@@ -30,7 +30,7 @@ impl Space {
 pub(crate) struct Observed {
     /// Space of the last encrypted packet, which the stack reports as sent right after.
     sent: AtomicU8,
-    /// Number of sending keys in each space; [`GONE`] once they were discarded.
+    /// Number of sending keys in each space; [`DISCARDED`] once they were discarded.
     keys: [AtomicU8; 3],
     received: Mutex<Received>,
 }
@@ -78,7 +78,7 @@ impl Observed {
     /// After a Retry a client creates new Initial keys before it drops the old ones.
     pub(crate) fn on_key_gone(&self, space: Space) {
         if self.keys[space as usize].fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.keys[space as usize].store(GONE, Ordering::Relaxed);
+            self.keys[space as usize].store(DISCARDED, Ordering::Relaxed);
         }
     }
 
@@ -92,7 +92,7 @@ impl Observed {
     }
 
     pub(crate) fn is_discarded(&self, space: Space) -> bool {
-        self.keys[space as usize].load(Ordering::Relaxed) == GONE
+        self.keys[space as usize].load(Ordering::Relaxed) == DISCARDED
     }
 
     pub(crate) fn received(&self) -> MutexGuard<'_, Received> {

@@ -25,19 +25,19 @@ fn told_at(root: &Path, address: &str) -> ServerSpec {
     spec
 }
 
-fn desk(served: &Served) -> SocketAddr {
+fn admin_address(served: &Served) -> SocketAddr {
     match served.server.admin() {
         Some(AdminAddress::Tcp(address)) => *address,
         other => panic!("{other:?}"),
     }
 }
 
-fn ask(desk: SocketAddr, path: &str) -> Response {
-    Client::new(desk).ask(&desk.to_string(), "GET", path, "").expect("an answer")
+fn ask(admin_address: SocketAddr, path: &str) -> Response {
+    Client::new(admin_address).ask(&admin_address.to_string(), "GET", path, "").expect("an answer")
 }
 
-fn status(desk: SocketAddr) -> Value {
-    serde_json::from_slice(&ask(desk, "/status.json").body).expect("JSON")
+fn status(admin_address: SocketAddr) -> Value {
+    serde_json::from_slice(&ask(admin_address, "/status.json").body).expect("JSON")
 }
 
 fn text(response: &Response) -> String {
@@ -53,12 +53,12 @@ fn health_metrics_and_status_are_told() {
     spec.listeners[0].name = "edge".to_owned();
     spec.listeners[0].cc = Some("reno".to_owned());
     let served = Served::new(&spec);
-    let desk = desk(&served);
-    assert_eq!(text(&ask(desk, "/healthz")), "serving\n");
+    let admin_address = admin_address(&served);
+    assert_eq!(text(&ask(admin_address, "/healthz")), "serving\n");
     let mut client = served.connect();
     client.request("GET", "/file", "").expect("a response");
     client.request("GET", "/missing", "").expect("a response");
-    let metrics = ask(desk, "/metrics");
+    let metrics = ask(admin_address, "/metrics");
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(metrics.header("content-type"), kind);
     let metrics = text(&metrics);
@@ -74,14 +74,14 @@ fn health_metrics_and_status_are_told() {
         let all = status["series"].as_array().expect("series").clone();
         all.into_iter().find(|one| one["protocol"] == "h1").expect("the client's")
     };
-    let now = status(desk);
+    let now = status(admin_address);
     assert_eq!((&now["state"], &now["policy"]), (&"serving".into(), &Value::Null));
     assert!(series(&now)["bytes_acked"].as_u64() > Some(1_000_000), "{now}");
     assert_eq!(now["recent"][0]["service"]["host"], "test");
     drop(client);
     // The observer notices the end of the connection a moment later.
     wait_for("the end of the connection", LIMIT, || {
-        (series(&status(desk))["open"] == 0).then_some(())
+        (series(&status(admin_address))["open"] == 0).then_some(())
     });
     served.stop();
 }
@@ -91,15 +91,16 @@ fn a_server_that_ends_says_so() {
     let scratch = Scratch::new("serve");
     scratch.write("file", content(64 << 20));
     let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
-    let desk = desk(&served);
+    let admin_address = admin_address(&served);
     let mut slow = served.connect();
     slow.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
     slow.head().expect("a head");
     let ending = thread::spawn(move || served.stop());
-    let health =
-        wait_for("the drain", LIMIT, || Some(ask(desk, "/healthz")).filter(|it| it.status != 200));
+    let health = wait_for("the drain", LIMIT, || {
+        Some(ask(admin_address, "/healthz")).filter(|it| it.status != 200)
+    });
     assert_eq!((health.status, text(&health).as_str()), (503, "draining\n"));
-    assert_eq!(status(desk)["state"], "draining");
+    assert_eq!(status(admin_address)["state"], "draining");
     slow.0.read_exact(&mut vec![0; 64 << 20]).expect("all of it");
     drop(slow);
     ending.join().expect("ended");
@@ -134,10 +135,10 @@ fn an_open_tcp_connection_counts_for_its_arm() {
     let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
     spec.policy = Some(scratch.path("policy.toml"));
     let served = Served::new(&spec);
-    let desk = desk(&served);
+    let admin_address = admin_address(&served);
     let series = |what: &str, is_so: &dyn Fn(&Value) -> bool| {
         wait_for(what, LIMIT, || {
-            let all = status(desk)["series"].as_array().expect("series").clone();
+            let all = status(admin_address)["series"].as_array().expect("series").clone();
             all.into_iter().find(|one| one["protocol"] == "h1" && is_so(one))
         })
     };
@@ -170,9 +171,9 @@ fn an_open_tcp_connection_counts_for_its_arm() {
 fn strange_requests_get_an_answer_of_their_own() {
     let scratch = Scratch::new("serve");
     let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
-    let desk = desk(&served);
+    let admin_address = admin_address(&served);
     let of = |method: &str, path: &str, host: &str| {
-        Client::new(desk).ask(host, method, path, "").expect("an answer")
+        Client::new(admin_address).ask(host, method, path, "").expect("an answer")
     };
     assert_eq!(of("GET", "/nothing", "localhost").status, 404);
     let post = of("POST", "/healthz", "localhost:1");
@@ -240,9 +241,9 @@ fn a_unix_socket_is_its_owner_s_alone() {
 fn silent_operators_hold_nobody_up() {
     let scratch = Scratch::new("serve");
     let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
-    let desk = desk(&served);
-    let silent: Vec<_> = (0..20).map(|_| Client::new(desk)).collect();
-    assert_eq!(ask(desk, "/healthz").status, 200);
+    let admin_address = admin_address(&served);
+    let silent: Vec<_> = (0..20).map(|_| Client::new(admin_address)).collect();
+    assert_eq!(ask(admin_address, "/healthz").status, 200);
     drop(silent);
     served.stop();
 }

@@ -17,8 +17,8 @@ use common::{Client, Scratch, Served, content, records};
 use frames::{
     DATA, END_HEADERS, END_STREAM, GET_INDEX, HEADERS, SETTINGS, WINDOW_UPDATE, frame, next,
 };
-use late::Late;
-use talker::{Talker, get, request, run, secured};
+use late::DelayedPath;
+use talker::{Http3Client, get, request, run, secured};
 use uncork_flow::FlowRecord;
 use uncork_serve::{Identity, RecordsSpec, ServerSpec};
 use uncork_testkit::{pause, pause_async};
@@ -89,12 +89,12 @@ fn what_has_arrived_is_not_broken_off() {
             let (scratch, spec) = site(protocol, length);
             let served = Served::new(&spec);
             if protocol == "h3" {
-                let mut talker = Talker::new(&scratch, &served);
-                let path = Late::to(talker.address, Duration::from_millis(25));
-                talker.address = path.address;
+                let mut http3_client = Http3Client::new(&scratch, &served);
+                let path = DelayedPath::to(http3_client.address, Duration::from_millis(25));
+                http3_client.address = path.address;
                 run(async {
                     for _ in 0..10 {
-                        let connection = talker.connect().await;
+                        let connection = http3_client.connect().await;
                         get(&connection, "/index.html", &[]).await.expect("a response");
                     }
                     pause_async(Duration::from_millis(100), "the last end is on its way").await;
@@ -119,9 +119,9 @@ fn what_is_given_up_is_broken_off() {
         let (scratch, spec) = site(protocol, length);
         let served = Served::new(&spec);
         if protocol == "h3" {
-            let talker = Talker::new(&scratch, &served);
+            let http3_client = Http3Client::new(&scratch, &served);
             run(async {
-                let connection = talker.connect().await;
+                let connection = http3_client.connect().await;
                 let response = connection.request(request("GET", "/index.html", &[])).await;
                 drop((response.expect("a head"), connection));
             });
@@ -163,9 +163,9 @@ fn a_slow_reader_is_not_taken_for_a_slow_application() {
         let (scratch, spec) = site(protocol, length);
         let served = Served::new(&spec);
         if protocol == "h3" {
-            let talker = Talker::new(&scratch, &served);
+            let http3_client = Http3Client::new(&scratch, &served);
             run(async {
-                let connection = talker.connect().await;
+                let connection = http3_client.connect().await;
                 let response = connection.request(request("GET", "/index.html", &[])).await;
                 let mut body = response.expect("a response").into_body();
                 while let Some(chunk) = body.next_chunk().await {

@@ -189,7 +189,7 @@ fn an_end_under_load_breaks_nothing_off() {
 }
 
 #[test]
-fn patience_ends() {
+fn a_shutdown_aborts_responses_at_the_deadline() {
     let scratch = Scratch::new("serve");
     scratch.write("file", content(LARGE));
     let served = Served::new(&spec(&scratch.path("")));

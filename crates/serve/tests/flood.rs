@@ -16,7 +16,7 @@ use std::time::Duration;
 use common::{Scratch, Served, content};
 use noq_proto::crypto::rustls::QuicClientConfig;
 use noq_proto::{ClientConfig, Endpoint};
-use talker::{Talker, get, now, run, secured};
+use talker::{Http3Client, get, now, run, secured};
 use uncork_quic_io::Identity;
 use uncork_testkit::{pause, wait_until};
 
@@ -123,8 +123,8 @@ fn who_shows_where_he_is_gets_in() {
     let mut spec = secured(&scratch);
     spec.limits.head_time = Duration::from_secs(8);
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
-    let (flood, mut senders) = (Flood::new(talker.address), Senders::new());
+    let http3_client = Http3Client::new(&scratch, &served);
+    let (flood, mut senders) = (Flood::new(http3_client.address), Senders::new());
     let workers = thread::available_parallelism().map_or(1, usize::from);
     senders.flood(&flood, 2000);
     assert!(senders.handshakes > 0, "the first are trusted");
@@ -133,7 +133,7 @@ fn who_shows_where_he_is_gets_in() {
     for _ in 0..5 {
         senders.flood(&flood, 2000);
         run(async {
-            let connection = talker.connect().await;
+            let connection = http3_client.connect().await;
             let (_, body) = get(&connection, "/file", &[]).await.expect("a response");
             assert!(body == bytes);
             served_meanwhile += 1;

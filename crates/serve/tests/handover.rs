@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use common::{Scratch, Served, content, records};
 use load::{Load, Protocol, Tally};
-use talker::{Talker, get, now, run, secured, tls};
+use talker::{Http3Client, get, now, run, secured, tls};
 use uncork_flow::FlowRecord;
 use uncork_h3::Client as H3Client;
 use uncork_h3::client::ClientOptions;
@@ -140,7 +140,7 @@ fn what_arrives_while_the_server_ends_is_not_broken_off() {
 fn a_server_that_cannot_start_takes_nothing() {
     let (scratch, spec) = site("handover");
     let mut served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     let mut wrong = spec.clone();
     wrong.policy = Some(scratch.path("missing.toml"));
     assert!(take_over(&mut served.server, &wrong).is_err());
@@ -148,7 +148,7 @@ fn a_server_that_cannot_start_takes_nothing() {
     wrong = ServerSpec { records: Some(RecordsSpec::new(scratch.path("file/x"))), ..spec };
     assert!(take_over(&mut served.server, &wrong).is_err());
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         let (head, body) = get(&connection, "/small", &[]).await.unwrap();
         assert!(head.status() == 200 && body == content(SMALL));
     });
@@ -175,13 +175,13 @@ fn after_a_crash_clients_get_a_stateless_reset() {
         spec.handover = None;
         spec.keys = has_keys.then(|| scratch.path("keys"));
         let served = Served::new(&spec);
-        let mut talker = Talker::new(&scratch, &served);
+        let mut http3_client = Http3Client::new(&scratch, &served);
         // The crash: from now on the client's packets reach the restarted server.
-        let path = late::Late::to(talker.address, Duration::ZERO);
-        talker.address = path.address;
+        let path = late::DelayedPath::to(http3_client.address, Duration::ZERO);
+        http3_client.address = path.address;
         let restarted = Served::new(&spec);
         run(async {
-            let connection = talker.connect().await;
+            let connection = http3_client.connect().await;
             get(&connection, "/small", &[]).await.unwrap();
             path.lead_to(restarted.server.listening()[1].address);
             let began = now();
@@ -244,10 +244,12 @@ fn the_end_does_not_wait_for_clients_that_have_vanished() {
     for is_idle in [true, false] {
         let served = Served::new(&spec);
         let client = H3Client::start(&ClientOptions::default(), now()).unwrap();
-        let path = late::Late::to(served.server.listening()[1].address, Duration::from_millis(1));
-        let talker = Talker { client, tls: tls(&scratch.path("chain.pem")), address: path.address };
+        let path =
+            late::DelayedPath::to(served.server.listening()[1].address, Duration::from_millis(1));
+        let http3_client =
+            Http3Client { client, tls: tls(&scratch.path("chain.pem")), address: path.address };
         let connection = run(async {
-            let connection = talker.connect().await;
+            let connection = http3_client.connect().await;
             get(&connection, "/small", &[]).await.unwrap();
             if !is_idle {
                 let asked = connection.request(talker::request("GET", "/large", &[])).await;

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::{Scratch, Served, content};
 use http::StatusCode;
-use lossy::Lossy;
-use talker::{Talker, body, get, request, run, secured};
+use lossy::LossyPath;
+use talker::{Http3Client, body, get, request, run, secured};
 use uncork_h3::client::ClientError;
 use uncork_testkit::pause_async;
 
@@ -27,10 +27,10 @@ fn site() -> (Scratch, Vec<u8>) {
 }
 
 /// Ten thousand ranges, a third of which have up to `longest` bytes.
-fn random_ranges(talker: &Talker, bytes: &[u8], longest: usize) {
+fn random_ranges(http3_client: &Http3Client, bytes: &[u8], longest: usize) {
     let mut random = uncork_units::Rng::new(3, 0);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         for _ in 0..100 {
             let ranges = (0..100).map(|_| {
                 let from = random.next_u64() as usize % LENGTH;
@@ -61,7 +61,7 @@ fn random_ranges(talker: &Talker, bytes: &[u8], longest: usize) {
 fn ten_thousand_random_ranges_over_one_connection() {
     let (scratch, bytes) = site();
     let served = Served::new(&secured(&scratch));
-    random_ranges(&Talker::new(&scratch, &served), &bytes, LENGTH);
+    random_ranges(&Http3Client::new(&scratch, &served), &bytes, LENGTH);
     served.stop();
 }
 
@@ -72,9 +72,9 @@ fn ten_thousand_random_ranges_over_a_lossy_path() {
     // CUBIC would take minutes.
     spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
-    let lossy = Lossy::to(talker.address);
-    random_ranges(&Talker { address: lossy.address, ..talker }, &bytes, 200_000);
+    let http3_client = Http3Client::new(&scratch, &served);
+    let lossy = LossyPath::to(http3_client.address);
+    random_ranges(&Http3Client { address: lossy.address, ..http3_client }, &bytes, 200_000);
     served.stop();
     let lost = lossy.end();
     assert!(lost > 3000, "{lost} datagrams lost");
@@ -84,9 +84,9 @@ fn ten_thousand_random_ranges_over_a_lossy_path() {
 fn it_says_what_it_says_over_tcp() {
     let (scratch, bytes) = site();
     let served = Served::new(&secured(&scratch));
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         let (head, whole) = get(&connection, "/file.bin", &[]).await.expect("a response");
         assert!(head.status() == 200 && whole == bytes);
         let date = head.headers()["date"].to_str().expect("text");
@@ -154,9 +154,9 @@ fn a_file_that_changes_while_it_is_sent_resets_the_stream() {
     scratch.write("root/file.bin", content(length));
     scratch.write("root/other", "fine");
     let served = Served::new(&secured(&scratch));
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         let response = connection.request(request("GET", "/file.bin", &[])).await;
         let response = response.expect("a response");
         // Most of it waits for the client.
@@ -176,9 +176,9 @@ fn a_file_that_changes_while_it_is_sent_resets_the_stream() {
 fn heads_that_are_too_large_are_refused() {
     let (scratch, _) = site();
     let served = Served::new(&secured(&scratch));
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         // With the first response, the client learns the server's limit, and then does not even
         // send such a request.
         get(&connection, "/empty", &[]).await.expect("a response");
@@ -195,9 +195,9 @@ fn heads_that_are_too_large_are_refused() {
 fn fields_of_connections_make_a_request_malformed() {
     let (scratch, _) = site();
     let served = Served::new(&secured(&scratch));
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         for field in [
             ("connection", "close"),
             ("keep-alive", "timeout=5"),
@@ -224,16 +224,17 @@ fn a_thousand_connections_that_are_abandoned() {
     spec.limits.idle_time = Duration::from_millis(200);
     spec.limits.stall_time = Duration::from_millis(200);
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
         for _ in 0..20 {
-            let connections = futures_util::future::join_all((0..50).map(|_| talker.connect()));
+            let connections =
+                futures_util::future::join_all((0..50).map(|_| http3_client.connect()));
             for connection in connections.await {
                 let unread = connection.request(request("GET", "/file.bin", &[])).await;
                 drop((unread.expect("a response"), connection));
             }
         }
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         let (head, _) = get(&connection, "/empty", &[]).await.expect("a response");
         assert_eq!(head.status(), 200);
     });
@@ -250,16 +251,16 @@ fn clients_that_keep_the_server_waiting_are_left() {
     spec.limits.idle_time = Duration::from_secs(2);
     spec.limits.stall_time = Duration::from_millis(500);
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let silent = talker.connect().await;
+        let silent = http3_client.connect().await;
         silent.closed().await;
-        let stalled = talker.connect().await;
+        let stalled = http3_client.connect().await;
         let response = stalled.request(request("GET", "/file.bin", &[])).await;
         stalled.closed().await;
         assert!(body(response.expect("a response")).await.is_err());
         // A client that reads now and then is not disconnected.
-        let slow = talker.connect().await;
+        let slow = http3_client.connect().await;
         let response = slow.request(request("GET", "/file.bin", &[])).await;
         let (mut body, mut length) = (response.expect("a response").into_body(), 0);
         while let Some(chunk) = body.next_chunk().await {
@@ -278,9 +279,9 @@ fn responses_come_to_their_end_when_the_server_ends() {
     let bytes = content(20_000_000);
     scratch.write("root/file.bin", &bytes);
     let served = Served::new(&secured(&scratch));
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let (busy, idle) = (talker.connect().await, talker.connect().await);
+        let (busy, idle) = (http3_client.connect().await, http3_client.connect().await);
         let responses = (0..5).map(|_| busy.request(request("GET", "/file.bin", &[])));
         let responses = futures_util::future::join_all(responses).await;
         let stopped = std::thread::spawn(move || served.stop());
@@ -306,9 +307,9 @@ fn a_policy_chooses_by_host_and_bounds_the_rate() {
     spec.policy = Some(scratch.path("policy.toml"));
     let served = Served::new(&spec);
     assert_eq!(served.server.listening()[1].cc, "policy");
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         let begun = talker::now();
         let (head, _) = get(&connection, "/file.bin", &[]).await.expect("a response");
         let timing = head.headers()["server-timing"].to_str().expect("text");
@@ -320,10 +321,10 @@ fn a_policy_chooses_by_host_and_bounds_the_rate() {
 }
 
 /// Whether a new connection succeeds that trusts only this certificate.
-async fn is_trusted(talker: &Talker, certificate: &std::path::Path) -> bool {
+async fn is_trusted(http3_client: &Http3Client, certificate: &std::path::Path) -> bool {
     let cc = ("cubic".parse().expect("a controller"), 1);
     let tls = talker::tls(certificate);
-    talker.client.connect(talker.address, "localhost", cc, &tls).await.is_ok()
+    http3_client.client.connect(http3_client.address, "localhost", cc, &tls).await.is_ok()
 }
 
 #[test]
@@ -333,16 +334,16 @@ fn a_new_certificate_is_for_new_connections() {
     let first = scratch.path("first.pem");
     std::fs::copy(scratch.path("chain.pem"), &first).expect("copied");
     let mut served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let old = talker.connect().await;
+        let old = http3_client.connect().await;
         // Replaces it with another certificate.
         secured(&scratch);
-        assert!(is_trusted(&talker, &first).await, "nothing was read yet");
+        assert!(is_trusted(&http3_client, &first).await, "nothing was read yet");
         let reloaded = served.server.reload();
         assert!(reloaded.len() == 1 && reloaded[0].result.is_ok(), "{reloaded:?}");
-        assert!(!is_trusted(&talker, &first).await);
-        assert!(is_trusted(&talker, &scratch.path("chain.pem")).await);
+        assert!(!is_trusted(&http3_client, &first).await);
+        assert!(is_trusted(&http3_client, &scratch.path("chain.pem")).await);
         let (_, body) = get(&old, "/file.bin", &[]).await.expect("a response");
         assert!(body == bytes, "what was open goes on");
     });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Client, Scratch, Served, connections, content, records};
 use serde_json::Value;
-use talker::{Talker, body, get, request, run, secured};
+use talker::{Http3Client, body, get, request, run, secured};
 use uncork_flow::{FlowRecord, Service};
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
 use uncork_testkit::{pause_async, wait_for_async, wait_until_async};
@@ -46,9 +46,9 @@ fn records_tell_what_became_of_each_response() {
     scratch.write("root/large", content(50_000_000));
     spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         for count in 1..=3 {
             get(&connection, "/file.bin", &[]).await.expect("a response");
             recorded(&scratch, count).await;
@@ -112,9 +112,9 @@ fn a_slow_client_is_seen_in_the_record() {
     let (scratch, spec) = site();
     scratch.write("root/large", content(10_000_000));
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         let response = connection.request(request("GET", "/large", &[])).await;
         let mut body = response.expect("a response").into_body();
         while let Some(chunk) = body.next_chunk().await {
@@ -146,14 +146,14 @@ fn connections_that_nothing_happens_on_have_records() {
     spec.limits.idle_time = Duration::from_millis(600);
     spec.limits.stall_time = Duration::from_millis(900);
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let silent = talker.connect().await;
+        let silent = http3_client.connect().await;
         silent.closed().await;
-        let idle = talker.connect().await;
+        let idle = http3_client.connect().await;
         get(&idle, "/file.bin", &[]).await.expect("a response");
         idle.closed().await;
-        let stalled = talker.connect().await;
+        let stalled = http3_client.connect().await;
         let response = stalled.request(request("GET", "/large", &[])).await;
         stalled.closed().await;
         assert!(body(response.expect("a response")).await.is_err());
@@ -182,21 +182,26 @@ fn connections_that_nothing_happens_on_have_records() {
 fn who_does_not_trust_the_server_leaves_no_record() {
     let (scratch, spec) = site();
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     let other = Scratch::new("serve");
     secured(&other);
     run(async {
         let cc = ("cubic".parse().expect("a controller"), 1);
         let tls = talker::tls(&other.path("chain.pem"));
-        let refused = talker.client.connect(talker.address, "localhost", cc, &tls).await;
+        let refused =
+            http3_client.client.connect(http3_client.address, "localhost", cc, &tls).await;
         assert!(refused.is_err());
     });
     assert_eq!(served.stop().written, 0);
 }
 
 fn told(served: &Served, path: &str) -> String {
-    let Some(AdminAddress::Tcp(desk)) = served.server.admin() else { panic!("no address") };
-    let answer = Client::new(*desk).ask(&desk.to_string(), "GET", path, "").expect("an answer");
+    let Some(AdminAddress::Tcp(admin_address)) = served.server.admin() else {
+        panic!("no address")
+    };
+    let answer = Client::new(*admin_address)
+        .ask(&admin_address.to_string(), "GET", path, "")
+        .expect("an answer");
     String::from_utf8(answer.body).expect("text")
 }
 
@@ -238,9 +243,9 @@ fn an_open_connection_counts_for_its_arm() {
     let address = "127.0.0.1:0".parse().expect("an address");
     spec.admin = Some(AdminSpec { address, anywhere: false });
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         let response = connection.request(request("GET", "/large", &[])).await;
         let mut body = response.expect("a response").into_body();
         let first = body.next_chunk().await.expect("bytes").expect("bytes");
@@ -294,10 +299,10 @@ fn qlog_of_each_connection_is_written() {
     let (scratch, mut spec) = site();
     spec.qlog = Some(scratch.path("traces/qlog"));
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
         for count in 1..=2 {
-            let connection = talker.connect().await;
+            let connection = http3_client.connect().await;
             get(&connection, "/file.bin", &[]).await.expect("a response");
             recorded(&scratch, count).await;
         }
@@ -336,9 +341,9 @@ fn the_first_request_chooses_the_window_to_begin_with() {
     spec.policy = Some(scratch.path("policy.toml"));
     spec.qlog = Some(scratch.path("qlog"));
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         get(&connection, "/little", &[]).await.expect("a response");
         recorded(&scratch, 1).await;
     });

@@ -18,7 +18,7 @@ use std::time::Duration;
 use common::{Scratch, Served, content, records};
 use futures_util::future::{join, join_all};
 use http::StatusCode;
-use talker::{Talker, ask, replace, request, run, secured};
+use talker::{Http3Client, ask, replace, request, run, secured};
 use uncork_serve::{RecordsSpec, Server};
 use uncork_testkit::{pause_async, wait_until, wait_until_async};
 
@@ -32,13 +32,13 @@ fn an_end_at_full_load_breaks_off_visibly_or_not_at_all() {
     scratch.write("root/small", &small);
     scratch.write("root/large", &large);
     let served = Served::new(&secured(&scratch));
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     let patience = Duration::from_millis(700);
     let (whole, cut, refused) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let ended = run(async {
         let mut connections = Vec::new();
         for _ in 0..8 {
-            connections.push(talker.connect().await);
+            connections.push(http3_client.connect().await);
         }
         let (whole, cut, refused) = (&whole, &cut, &refused);
         let (small, large) = (&small, &large);
@@ -104,7 +104,7 @@ fn a_hundred_reloads_at_full_load_over_http3() {
     let both = [("bbr3", "bbr"), ("reno", "reno")].map(|(quic, tcp)| policy(quic, tcp));
     scratch.write("policy.toml", &both[0]);
     let mut served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     let (address, is_over) = (served.address, AtomicBool::new(false));
     let count = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -122,7 +122,7 @@ fn a_hundred_reloads_at_full_load_over_http3() {
             run(async {
                 let loads = (0..4).map(async |_| {
                     while !is_over.load(Ordering::Relaxed) {
-                        let connection = talker.connect().await;
+                        let connection = http3_client.connect().await;
                         for _ in 0..3 {
                             let got = ask(&connection, "/large", &[]).await.expect("a response");
                             assert!(got.cut.is_none() && got.body == whole, "{:?}", got.cut);
@@ -181,11 +181,11 @@ fn leaves_nothing_alone() {
     let before = (entries("fd"), entries("task"));
     for patience in [Duration::ZERO, Duration::from_secs(5)] {
         let served = Served::new(&spec);
-        let talker = Talker::new(&scratch, &served);
+        let http3_client = Http3Client::new(&scratch, &served);
         let mut tcp = served.connect();
         tcp.send(b"no TLS").expect("sent");
         run(async {
-            let connection = talker.connect().await;
+            let connection = http3_client.connect().await;
             let bodies = (0..4).map(|_| ask(&connection, "/file", &[]));
             let bodies = join_all(bodies);
             let stop = async {
@@ -203,7 +203,7 @@ fn leaves_nothing_alone() {
             }
             stopped.join().expect("it ended");
         });
-        drop((talker, tcp));
+        drop((http3_client, tcp));
     }
     let after = || (entries("fd"), entries("task"));
     // The client's threads end by themselves.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use common::{Client, Response, Scratch, Served, content};
 use futures_util::future::join_all;
-use talker::{Talker, ask, replace, request, run, secured};
+use talker::{Http3Client, ask, replace, request, run, secured};
 use uncork_h3::client::{ClientError, Connection};
 use uncork_serve::Identity;
 use uncork_testkit::{pause, pause_async};
@@ -113,10 +113,10 @@ fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_http3() {
     let (scratch, versions, states) = (Scratch::new("serve"), versions(), States::default());
     scratch.write("root/file", &versions[0]);
     let served = Served::new(&secured(&scratch));
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     let continued = replacing(&scratch.path("root/file"), &versions, || {
         run(async {
-            let connections = [talker.connect().await, talker.connect().await];
+            let connections = [http3_client.connect().await, http3_client.connect().await];
             let loads = (0..6).map(async |load| {
                 let mut continued = 0;
                 for _ in 0..25 {
@@ -166,7 +166,7 @@ fn files_that_are_truncated_while_they_are_sent_are_cut_and_not_mixed() {
         scratch.write(&format!("root/{name}"), &old);
     }
     let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
+    let http3_client = Http3Client::new(&scratch, &served);
     let change = |name: &str, turn: usize| {
         let file = fs::File::options().write(true).open(scratch.path("root").join(name));
         let file = file.expect("the file");
@@ -178,7 +178,7 @@ fn files_that_are_truncated_while_they_are_sent_are_cut_and_not_mixed() {
     };
     let mut cut = 0;
     run(async {
-        let connection = talker.connect().await;
+        let connection = http3_client.connect().await;
         for (turn, name) in names.iter().enumerate() {
             let response = connection.request(request("GET", &format!("/{name}"), &[])).await;
             let (mut body, mut at) = (response.expect("a response").into_body(), 0);

@@ -24,13 +24,13 @@ pub struct Connection {
 /// The worker's side of an established connection.
 #[derive(Clone)]
 pub(super) struct Link {
-    pub(super) asks: mpsc::UnboundedSender<Ask>,
+    pub(super) asks: mpsc::UnboundedSender<PendingRequest>,
     pub(super) cc: Handle,
     pub(super) handshake: Duration,
 }
 
 /// A request and the channel for its response.
-pub(super) struct Ask {
+pub(super) struct PendingRequest {
     pub(super) request: Request<()>,
     pub(super) reply: oneshot::Sender<Result<Response<Body>, ClientError>>,
 }
@@ -44,7 +44,7 @@ impl Connection {
     /// If no response arrives.
     pub async fn request(&self, request: Request<()>) -> Result<Response<Body>, ClientError> {
         let (reply, replied) = oneshot::channel();
-        self.link.asks.send(Ask { request, reply }).map_err(|_| ClientError::Ended)?;
+        self.link.asks.send(PendingRequest { request, reply }).map_err(|_| ClientError::Ended)?;
         let mut response = replied.await.unwrap_or(Err(ClientError::Ended))?;
         response.body_mut().client = Some(self.client.clone());
         Ok(response)

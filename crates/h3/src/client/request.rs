@@ -10,7 +10,7 @@ use http::{Method, Request, Response, StatusCode, header};
 use tokio::sync::mpsc;
 
 use super::body::{Body, Chunk, Part, ROOM};
-use super::connection::Ask;
+use super::connection::PendingRequest;
 use super::error::ClientError;
 use crate::payload::Payload;
 use crate::session::Scope;
@@ -23,7 +23,7 @@ type Stream = RequestStream<BidiStream, Payload>;
 pub(super) async fn talk(
     transport: Transport,
     scope: Scope,
-    mut asked: mpsc::UnboundedReceiver<Ask>,
+    mut asked: mpsc::UnboundedReceiver<PendingRequest>,
     head_bytes: u64,
 ) {
     let mut builder = h3::client::builder();
@@ -38,8 +38,8 @@ pub(super) async fn talk(
     }
 }
 
-async fn ask_for(mut requests: Requests, scope: Scope, ask: Ask) {
-    let Ask { request, mut reply } = ask;
+async fn ask_for(mut requests: Requests, scope: Scope, ask: PendingRequest) {
+    let PendingRequest { request, mut reply } = ask;
     let method = request.method().clone();
     let begun = match select(pin!(begin(&mut requests, request)), pin!(reply.closed())).await {
         Either::Left((begun, _)) => begun,

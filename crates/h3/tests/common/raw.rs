@@ -15,16 +15,16 @@ pub(crate) type Written = (Dir, Vec<u8>, bool);
 /// Writes streams and reports how they end.
 struct Raw(Client);
 
-pub(crate) struct Ask {
+pub(crate) struct RawRequest {
     remote: SocketAddr,
     streams: Vec<Written>,
     /// Written on the first stream when the first bytes of a response arrive.
     later: Vec<u8>,
-    tell: Sender<Told>,
+    tell: Sender<RawEvent>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum RawEvent {
     /// The connection was closed with this code.
     Closed(u64),
     /// A stream was reset or stopped with this code.
@@ -34,19 +34,19 @@ pub(crate) enum Told {
 }
 
 struct State {
-    ask: Ask,
+    ask: RawRequest,
     streams: Vec<StreamId>,
 }
 
 impl App for Raw {
     type State = State;
-    type Command = Ask;
+    type Command = RawRequest;
 
     fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<State> {
         Verdict::Ignore
     }
 
-    fn command(&mut self, host: &mut Host<'_, State>, ask: Ask) {
+    fn command(&mut self, host: &mut Host<'_, State>, ask: RawRequest) {
         let config = self.0.begin("cubic".parse().expect("a controller"), 1);
         let remote = ask.remote;
         let state = State { ask, streams: Vec::new() };
@@ -79,8 +79,8 @@ impl App for Raw {
         let told = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(_)) => {}
-                Ok(None) => break Some(Told::Answered(id.into())),
-                Err(ReadError::Reset(code)) => break Some(Told::Reset(code.into_inner())),
+                Ok(None) => break Some(RawEvent::Answered(id.into())),
+                Err(ReadError::Reset(code)) => break Some(RawEvent::Reset(code.into_inner())),
                 Err(ReadError::Blocked) => break None,
             }
         };
@@ -91,12 +91,12 @@ impl App for Raw {
     }
 
     fn stopped(&mut self, turn: &mut Turn<'_, State>, _: StreamId, code: VarInt) {
-        let _ = turn.state.ask.tell.send(Told::Reset(code.into_inner()));
+        let _ = turn.state.ask.tell.send(RawEvent::Reset(code.into_inner()));
     }
 
     fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
         if let ConnectionError::ApplicationClosed(close) = reason {
-            let _ = turn.state.ask.tell.send(Told::Closed(close.error_code.into_inner()));
+            let _ = turn.state.ask.tell.send(RawEvent::Closed(close.error_code.into_inner()));
         }
     }
 }
@@ -107,7 +107,7 @@ pub(crate) fn ask(
     test: &Test,
     streams: &[Written],
     later: &[u8],
-) -> (Workers<Ask>, Receiver<Told>) {
+) -> (Workers<RawRequest>, Receiver<RawEvent>) {
     let crypto = Arc::clone(&test.crypto);
     let raw = Client::new(crypto, transport(), now());
     let config = Config::new(Identity::random().expect("random numbers"));
@@ -115,7 +115,7 @@ pub(crate) fn ask(
     let workers = workers.expect("a thread");
     let (tell, told) = channel();
     let (streams, later) = (streams.to_vec(), later.to_vec());
-    workers.tell(0, Ask { remote: test.address, streams, later, tell });
+    workers.tell(0, RawRequest { remote: test.address, streams, later, tell });
     (workers, told)
 }
 

@@ -7,7 +7,7 @@ use noq_proto::{Dir, VarInt};
 use uncork_quic_io::ShutdownOptions;
 
 use crate::common::Test;
-use crate::common::raw::{Told, Written, ask, fields, frame, request};
+use crate::common::raw::{RawEvent, Written, ask, fields, frame, request};
 
 /// Decodes streams: per stream a byte for its kind, a byte for its length, and the bytes to write.
 fn streams(mut script: &[u8]) -> Vec<Written> {
@@ -33,8 +33,8 @@ pub(crate) fn play(test: &Test, script: &[u8]) -> Option<u64> {
     let (workers, told) = ask(socket, test, &streams, &[]);
     let code = loop {
         match told.recv_timeout(Duration::from_secs(20)) {
-            Ok(Told::Closed(code)) => break Some(code),
-            Ok(Told::Answered(stream)) if stream == last => break None,
+            Ok(RawEvent::Closed(code)) => break Some(code),
+            Ok(RawEvent::Answered(stream)) if stream == last => break None,
             Ok(_) => {}
             Err(error) => panic!("neither answered nor closed, {error}: {}", script.escape_ascii()),
         }

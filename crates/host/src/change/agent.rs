@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::desired_state::DesiredState;
 use super::files::SYSCTLS;
 use super::host::{Host, HostError, Now};
-use super::journal::{Applied, Change, Ended, Journal, Left, Open, Purpose, Why};
+use super::journal::{Applied, Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
 use super::knob::Knob;
 use super::plan::{Plan, PlanError, plan};
 
@@ -28,7 +28,7 @@ pub struct Report {
     /// The changes made.
     pub steps: Vec<Change>,
     /// Settings that another program has changed since, and that were not touched.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedSetting>,
     /// Seconds until the changes are undone unless they are confirmed.
     pub remaining_s: Option<u64>,
     /// What happens to live connections.
@@ -50,7 +50,7 @@ pub enum ChangeError {
         /// The change that failed, and why.
         reason: String,
         /// Settings that another program has changed since, and that were not touched.
-        left: Vec<Left>,
+        left: Vec<SkippedSetting>,
     },
     /// A change failed, and undoing the changes failed, too.
     #[error("{reason}\nthe host is between two states: {}\nfix that and run `uncork host revert` again", .failed.join("; "))]
@@ -83,7 +83,7 @@ impl Report {
     }
 }
 
-fn left_text(left: &[Left]) -> String {
+fn left_text(left: &[SkippedSetting]) -> String {
     left.iter().flat_map(|left| ["\nleft: ".to_owned(), left.to_string()]).collect()
 }
 
@@ -98,21 +98,21 @@ type Result<T> = std::result::Result<T, ChangeError>;
 pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     let now = host.now();
     let Some(mut journal) = host.load()? else { return Ok((Journal::new(&now.boot), None)) };
-    let mut why = Why::Interrupted;
+    let mut why = UndoReason::Interrupted;
     if journal.boot != now.boot {
         rebooted(host, &mut journal, &now)?;
         host.store(&journal)?;
-        why = Why::Rebooted;
+        why = UndoReason::Rebooted;
     }
     let Some(open) = &journal.open else { return Ok((journal, None)) };
     if open.complete {
         if open.deadline_boot_s.is_some_and(|deadline| now.boot_s < deadline) {
             return Ok((journal, None));
         }
-        why = Why::Expired;
+        why = UndoReason::Expired;
     }
     let ended = undo(host, &mut journal, why, "earlier changes")?;
-    if let (Why::Rebooted, Some(applied)) = (why, &journal.applied) {
+    if let (UndoReason::Rebooted, Some(applied)) = (why, &journal.applied) {
         // The undone changes may have removed the unit that applies the desired state at boot. If
         // it cannot be restored now, the desired state is still in force, and `status` reports what
         // is missing.
@@ -139,7 +139,7 @@ fn rebooted(
     }
     let lost = journal.applied.take_if(|applied| !applied.persist);
     if lost.is_some() {
-        let (why, at_unix_s) = (Why::Rebooted, now.unix_s);
+        let (why, at_unix_s) = (UndoReason::Rebooted, now.unix_s);
         journal.ended = Some(Ended { why, at_unix_s, left: Vec::new() });
     }
     let Some(open) = &mut journal.open else { return Ok(()) };
@@ -297,7 +297,7 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
 pub fn revert(host: &mut impl Host) -> Result<Report> {
     let (mut journal, mut undone) = recover(host)?;
     if journal.open.is_some() {
-        undone = Some(undo(host, &mut journal, Why::Reverted, "reverting")?);
+        undone = Some(undo(host, &mut journal, UndoReason::Reverted, "reverting")?);
     }
     let mut left = Vec::new();
     let mut steps = Vec::new();
@@ -312,7 +312,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
         if after.holds(&found) {
             steps.push(Change { knob, before: found, after: before });
         } else {
-            left.push(Left { knob, given: after, found });
+            left.push(SkippedSetting { knob, given: after, found });
         }
     }
     steps.sort_by_key(|step| step.knob.revert_rank(&step.after));
@@ -328,7 +328,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
         begin(host, &mut journal, open)?;
         perform(host, &mut journal, &steps)?;
         let at_unix_s = host.now().unix_s;
-        journal.ended = Some(Ended { why: Why::Reverted, at_unix_s, left: left.clone() });
+        journal.ended = Some(Ended { why: UndoReason::Reverted, at_unix_s, left: left.clone() });
         commit(host, &mut journal)?;
     }
     let warnings = super::plan::warnings(&steps);
@@ -352,7 +352,7 @@ fn perform(host: &mut impl Host, journal: &mut Journal, steps: &[Change]) -> Res
     for step in steps {
         if let Err(error) = change(host, step) {
             let reason = error.to_string();
-            let ended = undo(host, journal, Why::Failed, &reason)?;
+            let ended = undo(host, journal, UndoReason::Failed, &reason)?;
             return Err(ChangeError::Undone { reason, left: ended.left });
         }
     }
@@ -408,7 +408,12 @@ fn commit(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
 }
 
 /// Undoes the open changes, except settings that another program has changed since.
-fn undo(host: &mut impl Host, journal: &mut Journal, why: Why, reason: &str) -> Result<Ended> {
+fn undo(
+    host: &mut impl Host,
+    journal: &mut Journal,
+    why: UndoReason,
+    reason: &str,
+) -> Result<Ended> {
     if let Some(open) = journal.open.as_mut().filter(|open| open.complete) {
         // If this process dies from here on, `recover` undoes the changes at once, whatever the
         // deadline.
@@ -433,14 +438,17 @@ fn undo(host: &mut impl Host, journal: &mut Journal, why: Why, reason: &str) -> 
     Ok(ended)
 }
 
-fn undo_one(host: &mut impl Host, step: Change) -> std::result::Result<Option<Left>, HostError> {
+fn undo_one(
+    host: &mut impl Host,
+    step: Change,
+) -> std::result::Result<Option<SkippedSetting>, HostError> {
     let Change { knob, before, after } = step;
     let found = host.read(&knob)?;
     if before.holds(&found) {
         return Ok(None);
     }
     if !after.holds(&found) {
-        return Ok(Some(Left { knob, given: after, found }));
+        return Ok(Some(SkippedSetting { knob, given: after, found }));
     }
     let back = Change { knob, before: found, after: before };
     change(host, &back).map(|()| None)

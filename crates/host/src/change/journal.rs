@@ -85,17 +85,17 @@ pub enum Purpose {
 #[serde(deny_unknown_fields)]
 pub struct Ended {
     /// The reason.
-    pub why: Why,
+    pub why: UndoReason,
     /// The time, in seconds of Unix time.
     pub at_unix_s: u64,
     /// Settings that were not touched because another program had changed them.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedSetting>,
 }
 
 /// Why changes were undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum UndoReason {
     /// `confirm` was not called in time.
     Expired,
     /// The process that made them died.
@@ -111,7 +111,7 @@ pub enum Why {
 /// A setting that another program has changed, and that was not touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Left {
+pub struct SkippedSetting {
     /// The setting.
     pub knob: Knob,
     /// The value that the desired state set.

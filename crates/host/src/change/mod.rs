@@ -21,9 +21,11 @@ mod status;
 pub use agent::{ChangeError, Report, Source, apply, apply_again, confirm, recover, revert};
 pub use desired_state::{DesiredRoute, DesiredState, Prefix};
 pub use host::{Host, HostError, Now, Surroundings};
-pub use journal::{Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Left, Open, Purpose, Why};
+pub use journal::{
+    Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Open, Purpose, SkippedSetting, UndoReason,
+};
 pub use knob::{Installed, Knob, Qdisc, Route, Value};
 pub use linux::{LiveHost, Lock, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};
 pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange};
-pub use status::{LastEnd, STATUS_SCHEMA, Setting, State, Status, status};
+pub use status::{LastUndo, STATUS_SCHEMA, Setting, State, Status, status};

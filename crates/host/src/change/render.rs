@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::agent::Report;
 use super::commands::commands;
-use super::journal::{Change, Ended, Left, Why};
+use super::journal::{Change, Ended, SkippedSetting, UndoReason};
 use super::plan::Plan;
 use super::status::{State, Status};
 
@@ -148,7 +148,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UndoReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Expired => "not confirmed in time",
@@ -167,7 +167,7 @@ impl fmt::Display for Ended {
     }
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for SkippedSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { knob, given, found } = self;
         write!(f, "{knob} is {found}; uncork set {given}, and something else changed it since")

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::host::{Host, HostError};
-use super::journal::{Change, Ended, Journal, Left};
+use super::journal::{Change, Ended, Journal, SkippedSetting};
 use super::knob::{Knob, Value};
 
 /// Schema of a [`Status`].
@@ -27,7 +27,7 @@ pub struct Status {
     /// The settings that it changed.
     pub settings: Vec<Setting>,
     /// How the last undone changes ended.
-    pub ended: Option<LastEnd>,
+    pub ended: Option<LastUndo>,
 }
 
 /// The state of a host.
@@ -63,9 +63,9 @@ pub struct Setting {
 
 /// How changes that were undone ended.
 #[derive(Clone, Debug, Serialize)]
-pub struct LastEnd {
+pub struct LastUndo {
     /// The reason.
-    pub why: super::journal::Why,
+    pub why: super::journal::UndoReason,
     /// The time, in seconds of Unix time.
     pub at_unix_s: u64,
     /// Settings that were not touched because another program had changed them.
@@ -132,8 +132,8 @@ fn setting(host: &mut impl Host, change: Change) -> Result<Setting, HostError> {
     })
 }
 
-fn last_end(Ended { why, at_unix_s, left }: Ended) -> LastEnd {
-    LastEnd { why, at_unix_s, left: left.iter().map(Left::to_string).collect() }
+fn last_end(Ended { why, at_unix_s, left }: Ended) -> LastUndo {
+    LastUndo { why, at_unix_s, left: left.iter().map(SkippedSetting::to_string).collect() }
 }
 
 impl Status {

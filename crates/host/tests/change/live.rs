@@ -66,21 +66,21 @@ legacy = "reno"
 "#;
 
 /// A host whose process dies after a number of operations.
-pub(crate) struct Mortal {
+pub(crate) struct KillableHost {
     pub(crate) host: LiveHost,
     pub(crate) left: u32,
     /// Seconds added to its clock.
     pub(crate) ahead_s: u64,
 }
 
-impl Mortal {
+impl KillableHost {
     fn alive(&mut self) -> Result<&mut LiveHost, HostError> {
         self.left = self.left.checked_sub(1).ok_or_else(|| HostError("killed".to_owned()))?;
         Ok(&mut self.host)
     }
 }
 
-impl Host for Mortal {
+impl Host for KillableHost {
     fn surroundings(&mut self) -> Result<Surroundings, HostError> {
         self.alive()?.surroundings()
     }
@@ -170,11 +170,11 @@ fn root(scratch: &Scratch) -> std::path::PathBuf {
 fn kill_everywhere(
     scratch: &Scratch,
     (old, new): (&str, &str),
-    command: impl Fn(&mut Mortal) -> bool,
+    command: impl Fn(&mut KillableHost) -> bool,
 ) -> u32 {
     for step in 0..1_000 {
-        let mut mortal = Mortal { host: live(scratch), left: step, ahead_s: 0 };
-        let is_through = command(&mut mortal);
+        let mut killable = KillableHost { host: live(scratch), left: step, ahead_s: 0 };
+        let is_through = command(&mut killable);
         recover(&mut live(scratch)).unwrap();
         let found = seen(&root(scratch));
         if is_through {
@@ -190,7 +190,7 @@ fn kill_everywhere(
 fn killed_everywhere() {
     in_namespaces("live::killed_everywhere", |scratch| {
         let old = seen(&root(scratch));
-        apply_text(&mut Mortal { host: live(scratch), left: 1_000, ahead_s: 0 }, FILE, None)
+        apply_text(&mut KillableHost { host: live(scratch), left: 1_000, ahead_s: 0 }, FILE, None)
             .unwrap();
         let new = seen(&root(scratch));
         for part in [
@@ -203,9 +203,9 @@ fn killed_everywhere() {
         ] {
             assert!(new.contains(part), "{part}: {new}");
         }
-        let revert = |mortal: &mut Mortal| revert(mortal).is_ok();
+        let revert = |killable: &mut KillableHost| revert(killable).is_ok();
         let reverting = kill_everywhere(scratch, (&new, &old), revert);
-        let apply = |mortal: &mut Mortal| apply_text(mortal, FILE, None).is_ok();
+        let apply = |killable: &mut KillableHost| apply_text(killable, FILE, None).is_ok();
         let applying = kill_everywhere(scratch, (&old, &new), apply);
         assert!(applying > 60 && reverting > 40, "{applying} {reverting}");
     });
@@ -216,7 +216,7 @@ fn killed_everywhere() {
 fn a_limit_passes() {
     in_namespaces("live::a_limit_passes", |scratch| {
         let old = seen(&root(scratch));
-        let mut host = Mortal { host: live(scratch), left: 10_000, ahead_s: 0 };
+        let mut host = KillableHost { host: live(scratch), left: 10_000, ahead_s: 0 };
         apply_text(&mut host, FILE, Some(1)).unwrap();
         let waiting = seen(&root(scratch));
         assert!(waiting.contains("congctl reno") && !waiting.contains("uncork-host"), "{waiting}");
@@ -253,7 +253,7 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("modules = [\"tcp_nosuch\"]", "modprobe"),
         ];
         for (text, part) in cases {
-            let mut host = Mortal { host: live(scratch), left: 10_000, ahead_s: 0 };
+            let mut host = KillableHost { host: live(scratch), left: 10_000, ahead_s: 0 };
             let error = apply_text(&mut host, text, None).unwrap_err().to_string();
             assert!(error.contains(part), "{part}: {error}");
             assert_eq!(seen(&root(scratch)), old, "{text}");

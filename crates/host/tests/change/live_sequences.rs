@@ -10,9 +10,9 @@ use uncork_host::change::{
 use uncork_units::Rng;
 
 use crate::desired_states::apply_text;
-use crate::live::{Mortal, in_namespaces, shell};
+use crate::live::{KillableHost, in_namespaces, shell};
 use crate::memory::{ALLOWED, DEFAULT, sysctl};
-use crate::model::{Goals, Model, Values, differences};
+use crate::model::{DesiredSettings, Model, Values, differences};
 
 const SEQUENCES: u64 = 500;
 const STEPS: u32 = 10;
@@ -66,15 +66,15 @@ fn knobs() -> [Knob; 7] {
 
 /// A new network namespace for this thread, as after a reboot. It has its own journal.
 #[expect(deprecated, reason = "it is unsafe with CLONE_FILES only")]
-fn boot(number: &mut u32) -> Mortal {
+fn boot(number: &mut u32) -> KillableHost {
     rustix::thread::unshare(UnshareFlags::NEWNET).unwrap();
     shell(SETUP);
     *number += 1;
     let state = StateDirectory::new(Path::new(&format!("/run/state-{number}")));
-    Mortal { host: LiveHost::new(state, Path::new("/run/root")), left: u32::MAX, ahead_s: 0 }
+    KillableHost { host: LiveHost::new(state, Path::new("/run/root")), left: u32::MAX, ahead_s: 0 }
 }
 
-fn visible(host: &mut Mortal) -> Values {
+fn visible(host: &mut KillableHost) -> Values {
     let seen = |knob: Knob| match host.host.read(&knob).unwrap() {
         Value::Absent => None,
         Value::Qdisc(Qdisc { installed: None, .. }) => {
@@ -85,13 +85,13 @@ fn visible(host: &mut Mortal) -> Values {
     knobs().into_iter().filter_map(seen).collect()
 }
 
-fn agrees(model: &Model, host: &mut Mortal) -> bool {
+fn agrees(model: &Model, host: &mut KillableHost) -> bool {
     let values = visible(host);
     model.agrees(&values, host.host.load().unwrap().as_ref())
 }
 
 /// The settings of each desired state: those that it changes in a new namespace.
-fn goals(number: &mut u32) -> Goals {
+fn goals(number: &mut u32) -> DesiredSettings {
     let goals = |text| {
         let mut host = boot(number);
         let without = visible(&mut host);
@@ -104,7 +104,7 @@ fn goals(number: &mut u32) -> Goals {
 }
 
 /// Another program changes a setting.
-fn meddle(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
+fn meddle(rng: &mut Rng, host: &mut KillableHost, model: &mut Model) {
     let qdisc = |name: &str| {
         let installed = Some(Installed { handle: 0, options: None, unrestorable: None });
         Value::Qdisc(Qdisc { name: name.to_owned(), leaves: Vec::new(), installed })
@@ -129,7 +129,7 @@ fn meddle(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
 }
 
 /// Runs a random command, which the host may refuse, or which may be killed.
-fn command(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
+fn command(rng: &mut Rng, host: &mut KillableHost, model: &mut Model) {
     let text = TEXTS[usize::try_from(rng.below(2)).unwrap()];
     let _ = match rng.below(6) {
         0 | 1 => {
@@ -151,7 +151,7 @@ fn command(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
     };
 }
 
-fn killed(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
+fn killed(rng: &mut Rng, host: &mut KillableHost, model: &mut Model) {
     let old = model.clone();
     host.left = u32::try_from(rng.below(70)).unwrap();
     command(rng, host, model);
@@ -165,7 +165,7 @@ fn killed(rng: &mut Rng, host: &mut Mortal, model: &mut Model) {
     *model = found.clone();
 }
 
-fn sequence(seed: u64, number: &mut u32, goals: &Goals) {
+fn sequence(seed: u64, number: &mut u32, goals: &DesiredSettings) {
     let mut rng = Rng::new(seed, 1);
     let mut host = boot(number);
     let mut model = Model::new(visible(&mut host), goals.clone());

@@ -13,7 +13,7 @@ const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
 /// Settings by name.
 pub(crate) type Values = BTreeMap<String, String>;
 /// The settings of each desired state, by its text.
-pub(crate) type Goals = BTreeMap<&'static str, Values>;
+pub(crate) type DesiredSettings = BTreeMap<&'static str, Values>;
 type Setting = (String, Option<String>, Option<String>);
 
 /// The expected state of a host.
@@ -25,7 +25,7 @@ pub(crate) struct Model {
     /// The values after a boot without files.
     fresh: Rc<Values>,
     /// The settings of each desired state.
-    goals: Rc<Goals>,
+    goals: Rc<DesiredSettings>,
 }
 
 /// An applied state: the values of its settings without and with it.
@@ -69,7 +69,7 @@ impl Target {
 }
 
 impl Model {
-    pub(crate) fn new(fresh: Values, goals: Goals) -> Self {
+    pub(crate) fn new(fresh: Values, goals: DesiredSettings) -> Self {
         let (applied, waiting) = (None, None);
         Self { values: fresh.clone(), applied, waiting, fresh: fresh.into(), goals: goals.into() }
     }

@@ -5,7 +5,7 @@ use uncork_units::Rng;
 
 use crate::desired_states::{ALL, BUFFERS, LASTING, OTHER, apply_text};
 use crate::memory::{ALLOWED, DEFAULT, Memory, qdisc, sysctl};
-use crate::model::{Goals, Model, Values, differences};
+use crate::model::{DesiredSettings, Model, Values, differences};
 
 const SEQUENCES: u64 = 500;
 const STEPS: u32 = 30;
@@ -24,7 +24,7 @@ fn visible(host: &Memory) -> Values {
 }
 
 /// The settings of each desired state: those that it changes on a host.
-fn goals() -> Goals {
+fn goals() -> DesiredSettings {
     let goals = |text| {
         let mut host = Memory::new();
         let without = visible(&host);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use noq_proto::{DatagramEvent, Incoming, Transmit};
 
-use super::amplification::Guard;
+use super::amplification::AmplificationLimit;
 use super::{Datagram, Driver};
 use crate::app::{App, Arrival, Load, Verdict};
 
@@ -59,7 +59,7 @@ impl<A: App> Driver<A> {
         let mut reply = Vec::new();
         let first_id = incoming.orig_dst_cid();
         let is_validated = incoming.remote_address_validated();
-        let guard = Guard::new(incoming.remote_address(), is_validated, length);
+        let guard = AmplificationLimit::new(incoming.remote_address(), is_validated, length);
         match verdict {
             Verdict::Accept { config, cc, state } => {
                 match self.endpoint.accept(incoming, now, &mut reply, Some(config)) {

@@ -20,7 +20,7 @@ const FREE_MOVE: Duration = Duration::from_secs(10);
 /// The amplification limit of one connection of a server: what it may send to the client's address,
 /// and from which addresses it receives.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct AmplificationLimit {
     address: SocketAddr,
     /// Bytes received and sent during the handshake; `None` once the address is validated.
     handshake: Option<(u64, u64)>,
@@ -31,7 +31,7 @@ pub(crate) struct Guard {
     held: Option<(Transmit, Vec<u8>)>,
 }
 
-impl Guard {
+impl AmplificationLimit {
     /// Creates the limit for a client whose first packet had `bytes` bytes.
     pub(crate) fn new(address: SocketAddr, is_validated: bool, bytes: usize) -> Self {
         let handshake = (!is_validated).then_some((bytes as u64, 0));
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_handshake_gets_three_times_what_came() {
-        let mut guard = Guard::new(address(1), false, 1200);
+        let mut guard = AmplificationLimit::new(address(1), false, 1200);
         assert_eq!(guard.credit(), 3600);
         guard.sent(3600);
         assert_eq!(guard.credit(), 0);
@@ -123,13 +123,17 @@ mod tests {
         assert!(guard.release().is_some() && !guard.holds());
         guard.validated();
         assert_eq!(guard.credit(), u64::MAX);
-        assert_eq!(Guard::new(address(1), true, 1200).credit(), u64::MAX, "after a Retry");
+        assert_eq!(
+            AmplificationLimit::new(address(1), true, 1200).credit(),
+            u64::MAX,
+            "after a Retry"
+        );
     }
 
     #[test]
     fn a_client_that_moves_often_must_send_a_third_of_the_challenges() {
         let now = crate::worker::now();
-        let mut guard = Guard::new(address(1), true, 1200);
+        let mut guard = AmplificationLimit::new(address(1), true, 1200);
         assert!(guard.admits(now, address(2), 33), "once in a while at once");
         let later = now + FREE_MOVE / 2;
         let seen = (0..13).filter(|_| guard.admits(later, address(3), 33)).count();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use noq_proto::{Connection, ConnectionId};
 use uncork_quic::Handle;
 
-use super::amplification::Guard;
+use super::amplification::AmplificationLimit;
 use crate::app::{ConnectionKey, Turn};
 use crate::moderation::Moderation;
 
@@ -25,7 +25,7 @@ pub(crate) struct Entry<S> {
     /// The connection ID that the client chose for its first packet.
     pub(crate) first_id: Option<ConnectionId>,
     /// What may be sent, and where; a client sends without bounds.
-    pub(crate) guard: Option<Guard>,
+    pub(crate) guard: Option<AmplificationLimit>,
     /// Whether the application was told that it is closed.
     pub(crate) is_close_reported: bool,
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use noq_proto::{ConnectionError, ConnectionHandle, Event, PathId, StreamEvent};
 
-use super::amplification::Guard;
+use super::amplification::AmplificationLimit;
 use super::output::{self, Progress, Sink};
 use super::table::Entry;
 use super::{Driver, Limits};
@@ -142,7 +142,9 @@ impl<A: App> Driver<A> {
         let (mut datagrams, mut bytes) = (0, 0);
         let mut outcome = Outcome::More;
         for _ in 0..self.limits.batches_per_turn {
-            if let Some((transmit, mut contents)) = entry.guard.as_mut().and_then(Guard::release) {
+            if let Some((transmit, mut contents)) =
+                entry.guard.as_mut().and_then(AmplificationLimit::release)
+            {
                 entry.note_sent(contents.len());
                 self.pending = output::send(sink, transmit, &mut contents);
                 if self.pending.is_some() {
@@ -150,7 +152,7 @@ impl<A: App> Driver<A> {
                     break;
                 }
             }
-            if entry.guard.as_ref().is_some_and(Guard::holds) {
+            if entry.guard.as_ref().is_some_and(AmplificationLimit::holds) {
                 outcome = Outcome::Done;
                 break;
             }
@@ -234,7 +236,7 @@ impl<A: App> Driver<A> {
 impl<S> Entry<S> {
     /// The number of bytes that may be sent now.
     fn credit(&self) -> u64 {
-        self.guard.as_ref().map_or(u64::MAX, Guard::credit)
+        self.guard.as_ref().map_or(u64::MAX, AmplificationLimit::credit)
     }
 
     fn note_sent(&mut self, bytes: usize) {

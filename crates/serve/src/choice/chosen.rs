@@ -11,12 +11,12 @@ pub(crate) struct Chosen {
     /// The group in records: `EXPERIMENT/ARM`, else the rule, else the listener's controller.
     pub(crate) group: String,
     /// The part of the policy that decided, if there is a policy.
-    who: Option<Who>,
+    decided_by: Option<DecidedBy>,
 }
 
 /// The part of a policy that decided.
 #[derive(Debug)]
-struct Who {
+struct DecidedBy {
     fingerprint: u64,
     /// The index of the rule, and the hash that determines the experiment's arm.
     key: (Option<usize>, Option<u64>),
@@ -26,7 +26,7 @@ struct Who {
 impl Chosen {
     /// The fixed settings of a listener.
     pub(super) fn fixed(group: &str, settings: Settings) -> Self {
-        Self { settings, group: group.to_owned(), who: None }
+        Self { settings, group: group.to_owned(), decided_by: None }
     }
 
     pub(super) fn by(policy: &Policy, decision: &Decision<'_>) -> Self {
@@ -50,25 +50,26 @@ impl Chosen {
                 propensity: arm.propensity.as_f64(),
             }),
         };
-        let who = Some(Who { fingerprint, key: key(decision), told });
-        Self { settings: decision.settings.clone(), group, who }
+        let decided_by = Some(DecidedBy { fingerprint, key: key(decision), told });
+        Self { settings: decision.settings.clone(), group, decided_by }
     }
 
     /// Whether `decision` of `policy` leads to the same choice.
     pub(super) fn is(&self, policy: &Policy, decision: &Decision<'_>) -> bool {
-        let who = self.who.as_ref();
-        who.is_some_and(|it| it.fingerprint == policy.fingerprint() && it.key == key(decision))
+        let decided_by = self.decided_by.as_ref();
+        decided_by
+            .is_some_and(|it| it.fingerprint == policy.fingerprint() && it.key == key(decision))
     }
 
     /// The choice as recorded; `cc` is the chosen controller.
     pub(crate) fn told(&self, cc: Option<&str>) -> Option<uncork_flow::Choice> {
-        let told = &self.who.as_ref()?.told;
+        let told = &self.decided_by.as_ref()?.told;
         Some(uncork_flow::Choice { cc: cc.map(str::to_owned), ..told.clone() })
     }
 
     /// The experiment's arm, if an experiment decided.
     pub(super) fn assignment(&self) -> Option<&uncork_flow::Arm> {
-        self.who.as_ref()?.told.arm.as_ref()
+        self.decided_by.as_ref()?.told.arm.as_ref()
     }
 
     /// The experiment's arm as `EXPERIMENT/ARM`, if an experiment decided.

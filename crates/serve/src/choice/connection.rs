@@ -15,12 +15,12 @@ pub(crate) struct Choice {
     chosen: Arc<Chosen>,
     origin: Origin,
     /// `None` once the choice is final.
-    asking: Option<Box<Asking>>,
+    pending: Option<Box<PendingDecision>>,
 }
 
 /// The policy to evaluate, and the known facts.
 #[derive(Debug)]
-struct Asking {
+struct PendingDecision {
     in_force: Arc<ArcSwap<Policy>>,
     /// The policy that decides for this connection.
     policy: Arc<Policy>,
@@ -35,7 +35,7 @@ struct Asking {
 impl Choice {
     /// A final choice.
     pub(super) fn made(chosen: Arc<Chosen>, origin: Origin) -> Self {
-        Self { chosen, origin, asking: None }
+        Self { chosen, origin, pending: None }
     }
 
     /// The decision of the policy `in_force` for a connection that was just accepted.
@@ -51,8 +51,9 @@ impl Choice {
         let decision = policy.decide(&facts);
         let (chosen, is_settled) = (Arc::new(Chosen::by(&policy, &decision)), decision.is_final);
         let sni = Fact::Unknown;
-        let asking = Asking { in_force, policy, listener, client, accepted, sni, is_settled };
-        let mut choice = Self { chosen, origin, asking: Some(Box::new(asking)) };
+        let pending =
+            PendingDecision { in_force, policy, listener, client, accepted, sni, is_settled };
+        let mut choice = Self { chosen, origin, pending: Some(Box::new(pending)) };
         choice.end_if(is_settled);
         choice
     }
@@ -70,40 +71,42 @@ impl Choice {
     /// The handshake is complete. `sni` is the server name (SNI), or `None` without a name or
     /// without TLS.
     pub(crate) fn server_name(&mut self, sni: Option<&str>) {
-        if let Some(asking) = &mut self.asking {
-            asking.sni = Fact::known_or_absent(sni.map(Into::into));
+        if let Some(pending) = &mut self.pending {
+            pending.sni = Fact::known_or_absent(sni.map(Into::into));
             self.ask(None);
         }
     }
 
     /// A request has arrived.
     pub(crate) fn request(&mut self, asked: &RequestFacts<'_>) {
-        if let Some(asking) = &mut self.asking {
-            asking.renew();
+        if let Some(pending) = &mut self.pending {
+            pending.renew();
             self.ask(Some(asked));
         }
     }
 
     fn ask(&mut self, asked: Option<&RequestFacts<'_>>) {
-        let Some(asking) = self.asking.as_mut().filter(|asking| !asking.is_settled) else { return };
-        let connection = asking.facts(self.origin);
+        let Some(pending) = self.pending.as_mut().filter(|pending| !pending.is_settled) else {
+            return;
+        };
+        let connection = pending.facts(self.origin);
         let facts = asked.map_or(connection, |asked| asked.with(connection));
-        let decision = asking.policy.decide(&facts);
-        if !self.chosen.is(&asking.policy, &decision) {
-            self.chosen = Arc::new(Chosen::by(&asking.policy, &decision));
+        let decision = pending.policy.decide(&facts);
+        if !self.chosen.is(&pending.policy, &decision) {
+            self.chosen = Arc::new(Chosen::by(&pending.policy, &decision));
         }
         let is_final = decision.is_final;
-        asking.is_settled = is_final && asked.is_none();
+        pending.is_settled = is_final && asked.is_none();
         self.end_if(is_final);
     }
 
     /// Drops the policy once the choice is final, if it decides once.
     fn end_if(&mut self, is_final: bool) {
-        self.asking.take_if(|asking| is_final && asking.policy.when() == When::Once);
+        self.pending.take_if(|pending| is_final && pending.policy.when() == When::Once);
     }
 }
 
-impl Asking {
+impl PendingDecision {
     /// If the policy decides for each request, switches to the policy that is in force now.
     fn renew(&mut self) {
         if self.policy.when() == When::EachRequest {

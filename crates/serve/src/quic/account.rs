@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use uncork_flow::{Distribution, FlowRecord, TransportFigures};
 use uncork_units::TimeDelta;
 
-use super::busy::{Busy, LimitedBy};
+use super::busy::{BusyTimes, LimitedBy};
 use super::connection::Inner;
 use super::figures::figures;
 use crate::choice::InForce;
@@ -19,7 +19,7 @@ const TELLING: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Account {
     stats: Option<ConnectionStats>,
-    busy: Busy,
+    busy: BusyTimes,
     /// What limits the connection once the stack has sent all its data.
     awaited: LimitedBy,
     told: Option<Instant>,

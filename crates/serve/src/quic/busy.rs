@@ -16,7 +16,7 @@ pub(super) enum LimitedBy {
 
 /// Total times, like TCP's `tcpi_busy_time` and the related counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Busy {
+pub(super) struct BusyTimes {
     pub(super) total: Duration,
     pub(super) by_client: Duration,
     pub(super) by_application: Duration,
@@ -24,7 +24,7 @@ pub(super) struct Busy {
     until: Option<Instant>,
 }
 
-impl Busy {
+impl BusyTimes {
     /// Adds the time since the last call. `held` is what limited the connection; `None` if it has
     /// no more data to send.
     pub(super) fn passed(&mut self, now: Instant, held: Option<LimitedBy>) {
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn times_are_sums_of_what_was_waited_for() {
         let start = clock::now();
-        let mut busy = Busy::default();
+        let mut busy = BusyTimes::default();
         let mut passed = |ms, held| {
             busy.passed(start + Duration::from_millis(ms), held);
             [busy.total, busy.by_client, busy.by_application].map(|time| time.as_millis())

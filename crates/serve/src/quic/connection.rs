@@ -35,7 +35,7 @@ pub(super) struct Inner {
     pub(super) steering: Arc<Steering>,
     pub(super) labels: Labels,
     responses: RefCell<ResponseTable>,
-    leaving: Cell<Leaving>,
+    leaving: Cell<GoawayState>,
     /// When the connection was asked to end.
     left: Cell<Option<Instant>>,
     waker: RefCell<Option<Waker>>,
@@ -50,7 +50,7 @@ pub(super) struct Inner {
 
 /// Progress of a graceful end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leaving {
+enum GoawayState {
     No,
     /// A GOAWAY is to be sent.
     Asked,
@@ -92,7 +92,7 @@ pub(super) async fn talk(transport: Transport, talk: H3Connection) {
             }
             Some(Ok(None) | Err(_)) => return,
             None => {
-                talk.leaving.set(Leaving::Told);
+                talk.leaving.set(GoawayState::Told);
                 // The client sends no more requests. Requests in flight are still answered (RFC
                 // 9114 §5.2).
                 if connection.shutdown(usize::MAX).await.is_err() {
@@ -127,7 +127,7 @@ impl H3Connection {
             cc,
             steering,
             responses: RefCell::new(ResponseTable::new(now)),
-            leaving: Cell::new(Leaving::No),
+            leaving: Cell::new(GoawayState::No),
             left: Cell::new(None),
             waker: RefCell::new(None),
             account: RefCell::default(),
@@ -181,8 +181,8 @@ impl Inner {
 
     /// Starts a graceful end of the connection.
     pub(super) fn leave(&self) {
-        if self.leaving.get() == Leaving::No {
-            self.leaving.set(Leaving::Asked);
+        if self.leaving.get() == GoawayState::No {
+            self.leaving.set(GoawayState::Asked);
             self.left.set(Some(self.scope.now()));
             if let Some(waker) = self.waker.take() {
                 waker.wake();
@@ -191,7 +191,7 @@ impl Inner {
     }
 
     fn poll_leaving(&self, context: &Context<'_>) -> Poll<()> {
-        if self.leaving.get() == Leaving::Asked {
+        if self.leaving.get() == GoawayState::Asked {
             return Poll::Ready(());
         }
         *self.waker.borrow_mut() = Some(context.waker().clone());

@@ -5,12 +5,12 @@ use std::time::Duration;
 use uncork_quic::Observation;
 use uncork_units::TimeDelta;
 
-use super::busy::Busy;
+use super::busy::BusyTimes;
 use crate::timing::Transport;
 use uncork_flow::TransportFigures;
 
 /// All counters of a connection that has sent `packets_sent` packets, for records and metrics.
-pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> TransportFigures {
+pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: BusyTimes) -> TransportFigures {
     let nanos = |time: Duration| TimeDelta::from_nanos(time.as_nanos() as u64);
     TransportFigures {
         bytes_acked: seen.acked_bytes,

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
     /// Their stamps when they were last read.
-    read: Vec<Stamp>,
+    read: Vec<FileStamp>,
     /// Their stamps when they were last checked.
-    seen: Vec<Stamp>,
+    seen: Vec<FileStamp>,
 }
 
 /// A file's modification time, size and inode, which change when the file is written or replaced.
 /// `None` if the file cannot be accessed.
-type Stamp = Option<(i64, i64, u64, u64)>;
+type FileStamp = Option<(i64, i64, u64, u64)>;
 
 impl Files {
     /// Takes the stamps before the files are read, so that later changes are detected.
@@ -39,7 +39,7 @@ impl Files {
     }
 }
 
-fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
+fn stamps(files: &[PathBuf]) -> Vec<FileStamp> {
     let stamp = |path: &PathBuf| {
         let it = fs::metadata(path).ok()?;
         Some((it.mtime(), it.mtime_nsec(), it.len(), it.ino()))

@@ -20,11 +20,11 @@ use files::Files;
 
 /// All reloadable files, and the values made from them.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Vec<(Files, Makes)>);
+pub(crate) struct Sources(Vec<(Files, Reloadable)>);
 
 /// The value made from files.
 #[derive(Debug)]
-enum Makes {
+enum Reloadable {
     Policy(PathBuf, Arc<ArcSwap<Policy>>),
     Origins(Vec<PathBuf>, Arc<ArcSwap<Origins>>),
     Certificate(PathBuf, PathBuf, Arc<Certificates>),
@@ -45,7 +45,7 @@ impl Sources {
     pub(crate) fn policy(&mut self, path: &Path) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
         let files = Files::new(vec![path.to_owned()]);
         let policy = Arc::new(ArcSwap::from_pointee(read_policy(path)?));
-        self.0.push((files, Makes::Policy(path.to_owned(), Arc::clone(&policy))));
+        self.0.push((files, Reloadable::Policy(path.to_owned(), Arc::clone(&policy))));
         Ok(policy)
     }
 
@@ -57,7 +57,7 @@ impl Sources {
         let files = Files::new(paths.to_owned());
         let origins = Arc::new(ArcSwap::from_pointee(read_origins(paths)?));
         if !paths.is_empty() {
-            self.0.push((files, Makes::Origins(paths.to_owned(), Arc::clone(&origins))));
+            self.0.push((files, Reloadable::Origins(paths.to_owned(), Arc::clone(&origins))));
         }
         Ok(origins)
     }
@@ -74,7 +74,7 @@ impl Sources {
         let files = Files::new(vec![certificate.clone(), key.clone()]);
         let certificates = Certificates::load(identity, addresses)?;
         if let Some(made) = certificates.clone() {
-            self.0.push((files, Makes::Certificate(certificate.clone(), key.clone(), made)));
+            self.0.push((files, Reloadable::Certificate(certificate.clone(), key.clone(), made)));
         }
         Ok(certificates)
     }
@@ -83,26 +83,26 @@ impl Sources {
     pub(crate) fn tickets(&mut self, path: &Path) -> Result<SharedTickets, ServeError> {
         let files = Files::new(vec![path.to_owned()]);
         let tickets = SharedTickets::new(&keys::read(path)?);
-        self.0.push((files, Makes::Tickets(path.to_owned(), tickets.clone())));
+        self.0.push((files, Reloadable::Tickets(path.to_owned(), tickets.clone())));
         Ok(tickets)
     }
 
     /// Reloads all files.
     pub(crate) fn reload(&mut self) -> Vec<Reloaded> {
-        self.0.iter_mut().map(|(files, makes)| makes.again(files)).collect()
+        self.0.iter_mut().map(|(files, reloadable)| reloadable.again(files)).collect()
     }
 
     /// Reloads the files that have changed, see [`Files::have_changed`].
     pub(crate) fn reload_changed(&mut self) -> Vec<Reloaded> {
-        let changed = self.0.iter_mut().filter_map(|(files, makes)| {
+        let changed = self.0.iter_mut().filter_map(|(files, reloadable)| {
             let changed = files.have_changed();
-            changed.then(|| makes.again(files))
+            changed.then(|| reloadable.again(files))
         });
         changed.collect()
     }
 }
 
-impl Makes {
+impl Reloadable {
     fn again(&self, files: &mut Files) -> Reloaded {
         files.begin();
         let what = match self {

@@ -24,7 +24,7 @@ use crate::timing::SERVER_TIMING;
 
 /// Answers the requests of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Answerer {
+pub(super) struct RequestHandler {
     pub(super) site: Arc<Site>,
     pub(super) progress: Arc<ConnectionProgress>,
     pub(super) observer: Option<Arc<Observer>>,
@@ -34,7 +34,7 @@ pub(super) struct Answerer {
     pub(super) stop: Stop,
 }
 
-impl Answerer {
+impl RequestHandler {
     /// Answers an HTTP/1.1 request.
     pub(super) async fn answer<B: Body + Unpin>(
         self,

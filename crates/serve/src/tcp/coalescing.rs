@@ -189,9 +189,9 @@ mod tests {
 
     /// A stream that accepts a limited number of bytes, and records each write.
     #[derive(Clone, Default)]
-    struct Taker(Arc<Mutex<(usize, Vec<Vec<u8>>)>>);
+    struct LimitedStream(Arc<Mutex<(usize, Vec<Vec<u8>>)>>);
 
-    impl Taker {
+    impl LimitedStream {
         fn with_room_for(room: usize) -> Self {
             Self(Arc::new(Mutex::new((room, Vec::new()))))
         }
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    impl AsyncRead for Taker {
+    impl AsyncRead for LimitedStream {
         fn poll_read(
             self: Pin<&mut Self>,
             _: &mut Context<'_>,
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    impl AsyncWrite for Taker {
+    impl AsyncWrite for LimitedStream {
         fn poll_write(
             self: Pin<&mut Self>,
             _: &mut Context<'_>,
@@ -251,13 +251,13 @@ mod tests {
         writer.poll_end(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    fn lengths(taker: &Taker) -> Vec<usize> {
+    fn lengths(taker: &LimitedStream) -> Vec<usize> {
         taker.writes().iter().map(Vec::len).collect()
     }
 
     #[test]
     fn small_writes_of_a_turn_are_one_and_flushing_does_not_part_them() {
-        let taker = Taker::with_room_for(usize::MAX);
+        let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         for part in [&b"one "[..], b"turn"] {
             assert_eq!(write(&mut writer, part), 4);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_is_large_comes_behind_what_was_kept() {
-        let taker = Taker::with_room_for(usize::MAX);
+        let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         assert_eq!(write(&mut writer, b"head"), 4);
         assert_eq!(write(&mut writer, &vec![7; 3 * MOST]), 3 * MOST);
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_stays_and_no_more_is_taken() {
-        let taker = Taker::with_room_for(3);
+        let taker = LimitedStream::with_room_for(3);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         let all: Vec<u8> = (0..=255).cycle().take(MOST + 3).collect();
         assert_eq!(write(&mut writer, &all[..MOST]), MOST);
@@ -299,7 +299,7 @@ mod tests {
     /// A client with a small window: the socket accepts some bytes on each wake-up, but never all.
     #[test]
     fn the_buffer_is_bounded_while_the_stream_never_takes_everything() {
-        let taker = Taker::with_room_for(0);
+        let taker = LimitedStream::with_room_for(0);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         let frame = vec![7; RECORD + 9];
         let mut sent = 0;
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn frames_of_a_large_body_fill_records() {
-        let taker = Taker::with_room_for(usize::MAX);
+        let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         for _ in 0..9 {
             assert_eq!(write(&mut writer, &vec![0; RECORD + 9]), RECORD + 9);
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn records_are_small_at_first_and_after_a_silence() {
-        let taker = Taker::with_room_for(usize::MAX);
+        let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), true);
         let large = vec![0; FIRST_BYTES + 2 * MOST];
         let mut sent = 0;

@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::answer::Answerer;
+use super::answer::RequestHandler;
 use super::coalescing::CoalescingWriter;
 use super::http2::Http2;
 use super::preface;
@@ -51,11 +51,11 @@ impl TcpContext {
         let claim = self.shared.admission.admit(peer.ip(), Transport::Tcp, clock::now());
         let Some(claim) = claim else { return };
         let progress = Arc::new(ConnectionProgress::new(claim));
-        let Ok((answerer, stream, socket)) = self.prepare(stream, peer, &progress) else { return };
-        let observer = answerer.observer.clone();
+        let Ok((handler, stream, socket)) = self.prepare(stream, peer, &progress) else { return };
+        let observer = handler.observer.clone();
         let talk = async {
             tokio::select! {
-                () = self.greet_and_talk(stream, answerer, &progress) => {}
+                () = self.greet_and_talk(stream, handler, &progress) => {}
                 () = progress.claim().ended() => {}
             }
             progress.close();
@@ -76,7 +76,7 @@ impl TcpContext {
         stream: TcpStream,
         peer: SocketAddr,
         progress: &Arc<ConnectionProgress>,
-    ) -> io::Result<(Answerer, CountedStream, Arc<OwnedWriteHalf>)> {
+    ) -> io::Result<(RequestHandler, CountedStream, Arc<OwnedWriteHalf>)> {
         let local = stream.local_addr()?;
         let (reading, stream) = stream.into_split();
         let stream = Arc::new(stream);
@@ -99,7 +99,7 @@ impl TcpContext {
         let socket = Arc::clone(&stream);
         let counted =
             CountedStream::new((reading, stream), Arc::clone(progress), observer.clone(), stall)?;
-        let answerer = Answerer {
+        let handler = RequestHandler {
             site: Arc::clone(&self.shared.site),
             progress: Arc::clone(progress),
             observer,
@@ -107,17 +107,17 @@ impl TcpContext {
             alternative: self.alternative.clone(),
             stop: self.stop.clone(),
         };
-        Ok((answerer, counted, socket))
+        Ok((handler, counted, socket))
     }
 
     async fn greet_and_talk(
         &self,
         stream: CountedStream,
-        answerer: Answerer,
+        handler: RequestHandler,
         progress: &ConnectionProgress,
     ) {
-        if let Some(greeted) = self.greet(stream, &answerer.steering).await {
-            self.talk(greeted, answerer, progress).await;
+        if let Some(greeted) = self.greet(stream, &handler.steering).await {
+            self.talk(greeted, handler, progress).await;
         }
     }
 
@@ -147,23 +147,23 @@ impl TcpContext {
     async fn talk(
         &self,
         (stream, is_http2): (CoalescingWriter, bool),
-        answerer: Answerer,
+        handler: RequestHandler,
         progress: &ConnectionProgress,
     ) {
         let limits = &self.shared.limits;
         if is_http2 {
-            let http = pin!(Http2::new(stream.clone(), limits, answerer));
+            let http = pin!(Http2::new(stream.clone(), limits, handler));
             let protocol =
-                Protocol { leave: |mut it: Pin<&mut Http2>| it.leave(), says_goodbye: true };
+                Protocol { leave: |mut it: Pin<&mut Http2>| it.leave(), sends_goaway: true };
             return self.converse(http, protocol, &stream, progress).await;
         }
-        let answer = service_fn(move |request| answerer.clone().answer(request));
+        let answer = service_fn(move |request| handler.clone().answer(request));
         let mut builder = http1::Builder::new();
         // `converse` implements the head timeout, for both versions and for TLS.
         builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
         let http = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
         let leave = http1::Connection::graceful_shutdown;
-        self.converse(http, Protocol { leave, says_goodbye: false }, &stream, progress).await;
+        self.converse(http, Protocol { leave, sends_goaway: false }, &stream, progress).await;
     }
 
     /// Serves HTTP until the connection ends or times out.
@@ -178,7 +178,7 @@ impl TcpContext {
         let mut stopping = *stop.borrow_and_update();
         // When a graceful shutdown of the connection began.
         let mut left = None;
-        if stopping.is_some() && protocol.says_goodbye {
+        if stopping.is_some() && protocol.sends_goaway {
             left = Some(clock::now());
             (protocol.leave)(http.as_mut());
         }
@@ -213,7 +213,7 @@ impl TcpContext {
                 }
                 Ok(()) = stop.changed() => {
                     stopping = *stop.borrow();
-                    if protocol.says_goodbye && left.is_none() {
+                    if protocol.sends_goaway && left.is_none() {
                         left = Some(clock::now());
                         (protocol.leave)(http.as_mut());
                     }
@@ -228,7 +228,7 @@ struct Protocol<L> {
     leave: L,
     /// Whether the client is told to send no more requests while those in flight are answered, as
     /// in HTTP/2. In HTTP/1.1 only a response can tell it; until then, a request may be in flight.
-    says_goodbye: bool,
+    sends_goaway: bool,
 }
 
 /// Without TLS, the first bytes determine the version.

@@ -14,7 +14,7 @@ use http::{Request, Response, header};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::answer::{Answerer, Sending};
+use super::answer::{RequestHandler, Sending};
 use super::coalescing::CoalescingWriter;
 use crate::clock;
 use crate::guarded::guarded;
@@ -37,7 +37,7 @@ pub(super) struct Http2 {
     exchanges: FuturesUnordered<Exchange>,
     /// Whether there are exchanges that were not polled yet.
     has_new: bool,
-    answerer: Answerer,
+    handler: RequestHandler,
     backlog: Arc<Semaphore>,
     /// How long a response may wait for its flow-control window.
     patience: Duration,
@@ -49,7 +49,7 @@ enum State {
 }
 
 impl Http2 {
-    pub(super) fn new(stream: CoalescingWriter, limits: &Limits, answerer: Answerer) -> Self {
+    pub(super) fn new(stream: CoalescingWriter, limits: &Limits, handler: RequestHandler) -> Self {
         let mut builder = Builder::new();
         builder.max_header_list_size(limits.head_bytes).max_concurrent_streams(limits.streams);
         Self {
@@ -57,7 +57,7 @@ impl Http2 {
             is_leaving: false,
             exchanges: FuturesUnordered::new(),
             has_new: false,
-            answerer,
+            handler,
             backlog: Arc::new(Semaphore::new(BACKLOG)),
             patience: limits.idle_time,
         }
@@ -89,9 +89,8 @@ impl Http2 {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(None | Some(Err(_))) => return Poll::Ready(()),
                     Poll::Ready(Some(Ok((request, reply)))) => {
-                        let (answerer, backlog) =
-                            (self.answerer.clone(), Arc::clone(&self.backlog));
-                        let exchange = exchange(request, reply, answerer, backlog, self.patience);
+                        let (handler, backlog) = (self.handler.clone(), Arc::clone(&self.backlog));
+                        let exchange = exchange(request, reply, handler, backlog, self.patience);
                         self.exchanges.push(Box::pin(exchange));
                         self.has_new = true;
                     }
@@ -126,7 +125,7 @@ impl Future for Http2 {
 async fn exchange(
     request: Request<RecvStream>,
     mut reply: SendResponse<Bytes>,
-    answerer: Answerer,
+    handler: RequestHandler,
     backlog: Arc<Semaphore>,
     patience: Duration,
 ) {
@@ -134,7 +133,7 @@ async fn exchange(
     let request = Request::from_parts(head, ());
     let Ok(is_empty) = is_empty(&request, body).await else { return };
     let refusal = (!is_empty).then(|| unwanted(request.version()));
-    let (response, sending) = answerer.respond(&request, refusal);
+    let (response, sending) = handler.respond(&request, refusal);
     let (head, body) = response.into_parts();
     let Ok(mut stream) = reply.send_response(Response::from_parts(head, ()), body.is_empty())
     else {

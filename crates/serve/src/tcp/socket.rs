@@ -63,7 +63,7 @@ impl CountedStream {
 
     /// Samples the kernel's counters before the FIN. The kernel drops the connection's state when
     /// the client acknowledges the FIN, which may be immediately.
-    fn look_before_the_end(&self) {
+    fn sample_before_fin(&self) {
         self.progress.flushed();
         if let Some(observer) = &self.observer {
             observer.look(false);
@@ -73,7 +73,7 @@ impl CountedStream {
     /// Samples the kernel's counters after a read while responses await acknowledgements. The bytes
     /// read may be the client's close. Once it is answered, the kernel may drop the connection's
     /// state.
-    fn look_before_a_farewell(&self) {
+    fn sample_after_read(&self) {
         if let Some(observer) = self.observer.as_ref().filter(|_| self.progress.settles()) {
             observer.look(false);
         }
@@ -100,7 +100,7 @@ impl CountedStream {
 
 impl Drop for CountedStream {
     fn drop(&mut self) {
-        self.look_before_the_end();
+        self.sample_before_fin();
         // The observer may still hold the socket to sample it.
         let _gone = SockRef::from(self.socket()).shutdown(Shutdown::Write);
     }
@@ -119,7 +119,7 @@ impl AsyncRead for CountedStream {
             return Poll::Ready(Ok(()));
         }
         ready!(Pin::new(&mut self.reading).poll_read(cx, buffer))?;
-        self.look_before_a_farewell();
+        self.sample_after_read();
         Poll::Ready(Ok(()))
     }
 }
@@ -154,7 +154,7 @@ impl AsyncWrite for CountedStream {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.look_before_the_end();
+        self.sample_before_fin();
         match SockRef::from(self.socket()).shutdown(Shutdown::Write) {
             // The client has already closed the connection.
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Poll::Ready(Ok(())),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use uncork_testkit::{now, pause};
 
 /// Relays datagrams between a server and its only client, each after the same delay.
-pub(crate) struct Late {
+pub(crate) struct DelayedPath {
     /// The address that the client connects to.
     pub(crate) address: SocketAddr,
     far: Arc<UdpSocket>,
@@ -19,7 +19,7 @@ pub(crate) struct Late {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Late {
+impl DelayedPath {
     pub(crate) fn to(server: SocketAddr, delay: Duration) -> Self {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a socket"));
         far.connect(server).expect("an address");
@@ -54,7 +54,7 @@ impl Late {
     }
 }
 
-impl Drop for Late {
+impl Drop for DelayedPath {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use uncork_units::Rng;
 
 /// Relays datagrams between a server and its only client, and drops two of a hundred.
-pub(crate) struct Lossy {
+pub(crate) struct LossyPath {
     /// The address that the client connects to.
     pub(crate) address: SocketAddr,
     state: Arc<State>,
@@ -22,7 +22,7 @@ struct State {
     lost: AtomicU64,
 }
 
-impl Lossy {
+impl LossyPath {
     pub(crate) fn to(server: SocketAddr) -> Self {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a socket"));
         far.connect(server).expect("an address");

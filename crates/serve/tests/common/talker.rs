@@ -43,13 +43,13 @@ pub fn tls(certificate: &Path) -> Tls {
 }
 
 /// A client of one server.
-pub struct Talker {
+pub struct Http3Client {
     pub client: Client,
     pub tls: Tls,
     pub address: SocketAddr,
 }
 
-impl Talker {
+impl Http3Client {
     pub fn new(scratch: &Scratch, served: &Served) -> Self {
         let client = Client::start(&ClientOptions::default(), now()).unwrap();
         let address = served.server.listening()[1].address;

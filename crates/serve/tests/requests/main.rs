@@ -15,12 +15,12 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use play::play;
-use world::World;
+use world::TestDirectory;
 
-fn world(name: &str) -> World {
+fn world(name: &str) -> TestDirectory {
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&parent).unwrap();
-    World::new(&parent)
+    TestDirectory::new(&parent)
 }
 
 const PATHS: &[&str] = &[

@@ -10,11 +10,11 @@ use http_body::Body;
 use uncork_serve::site::SiteBody;
 
 use super::model::{Conditions, Wanted, conditions, decoded, ranges};
-use super::world::{SECRET, World};
+use super::world::{SECRET, TestDirectory};
 
 /// Plays a script: a path, and header lines after it. `$` stands for the file's entity tag. Returns
 /// the status, if the script was a request.
-pub(crate) fn play(world: &World, script: &[u8]) -> Option<u16> {
+pub(crate) fn play(world: &TestDirectory, script: &[u8]) -> Option<u16> {
     let mut lines = script.split(|byte| *byte == b'\n');
     let raw = std::str::from_utf8(lines.next().unwrap_or_default()).ok()?;
     let (method, raw) = match raw.as_bytes().first() {
@@ -51,12 +51,12 @@ fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000)
 }
 
-fn etag(world: &World, path: &str) -> Vec<u8> {
+fn etag(world: &TestDirectory, path: &str) -> Vec<u8> {
     let request = Request::builder().method(Method::HEAD).uri(path).body(()).unwrap();
     answer(world, &request).0.headers()["etag"].as_bytes().to_vec()
 }
 
-fn answer(world: &World, request: &Request<()>) -> (Response<()>, Vec<u8>) {
+fn answer(world: &TestDirectory, request: &Request<()>) -> (Response<()>, Vec<u8>) {
     static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap()

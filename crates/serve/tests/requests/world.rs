@@ -13,14 +13,14 @@ pub(crate) const SECRET: &[u8] = b"nobody's business";
 /// The modification time of all files, in seconds since 1970: 06 Nov 1994 08:49:37.
 const CHANGED: u64 = 784_111_777;
 
-pub(crate) struct World {
+pub(crate) struct TestDirectory {
     pub(crate) site: Site,
     /// The files, by decoded path.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     directory: PathBuf,
 }
 
-impl World {
+impl TestDirectory {
     /// Creates the files in a new directory below `parent`.
     pub(crate) fn new(parent: &Path) -> Self {
         let directory = parent.join(format!("requests-{}", std::process::id()));
@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
