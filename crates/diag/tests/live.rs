@@ -143,7 +143,7 @@ fn a_reader_that_pauses_fills_both_queues() {
 
 /// The FIN counts as a byte on both sides, the SYN only on the connecting side.
 #[test]
-fn a_half_closed_connection_says_so() {
+fn half_closed_states_are_reported() {
     let (_listener, mut client, mut server) = connected((Ipv4Addr::LOCALHOST, 0).into());
     transfer(&mut client, &mut server);
     client.shutdown(Shutdown::Write).expect("shut down");

@@ -238,7 +238,7 @@ fn byte_counts_match_the_recorded_transfer() {
 
 /// Fields that this `ss` does not print, for the connection that lost its server.
 #[test]
-fn a_connection_in_timeouts_says_so() {
+fn retransmission_timeouts_are_reported() {
     let (connections, _) = read(&ipv4());
     let lost = connections.iter().find(|one| one.remote.port() == 5003).expect("the connection");
     let info = lost.info.expect("details");

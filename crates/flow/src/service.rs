@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_told_by_its_network() {
+    fn a_client_is_recorded_by_its_network() {
         for (address, told) in [
             ("203.0.113.77", "203.0.113.0/24"),
             ("::ffff:203.0.113.77", "203.0.113.0/24"),

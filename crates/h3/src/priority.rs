@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_or_out_of_range_is_ignored() {
+    fn unknown_and_out_of_range_parameters_are_ignored() {
         let cases: [(&[u8], Priority); 11] = [
             (b"u=2, x=\"a, u=7\", i", said(2, true)),
             (b"u=2;a=b;c, i=?0", said(2, false)),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_malformed_field_is_ignored() {
+    fn a_malformed_field_is_ignored_completely() {
         let cases: [&[u8]; 15] = [
             b"u=0,",
             b"u=0, x=:u=:",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn several_fields_are_one_list() {
+    fn several_field_lines_form_one_list() {
         let mut headers = HeaderMap::new();
         assert_eq!(Priority::of(&headers), None);
         headers.append("priority", HeaderValue::from_static("u=1"));

@@ -148,7 +148,7 @@ mod tests {
     const URGENT: Priority = Priority { urgency: 1, incremental: true };
 
     #[test]
-    fn integers_are_those_of_rfc_9000() {
+    fn varints_match_rfc_9000() {
         // Appendix A.1.
         let examples: [(&[u8], u64); 4] = [
             (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c], 151_288_809_941_952_652),
@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn other_streams_are_none_of_its_business() {
+    fn streams_other_than_the_control_stream_are_ignored() {
         let bytes = [&[2][..], &frame(&[1], b"u=1")].concat();
         assert_eq!(read(&[&bytes]), Ok(vec![]));
     }
 
     #[test]
-    fn an_update_of_no_request_is_an_error() {
+    fn an_update_for_a_non_request_stream_is_an_error() {
         for (what, frame, error) in [
             ("a stream of the server's", frame(&[1], b"u=1"), ID_ERROR),
             ("a stream of one direction", frame(&[2], b"u=1"), ID_ERROR),

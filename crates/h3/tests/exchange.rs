@@ -42,7 +42,7 @@ fn bodies_arrive_as_they_were_sent() {
 }
 
 #[test]
-fn many_requests_at_once_and_one_after_the_other() {
+fn requests_succeed_in_parallel_and_in_sequence() {
     let (test, client) = (Test::new(), client());
     run(async {
         let connection = test.connect(&client).await;
@@ -76,7 +76,7 @@ fn a_body_dropped_unread_is_stopped_and_leaves_the_window_to_others() {
 }
 
 #[test]
-fn a_body_that_breaks_off_is_an_error() {
+fn a_truncated_body_is_an_error() {
     let (test, client) = (Test::new(), client());
     run(async {
         let connection = test.connect(&client).await;
@@ -95,7 +95,7 @@ fn a_body_that_breaks_off_is_an_error() {
 }
 
 #[test]
-fn requests_that_are_given_up_are_cancelled() {
+fn dropped_requests_are_cancelled() {
     let (test, client) = (Test::new(), client());
     run(async {
         let connection = test.connect(&client).await;
@@ -110,7 +110,7 @@ fn requests_that_are_given_up_are_cancelled() {
 }
 
 #[test]
-fn a_server_that_ends_ends_everything() {
+fn a_server_shutdown_closes_connections() {
     let (test, client) = (Test::new(), client());
     run(async {
         let connection = test.connect(&client).await;
@@ -128,7 +128,7 @@ fn a_server_that_ends_ends_everything() {
 }
 
 #[test]
-fn nobody_and_somebody_else_are_errors() {
+fn an_untrusted_or_invalid_server_is_an_error() {
     let (test, other) = (Test::new(), Test::new());
     let options = uncork_h3::client::ClientOptions::default();
     let client = uncork_h3::Client::start(&options, common::now()).unwrap();

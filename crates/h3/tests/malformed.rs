@@ -27,7 +27,7 @@ fn expect(test: &Test, streams: &[Written], wanted: &RawEvent, what: &str) {
 }
 
 #[test]
-fn what_breaks_the_protocol_closes_the_connection_with_its_code() {
+fn connection_errors_close_with_the_right_code() {
     let test = Test::new();
     let settings = control(&SETTINGS);
     // PRIORITY_UPDATE (RFC 9218 §7.2) for stream 1, which the server opens, and without a stream.
@@ -53,7 +53,7 @@ fn what_breaks_the_protocol_closes_the_connection_with_its_code() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_resets_its_stream() {
+fn malformed_requests_reset_their_stream() {
     let test = Test::new();
     let settings = control(&SETTINGS);
     let head = |bytes: &[u8]| request(&frame(1, bytes));
@@ -85,7 +85,7 @@ fn a_head_that_is_too_large_is_answered() {
 }
 
 #[test]
-fn what_is_unknown_is_ignored() {
+fn unknown_frames_and_streams_are_ignored() {
     let test = Test::new();
     let grease = [&SETTINGS[..], &frame(0x21, b"what"), &frame(0x21, b"")].concat();
     let streams = [

@@ -68,7 +68,7 @@ async fn meanwhile(
 }
 
 #[test]
-fn an_urgent_response_overtakes_one_that_can_wait() {
+fn urgent_responses_overtake_others() {
     let Some(emulation) = start() else { return };
     let address = (emulation.server().addresses().v4, 443).into();
     let sockets = emulation.server().run(|| bind(address, 1)).expect("there").expect("bound");
@@ -117,7 +117,7 @@ fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8])
 }
 
 #[test]
-fn a_client_may_change_its_mind() {
+fn priority_updates_take_effect() {
     let Some(emulation) = start() else { return };
     let address = (emulation.server().addresses().v4, 443).into();
     let sockets = emulation.server().run(|| bind(address, 1)).expect("there").expect("bound");

@@ -185,7 +185,7 @@ fn a_healthy_host_takes_three_lines() {
 }
 
 #[test]
-fn hosts_as_they_come() {
+fn unmodified_hosts_have_the_expected_findings() {
     let cases: [(&str, Option<&str>, &[&str]); 7] = [
         ("ubuntu-default", None, &[]),
         ("ubuntu-default", Some("bbr"), &["module-not-loaded", "internal-pacing"]),
@@ -213,7 +213,7 @@ fn a_listener_older_than_the_default_needs_nothing() {
 }
 
 #[test]
-fn a_fault_found_by_a_route_is_not_blamed_on_age() {
+fn connections_explained_by_a_route_are_not_reported_as_old() {
     let mut host = healthy();
     let (destination, congctl) = ("198.51.100.0/24".into(), "cubic".into());
     host.namespaces[0].routes.push(Route { destination, table: 254, congctl, is_locked: true });

@@ -188,7 +188,7 @@ fn said_by_ss(host: &Namespace) -> BTreeMap<String, BTreeMap<String, String>> {
 }
 
 #[test]
-fn a_pass_says_what_ss_says() {
+fn a_pass_matches_ss() {
     let Some(emulation) = emulation() else { return };
     let host = emulation.server();
     let mut pairs = connections(host, 5);

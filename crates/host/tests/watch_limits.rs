@@ -114,7 +114,7 @@ fn told(tracked: &Tracked) -> (Limit, f64, String) {
 }
 
 #[test]
-fn each_cause_has_its_word() {
+fn each_limit_is_detected() {
     let fast = Case {
         name: "",
         expected: Limit::Network,

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_arrives_as_it_was() {
+    fn a_relayed_datagram_is_unchanged() {
         let (mut inbox, filler) = Inbox::new().expect("sockets");
         for sent in [
             datagram("192.0.2.1:443", Some("198.51.100.7"), Some(EcnCodepoint::Ce)),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_ended_gets_nothing() {
+    fn no_datagrams_are_relayed_to_a_dead_process() {
         let identity = Identity::from_secret(&[3; 32]).expect("a key");
         let (inbox, filler) = Inbox::new().expect("sockets");
         let handshakes = HashMap::from([(vec![9; 8], 0)]);

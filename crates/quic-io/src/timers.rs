@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_due_first_and_only_once() {
+    fn timers_fire_once_in_order_of_deadlines() {
         let epoch = crate::worker::now();
         let at = |ms| epoch + Duration::from_millis(ms);
         let mut timers = Timers::default();

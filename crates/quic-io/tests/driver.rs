@@ -256,7 +256,7 @@ fn versions_are_negotiated_with_full_datagrams_only() {
 
 /// A client sends its first packets and never answers: its address may be spoofed.
 #[test]
-fn a_handshake_gets_no_more_than_three_times_what_it_sent() {
+fn a_handshake_receives_at_most_three_times_what_it_sent() {
     let ends = ends();
     let mut pair =
         Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
@@ -281,7 +281,7 @@ fn a_handshake_gets_no_more_than_three_times_what_it_sent() {
 
 /// An attacker spoofs the source address of every fourth packet of its own connection.
 #[test]
-fn spoofed_addresses_get_no_more_than_three_times_what_they_sent() {
+fn spoofed_addresses_receive_at_most_three_times_what_they_sent() {
     let ends = ends();
     let mut pair =
         Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);

@@ -89,7 +89,7 @@ fn a_hundred_megabytes_arrive_with_every_controller() {
 }
 
 #[test]
-fn connections_that_are_abandoned_are_forgotten() {
+fn abandoned_connections_are_removed() {
     let ends = Ends::new(&transport(Duration::from_secs(2)));
     let test = Test::new(&ends, &TestServer::new(&ends, "bbr3"), 2);
     let client_app = TestClient { client: ends.client.clone() };
@@ -285,7 +285,7 @@ fn a_graceful_shutdown_lets_clients_finish_and_refuses_new_ones() {
 }
 
 #[test]
-fn workers_that_are_dropped_are_gone() {
+fn dropping_workers_ends_their_threads() {
     // Look for thread 39 by name: other tests run workers, too.
     let ends = ends();
     let sockets = bind(LOCALHOST.parse().unwrap(), 40).unwrap();
@@ -341,7 +341,7 @@ fn health_is_good_after_a_shutdown() {
 }
 
 #[test]
-fn an_address_of_both_versions_serves_both() {
+fn a_dual_stack_address_serves_ipv4_and_ipv6() {
     let ends = ends();
     let sockets = match bind("[::]:0".parse().unwrap(), 1) {
         Ok(sockets) => sockets,

@@ -175,7 +175,7 @@ mod tests {
 
     /// RFC 9000 §A.1.
     #[test]
-    fn integers_are_those_of_the_appendix() {
+    fn varints_match_the_examples_of_rfc_9000() {
         for (bytes, value) in [
             (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..], 151_288_809_941_952_652),
             (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_with_the_largest_number_counts() {
+    fn the_ack_frame_with_the_largest_number_is_kept() {
         let (new, old) = ([0x02, 9, 1, 0, 0], [0x02, 5, 2, 0, 0]);
         for frames in [[new, old].concat(), [old, new].concat()] {
             assert_eq!(read(&frames).map(|ack| (ack.delay, ack.ranges)), Some((1, vec![(9, 9)])));
@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_to_an_end(payload in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn parsing_arbitrary_bytes_terminates(payload in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Some(ack) = read(&payload) {
                 prop_assert!(ack.ranges.iter().all(|(from, to)| from <= to));
                 prop_assert!(ack.ranges.windows(2).all(|pair| pair[0].0 > pair[1].1));

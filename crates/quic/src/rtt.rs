@@ -57,7 +57,7 @@ mod tests {
 
     /// RFC 9002 §5.3: the ACK delay is subtracted unless the result is below the minimum.
     #[test]
-    fn the_peers_delay_counts_for_the_smoothed_estimate_only() {
+    fn the_ack_delay_affects_only_the_smoothed_estimate() {
         let mut rtt = RttEstimator::default();
         rtt.update(ms(40), ms(0));
         let sample = rtt.update(ms(56), ms(8));

@@ -86,7 +86,7 @@ fn lost_bytes_are_counted() {
 
 /// The stack probes for larger packets and does not report lost probes.
 #[test]
-fn probes_of_the_packet_size_do_not_stay_in_flight() {
+fn lost_mtu_probes_do_not_stay_in_flight() {
     let mut pair = Pair::new(Spec { mtu: Some(1300), ..Spec::new("bbr3", 20, 20) });
     fetch(&mut pair, 2_000_000);
     let Observation { in_flight, unheard_bytes, .. } = observe(&pair);
@@ -122,7 +122,7 @@ fn late_packets_are_spurious_losses() {
 }
 
 #[test]
-fn a_run_repeats_itself() {
+fn runs_are_reproducible() {
     let trace = |seed| {
         let is_lost = Arc::new(|n| n % 50 == 49);
         let mut pair = Pair::new(Spec { is_lost, seed, ..Spec::new("bbr3", 20, 40) });
@@ -164,7 +164,7 @@ fn the_server_name_chooses_the_controller() {
 
 /// A restart from scratch would deliver a tenth less in these two seconds.
 #[test]
-fn an_open_connection_changes_its_algorithm() {
+fn the_algorithm_of_an_open_connection_can_change() {
     for (from, to) in [("cubic", "bbr3"), ("bbr3", "cubic"), ("reno", "bbr1"), ("bbr1", "reno")] {
         let mut pair = Pair::new(Spec::new(from, 20, 40));
         let stream = pair.request(10_000_000);
@@ -186,7 +186,7 @@ fn an_open_connection_changes_its_algorithm() {
 
 /// RFC 9000 §9.4: a new port of the same host is most likely the same path, a new host is not.
 #[test]
-fn a_client_may_move() {
+fn a_new_port_keeps_the_measurements_a_new_host_resets_them() {
     for (address, knows) in [("192.0.2.2:6000", true), ("192.0.2.3:5000", false)] {
         let mut pair = Pair::new(Spec::new("bbr3", 20, 40));
         fetch(&mut pair, 3_000_000);
@@ -220,7 +220,7 @@ fn first_flight(pair: &mut Pair) -> u64 {
 }
 
 #[test]
-fn the_initial_window_is_as_chosen() {
+fn the_chosen_initial_window_is_used() {
     // The end of the handshake uses some of the 14,520 bytes (RFC 9002 §7.2).
     for (cc, packets, bytes) in [
         ("cubic", None, 12_000..14_521),
@@ -238,7 +238,7 @@ fn the_initial_window_is_as_chosen() {
 
 /// By server name, and with the first request.
 #[test]
-fn a_window_that_is_chosen_in_time_counts() {
+fn a_window_chosen_before_data_is_sent_applies() {
     for cc in ["cubic", "bbr3"] {
         let spec = Spec::new(cc, 200, 100);
         let mut named = Pair::choosing(spec.clone(), move |_| Some(window(cc, 60)));
@@ -255,7 +255,7 @@ fn a_window_that_is_chosen_in_time_counts() {
 }
 
 #[test]
-fn a_window_that_is_chosen_late_changes_nothing() {
+fn a_window_chosen_late_applies_to_the_next_path() {
     let (mut pair, mut other) =
         (Pair::new(Spec::new("cubic", 20, 40)), Pair::new(Spec::new("cubic", 20, 40)));
     for pair in [&mut pair, &mut other] {

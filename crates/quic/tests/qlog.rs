@@ -56,7 +56,7 @@ fn lossy(cc: &str) -> Spec {
 }
 
 #[test]
-fn a_file_begins_as_readers_expect() {
+fn a_qlog_file_starts_with_a_valid_header() {
     let (records, _) = trace(lossy("cubic"));
     let head = &records[0];
     assert_eq!((&head["qlog_version"], &head["qlog_format"]), (&"0.3".into(), &"JSON-SEQ".into()));

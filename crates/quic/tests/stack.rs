@@ -83,7 +83,7 @@ fn sent_packets_are_numbered_within_the_space_of_the_last_encryption() {
 /// The stack processes a packet right after its decryption and reports each packet that its ACK frame
 /// acknowledges: settled packets lie in the ranges read from plain text.
 #[test]
-fn acknowledged_bytes_are_those_of_the_ranges_read_from_plain_text() {
+fn acknowledged_bytes_match_the_ranges_in_plain_text() {
     let mut in_flight: HashSet<(u8, u64)> = HashSet::new();
     let (mut newly, mut lost, mut settled) = (0, 0, 0);
     for record in records(lossy()) {
@@ -129,7 +129,7 @@ fn losses_settle_with_the_acknowledgement_that_shows_them() {
 /// A small window must not block an ack-eliciting packet forever: the stack counts padded ACK-only
 /// packets in flight, does not report them, and while the window is full sends no ACKs either.
 #[test]
-fn with_nothing_in_flight_a_packet_may_leave() {
+fn a_packet_may_be_sent_if_nothing_is_in_flight() {
     const MTU: u16 = 1452;
     let epoch = pair::epoch();
     let mut cc = Handle::new(pair::choice("cubic"), 1, epoch).factory().build(epoch, MTU);

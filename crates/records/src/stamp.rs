@@ -39,7 +39,7 @@ mod tests {
 
     /// The expected values are from `date -u -d @SECONDS`.
     #[test]
-    fn times_are_those_of_the_calendar() {
+    fn timestamps_match_date() {
         for (milliseconds, written) in [
             (0, "19700101T000000.000Z"),
             (951_782_399_999, "20000228T235959.999Z"),

@@ -110,7 +110,7 @@ fn lines_go_on_in_a_new_file_when_the_old_one_was_renamed() {
 }
 
 #[test]
-fn a_full_disk_costs_records_and_is_told_once() {
+fn a_full_disk_loses_records_and_is_reported_once() {
     let (records, writer) = RecordsSpec::new("/dev/full").open().expect("opens");
     for flow in 0..5 {
         records.leave(record(flow, Scope::Response));
@@ -123,7 +123,7 @@ fn a_full_disk_costs_records_and_is_told_once() {
 }
 
 #[test]
-fn what_is_no_place_for_records_is_refused() {
+fn invalid_destinations_are_rejected() {
     let scratch = Scratch::new("records");
     let refused = |path: &str| {
         let opened = RecordsSpec::new(scratch.path(path)).open();

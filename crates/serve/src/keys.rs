@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_made_once_and_for_their_owner() {
+    fn keys_are_created_once_with_owner_only_permissions() {
         let scratch = Scratch::new("keys");
         let directory = scratch.path("keys");
         create_missing(&directory).expect("made");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_is_refused_with_its_place() {
+    fn invalid_key_files_are_rejected_with_path_and_line() {
         use std::os::unix::fs::PermissionsExt;
         let scratch = Scratch::new("keys");
         let path = scratch.path("tickets");

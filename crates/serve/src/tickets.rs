@@ -146,7 +146,7 @@ mod tests {
     const SESSION: &[u8] = b"a session";
 
     #[test]
-    fn other_processes_open_tickets_until_the_key_is_taken_away() {
+    fn other_processes_decrypt_tickets_until_the_key_is_removed() {
         let [old, new] = [[1; 32], [2; 32]];
         let sealing = Tickets::new(b"tcp", &[old]);
         let ticket = sealing.encrypt(SESSION).expect("sealed");

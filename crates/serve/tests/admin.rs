@@ -45,7 +45,7 @@ fn text(response: &Response) -> String {
 }
 
 #[test]
-fn health_metrics_and_status_are_told() {
+fn health_metrics_and_status_are_served() {
     let scratch = Scratch::new("serve");
     scratch.write("root/file", content(1_000_000));
     let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
@@ -87,7 +87,7 @@ fn health_metrics_and_status_are_told() {
 }
 
 #[test]
-fn a_server_that_ends_says_so() {
+fn health_reports_draining() {
     let scratch = Scratch::new("serve");
     scratch.write("file", content(64 << 20));
     let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
@@ -168,7 +168,7 @@ fn an_open_tcp_connection_counts_for_its_arm() {
 }
 
 #[test]
-fn strange_requests_get_an_answer_of_their_own() {
+fn invalid_admin_requests_get_specific_errors() {
     let scratch = Scratch::new("serve");
     let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
     let admin_address = admin_address(&served);
@@ -194,7 +194,7 @@ fn strange_requests_get_an_answer_of_their_own() {
 }
 
 #[test]
-fn operators_are_this_machine_s_unless_that_is_asked_for() {
+fn admin_listens_on_public_addresses_only_if_allowed() {
     let scratch = Scratch::new("serve");
     let mut spec = told_at(&scratch.path(""), "0.0.0.0:0");
     let refused = Server::start(&spec).map(drop).expect_err("refused");
@@ -215,7 +215,7 @@ fn ask_unix(path: &Path, what: &str) -> String {
 }
 
 #[test]
-fn a_unix_socket_is_its_owner_s_alone() {
+fn a_unix_socket_is_accessible_only_to_its_owner() {
     let scratch = Scratch::new("serve");
     let socket = scratch.path("admin.sock");
     let address = format!("unix:{}", socket.display());
@@ -238,7 +238,7 @@ fn a_unix_socket_is_its_owner_s_alone() {
 
 /// Polls like Prometheus: counters grow between two polls, and silent clients do not block it.
 #[test]
-fn silent_operators_hold_nobody_up() {
+fn silent_admin_clients_block_no_others() {
     let scratch = Scratch::new("serve");
     let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
     let admin_address = admin_address(&served);

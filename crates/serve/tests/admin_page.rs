@@ -67,7 +67,7 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
 }
 
 #[test]
-fn the_page_shows_what_is_served_and_runs_nobody_else_s_script() {
+fn the_page_shows_traffic_and_runs_no_injected_script() {
     let Some(browser) = Browser::find() else { return };
     let run = look(&browser, &["--virtual-time-budget=12000", "--dump-dom"]);
     assert!(!run.stderr.contains("CONSOLE"), "the console has complaints:\n{}", run.stderr);
@@ -86,7 +86,7 @@ fn the_page_shows_what_is_served_and_runs_nobody_else_s_script() {
 }
 
 #[test]
-fn the_page_can_be_seen_in_the_light_and_in_the_dark() {
+fn the_page_is_legible_in_light_and_dark_mode() {
     let Some(browser) = Browser::find() else { return };
     let mut pictures = Vec::new();
     for (name, scheme, size) in

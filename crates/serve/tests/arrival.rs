@@ -83,7 +83,7 @@ fn told(scratch: &Scratch) -> Vec<(Option<u64>, bool, u64)> {
 
 /// Clients that receive a whole response and close the connection immediately.
 #[test]
-fn what_has_arrived_is_not_broken_off() {
+fn fully_received_responses_are_not_recorded_as_broken_off() {
     for protocol in PROTOCOLS {
         for length in [1000, 1_000_000] {
             let (scratch, spec) = site(protocol, length);
@@ -113,7 +113,7 @@ fn what_has_arrived_is_not_broken_off() {
 
 /// Clients that disconnect in the middle of a response.
 #[test]
-fn what_is_given_up_is_broken_off() {
+fn aborted_responses_are_recorded_as_broken_off() {
     for protocol in PROTOCOLS {
         let length = 64 << 20;
         let (scratch, spec) = site(protocol, length);
@@ -136,7 +136,7 @@ fn what_is_given_up_is_broken_off() {
 /// The server exits while a client has not read the bytes in the kernel. The kernel continues to
 /// send them, so the client receives the whole response.
 #[test]
-fn what_the_kernel_sends_on_when_the_server_ends_is_not_broken_off() {
+fn responses_in_the_kernel_at_shutdown_are_not_broken_off() {
     for protocol in ["h1", "h2"] {
         let length = 100_000;
         let (scratch, spec) = site(protocol, length);
@@ -157,7 +157,7 @@ fn what_the_kernel_sends_on_when_the_server_ends_is_not_broken_off() {
 
 /// The client's window limits a response to a slow reader, not the application.
 #[test]
-fn a_slow_reader_is_not_taken_for_a_slow_application() {
+fn a_slow_reader_is_client_limited_not_application_limited() {
     for protocol in PROTOCOLS {
         let length = 12_000_000;
         let (scratch, spec) = site(protocol, length);

@@ -52,7 +52,7 @@ fn descriptors() -> usize {
 /// Each of 2000 responses may send one byte. Buffers of 138 kB and a descriptor for each would be
 /// 276 MB and 2000 files.
 #[test]
-fn responses_that_wait_for_their_window_hold_neither_buffers_nor_files() {
+fn blocked_responses_hold_neither_buffers_nor_files() {
     let scratch = Scratch::new("serve");
     scratch.write("index.html", content(1_000_000));
     let served = Served::new(&spec(&scratch.path("")));
@@ -136,7 +136,7 @@ fn a_blocked_response_is_reset_while_others_go_on() {
 
 /// HTTP/1.1 clients that request a lot and read nothing are limited to the share of their network.
 #[test]
-fn slow_readers_of_one_network_leave_others_alone() {
+fn slow_readers_of_one_network_do_not_affect_others() {
     let scratch = Scratch::new("serve");
     scratch.write("index.html", content(4_000_000));
     scratch.write("small", "small");
@@ -164,7 +164,7 @@ fn slow_readers_of_one_network_leave_others_alone() {
 /// The same over HTTP/3, with 100 responses on each connection, of which only a few fit into its
 /// window.
 #[test]
-fn blocked_streams_over_http3_leave_other_networks_alone() {
+fn blocked_http3_streams_do_not_affect_other_networks() {
     let scratch = Scratch::new("serve");
     scratch.write("root/index.html", content(4_000_000));
     scratch.write("root/small", "small");

@@ -16,7 +16,7 @@ use uncork_testkit::pause;
 const LENGTH: usize = 3_000_000;
 
 #[test]
-fn each_listener_has_the_controller_asked_for() {
+fn each_listener_uses_its_configured_controller() {
     let scratch = Scratch::new("serve");
     scratch.write("file", "fine");
     let mut spec = spec(&scratch.path(""));
@@ -36,7 +36,7 @@ fn each_listener_has_the_controller_asked_for() {
 }
 
 #[test]
-fn a_controller_that_is_not_there_is_an_error_with_those_that_are() {
+fn an_unavailable_controller_is_an_error_that_lists_available_ones() {
     let scratch = Scratch::new("serve");
     let mut spec = spec(&scratch.path(""));
     spec.listeners[0].cc = Some("nosuchcc".to_owned());
@@ -102,7 +102,7 @@ fn a_response_leaves_a_record() {
 /// A record contains the client's network, the response and the sender's limits, but not the
 /// client's address.
 #[test]
-fn a_record_says_what_was_served_to_whom() {
+fn a_record_contains_the_response_and_the_client_network() {
     let scratch = Scratch::new("serve");
     scratch.write("root/file", content(LENGTH));
     let mut spec = spec(&scratch.path("root"));
@@ -143,7 +143,7 @@ fn a_record_says_what_was_served_to_whom() {
 
 /// A client that reads slowly limits the sender by its window.
 #[test]
-fn a_slow_client_is_told_from_a_slow_path() {
+fn a_slow_client_is_distinguished_from_a_slow_path() {
     let scratch = Scratch::new("serve");
     scratch.write("root/file", content(64 << 20));
     let mut spec = spec(&scratch.path("root"));

@@ -26,7 +26,7 @@ fn half_way(served: &Served) -> (Client, u64) {
 }
 
 #[test]
-fn a_replaced_file_is_sent_as_it_was() {
+fn a_response_keeps_sending_the_replaced_file() {
     let (scratch, old) = (Scratch::new("serve"), content(LARGE));
     scratch.write("file", &old);
     let served = Served::new(&spec(&scratch.path("")));
@@ -42,7 +42,7 @@ fn a_replaced_file_is_sent_as_it_was() {
 
 /// A file that is only moved or linked to has not changed its contents.
 #[test]
-fn a_file_that_is_moved_is_sent_to_its_end() {
+fn a_moved_file_is_sent_completely() {
     let (scratch, bytes) = (Scratch::new("serve"), content(LARGE));
     scratch.write("file", &bytes);
     let served = Served::new(&spec(&scratch.path("")));
@@ -60,7 +60,7 @@ fn a_file_that_is_moved_is_sent_to_its_end() {
 /// No padding and no mixture of versions: the connection ends before the promised length, after
 /// correct bytes only.
 #[test]
-fn a_changed_file_breaks_the_response_off() {
+fn a_changed_file_aborts_the_response() {
     let (truncate, overwrite) = (
         |file: &mut File| file.set_len(1000).expect("truncated"),
         |file: &mut File| file.write_all(&vec![b'x'; LARGE]).expect("overwritten"),
@@ -84,7 +84,7 @@ fn a_changed_file_breaks_the_response_off() {
 }
 
 #[test]
-fn heads_must_be_short_and_soon() {
+fn large_slow_and_malformed_heads_are_rejected() {
     let (scratch, limits) = (Scratch::new("serve"), Limits::default());
     scratch.write("file", "fine");
     let mut spec = spec(&scratch.path(""));
@@ -119,7 +119,7 @@ fn heads_must_be_short_and_soon() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_is_left() {
+fn a_client_that_reads_nothing_is_disconnected() {
     let scratch = Scratch::new("serve");
     scratch.write("file", content(LARGE));
     let mut spec = spec(&scratch.path(""));
@@ -166,7 +166,7 @@ fn abandoned_connections_leave_nothing() {
 
 /// Responses in progress are completed; idle connections are closed.
 #[test]
-fn an_end_under_load_breaks_nothing_off() {
+fn a_shutdown_under_load_completes_responses() {
     let (scratch, bytes) = (Scratch::new("serve"), content(LARGE));
     scratch.write("file", &bytes);
     let served = Served::new(&spec(&scratch.path("")));
@@ -199,7 +199,7 @@ fn a_shutdown_aborts_responses_at_the_deadline() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn start_errors_name_the_problem() {
     let scratch = Scratch::new("serve");
     let error = |spec| Server::start(&spec).expect_err("an error");
     let missing = error(spec(&scratch.path("missing"))).to_string();

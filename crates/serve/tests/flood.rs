@@ -117,7 +117,7 @@ fn resident() -> usize {
 }
 
 #[test]
-fn who_shows_where_he_is_gets_in() {
+fn clients_that_validate_their_address_are_served() {
     let (scratch, bytes) = (Scratch::new("serve"), content(300_000));
     scratch.write("root/file", &bytes);
     let mut spec = secured(&scratch);

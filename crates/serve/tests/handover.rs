@@ -108,7 +108,7 @@ fn two_restarts_under_load_fail_no_request() {
 
 /// Each response that a client receives during a shutdown is recorded once, as complete.
 #[test]
-fn what_arrives_while_the_server_ends_is_not_broken_off() {
+fn responses_received_during_shutdown_are_not_broken_off() {
     let (scratch, mut spec) = site("ended");
     spec.handover = None;
     spec.records = Some(RecordsSpec::new(scratch.path("records")));
@@ -137,7 +137,7 @@ fn what_arrives_while_the_server_ends_is_not_broken_off() {
 
 /// The first server continues to serve if the second cannot start.
 #[test]
-fn a_server_that_cannot_start_takes_nothing() {
+fn a_failed_takeover_leaves_the_old_server_running() {
     let (scratch, spec) = site("handover");
     let mut served = Served::new(&spec);
     let http3_client = Http3Client::new(&scratch, &served);
@@ -239,7 +239,7 @@ fn write_keys(path: &Path, text: &str) {
 
 /// A shutdown does not wait for vanished clients, whether or not they have received a response.
 #[test]
-fn the_end_does_not_wait_for_clients_that_have_vanished() {
+fn shutdown_does_not_wait_for_vanished_clients() {
     let (scratch, spec) = site("vanished");
     for is_idle in [true, false] {
         let served = Served::new(&spec);

@@ -47,7 +47,7 @@ fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
 
 /// Ranges of every kind, on persistent connections, compared with slices of the file.
 #[test]
-fn random_ranges_are_what_a_slice_has() {
+fn random_ranges_match_slices() {
     let (scratch, bytes) = site();
     let served = Served::new(&spec(&scratch.path("")));
     let client = RefCell::new(served.connect());
@@ -82,7 +82,7 @@ fn random_ranges_are_what_a_slice_has() {
 }
 
 #[test]
-fn several_ranges_come_in_parts() {
+fn several_ranges_are_multipart() {
     let (scratch, bytes) = site();
     let served = Served::new(&spec(&scratch.path("")));
     let response = served.get("/file.bin", "Range: bytes=500000-699999, 0-9, -1\r\n");
@@ -100,7 +100,7 @@ fn several_ranges_come_in_parts() {
 }
 
 #[test]
-fn clients_that_know_it_are_told_so() {
+fn conditional_requests_are_evaluated() {
     let (scratch, _) = site();
     let modified = SystemTime::UNIX_EPOCH + Duration::new(784_111_777, 500_000_000);
     File::options()
@@ -134,7 +134,7 @@ fn clients_that_know_it_are_told_so() {
 }
 
 #[test]
-fn head_tells_what_get_would_send() {
+fn head_has_the_headers_of_get() {
     let (scratch, _) = site();
     let served = Served::new(&spec(&scratch.path("")));
     let mut client = served.connect();
@@ -153,7 +153,7 @@ fn head_tells_what_get_would_send() {
 /// Handles a request with a body, a request that signals late that it has no body, and a request
 /// that is malformed after its head.
 #[test]
-fn what_follows_a_head_is_waited_for() {
+fn the_server_waits_for_the_end_of_the_request() {
     let (scratch, _) = site();
     let served = Served::new(&spec(&scratch.path("")));
     for (rest, status) in [("0\r\n\r\n", 200), ("5\r\nhello\r\n0\r\n\r\n", 413), ("x\r\n", 413)] {
@@ -167,7 +167,7 @@ fn what_follows_a_head_is_waited_for() {
 }
 
 #[test]
-fn compressed_files_go_to_who_takes_them() {
+fn compressed_files_are_sent_to_clients_that_accept_them() {
     let scratch = Scratch::new("serve");
     scratch.write("page.html", "plain");
     scratch.write("page.html.br", "brotli");
@@ -268,7 +268,7 @@ fn entity_tags_agree_between_servers() {
 }
 
 #[test]
-fn of_names_with_a_dot_only_the_well_known_ones_are_served() {
+fn only_well_known_dotfiles_are_served() {
     let scratch = Scratch::new("serve");
     scratch.write(".well-known/security.txt", "Contact");
     scratch.write(".git/config", "secret");
@@ -281,7 +281,7 @@ fn of_names_with_a_dot_only_the_well_known_ones_are_served() {
 
 /// Deployments that switch a symbolic link take effect at SIGHUP, and not before.
 #[test]
-fn a_root_that_is_a_link_is_followed_anew_on_reload() {
+fn reload_resolves_a_symlinked_root_again() {
     let scratch = Scratch::new("serve");
     scratch.write("one/file", "one");
     scratch.write("two/file", "two");

@@ -47,7 +47,7 @@ fn a_request_that_turns_out_malformed_is_reset() {
 
 /// More requests than one turn of the server accepts, all at once; each gets its own response.
 #[test]
-fn requests_that_come_together_are_all_answered() {
+fn simultaneous_requests_are_all_answered() {
     let scratch = Scratch::new("serve");
     scratch.write("index.html", "0123456789".repeat(100));
     let mut spec = spec(&scratch.path(""));

@@ -81,7 +81,7 @@ fn ten_thousand_random_ranges_over_a_lossy_path() {
 }
 
 #[test]
-fn it_says_what_it_says_over_tcp() {
+fn responses_match_those_over_tcp() {
     let (scratch, bytes) = site();
     let served = Served::new(&secured(&scratch));
     let http3_client = Http3Client::new(&scratch, &served);
@@ -129,7 +129,7 @@ fn head_over_tcp(served: &Served) -> String {
 }
 
 #[test]
-fn the_other_transport_is_announced() {
+fn http3_is_announced_by_alt_svc() {
     let (scratch, _) = site();
     let mut spec = secured(&scratch);
     let served = Served::new(&spec);
@@ -192,7 +192,7 @@ fn heads_that_are_too_large_are_refused() {
 }
 
 #[test]
-fn fields_of_connections_make_a_request_malformed() {
+fn connection_specific_fields_are_malformed() {
     let (scratch, _) = site();
     let served = Served::new(&secured(&scratch));
     let http3_client = Http3Client::new(&scratch, &served);
@@ -242,7 +242,7 @@ fn a_thousand_connections_that_are_abandoned() {
 }
 
 #[test]
-fn clients_that_keep_the_server_waiting_are_left() {
+fn idle_and_stalled_clients_are_disconnected() {
     let scratch = Scratch::new("serve");
     scratch.write("root/file.bin", content(20_000_000));
     let mut spec = secured(&scratch);
@@ -274,7 +274,7 @@ fn clients_that_keep_the_server_waiting_are_left() {
 }
 
 #[test]
-fn responses_come_to_their_end_when_the_server_ends() {
+fn shutdown_completes_responses() {
     let scratch = Scratch::new("serve");
     let bytes = content(20_000_000);
     scratch.write("root/file.bin", &bytes);

@@ -41,7 +41,7 @@ async fn recorded(scratch: &Scratch, count: usize) {
 }
 
 #[test]
-fn records_tell_what_became_of_each_response() {
+fn records_contain_the_outcome_of_each_response() {
     let (scratch, mut spec) = site();
     scratch.write("root/large", content(50_000_000));
     spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
@@ -139,7 +139,7 @@ fn a_slow_client_is_seen_in_the_record() {
 }
 
 #[test]
-fn connections_that_nothing_happens_on_have_records() {
+fn idle_connections_have_records() {
     let (scratch, mut spec) = site();
     scratch.write("root/large", content(50_000_000));
     spec.limits.head_time = Duration::from_millis(300);
@@ -179,7 +179,7 @@ fn connections_that_nothing_happens_on_have_records() {
 
 /// Failed handshakes do not count as connections.
 #[test]
-fn who_does_not_trust_the_server_leaves_no_record() {
+fn failed_handshakes_leave_no_record() {
     let (scratch, spec) = site();
     let served = Served::new(&spec);
     let http3_client = Http3Client::new(&scratch, &served);

@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 
 /// Half of the responses can be read before the server's deadline, half cannot.
 #[test]
-fn an_end_at_full_load_breaks_off_visibly_or_not_at_all() {
+fn shutdown_at_full_load_completes_or_visibly_aborts_responses() {
     let (scratch, small, large) = (Scratch::new("serve"), content(300_001), content(30_000_000));
     scratch.write("root/small", &small);
     scratch.write("root/large", &large);

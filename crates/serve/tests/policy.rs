@@ -77,7 +77,7 @@ fn each_request_exchanges_the_controller_of_an_open_connection() {
 
 /// A setting that a rule does not name has the system's default, even after another rule set it.
 #[test]
-fn what_nobody_chooses_is_as_the_system_has_it() {
+fn unset_settings_have_system_defaults() {
     let scratch = Scratch::new("serve");
     let path = "/proc/sys/net/ipv4/tcp_congestion_control";
     let system = fs::read_to_string(path).expect("the system's").trim().to_owned();
@@ -265,7 +265,7 @@ fn databases_tell_where_clients_are_and_are_read_again() {
 }
 
 #[test]
-fn a_size_is_that_of_the_whole_file() {
+fn the_size_condition_uses_the_whole_file() {
     let scratch = Scratch::new("serve");
     let text = "decide = \"each_request\"\n[default]\ntcp = \"reno\"\n\
         [[rule]]\nsize = { min = \"1MB\" }\npath = \"/a dir/*\"\nuse = { tcp = \"bbr\" }";
@@ -288,7 +288,7 @@ fn a_size_is_that_of_the_whole_file() {
 }
 
 #[test]
-fn a_controller_that_the_kernel_lacks_is_refused_at_the_start() {
+fn policies_with_unavailable_controllers_are_rejected_at_start() {
     let scratch = Scratch::new("serve");
     let text = "[[rule]]\nhost = \"a\"\nuse = { tcp = \"nosuchcc\" }";
     let spec = by_policy(&scratch, text);

@@ -64,7 +64,7 @@ fn a_new_policy_is_for_new_connections() {
 }
 
 #[test]
-fn what_is_wrong_leaves_the_policy_in_force() {
+fn an_invalid_policy_leaves_the_old_one_in_force() {
     let scratch = Scratch::new("serve");
     let good = policy("bbr", "reno");
     let (spec, path) = by_policy(&scratch, &good);
@@ -92,7 +92,7 @@ fn what_is_wrong_leaves_the_policy_in_force() {
 }
 
 #[test]
-fn a_change_is_noticed_when_it_has_come_to_rest() {
+fn a_changed_file_is_reloaded_once_it_is_stable() {
     let scratch = Scratch::new("serve");
     let (spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
     let mut served = Served::new(&spec);

@@ -88,7 +88,7 @@ fn site() -> Scratch {
 }
 
 #[test]
-fn no_spelling_leads_out() {
+fn no_path_spelling_escapes_the_root() {
     let scratch = site();
     let mut spec = spec(&scratch.path("root"));
     spec.site.index = true;
@@ -107,7 +107,7 @@ fn no_spelling_leads_out() {
 
 /// A directory is replaced with a link to the outside between two requests, and during requests.
 #[test]
-fn exchanging_a_directory_for_a_link_leads_nowhere() {
+fn replacing_a_directory_with_a_link_does_not_escape_the_root() {
     let scratch = site();
     scratch.write("outside/file", SECRET);
     let served = Served::new(&spec(&scratch.path("root")));
@@ -135,7 +135,7 @@ fn exchanging_a_directory_for_a_link_leads_nowhere() {
 }
 
 #[test]
-fn what_is_no_file_is_not_there() {
+fn only_regular_files_are_served() {
     let scratch = site();
     let pipe = scratch.path("root/pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");

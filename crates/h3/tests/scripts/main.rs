@@ -64,7 +64,7 @@ fn scripts() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn any_streams_end_with_an_answer_or_a_code() {
+fn arbitrary_streams_get_a_response_or_an_error_code() {
     let (test, codes) = (Test::new(), RefCell::new(BTreeSet::new()));
     let played = TestRunner::new(config(200)).run(&scripts(), |script| {
         codes.borrow_mut().insert(wire::play(&test, &script));
@@ -77,7 +77,7 @@ fn any_streams_end_with_an_answer_or_a_code() {
 }
 
 #[test]
-fn the_corpus_of_streams_ends_with_an_answer_or_a_code() {
+fn the_fuzz_corpus_gets_a_response_or_an_error_code() {
     let test = Test::new();
     for script in lines(include_str!("corpus/wire.hex")) {
         wire::play(&test, &script);

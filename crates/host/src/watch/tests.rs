@@ -115,7 +115,7 @@ fn without_notices_a_connection_ends_when_a_pass_misses_it() {
 
 /// A program may keep a socket open after its connection has ended. The notice then comes later.
 #[test]
-fn with_notices_an_absent_connection_waits_for_its_own_or_for_the_loss_of_some() {
+fn with_notices_an_absent_connection_ends_by_a_notice_or_after_lost_notices() {
     let open = [socket(7, "bbr", 1000, 1)];
     let events = [pass(0, &open), pass(1, &[]), pass(2, &[])];
     let (tracker, records) = played(true, &events);
@@ -179,7 +179,7 @@ fn labels_are_bounded() {
 }
 
 #[test]
-fn the_time_of_a_period_is_divided_by_what_limited_it() {
+fn the_time_of_a_period_is_divided_among_limits() {
     let before = socket(1, "bbr", 0, 0);
     let now = socket(1, "bbr", 1_000_000, 1000);
     assert_eq!(limits(&before, &now), Some(("network", 1.0)));
@@ -215,7 +215,7 @@ fn the_time_of_a_period_is_divided_by_what_limited_it() {
 
 /// At the end of a transfer, every connection is application-limited: it has no more data to send.
 #[test]
-fn the_final_sample_of_a_connection_is_not_its_application() {
+fn the_final_sample_is_not_application_limited() {
     let last = SocketSample { is_app_limited: true, unsent_bytes: 0, ..socket(7, "", 10_000, 800) };
     let (tracker, _) = played(true, &[pass(0, &[]), destroyed(1, &last)]);
     let sums = tracker.totals().series().next().expect("a series").1;
@@ -223,7 +223,7 @@ fn the_final_sample_of_a_connection_is_not_its_application() {
 }
 
 #[test]
-fn a_fin_that_left_alone_is_no_busy_time() {
+fn a_separate_fin_is_not_busy_time() {
     let busy = |delivered, last_data_sent| {
         let delivered_packets = Some(delivered);
         let last = SocketSample { delivered_packets, last_data_sent, ..socket(7, "", 10_000, 800) };
@@ -237,7 +237,7 @@ fn a_fin_that_left_alone_is_no_busy_time() {
 }
 
 #[test]
-fn a_recorded_session_gives_the_same() {
+fn a_replayed_session_gives_the_same_results() {
     let events = [
         pass(0, &[socket(7, "bbr", 1_000_000, 900), socket(9, "cubic", 5, 1)]),
         pass(1, &[socket(7, "bbr", 1_200_000, 1900)]),
@@ -259,7 +259,7 @@ fn a_recorded_session_gives_the_same() {
 }
 
 #[test]
-fn what_is_no_session_is_refused_by_line() {
+fn invalid_sessions_are_rejected_with_the_line() {
     let head = r#"{"schema":"uncork.host-watch/1","has_notices":true}"#;
     let refused = |text: &str| {
         let tape = TapeReader::new(text.as_bytes());

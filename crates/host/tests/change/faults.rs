@@ -191,7 +191,7 @@ fn a_failed_change_undoes_the_others() {
 }
 
 #[test]
-fn what_others_have_changed_since_is_left_and_said() {
+fn settings_changed_by_others_are_skipped_and_reported() {
     let mut host = applied(ALL, None);
     let eth0 = Knob::Qdisc { interface: "eth0".to_owned() };
     let wmem = sysctl("net.ipv4.tcp_wmem");
@@ -210,7 +210,7 @@ fn what_others_have_changed_since_is_left_and_said() {
 /// The route to 10/8 is created from the default route, keeps its gateway, and is removed by
 /// `revert`.
 #[test]
-fn a_route_is_made_from_the_one_that_covers_it() {
+fn a_route_is_created_from_the_route_that_covers_it() {
     let mut host = applied(ALL, None);
     let to = Knob::Route { to: "10.0.0.0/8".to_owned() };
     let made = host.values[&to].to_string();

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_gets_three_times_what_came() {
+    fn a_handshake_may_send_three_times_the_bytes_received() {
         let mut guard = AmplificationLimit::new(address(1), false, 1200);
         assert_eq!(guard.credit(), 3600);
         guard.sent(3600);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_moves_often_must_send_a_third_of_the_challenges() {
+    fn a_client_that_moves_often_must_send_a_third_of_each_challenge() {
         let now = crate::worker::now();
         let mut guard = AmplificationLimit::new(address(1), true, 1200);
         assert!(guard.admits(now, address(2), 33), "once in a while at once");

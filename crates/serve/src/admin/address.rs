@@ -52,7 +52,7 @@ mod tests {
     use super::AdminAddress;
 
     #[test]
-    fn an_address_is_written_as_it_is_read() {
+    fn admin_addresses_round_trip_through_text() {
         for text in ["127.0.0.1:9090", "[::1]:0", "unix:/run/uncork.sock", "unix:a b"] {
             assert_eq!(text.parse::<AdminAddress>().expect(text).to_string(), text);
         }

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_timing_is_a_header_whatever_arms_are_called() {
+    fn server_timing_is_a_valid_header_for_any_arm_name() {
         let told = |arm| HeaderValue::try_from(told("bbr", arm)).expect("a header");
         assert_eq!(told(None), "cc;desc=\"bbr\"");
         assert_eq!(told(Some("may/b b")), "cc;desc=\"bbr\", arm;desc=\"may/b b\"");

@@ -77,7 +77,7 @@ fn the_first_request_decides_once() {
 }
 
 #[test]
-fn each_request_decides_if_the_policy_says_so() {
+fn each_request_policies_decide_per_request() {
     let policy = InForce::new(&format!("decide = \"each_request\"\n{BY_HOST}"));
     let mut choice = policy.accept();
     for (url, wanted) in [
@@ -121,7 +121,7 @@ fn the_server_name_decides_before_the_request() {
 }
 
 #[test]
-fn what_is_known_at_once_decides_at_once() {
+fn rules_on_known_facts_decide_at_accept() {
     let text = "[[rule]]\nlistener = \"internal\"\nuse = { tcp = \"cubic\" }\n\
         [[rule]]\nclient = \"10.0.0.0/8\"\nuse = { tcp = \"bbr\" }";
     let policy = InForce::new(text);
@@ -132,7 +132,7 @@ fn what_is_known_at_once_decides_at_once() {
 
 /// A connection keeps its policy if that decides once.
 #[test]
-fn a_new_policy_is_not_for_connections_that_are_decided_once() {
+fn open_connections_keep_a_policy_that_decides_once() {
     let policy = InForce::new(BY_HOST);
     let mut choice = policy.accept();
     let old = parsed(BY_HOST).fingerprint();
@@ -145,7 +145,7 @@ fn a_new_policy_is_not_for_connections_that_are_decided_once() {
 }
 
 #[test]
-fn a_new_policy_is_for_the_next_request_where_each_decides() {
+fn each_request_uses_the_policy_in_force() {
     let policy = InForce::new("decide = \"each_request\"\n[default]\ntcp = \"bbr\"");
     let mut choice = policy.accept();
     request(&mut choice, "http://a/");
@@ -160,7 +160,7 @@ fn a_new_policy_is_for_the_next_request_where_each_decides() {
 }
 
 #[test]
-fn a_listener_may_choose_for_all() {
+fn a_listener_can_have_fixed_settings() {
     let settings = Settings { tcp: Some("bbr".into()), ..Settings::default() };
     let origins = Arc::new(ArcSwap::from_pointee(Origins::new()));
     let chooser = Chooser::fixed("bbr", settings, origins);
@@ -172,7 +172,7 @@ fn a_listener_may_choose_for_all() {
 }
 
 #[test]
-fn records_have_the_arm_and_where_it_comes_from() {
+fn records_contain_the_arm_and_its_rule() {
     let text = "[experiment.may]\nunit = \"prefix\"\nshare = \"100%\"\n\
         [experiment.may.arm.a]\ntcp = \"cubic\"\n[experiment.may.arm.b]\ntcp = \"bbr\"\nweight = 3\n\
         [[rule]]\nname = \"all\"\nexperiment = \"may\"\nlistener = \"*\"";
@@ -196,7 +196,7 @@ fn records_have_the_arm_and_where_it_comes_from() {
 }
 
 #[test]
-fn the_host_of_the_target_goes_before_the_header() {
+fn the_host_of_the_target_takes_precedence_over_the_header() {
     let policy = InForce::new(BY_HOST);
     for (url, header, wanted) in [
         ("/1", Some("a-bbr.example:8080"), "bbr"),
@@ -262,7 +262,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 proptest! {
     /// The server's choice equals the output of `uncork policy explain` for the same facts.
     #[test]
-    fn a_choice_is_what_is_explained(
+    fn choices_equal_policy_explain(
         policy in policies(),
         client in prop::sample::select(vec!["203.0.113.9", "10.0.0.1"]),
         listener in prop::sample::select(vec!["public", "internal"]),

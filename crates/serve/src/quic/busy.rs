@@ -47,7 +47,7 @@ mod tests {
     use crate::clock;
 
     #[test]
-    fn times_are_sums_of_what_was_waited_for() {
+    fn busy_times_add_up_by_limit() {
         let start = clock::now();
         let mut busy = BusyTimes::default();
         let mut passed = |ms, held| {

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sent_a_round_trip_ago_may_have_arrived() {
+    fn data_sent_a_round_trip_ago_may_have_arrived() {
         let (window, round_trip) = (12_000, Duration::from_millis(50));
         assert!(may_have_arrived((1100, window), round_trip, round_trip));
         assert!(!may_have_arrived((1100, window), round_trip / 10, round_trip), "on its way");

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_names_or_addresses_with_a_port_or_without() {
+    fn valid_hosts_are_names_or_addresses_with_optional_port() {
         for host in ["a", "a.example:80", "[::1]:8080", "127.0.0.1", "a:"] {
             assert!(is_host(host.as_bytes()), "{host}");
         }

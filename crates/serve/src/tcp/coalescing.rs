@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn small_writes_of_a_turn_are_one_and_flushing_does_not_part_them() {
+    fn small_writes_of_a_turn_are_combined_despite_flushes() {
         let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         for part in [&b"one "[..], b"turn"] {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_comes_behind_what_was_kept() {
+    fn large_writes_follow_buffered_bytes() {
         let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         assert_eq!(write(&mut writer, b"head"), 4);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_stays_and_no_more_is_taken() {
+    fn unsent_bytes_stay_buffered_and_block_writes() {
         let taker = LimitedStream::with_room_for(3);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         let all: Vec<u8> = (0..=255).cycle().take(MOST + 3).collect();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_small_at_first_and_after_a_silence() {
+    fn records_are_small_at_first_and_after_an_idle_period() {
         let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), true);
         let large = vec![0; FIRST_BYTES + 2 * MOST];

@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_preface_is_http_2_and_nothing_is_lost() {
+    fn only_a_complete_preface_selects_http_2_and_no_byte_is_lost() {
         assert_eq!(is_http2(&[PREFACE, b"more"].concat()), (true, PREFACE.len() + 4));
         assert_eq!(is_http2(&PREFACE[..10]), (false, 10));
         assert_eq!(is_http2(b"PRI / HTTP/1.1\r\n\r\n"), (false, 18));

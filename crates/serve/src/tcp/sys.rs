@@ -64,7 +64,7 @@ mod tests {
 
     /// The socket keeps the counters of a closed connection after sock_diag no longer finds it.
     #[test]
-    fn a_socket_knows_of_its_connection_what_sock_diag_does_and_for_longer() {
+    fn tcp_info_matches_sock_diag_and_survives_close() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let address = listener.local_addr().expect("an address");
         let mut client = TcpStream::connect(address).expect("a connection");

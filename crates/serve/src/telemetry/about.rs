@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_names_of_bounded_length() {
+    fn recorded_hosts_have_bounded_length() {
         for (host, name) in [
             ("WWW.Example.org", "www.example.org"),
             ("a.example:8443", "a.example"),

@@ -163,7 +163,7 @@ fn scripts() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn requests_that_are_nearly_right_are_answered_as_the_model_says() {
+fn nearly_valid_requests_match_the_model() {
     let world = world("nearly");
     let config =
         ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() };
@@ -180,7 +180,7 @@ fn requests_that_are_nearly_right_are_answered_as_the_model_says() {
 }
 
 #[test]
-fn any_bytes_are_answered_as_the_model_says() {
+fn arbitrary_bytes_match_the_model() {
     let world = world("any");
     let config =
         ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() };
@@ -196,7 +196,7 @@ fn any_bytes_are_answered_as_the_model_says() {
 
 /// Cases that the fuzzer has kept.
 #[test]
-fn the_corpus_is_answered_as_the_model_says() {
+fn the_fuzz_corpus_matches_the_model() {
     let world = world("corpus");
     let scripts = include_str!("corpus/requests.hex");
     assert!(scripts.lines().count() > 10);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edge_is_the_last_of_its_bucket() {
+    fn an_edge_belongs_to_the_lower_bucket() {
         let buckets = Buckets::new(&[1.0, 2.0]);
         for value in [0.5, 1.0, 1.5, 2.0, 2.5, f64::NAN, f64::INFINITY] {
             buckets.observe(value);

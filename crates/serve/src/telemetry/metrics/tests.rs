@@ -106,7 +106,7 @@ fn names(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn clients_and_hosts_make_no_series() {
+fn clients_and_hosts_create_no_series() {
     let metrics = Arc::new(Metrics::new(None));
     metrics.count(&response("a", "192.0.2.0/24"));
     let before = names(&metrics.exposition().expect("text"));
@@ -122,7 +122,7 @@ fn clients_and_hosts_make_no_series() {
 
 /// Policies with ever new arms eventually share one series.
 #[test]
-fn series_end_somewhere() {
+fn the_number_of_series_is_bounded() {
     let metrics = Arc::new(Metrics::new(None));
     for n in 0..ROOM + 100 {
         metrics.series_of(&of("h2", "bbr", &format!("arm-{n}")));
@@ -132,7 +132,7 @@ fn series_end_somewhere() {
 }
 
 #[test]
-fn an_open_connection_counts_where_it_is() {
+fn an_open_connection_counts_for_its_current_labels() {
     let metrics = Arc::new(Metrics::new(None));
     let open = |protocol, cc, arm| {
         metrics.series_of(&of(protocol, cc, arm)).open.load(std::sync::atomic::Ordering::Relaxed)
@@ -164,7 +164,7 @@ fn an_open_connection_counts_where_it_is() {
 }
 
 #[test]
-fn the_server_tells_of_itself() {
+fn server_metrics_are_exposed() {
     let metrics = Arc::new(Metrics::new(Some(Arc::default())));
     let text = metrics.exposition().expect("text");
     assert!(!text.contains("policy"), "{text}");
