@@ -90,7 +90,7 @@ fn respond(
     (response, exchange)
 }
 
-/// Passes the whole body to the stack; nothing if the body cannot be read.
+/// Passes the response to the stack. Returns `None` if it could not be passed completely.
 async fn send(
     stream: &mut Stream,
     response: Response<SiteBody>,

@@ -21,7 +21,7 @@ pub(super) struct Exchange {
     size: u64,
     /// Bytes of the body passed to the stack.
     taken: u64,
-    /// When the first and the last of these bytes were passed.
+    /// When the head and the latest data were passed.
     first: Option<Instant>,
     last: Option<Instant>,
     _held: Option<Held>,
@@ -59,8 +59,7 @@ impl Exchange {
         Self { began, size, taken: 0, first: None, last: None, _held: held, measurements }
     }
 
-    /// Records that `bytes` bytes of the body were passed to the stack; none in the same write as
-    /// the head.
+    /// Records that data was passed to the stack: `bytes` bytes of the body, or 0 for the head.
     pub(super) fn took(&mut self, now: Instant, bytes: u64, talk: &Inner) {
         self.first.get_or_insert(now);
         self.last = Some(now);
@@ -74,7 +73,7 @@ impl Exchange {
         }
     }
 
-    /// When the first byte of the body was passed to the stack.
+    /// When the head was passed to the stack.
     pub(super) fn first(&self) -> Option<Instant> {
         self.first
     }

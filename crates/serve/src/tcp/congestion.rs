@@ -43,7 +43,7 @@ pub(super) fn settle(socket: impl AsFd, wanted: &str, actual: &str) -> String {
     actual.to_owned()
 }
 
-/// Checks that the kernel supports all settings of `policy`, which is called `name`.
+/// Checks that the kernel supports all congestion controls of `policy`.
 pub(crate) fn has_all_of(policy: &Policy) -> Result<(), ServeError> {
     let failed = |error| ServeError::System("open a socket", error);
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(failed)?;
