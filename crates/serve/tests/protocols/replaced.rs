@@ -1,9 +1,4 @@
 //! Files that are replaced and truncated at full load: no response mixes two versions.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "common/talker.rs"]
-mod talker;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Client, Response, Scratch, Served, content};
+use crate::common::{Client, Response, Scratch, Served, content};
+use crate::talker::{Http3Client, ask, replace, request, run, secured};
 use futures_util::future::join_all;
-use talker::{Http3Client, ask, replace, request, run, secured};
 use uncork_h3::client::{ClientError, Connection};
 use uncork_serve::Identity;
 use uncork_testkit::{pause, pause_async};
@@ -137,7 +132,7 @@ fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_http3() {
 fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_tcp() {
     let (scratch, versions) = (Scratch::new("serve"), versions());
     scratch.write("root/file", &versions[0]);
-    let served = Served::new(&common::spec(&scratch.path("root")));
+    let served = Served::new(&crate::common::spec(&scratch.path("root")));
     let continued = replacing(&scratch.path("root/file"), &versions, || {
         let load = || {
             let (states, mut client) = (States::default(), served.connect());

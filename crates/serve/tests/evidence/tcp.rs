@@ -1,14 +1,11 @@
 //! Tests of the controller in effect, and of the record of each response.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::fs;
 use std::io::Read;
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
-use common::{Scratch, Served, available, connections, content, listener, records, spec};
+use crate::common::{Scratch, Served, available, connections, content, listener, records, spec};
 use uncork_flow::{FlowRecord, Scope};
 use uncork_serve::{Identity, RecordsSpec, Server};
 use uncork_testkit::pause;
@@ -24,7 +21,7 @@ fn each_listener_uses_its_configured_controller() {
     let served = Served::new(&spec);
     for (listening, name) in served.server.listening().iter().zip(available()) {
         assert_eq!(listening.cc, name);
-        let mut client = common::Client::new(listening.address);
+        let mut client = crate::common::Client::new(listening.address);
         let response = client.request("GET", "/file", "").expect("a response");
         assert_eq!(response.in_force(), format!("cc;desc=\"{name}\""));
         let timing = response.header("server-timing");

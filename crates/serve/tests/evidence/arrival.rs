@@ -1,24 +1,15 @@
 //! Tests of the records of responses over all versions of HTTP.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "common/frames.rs"]
-mod frames;
-#[path = "common/late.rs"]
-mod late;
-#[path = "common/talker.rs"]
-mod talker;
 
 use std::io::Read;
 use std::thread;
 use std::time::Duration;
 
-use common::{Client, Scratch, Served, content, records};
-use frames::{
+use crate::common::{Client, Scratch, Served, content, records};
+use crate::frames::{
     DATA, END_HEADERS, END_STREAM, GET_INDEX, HEADERS, SETTINGS, WINDOW_UPDATE, frame, next,
 };
-use late::DelayedPath;
-use talker::{Http3Client, get, request, run, secured};
+use crate::late::DelayedPath;
+use crate::talker::{Http3Client, get, request, run, secured};
 use uncork_flow::FlowRecord;
 use uncork_serve::{Identity, RecordsSpec, ServerSpec};
 use uncork_testkit::{pause, pause_async};

@@ -1,9 +1,4 @@
 //! The effects of a policy on kernel TCP connections.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "../../policy/tests/policy/mmdb.rs"]
-mod mmdb;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Client, Scratch, Served, available, content, listener, records, spec};
+use crate::common::{Client, Scratch, Served, available, content, listener, records, spec};
 use uncork_serve::{Identity, RecordsSpec, Server, ServerSpec};
 
 const SPOTIFY: &str = "\
@@ -242,7 +237,7 @@ fn databases_tell_where_clients_are_and_are_read_again() {
         warnings.len() == 1 && warnings[0].contains("`country = PE` never matches"),
         "{warnings:?}"
     );
-    scratch.write("geo.mmdb", mmdb::of_country(0x7f01_0000, 16, "PE"));
+    scratch.write("geo.mmdb", crate::mmdb::of_country(0x7f01_0000, 16, "PE"));
     spec.geo = vec![scratch.path("geo.mmdb")];
     assert!(spec.check().expect("a good policy").is_empty());
     let mut served = Served::new(&spec);
@@ -258,7 +253,7 @@ fn databases_tell_where_clients_are_and_are_read_again() {
     let reloaded = served.server.reload();
     assert_eq!(reloaded.iter().map(|it| it.result.is_ok()).collect::<Vec<_>>(), [true, false]);
     assert_eq!(controllers(&served), ["bbr", "reno"]);
-    scratch.write("geo.mmdb", mmdb::of_country(0x7f02_0000, 16, "PE"));
+    scratch.write("geo.mmdb", crate::mmdb::of_country(0x7f02_0000, 16, "PE"));
     assert!(served.server.reload().iter().all(|it| it.result.is_ok()));
     assert_eq!(controllers(&served), ["reno", "bbr"]);
     served.stop();

@@ -1,12 +1,9 @@
 //! No spelling of a path leads outside the root or to a hidden file.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use common::{Scratch, Served, spec};
+use crate::common::{Scratch, Served, spec};
 
 const SECRET: &str = "top secret";
 

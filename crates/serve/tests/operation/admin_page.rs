@@ -2,20 +2,14 @@
 //!
 //! The environment variables are those of the browser tests of reports: `UNCORK_CHROMIUM`,
 //! `UNCORK_SCREENSHOTS`.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "../../report/tests/browser/driver.rs"]
-#[allow(dead_code, clippy::unwrap_used, reason = "pages here come from a server, not from files")]
-mod driver;
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Scratch as Place, Served, content, spec};
-use driver::{Browser, Run, Scratch};
+use crate::common::{Scratch as Place, Served, content, spec};
+use crate::driver::{Browser, Run, Scratch};
 use uncork_serve::{AdminSpec, RecordsSpec};
 use uncork_testkit::{pause, wait_until};
 
@@ -41,11 +35,11 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
         let (over, count) = (&over, &count);
         for listening in served.server.listening() {
             scope.spawn(move || {
-                let mut client = common::Client::new(listening.address);
+                let mut client = crate::common::Client::new(listening.address);
                 while !over.load(Ordering::Relaxed) {
                     client.request("GET", "/file", "").expect("a response");
                     let refused =
-                        common::Client::new(listening.address).ask(INTRUDER, "GET", "/", "");
+                        crate::common::Client::new(listening.address).ask(INTRUDER, "GET", "/", "");
                     assert_eq!(refused.expect("a response").status, 400);
                     count.fetch_add(1, Ordering::Relaxed);
                     pause(

@@ -1,7 +1,4 @@
 //! Tests of files that are replaced while the server runs.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use common::{Client, Scratch, Served, content, records, spec};
+use crate::common::{Client, Scratch, Served, content, records, spec};
 use uncork_serve::{Identity, RecordsSpec, Reloaded, ServerSpec};
 
 fn policy(tcp: &str, other: &str) -> String {

@@ -1,7 +1,4 @@
 //! Tests of the admin endpoint while clients are served.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +9,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use common::{Client, Response, Scratch, Served, content, spec};
+use crate::common::{Client, Response, Scratch, Served, content, spec};
 use serde_json::Value;
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
 use uncork_testkit::wait_for;

@@ -1,19 +1,12 @@
 //! Tests of a file server's HTTP semantics, over QUIC.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "common/lossy.rs"]
-mod lossy;
-#[path = "common/talker.rs"]
-mod talker;
 
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Scratch, Served, content};
+use crate::common::{Scratch, Served, content};
+use crate::lossy::LossyPath;
+use crate::talker::{Http3Client, body, get, request, run, secured};
 use http::StatusCode;
-use lossy::LossyPath;
-use talker::{Http3Client, body, get, request, run, secured};
 use uncork_h3::client::ClientError;
 use uncork_testkit::pause_async;
 
@@ -310,7 +303,7 @@ fn a_policy_chooses_by_host_and_bounds_the_rate() {
     let http3_client = Http3Client::new(&scratch, &served);
     run(async {
         let connection = http3_client.connect().await;
-        let begun = talker::now();
+        let begun = crate::talker::now();
         let (head, _) = get(&connection, "/file.bin", &[]).await.expect("a response");
         let timing = head.headers()["server-timing"].to_str().expect("text");
         assert!(timing.starts_with("cc;desc=\"bbr3\", rtt;dur="), "{timing}");
@@ -323,7 +316,7 @@ fn a_policy_chooses_by_host_and_bounds_the_rate() {
 /// Whether a new connection succeeds that trusts only this certificate.
 async fn is_trusted(http3_client: &Http3Client, certificate: &std::path::Path) -> bool {
     let cc = ("cubic".parse().expect("a controller"), 1);
-    let tls = talker::tls(certificate);
+    let tls = crate::talker::tls(certificate);
     http3_client.client.connect(http3_client.address, "localhost", cc, &tls).await.is_ok()
 }
 

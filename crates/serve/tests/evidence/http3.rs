@@ -1,16 +1,11 @@
 //! Tests of the records and metrics of QUIC connections and their responses.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "common/talker.rs"]
-mod talker;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use common::{Client, Scratch, Served, connections, content, records};
+use crate::common::{Client, Scratch, Served, connections, content, records};
+use crate::talker::{Http3Client, body, get, request, run, secured};
 use serde_json::Value;
-use talker::{Http3Client, body, get, request, run, secured};
 use uncork_flow::{FlowRecord, Service};
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
 use uncork_testkit::{pause_async, wait_for_async, wait_until_async};
@@ -122,7 +117,7 @@ fn a_slow_client_is_seen_in_the_record() {
             pause_async(Duration::from_millis(5), "a client that reads slowly").await;
         }
         let response = connection.request(request("GET", "/file.bin", &[])).await;
-        talker::body(response.expect("a response")).await.expect("a body");
+        crate::talker::body(response.expect("a response")).await.expect("a body");
         recorded(&scratch, 2).await;
     });
     served.stop();
@@ -187,7 +182,7 @@ fn failed_handshakes_leave_no_record() {
     secured(&other);
     run(async {
         let cc = ("cubic".parse().expect("a controller"), 1);
-        let tls = talker::tls(&other.path("chain.pem"));
+        let tls = crate::talker::tls(&other.path("chain.pem"));
         let refused =
             http3_client.client.connect(http3_client.address, "localhost", cc, &tls).await;
         assert!(refused.is_err());

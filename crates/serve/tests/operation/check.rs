@@ -1,17 +1,12 @@
 //! `ServerSpec::check` rejects everything that `Server::start` would reject, and leaves nothing
 //! behind.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "common/talker.rs"]
-mod talker;
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
-use common::{Scratch, spec};
-use talker::secured;
+use crate::common::{Scratch, spec};
+use crate::talker::secured;
 use uncork_serve::{AdminSpec, RecordsError, RecordsSpec, ServeError, Server, ServerSpec};
 
 fn secured_spec(scratch: &Scratch) -> ServerSpec {

@@ -1,13 +1,10 @@
 //! Tests of a file server's HTTP semantics, over real connections.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use common::{Response, Scratch, Served, content, spec};
+use crate::common::{Response, Scratch, Served, content, spec};
 use http::HeaderValue;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

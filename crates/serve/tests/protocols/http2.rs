@@ -1,14 +1,9 @@
 //! Tests of HTTP/2 frame by frame (RFC 9113), where the order of frames matters.
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "common/frames.rs"]
-mod frames;
 
 use std::time::Duration;
 
-use common::{Client, Scratch, Served, content, spec};
-use frames::{
+use crate::common::{Client, Scratch, Served, content, spec};
+use crate::frames::{
     DATA, END_HEADERS, END_STREAM, GET_INDEX, HEADERS, RST_STREAM, SETTINGS, frame, next,
 };
 use uncork_testkit::pause;

@@ -1,0 +1,18 @@
+//! Start, configuration, policy, reload, and what operators see.
+#![cfg(target_os = "linux")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../../report/tests/browser/driver.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "pages here come from a server, not from files")]
+mod driver;
+#[path = "../../../policy/tests/policy/mmdb.rs"]
+mod mmdb;
+#[path = "../common/talker.rs"]
+mod talker;
+
+mod admin;
+mod admin_page;
+mod check;
+mod policy;
+mod reload;
