@@ -2,7 +2,7 @@
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
-#[path = "../../tests/scripts/wire.rs"]
+#[path = "../../tests/h3/wire.rs"]
 mod wire;
 
 use std::sync::OnceLock;

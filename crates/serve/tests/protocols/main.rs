@@ -1,4 +1,5 @@
-//! Requests and responses over HTTP/1.1, HTTP/2 and HTTP/3. One program, because each links the whole server.
+//! Requests and responses over HTTP/1.1, HTTP/2 and HTTP/3.
+//! One program, because each links the whole server.
 #![cfg(target_os = "linux")]
 
 #[path = "../common/mod.rs"]

@@ -1,15 +1,10 @@
 //! Arbitrary bytes on streams. `fuzz/` runs the same scripts.
-#![cfg(target_os = "linux")]
-
-#[path = "../common/mod.rs"]
-mod common;
-mod wire;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use common::raw::fields;
-use common::{Test, still_serves};
+use crate::common::raw::fields;
+use crate::common::{Test, still_serves};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -67,7 +62,7 @@ fn scripts() -> impl Strategy<Value = Vec<u8>> {
 fn arbitrary_streams_get_a_response_or_an_error_code() {
     let (test, codes) = (Test::new(), RefCell::new(BTreeSet::new()));
     let played = TestRunner::new(config(200)).run(&scripts(), |script| {
-        codes.borrow_mut().insert(wire::play(&test, &script));
+        codes.borrow_mut().insert(crate::wire::play(&test, &script));
         Ok(())
     });
     played.expect("an end");
@@ -80,7 +75,7 @@ fn arbitrary_streams_get_a_response_or_an_error_code() {
 fn the_fuzz_corpus_gets_a_response_or_an_error_code() {
     let test = Test::new();
     for script in lines(include_str!("corpus/wire.hex")) {
-        wire::play(&test, &script);
+        crate::wire::play(&test, &script);
     }
     still_serves(&test);
 }

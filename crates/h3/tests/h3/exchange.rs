@@ -1,11 +1,8 @@
 //! Requests and responses over the loopback device.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::{Counts, Test, client, fits, get, run, until};
+use crate::common::{Counts, Test, client, fits, get, run, until};
 use uncork_h3::client::{Body, ClientError};
 use uncork_testkit::pause_async;
 
@@ -131,10 +128,10 @@ fn a_server_shutdown_closes_connections() {
 fn an_untrusted_or_invalid_server_is_an_error() {
     let (test, other) = (Test::new(), Test::new());
     let options = uncork_h3::client::ClientOptions::default();
-    let client = uncork_h3::Client::start(&options, common::now()).unwrap();
+    let client = uncork_h3::Client::start(&options, crate::common::now()).unwrap();
     run(async {
         let cc = || ("cubic".parse().unwrap(), 1);
-        let name = common::identity::NAME;
+        let name = crate::common::identity::NAME;
         let wrong = client.connect(test.address, name, cc(), &other.tls).await;
         assert!(matches!(wrong, Err(ClientError::Lost(_))));
         let wrong = client.connect(test.address, "other.example", cc(), &test.tls).await;

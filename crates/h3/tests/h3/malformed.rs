@@ -1,13 +1,12 @@
 //! Clients that violate HTTP/3: each gets the right error code, and no other connection is affected.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::raw::{GET, HTTPS, RawEvent, SETTINGS, Written, ask, control, fields, frame, request};
-use common::{Test, still_serves};
+use crate::common::raw::{
+    GET, HTTPS, RawEvent, SETTINGS, Written, ask, control, fields, frame, request,
+};
+use crate::common::{Test, still_serves};
 use noq_proto::{Dir, VarInt};
 use uncork_quic_io::ShutdownOptions;
 

@@ -1,16 +1,11 @@
 //! Priorities of responses that compete for a bottleneck (RFC 9218).
-#![cfg(target_os = "linux")]
-
-mod common;
-#[path = "../../quic-io/tests/common/emulation.rs"]
-mod emulation;
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::raw::{RawEvent, SETTINGS, ask, control, fields, frame, request as raw_request};
-use common::{Test, get, now, run, until};
+use crate::common::raw::{RawEvent, SETTINGS, ask, control, fields, frame, request as raw_request};
+use crate::common::{Test, get, now, run, until};
 use http::{HeaderValue, Request};
 use noq_proto::VarInt;
 use uncork_emu::Emulation;
@@ -28,7 +23,7 @@ const SECOND: u64 = 1_000_000;
 fn start() -> Option<Emulation> {
     let rtt = TimeDelta::from_millis(20);
     let path = PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000));
-    emulation::start(path)
+    crate::emulation::start(path)
 }
 
 fn request(length: u64, priority: Option<&'static str>) -> Request<()> {
