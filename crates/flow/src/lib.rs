@@ -3,6 +3,7 @@
 //! statistics.
 #![forbid(unsafe_code)]
 
+mod buckets;
 mod error;
 mod histogram;
 mod json;
@@ -21,6 +22,7 @@ mod transport;
 pub use self::parquet::{
     read_flows, read_objects, read_series, write_flows, write_objects, write_series,
 };
+pub use buckets::{Buckets, RATE_EDGES, RATIO_EDGES, TIME_EDGES};
 pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};

@@ -54,7 +54,12 @@ fn not_default(host: Host<'_>) -> Option<Finding> {
     )
     .why("The default applies to connections opened and accepted from now on; servers need no restart.");
     Some(match (own.is_initial, facts.container) {
-        (true, _) => finding.remedy(format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}")),
+        (true, _) => finding
+            .remedy(format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}"))
+            .remedy(format!(
+                "or, to undo it in 10 minutes unless confirmed: echo 'algorithm = \"{wanted}\"' > host.toml; \
+                 uncork host apply host.toml --ttl 10min"
+            )),
         (false, Some(Container::Kubernetes)) => finding
             .remedy(format!(
                 "on the node, before pods start: sysctl -w net.ipv4.tcp_congestion_control={wanted}"

@@ -1,5 +1,6 @@
 //! Reads the live kernel: passes over all sockets by sock_diag, and notices of destroyed sockets.
 
+use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uncork_diag::{Diag, DiagError, Notices, Query, States};
@@ -38,6 +39,12 @@ impl Live {
     pub(super) fn moment(&self) -> Moment {
         let session_ns = self.start.elapsed().as_nanos() as u64;
         Moment { session_ns, unix_ns: self.start_unix_ns + session_ns }
+    }
+
+    /// The controller that new connections get.
+    pub(super) fn default_controller(&self) -> Option<String> {
+        let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+        Some(name.trim_end().to_owned())
     }
 
     /// Reads all sockets that may send into `pass`.

@@ -10,6 +10,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use uncork_diag::CcName;
+use uncork_flow::Buckets;
 use uncork_units::TimeDelta;
 
 use super::totals::{Label, Sums, Totals};
@@ -35,6 +36,18 @@ const COUNTERS: [Counted; 7] = [
     ("timeouts", "Retransmission timeouts", None, |it| it.figures.timeouts),
 ];
 
+type Spread = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> &Buckets);
+
+/// Values of connections that sent something, one at each pass.
+const HISTOGRAMS: [Spread; 4] = [
+    ("rtt", "Smoothed round-trip time", Some(Unit::Seconds), |it| &it.rtt),
+    ("queue_delay", "Smoothed round-trip time above the least", Some(Unit::Seconds), |it| {
+        &it.queue_delay
+    }),
+    ("rtt_ratio", "Smoothed round-trip time over the least", None, |it| &it.rtt_ratio),
+    ("pacing_rate_bytes_per_second", "Pacing rate", None, |it| &it.pacing_rate),
+];
+
 /// The counters that a pass leaves for Prometheus.
 #[derive(Debug)]
 struct Snapshot {
@@ -42,14 +55,15 @@ struct Snapshot {
     connections: BTreeMap<Label, u64>,
     passes: u64,
     lost_notices: u64,
+    default_cc: Option<String>,
 }
 
-/// All metrics as text.
+/// All metrics as text. `default_cc` is the controller that new connections get, if it is known.
 ///
 /// # Errors
 ///
 /// Writing to a string cannot fail.
-pub fn metrics(tracker: &Tracker) -> Result<String, fmt::Error> {
+pub fn metrics(tracker: &Tracker, default_cc: Option<String>) -> Result<String, fmt::Error> {
     let totals = tracker.totals().clone();
     let mut connections = BTreeMap::new();
     for tracked in tracker.connections() {
@@ -57,7 +71,8 @@ pub fn metrics(tracker: &Tracker) -> Result<String, fmt::Error> {
     }
     let mut registry = Registry::with_prefix("uncork_watch");
     let (passes, lost_notices) = (tracker.passes(), tracker.lost_notices());
-    registry.register_collector(Box::new(Snapshot { totals, connections, passes, lost_notices }));
+    let snapshot = Snapshot { totals, connections, passes, lost_notices, default_cc };
+    registry.register_collector(Box::new(snapshot));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
@@ -84,11 +99,32 @@ impl Collector for Snapshot {
                 counter(family.encode_family(&labels(label))?, count(sums))?;
             }
         }
+        for (name, help, unit, buckets) in &HISTOGRAMS {
+            let kind = MetricType::Histogram;
+            let mut family = out.encode_descriptor(name, help, unit.as_ref(), kind)?;
+            for (label, sums) in self.totals.series() {
+                let buckets = buckets(sums);
+                let edges: Vec<_> = buckets.edges().collect();
+                let labels = labels(label);
+                let mut metric = family.encode_family(&labels)?;
+                let (sum, count) = (buckets.sum(), buckets.count());
+                metric.encode_histogram::<NoLabelSet>(sum, count, &edges, None)?;
+            }
+        }
+        self.encode_default(&mut out)?;
         self.encode_limits(&mut out)
     }
 }
 
 impl Snapshot {
+    fn encode_default(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(cc) = &self.default_cc else { return Ok(()) };
+        let help = "The controller that new connections get (net.ipv4.tcp_congestion_control)";
+        let mut family =
+            out.encode_descriptor("default_controller", help, None, MetricType::Gauge)?;
+        family.encode_family(&[("cc", cc.as_str())])?.encode_gauge(&1_i64)
+    }
+
     fn encode_limits(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Time of connections that sent something, by what limited them";
         let kind = MetricType::Counter;

@@ -170,7 +170,7 @@ impl Session {
                     live.pass(pass)?;
                 }
                 outputs.take(tracker, pass)?;
-                outputs.show(tracker);
+                outputs.show(tracker, || live.default_controller());
                 Ok(Turn::Passed)
             }
             Source::Replay(replay) => {
@@ -183,7 +183,7 @@ impl Session {
                 if !matches!(event, Event::Pass(_)) {
                     return Ok(Turn::Wait(Duration::ZERO));
                 }
-                outputs.show(tracker);
+                outputs.show(tracker, || None);
                 Ok(Turn::Passed)
             }
         }
@@ -275,10 +275,10 @@ impl Outputs {
         if matches!(event, Event::Pass(_)) { tape.flush().map_err(failed) } else { Ok(()) }
     }
 
-    fn show(&self, tracker: &Tracker) {
+    fn show(&self, tracker: &Tracker, default_cc: impl FnOnce() -> Option<String>) {
         if let Some(exporter) = &self.exporter {
             // Text in memory takes every character.
-            exporter.show(metrics(tracker).unwrap_or_default());
+            exporter.show(metrics(tracker, default_cc()).unwrap_or_default());
         }
     }
 }

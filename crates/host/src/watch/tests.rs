@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use uncork_diag::CcName;
-use uncork_flow::{FlowRecord, TransportFigures};
+use uncork_flow::{Buckets, FlowRecord, TransportFigures};
 use uncork_units::{Rate, TimeDelta};
 
 use super::*;
@@ -175,7 +175,38 @@ fn labels_are_bounded() {
     };
     assert_eq!(different(ports.iter().map(|it| format!("{it:?}")).collect()), 21);
     assert_eq!(different(controllers.iter().map(|it| format!("{it:?}")).collect()), 17);
-    assert!(metrics(&tracker).expect("text").contains(r#"cc="other",port="other""#));
+    assert!(metrics(&tracker, None).expect("text").contains(r#"cc="other",port="other""#));
+}
+
+/// The first pass sees data that was sent before the session, the second sees more. The third connection sends nothing.
+#[test]
+fn delays_and_pacing_rates_count_at_passes_in_which_data_was_sent() {
+    let paced = |bytes| {
+        let pacing_rate = Some(Rate::from_bytes_per_sec(150_000));
+        SocketSample { pacing_rate, ..socket(1, "bbr", bytes, bytes / 1000) }
+    };
+    let idle = socket(3, "bbr", 0, 0);
+    let events = [
+        pass(0, &[paced(1000), idle]),
+        pass(1, &[paced(9000), idle]),
+        pass(2, &[paced(9000), idle]),
+    ];
+    let (tracker, _) = played(true, &events);
+    let [(_, sums)] = tracker.totals().series().collect::<Vec<_>>()[..] else { panic!() };
+    let edge =
+        |buckets: &Buckets| buckets.edges().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
+    assert_eq!(edge(&sums.rtt), [(0.05, 1)]);
+    assert_eq!(edge(&sums.queue_delay), [(0.02, 1)]);
+    assert_eq!(edge(&sums.rtt_ratio), [(2.0, 1)]);
+    assert_eq!(edge(&sums.pacing_rate), [(2e5, 1)]);
+    let text = metrics(&tracker, Some("cubic".to_owned())).expect("text");
+    for line in [
+        r#"uncork_watch_default_controller{cc="cubic"} 1"#,
+        r#"uncork_watch_rtt_seconds_count{cc="bbr",port="443"} 1"#,
+        r#"uncork_watch_pacing_rate_bytes_per_second_sum{cc="bbr",port="443"} 150000.0"#,
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
 }
 
 #[test]

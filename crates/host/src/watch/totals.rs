@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use uncork_diag::CcName;
-use uncork_flow::TransportFigures;
+use uncork_flow::{Buckets, RATE_EDGES, RATIO_EDGES, TIME_EDGES, TransportFigures};
 
 use super::sample::SocketSample;
 use super::service_port::service_port;
@@ -31,7 +31,7 @@ pub struct Label {
 }
 
 /// The sums of a label.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sums {
     /// Transport counters.
     pub figures: TransportFigures,
@@ -39,6 +39,43 @@ pub struct Sums {
     pub limits: Limits,
     /// Number of connections that have ended.
     pub ended: u64,
+    /// Smoothed round-trip times, in seconds: a value for each connection that sent something, at each pass and at
+    /// its end. So are all that follow.
+    pub rtt: Buckets,
+    /// Queueing delay: the smoothed round-trip time above the minimum, in seconds.
+    pub queue_delay: Buckets,
+    /// The smoothed round-trip time over the minimum.
+    pub rtt_ratio: Buckets,
+    /// Pacing rates, in bytes per second. Connections without pacing have none.
+    pub pacing_rate: Buckets,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            figures: TransportFigures::default(),
+            limits: Limits::default(),
+            ended: 0,
+            rtt: Buckets::new(TIME_EDGES),
+            queue_delay: Buckets::new(TIME_EDGES),
+            rtt_ratio: Buckets::new(RATIO_EDGES),
+            pacing_rate: Buckets::new(RATE_EDGES),
+        }
+    }
+}
+
+impl Sums {
+    fn observe(&mut self, socket: &SocketSample) {
+        if let (Some(rtt), Some(min)) = (socket.figures.rtt, socket.min_rtt()) {
+            let (rtt, min) = (rtt.as_secs_f64(), min.as_secs_f64());
+            self.rtt.observe(rtt);
+            self.queue_delay.observe((rtt - min).max(0.0));
+            self.rtt_ratio.observe(rtt / min);
+        }
+        if let Some(rate) = socket.pacing_rate {
+            self.pacing_rate.observe(rate.bits_per_sec() as f64 / 8.0);
+        }
+    }
 }
 
 impl Totals {
@@ -85,6 +122,7 @@ impl Totals {
         let sums = self.series.entry(self.label(socket, cc)).or_default();
         sums.figures.add(change);
         sums.limits.add(limits);
+        sums.observe(socket);
     }
 
     pub(super) fn end(&mut self, socket: &SocketSample, cc: Option<CcName>) {

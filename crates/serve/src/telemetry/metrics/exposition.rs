@@ -11,7 +11,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::buckets::Buckets;
+use super::buckets::SharedBuckets;
 use super::series::{CLASSES, Series, read};
 use super::{Key, Metrics, locked};
 
@@ -19,7 +19,7 @@ use super::{Key, Metrics, locked};
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Series) -> u64);
-type Spread = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &Buckets);
+type Spread = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &SharedBuckets);
 
 const COUNTERS: [Counted; 8] = [
     ("connections", "Connections that have ended", None, |it| read(&it.connections)),
@@ -94,10 +94,12 @@ impl Collector for Metrics {
             let kind = MetricType::Histogram;
             let mut family = out.encode_descriptor(name, help, unit.as_ref(), kind)?;
             for (key, series) in &all {
-                let (sum, number, counts) = buckets(series).read();
+                let buckets = buckets(series).locked().clone();
+                let edges: Vec<_> = buckets.edges().collect();
                 let labels = key.labels();
                 let mut metric = family.encode_family(&labels)?;
-                metric.encode_histogram::<NoLabelSet>(sum, number, &counts, None)?;
+                let (sum, count) = (buckets.sum(), buckets.count());
+                metric.encode_histogram::<NoLabelSet>(sum, count, &edges, None)?;
             }
         }
         self.encode_server(&mut out)

@@ -2,26 +2,13 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use uncork_flow::{FlowRecord, Service};
+use uncork_flow::{FlowRecord, RATE_EDGES, RATIO_EDGES, Service, TIME_EDGES};
 
-use super::buckets::Buckets;
+use super::buckets::SharedBuckets;
 
 /// Minimum size in bytes of a response whose rate is counted. Shorter ones do not leave slow start,
 /// and the kernel measures their time only in clock ticks.
 const LONG_BYTES: u64 = 100_000;
-
-/// 10 kbyte/s to 10 Gbyte/s.
-const RATES: &[f64] = &[
-    1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 2e8, 5e8, 1e9, 2e9, 5e9, 1e10,
-];
-/// 0.1 ms to 30 s.
-const TIMES: &[f64] = &[
-    1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 3e-2, 5e-2, 7e-2, 0.1, 0.15, 0.2, 0.3, 0.5,
-    1.0, 2.0, 5.0, 10.0, 30.0,
-];
-/// From an empty queue to a round-trip time of thirty times the minimum.
-pub(super) const RATIOS: &[f64] =
-    &[1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 30.0];
 
 /// The first digits of status codes.
 pub(super) const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -40,10 +27,10 @@ pub(super) struct Series {
     pub(super) packets_sent: AtomicU64,
     pub(super) packets_lost: AtomicU64,
     pub(super) timeouts: AtomicU64,
-    pub(super) goodput: Buckets,
-    pub(super) first_byte: Buckets,
-    pub(super) min_rtt: Buckets,
-    pub(super) rtt_ratio: Buckets,
+    pub(super) goodput: SharedBuckets,
+    pub(super) first_byte: SharedBuckets,
+    pub(super) min_rtt: SharedBuckets,
+    pub(super) rtt_ratio: SharedBuckets,
 }
 
 impl Default for Series {
@@ -59,10 +46,10 @@ impl Default for Series {
             packets_sent: AtomicU64::default(),
             packets_lost: AtomicU64::default(),
             timeouts: AtomicU64::default(),
-            goodput: Buckets::new(RATES),
-            first_byte: Buckets::new(TIMES),
-            min_rtt: Buckets::new(TIMES),
-            rtt_ratio: Buckets::new(RATIOS),
+            goodput: SharedBuckets::new(RATE_EDGES),
+            first_byte: SharedBuckets::new(TIME_EDGES),
+            min_rtt: SharedBuckets::new(TIME_EDGES),
+            rtt_ratio: SharedBuckets::new(RATIO_EDGES),
         }
     }
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use uncork_flow::FlowRecord;
+use uncork_flow::{FlowRecord, RATIO_EDGES};
 
-use super::series::{CLASSES, RATIOS, Series, read};
+use super::series::{CLASSES, Series, read};
 use super::{Key, Metrics, locked};
 use crate::clock;
 
@@ -68,7 +68,7 @@ impl Metrics {
             policy: locked(&self.policy).as_ref().map(|policy| policy.fingerprint.clone()),
             records_written: records.map(|records| records.written),
             records_lost: records.map(|records| records.lost),
-            rtt_ratio_edges: RATIOS,
+            rtt_ratio_edges: RATIO_EDGES,
             series: self.all().iter().map(|(key, series)| SeriesStatus::of(key, series)).collect(),
             recent: locked(&self.recent).iter().rev().cloned().collect(),
         }
@@ -91,7 +91,7 @@ impl SeriesStatus {
             bytes_acked: read(&series.bytes_acked),
             bytes_sent: read(&series.bytes_sent),
             bytes_retransmitted: read(&series.bytes_retransmitted),
-            rtt_ratio: series.rtt_ratio.counts(),
+            rtt_ratio: series.rtt_ratio.locked().counts().to_vec(),
         }
     }
 }
