@@ -87,7 +87,7 @@ fn left_text(left: &[SkippedSetting]) -> String {
     left.iter().flat_map(|left| ["\nleft: ".to_owned(), left.to_string()]).collect()
 }
 
-type Result<T> = std::result::Result<T, ChangeError>;
+pub(super) type Result<T> = std::result::Result<T, ChangeError>;
 
 /// Undoes unfinished changes of a dead process, and expired changes. Every command calls this
 /// first.
@@ -241,14 +241,20 @@ fn apply_stored(host: &mut impl Host, applied: &Applied) -> Result<Report> {
 /// one waits.
 fn waiting(journal: &Journal, boot_s: u64, text: &str) -> Result<Option<u64>> {
     let Some(open) = &journal.open else { return Ok(None) };
-    let remaining_s = open.deadline_boot_s.map_or(0, |deadline| deadline.saturating_sub(boot_s));
     match &open.next {
-        Some(next) if next.desired == text => Ok(Some(remaining_s)),
-        next => {
-            let file = next.as_ref().map_or_else(String::new, |next| next.file.clone());
-            Err(ChangeError::Waiting { file, remaining_s })
-        }
+        Some(next) if next.desired == text => Ok(Some(remaining_s(open, boot_s))),
+        _ => Err(waiting_for(open, boot_s)),
     }
+}
+
+/// The error that `open` changes wait for confirmation.
+pub(super) fn waiting_for(open: &Open, boot_s: u64) -> ChangeError {
+    let file = open.next.as_ref().map_or_else(String::new, |next| next.file.clone());
+    ChangeError::Waiting { file, remaining_s: remaining_s(open, boot_s) }
+}
+
+fn remaining_s(open: &Open, boot_s: u64) -> u64 {
+    open.deadline_boot_s.map_or(0, |deadline| deadline.saturating_sub(boot_s))
 }
 
 /// Keeps the changes that wait for `confirm`, and writes the files that make them persistent.
@@ -336,7 +342,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
 }
 
 /// Starts a transaction: from now on, either all changes are made or none.
-fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> Result<()> {
+pub(super) fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> Result<()> {
     journal.open = Some(open);
     journal.ended = None;
     host.store(journal)?;
@@ -348,7 +354,7 @@ fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> Result<()> 
     Ok(())
 }
 
-fn perform(host: &mut impl Host, journal: &mut Journal, steps: &[Change]) -> Result<()> {
+pub(super) fn perform(host: &mut impl Host, journal: &mut Journal, steps: &[Change]) -> Result<()> {
     for step in steps {
         if let Err(error) = change(host, step) {
             let reason = error.to_string();
@@ -408,7 +414,7 @@ fn commit(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
 }
 
 /// Undoes the open changes, except settings that another program has changed since.
-fn undo(
+pub(super) fn undo(
     host: &mut impl Host,
     journal: &mut Journal,
     why: UndoReason,
@@ -438,7 +444,7 @@ fn undo(
     Ok(ended)
 }
 
-fn undo_one(
+pub(super) fn undo_one(
     host: &mut impl Host,
     step: Change,
 ) -> std::result::Result<Option<SkippedSetting>, HostError> {

@@ -3,7 +3,8 @@
 //! [`DesiredState`] is the file. [`plan()`] compares it with the host, setting by setting; it reads
 //! the host but changes nothing. [`apply`], [`confirm`] and [`revert`] change the host through
 //! [`Host`], either completely or not at all: a [`Journal`] on disk holds the previous values, and
-//! [`recover`] uses it after a process has died. [`LiveHost`] is the running kernel.
+//! [`recover`] uses it after a process has died. [`Trial`] changes a host for a test,
+//! from state to state. [`LiveHost`] is the running kernel.
 
 mod agent;
 mod commands;
@@ -17,6 +18,7 @@ mod plan;
 mod render;
 mod route;
 mod status;
+mod trial;
 
 pub use agent::{ChangeError, Report, Source, apply, apply_again, confirm, recover, revert};
 pub use desired_state::{DesiredRoute, DesiredState, Prefix};
@@ -29,3 +31,4 @@ pub use linux::{LiveHost, Lock, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};
 pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange};
 pub use status::{LastUndo, STATUS_SCHEMA, Setting, State, Status, status};
+pub use trial::Trial;

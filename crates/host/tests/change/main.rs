@@ -9,3 +9,4 @@ mod live_sequences;
 mod memory;
 mod model;
 mod sequences;
+mod trials;

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::super::host::HostError;
 use super::super::journal::{JOURNAL_SCHEMA, Journal};
@@ -50,19 +51,39 @@ impl StateDirectory {
     ///
     /// The directory cannot be written.
     pub fn lock(&self) -> Result<Lock, HostError> {
+        let file = self.lock_file()?;
+        let locked = flock(&file, FlockOperation::LockExclusive);
+        locked.map(|()| Lock(file)).map_err(|error| self.unwritable(&error.into()))
+    }
+
+    /// [`Self::lock`], if no other command changes this namespace now.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be written.
+    pub fn try_lock(&self) -> Result<Option<Lock>, HostError> {
+        let file = self.lock_file()?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Lock(file))),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(self.unwritable(&error.into())),
+        }
+    }
+
+    fn lock_file(&self) -> Result<File, HostError> {
         let open = || {
             fs::create_dir_all(&self.directory)?;
             let path = self.directory.join(format!("{}.lock", self.name));
-            let file = OpenOptions::new().create(true).append(true).open(path)?;
-            flock(&file, FlockOperation::LockExclusive)?;
-            Ok(Lock(file))
+            OpenOptions::new().create(true).append(true).open(path)
         };
-        open().map_err(|error: io::Error| {
-            let directory = self.directory.display();
-            HostError(format!(
-                "cannot write to {directory}: {error}; choose another directory with --state-dir"
-            ))
-        })
+        open().map_err(|error| self.unwritable(&error))
+    }
+
+    fn unwritable(&self, error: &io::Error) -> HostError {
+        let directory = self.directory.display();
+        HostError(format!(
+            "cannot write to {directory}: {error}; choose another directory with --state-dir"
+        ))
     }
 
     pub(crate) fn load(&self) -> Result<Option<Journal>, HostError> {

@@ -1,0 +1,130 @@
+//! Changes for a test. Nobody confirms them: they last from one state to the next, and no longer than their process.
+
+use super::agent::{ChangeError, Result, begin, perform, recover, undo, undo_one, waiting_for};
+use super::desired_state::DesiredState;
+use super::host::Host;
+use super::journal::{Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
+use super::knob::{DEFAULT, Knob, Value};
+use super::plan::plan;
+
+/// Whether the kernel leaves out what a connection learned about its destination when it ends. What is saved begins the next
+/// connections, whichever controller they have (linux net/ipv4/tcp_metrics.c, `tcp_update_metrics`).
+const NO_METRICS_SAVE: &str = "net.ipv4.tcp_no_metrics_save";
+
+/// Takes a host from state to state. Its process must be the only one to change the host ([`super::Lock`]) until it ends: then the
+/// guard takes the lock, and undoes whatever is left.
+#[derive(Debug)]
+pub struct Trial {
+    journal: Journal,
+    /// How earlier changes ended: `status` shall tell it afterwards, too.
+    ended: Option<Ended>,
+    /// The changes that last for the whole test.
+    base: Vec<Change>,
+    /// The changes of the present state.
+    present: Vec<Change>,
+    /// The values that the test depends on.
+    expected: Vec<(Knob, Value)>,
+}
+
+impl Trial {
+    /// Begins with the host as it is, but that connections no longer save metrics.
+    ///
+    /// # Errors
+    ///
+    /// Another change waits for `confirm`, or the host cannot be changed.
+    pub fn begin(host: &mut impl Host) -> Result<Self> {
+        let (mut journal, _) = recover(host)?;
+        if let Some(open) = &journal.open {
+            return Err(waiting_for(open, host.now().boot_s));
+        }
+        let ended = journal.ended.clone();
+        let (knob, after) = (Knob::sysctl(NO_METRICS_SAVE), Value::text("1"));
+        let before = host.read(&knob)?;
+        let base = if before == Value::Absent || before == after {
+            Vec::new()
+        } else {
+            vec![Change { knob, before, after }]
+        };
+        let open = Open {
+            purpose: Purpose::Apply,
+            steps: base.clone(),
+            at_confirm: Vec::new(),
+            next: None,
+            complete: false,
+            deadline_boot_s: None,
+        };
+        begin(host, &mut journal, open)?;
+        perform(host, &mut journal, &base)?;
+        Ok(Self { journal, ended, base, present: Vec::new(), expected: Vec::new() })
+    }
+
+    /// Takes back the present state, and makes the next one, all or nothing. Settings of neither stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// The host cannot fulfil the state, a change failed, or somebody else changed a setting meanwhile.
+    pub fn switch(&mut self, host: &mut impl Host, next: &DesiredState) -> Result<()> {
+        let Self { journal, base, present, expected, .. } = self;
+        present.sort_by_key(|step| step.knob.revert_rank(&step.before));
+        for step in present.drain(..) {
+            if let Some(left) = undo_one(host, step)? {
+                let reason = left.to_string();
+                let ended = undo(host, journal, UndoReason::Failed, &reason)?;
+                return Err(ChangeError::Undone { reason, left: ended.left });
+            }
+        }
+        // Without a journal: what an applied state has changed stays.
+        let steps = plan(host, next, &Journal::new(&journal.boot))?.steps;
+        if let Some(open) = &mut journal.open {
+            open.steps = base.iter().chain(&steps).cloned().collect();
+        }
+        host.store(journal)?;
+        perform(host, journal, &steps)?;
+        present.clone_from(&steps);
+        expected.clear();
+        let default = next.algorithm.iter().map(|_| Knob::sysctl(DEFAULT));
+        let routes = next.routes.iter().map(|route| Knob::Route { to: route.to.to_string() });
+        for knob in default.chain(routes).chain([Knob::sysctl(NO_METRICS_SAVE)]) {
+            let value = host.read(&knob)?;
+            expected.push((knob, value));
+        }
+        Ok(())
+    }
+
+    /// A setting that somebody else has changed since the last [`Self::switch`].
+    ///
+    /// # Errors
+    ///
+    /// The host cannot be read.
+    pub fn disturbed(&self, host: &mut impl Host) -> Result<Option<SkippedSetting>> {
+        for (knob, given) in &self.expected {
+            let found = host.read(knob)?;
+            if !given.holds(&found) {
+                return Ok(Some(SkippedSetting {
+                    knob: knob.clone(),
+                    given: given.clone(),
+                    found,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Restores the host, but for settings that somebody else has changed: these are returned.
+    ///
+    /// # Errors
+    ///
+    /// A setting cannot be restored. The guard tries it again when this process has ended.
+    pub fn end(&mut self, host: &mut impl Host) -> Result<Vec<SkippedSetting>> {
+        self.expected.clear();
+        if self.journal.open.is_none() {
+            return Ok(Vec::new());
+        }
+        let left = undo(host, &mut self.journal, UndoReason::Reverted, "restoring")?.left;
+        if left.is_empty() {
+            self.journal.ended.clone_from(&self.ended);
+            host.store(&self.journal)?;
+        }
+        Ok(left)
+    }
+}
