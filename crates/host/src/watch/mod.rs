@@ -25,6 +25,7 @@ mod why;
 
 pub use event::{Destroyed, Event, Moment, Pass};
 pub use metrics::{METRICS_TYPE, metrics};
+pub use record::UNKNOWN_CC;
 pub use row::{GroupBy, Name, Row, SortBy};
 pub use sample::{BbrSample, SocketSample};
 pub use session::{Session, Turn, WatchError, WatchSpec};

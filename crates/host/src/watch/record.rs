@@ -10,7 +10,7 @@ use super::tracker::Tracked;
 
 /// The controller of a connection that existed only between two passes: notices of destroyed
 /// sockets do not name it.
-const UNKNOWN: &str = "unknown";
+pub const UNKNOWN_CC: &str = "unknown";
 
 /// The record of the connection with this `number`. It began at `began`, and `last` is the final
 /// sample of its socket. `tracked` has the samples from passes.
@@ -21,7 +21,7 @@ pub(super) fn record(
     tracked: Option<&Tracked>,
 ) -> FlowRecord {
     let cc = last.cc.or(tracked.and_then(|tracked| tracked.now.cc));
-    let cc = cc.as_ref().map_or(UNKNOWN, |cc| cc.as_str());
+    let cc = cc.as_ref().map_or(UNKNOWN_CC, |cc| cc.as_str());
     let client = ClientNetwork::of(last.remote.ip()).to_string();
     let listener = last.local.to_string();
     let service = Service {

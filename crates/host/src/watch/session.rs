@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use uncork_diag::DiagError;
+use uncork_flow::FlowRecord;
 use uncork_records::{Records, RecordsError, RecordsSpec, RecordsSummary, Writer};
 
-use super::event::{Event, Pass};
+use super::event::{Event, Moment, Pass};
 use super::exporter::Exporter;
 use super::live::{Live, now};
 use super::metrics::metrics;
@@ -152,12 +153,21 @@ impl Session {
     ///
     /// As of [`Self::start`].
     pub fn turn(&mut self) -> Result<Turn, WatchError> {
+        self.turn_with(&mut |_| {})
+    }
+
+    /// [`Self::turn`]. Calls `each` with the record of each connection that has ended, before it is written.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::start`].
+    pub fn turn_with(&mut self, each: &mut dyn FnMut(&mut FlowRecord)) -> Result<Turn, WatchError> {
         let Self { source, tracker, outputs, .. } = self;
         match source {
             Source::Live { live, period, due, pass } => {
                 let mut recorded = Ok(());
                 live.notices(|event| {
-                    let took = outputs.take(tracker, event);
+                    let took = outputs.take(tracker, event, each);
                     recorded = std::mem::replace(&mut recorded, Ok(())).and(took);
                 })?;
                 recorded?;
@@ -169,7 +179,7 @@ impl Session {
                 if let Event::Pass(pass) = pass {
                     live.pass(pass)?;
                 }
-                outputs.take(tracker, pass)?;
+                outputs.take(tracker, pass, each)?;
                 outputs.show(tracker, || live.default_controller());
                 Ok(Turn::Passed)
             }
@@ -179,7 +189,7 @@ impl Session {
                     replay.waiting = Some(event);
                     return Ok(Turn::Wait(left.min(TICK)));
                 }
-                outputs.take(tracker, &event)?;
+                outputs.take(tracker, &event, each)?;
                 if !matches!(event, Event::Pass(_)) {
                     return Ok(Turn::Wait(Duration::ZERO));
                 }
@@ -189,18 +199,39 @@ impl Session {
         }
     }
 
+    /// The time in a live session; in a replay that of the newest pass.
+    pub fn moment(&self) -> Moment {
+        match &self.source {
+            Source::Live { live, .. } => live.moment(),
+            Source::Replay(_) => self.tracker.at(),
+        }
+    }
+
+    /// Makes the next pass of a live session due.
+    pub fn hasten(&mut self) {
+        if let Source::Live { due, .. } = &mut self.source {
+            *due = now();
+        }
+    }
+
+    /// Leaves records of connections that are open, too, with what the newest pass saw of them. Calls `each` with each.
+    pub fn end_open(&mut self, each: &mut dyn FnMut(&mut FlowRecord)) {
+        let Self { tracker, outputs, .. } = self;
+        tracker.end_all(|mut record| {
+            each(&mut record);
+            outputs.leave(record);
+        });
+    }
+
     /// Ends the session: leaves the records of connections that have ended without a notice, and writes all files.
     ///
     /// # Errors
     ///
     /// A file that cannot be written.
     pub fn end(mut self) -> Result<Option<RecordsSummary>, WatchError> {
-        let Outputs { tape, records, .. } = self.outputs;
-        self.tracker.end_absent(|record| {
-            if let Some((records, _)) = &records {
-                records.leave(record);
-            }
-        });
+        let outputs = self.outputs;
+        self.tracker.end_absent(|record| outputs.leave(record));
+        let Outputs { tape, records, .. } = outputs;
         if let Some((path, mut tape)) = tape {
             tape.flush().map_err(|error| WatchError::Record(path, error))?;
         }
@@ -262,17 +293,27 @@ impl Replay {
 }
 
 impl Outputs {
-    fn take(&mut self, tracker: &mut Tracker, event: &Event) -> Result<(), WatchError> {
-        tracker.take(event, |record| {
-            if let Some((records, _)) = &self.records {
-                records.leave(record);
-            }
+    fn take(
+        &mut self,
+        tracker: &mut Tracker,
+        event: &Event,
+        each: &mut dyn FnMut(&mut FlowRecord),
+    ) -> Result<(), WatchError> {
+        tracker.take(event, |mut record| {
+            each(&mut record);
+            self.leave(record);
         });
         let Some((path, tape)) = &mut self.tape else { return Ok(()) };
         let failed = |error| WatchError::Record(path.clone(), error);
         tape.write(event).map_err(failed)?;
         // A session that is killed leaves its passes.
         if matches!(event, Event::Pass(_)) { tape.flush().map_err(failed) } else { Ok(()) }
+    }
+
+    fn leave(&self, record: FlowRecord) {
+        if let Some((records, _)) = &self.records {
+            records.leave(record);
+        }
     }
 
     fn show(&self, tracker: &Tracker, default_cc: impl FnOnce() -> Option<String>) {

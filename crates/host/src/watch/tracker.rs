@@ -133,13 +133,22 @@ impl Tracker {
     /// Ends the connections that the latest pass did not see, with their last sample. With notices,
     /// these are sockets that a program keeps open although the connection has ended, or sockets
     /// whose notice was lost.
-    pub fn end_absent(&mut self, mut each: impl FnMut(FlowRecord)) {
+    pub fn end_absent(&mut self, each: impl FnMut(FlowRecord)) {
         let newest = self.passes;
-        let absent = self.connections.iter().filter(|(_, tracked)| tracked.pass < newest);
-        let mut absent: Vec<u64> = absent.map(|(cookie, _)| *cookie).collect();
-        // Sort, so that the order does not depend on the hash table.
-        absent.sort_unstable();
-        for cookie in absent {
+        self.end_where(|tracked| tracked.pass < newest, each);
+    }
+
+    /// Ends all connections, with what passes saw of them.
+    pub fn end_all(&mut self, each: impl FnMut(FlowRecord)) {
+        self.end_where(|_| true, each);
+    }
+
+    fn end_where(&mut self, is: impl Fn(&Tracked) -> bool, mut each: impl FnMut(FlowRecord)) {
+        let ending = self.connections.iter().filter(|(_, tracked)| is(tracked));
+        let mut ending: Vec<u64> = ending.map(|(cookie, _)| *cookie).collect();
+        // In an order that does not depend on the table's.
+        ending.sort_unstable();
+        for cookie in ending {
             if let Some(tracked) = self.connections.remove(&cookie) {
                 each(self.ended(tracked.began, &tracked.now, Some(&tracked)));
             }
