@@ -4,7 +4,8 @@
 //! disciplines, boot configuration. [`collect`] takes it without privileges and changes nothing.
 //! [`diagnose`] is pure: it finds everything that prevents the host from running the wanted
 //! algorithm, on the live host or in a recorded snapshot. [`change`] changes the host to the state
-//! described in a file, and undoes the changes. [`watch`] monitors the host's TCP connections.
+//! described in a file, and undoes the changes. [`watch`] monitors the host's TCP
+//! connections. [`prove`] measures what another controller is worth on the host.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -15,6 +16,8 @@ mod doctor;
 mod facts;
 #[cfg(target_os = "linux")]
 mod netlink;
+#[cfg(target_os = "linux")]
+pub mod prove;
 #[cfg(target_os = "linux")]
 pub mod watch;
 

@@ -1,0 +1,359 @@
+//! What the connections of each block did.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use uncork_flow::{Arm as ArmRecord, Choice, FlowRecord};
+use uncork_units::ByteCount;
+
+use super::schedule::{Arm, Block};
+use crate::change::Prefix;
+use crate::watch::UNKNOWN_CC;
+
+/// What the records of a test name as its policy.
+const POLICY: &str = "uncork host prove";
+/// A service follows the test unless more than one in so many of its connections run another controller.
+const TOLERATED: u64 = 20;
+/// The least time that completion is taken for: busy times are in ticks of the kernel, 1 to 10 ms.
+const TICK_NS: u64 = 1_000_000;
+
+/// Takes in the records of ended connections, and assigns them to blocks.
+#[derive(Debug)]
+pub struct Blocks {
+    experiment: String,
+    schedule: Vec<Block>,
+    /// Names of the arms, and their controllers.
+    arms: [(String, String); 2],
+    routes: Vec<Prefix>,
+    large: ByteCount,
+    /// For each block that has begun, when connections begin to count, and the last moment when they do.
+    windows: Vec<(u64, Option<u64>)>,
+    /// The index of each service.
+    services: BTreeMap<String, usize>,
+    seen: Vec<Seen>,
+    left_out: LeftOut,
+}
+
+/// Connections that do not count, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// They began before the test, in a burn-in, or after the last block.
+    pub outside_blocks: u64,
+    /// They began in a block that was not completed.
+    pub incomplete_block: u64,
+    /// They sent nothing that was acknowledged.
+    pub no_data: u64,
+    /// They go to clients beyond the routes of the test.
+    pub other_route: u64,
+    /// They ran another controller than their block's.
+    pub other_controller: u64,
+    /// Many connections of their service port ran another controller than the block's, whichever that was.
+    pub other_service: u64,
+    /// They were open at the end of the test, and had sent too little to be large.
+    pub unfinished: u64,
+}
+
+/// What the counted connections of a block did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlockFigures {
+    /// Acknowledged payload by busy time, of each large transfer, in bits per second.
+    pub throughputs_bps: Vec<f64>,
+    /// Busy time of each small transfer, in seconds.
+    pub completions_s: Vec<f64>,
+    /// Payload sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Payload retransmitted.
+    pub bytes_retransmitted: u64,
+    /// Counted connections whose controller no pass saw: they lived between two.
+    pub unseen: u64,
+}
+
+/// What is kept of a connection that began in a block.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    block: u32,
+    service: u32,
+    cc: Controller,
+    is_open: bool,
+    bytes_acked: u64,
+    busy_ns: u64,
+    bytes_sent: u64,
+    bytes_retransmitted: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Controller {
+    /// That of the block.
+    Same,
+    Other,
+    /// It lived between two passes, so it opened in the block and has the block's, if its service follows the test.
+    Unknown,
+}
+
+impl Blocks {
+    /// No connection yet. `experiment` names the test in records; `arms` have a name and a controller each.
+    pub fn new(
+        experiment: &str,
+        schedule: Vec<Block>,
+        arms: [(String, String); 2],
+        routes: Vec<Prefix>,
+        large: ByteCount,
+    ) -> Self {
+        Self {
+            experiment: experiment.to_owned(),
+            schedule,
+            arms,
+            routes,
+            large,
+            windows: Vec::new(),
+            services: BTreeMap::new(),
+            seen: Vec::new(),
+            left_out: LeftOut::default(),
+        }
+    }
+
+    /// From now on connections count for the next block. Times are of the session, in nanoseconds.
+    pub fn open(&mut self, session_ns: u64) {
+        self.windows.push((session_ns, None));
+    }
+
+    /// Connections that began until now count for the present block.
+    pub fn close(&mut self, session_ns: u64) {
+        if let Some((_, end)) = self.windows.last_mut() {
+            end.get_or_insert(session_ns);
+        }
+    }
+
+    /// When connections of a block began and ceased to count.
+    pub fn window(&self, block: usize) -> Option<(u64, Option<u64>)> {
+        self.windows.get(block).copied()
+    }
+
+    /// Takes in a connection that has ended, or that `is_open` at the end of the test. Its record gets the arm that it was
+    /// assigned to.
+    pub fn take(&mut self, record: &mut FlowRecord, is_open: bool) {
+        let Some(index) = self.block_at(record.start_ns) else {
+            self.left_out.outside_blocks += 1;
+            return;
+        };
+        if !self.is_on_routes(record) {
+            self.left_out.other_route += 1;
+            return;
+        }
+        let Block { arm, pair } = self.schedule[index];
+        let controller = &self.arms[arm.index()].1;
+        let cc = match &*record.cc {
+            UNKNOWN_CC => Controller::Unknown,
+            cc if cc == controller => Controller::Same,
+            _ => Controller::Other,
+        };
+        record.choice = Some(self.choice(arm, index, pair));
+        let services = self.services.len();
+        let service = *self.services.entry(record.group.clone()).or_insert(services);
+        self.seen.push(Seen {
+            block: index as u32,
+            service: service as u32,
+            cc,
+            is_open,
+            bytes_acked: record.bytes_acked,
+            busy_ns: record.busy_ns,
+            bytes_sent: record.bytes_sent,
+            bytes_retransmitted: record.bytes_retransmitted,
+        });
+    }
+
+    /// The block whose window has this moment. Each window begins behind the pass at its start and has the one at its end.
+    fn block_at(&self, start_ns: u64) -> Option<usize> {
+        let index = self.windows.partition_point(|(start, _)| *start < start_ns).checked_sub(1)?;
+        self.windows[index].1.is_none_or(|end| start_ns <= end).then_some(index)
+    }
+
+    fn is_on_routes(&self, record: &FlowRecord) -> bool {
+        if self.routes.is_empty() {
+            return true;
+        }
+        let client = record.service.as_ref().and_then(|service| service.client.as_deref());
+        let client = client.and_then(|client| client.parse::<Prefix>().ok());
+        client.is_some_and(|client| self.routes.iter().any(|route| route.covers(client)))
+    }
+
+    /// The unit that is assigned is the block. A jackknife that leaves out a bucket leaves out a pair.
+    fn choice(&self, arm: Arm, block: usize, pair: u32) -> Choice {
+        let (name, controller) = &self.arms[arm.index()];
+        Choice {
+            policy: POLICY.to_owned(),
+            rule: "switchback".to_owned(),
+            cc: Some(controller.clone()),
+            arm: Some(ArmRecord {
+                experiment: self.experiment.clone(),
+                arm: name.clone(),
+                unit: block as u64,
+                bucket: (pair % 100) as u8,
+                propensity: 0.5,
+            }),
+        }
+    }
+
+    /// What each complete block measured, and what was left out.
+    pub fn figures(&self) -> (Vec<Option<BlockFigures>>, LeftOut) {
+        let mut left_out = self.left_out;
+        let is_complete = |index: usize| self.window(index).is_some_and(|(_, end)| end.is_some());
+        let mut figures: Vec<Option<BlockFigures>> = (0..self.schedule.len())
+            .map(|index| is_complete(index).then(BlockFigures::default))
+            .collect();
+        let follows = self.services_that_follow();
+        for seen in &self.seen {
+            let large = seen.bytes_acked >= self.large.as_u64();
+            let reason = match (&mut figures[seen.block as usize], seen.cc) {
+                (None, _) => &mut left_out.incomplete_block,
+                _ if !follows[seen.service as usize] => &mut left_out.other_service,
+                (_, Controller::Other) => &mut left_out.other_controller,
+                _ if seen.bytes_acked == 0 => &mut left_out.no_data,
+                _ if seen.is_open && !large => &mut left_out.unfinished,
+                (Some(figures), _) => {
+                    figures.add(seen, large);
+                    continue;
+                }
+            };
+            *reason += 1;
+        }
+        (figures, left_out)
+    }
+
+    /// Whether the connections of each service run the controller of their block. A program that chooses its own would agree
+    /// with one arm only, so its service is left out of both.
+    fn services_that_follow(&self) -> Vec<bool> {
+        let mut counts = vec![(0, 0); self.services.len()];
+        for seen in self.seen.iter().filter(|seen| seen.cc != Controller::Unknown) {
+            let (known, other): &mut (u64, u64) = &mut counts[seen.service as usize];
+            *known += 1;
+            *other += u64::from(seen.cc == Controller::Other);
+        }
+        counts.into_iter().map(|(known, other)| other * TOLERATED <= known).collect()
+    }
+}
+
+impl BlockFigures {
+    fn add(&mut self, seen: &Seen, large: bool) {
+        let busy_s = seen.busy_ns.max(TICK_NS) as f64 / 1e9;
+        if large {
+            self.throughputs_bps.push(seen.bytes_acked as f64 * 8.0 / busy_s);
+        } else {
+            self.completions_s.push(busy_s);
+        }
+        self.bytes_sent += seen.bytes_sent;
+        self.bytes_retransmitted += seen.bytes_retransmitted;
+        self.unseen += u64::from(seen.cc == Controller::Unknown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_flow::{Scope, Service};
+
+    use super::*;
+    use crate::prove::schedule;
+
+    const LARGE: u64 = 500_000;
+
+    /// Blocks of a second each, without the first 0.2 s; the last is not completed.
+    fn blocks(routes: Vec<Prefix>) -> Blocks {
+        let arms =
+            [("cubic", "cubic"), ("bbr", "bbr")].map(|(name, cc)| (name.to_owned(), cc.to_owned()));
+        let mut blocks = Blocks::new("test", schedule(2, 1), arms, routes, ByteCount::new(LARGE));
+        for second in 0..3 {
+            blocks.open(second * 1000 + 200);
+            blocks.close(second * 1000 + 1000);
+        }
+        blocks.open(3200);
+        blocks
+    }
+
+    fn record(start: u64, cc: &str, bytes: u64, busy_ms: u64) -> FlowRecord {
+        FlowRecord {
+            start_ns: start,
+            bytes_acked: bytes,
+            bytes_sent: bytes,
+            busy_ns: busy_ms * 1_000_000,
+            service: Some(Service {
+                client: Some("203.0.113.0/24".to_owned()),
+                ..Service::blank(Scope::Connection, 0, "tcp", "web")
+            }),
+            ..FlowRecord::blank("watch", "443", cc, (0, 0))
+        }
+    }
+
+    #[test]
+    fn connections_count_for_the_block_in_which_they_began() {
+        let mut blocks = blocks(Vec::new());
+        let cc = |blocks: &Blocks, index: usize| {
+            blocks.arms[blocks.schedule[index].arm.index()].1.clone()
+        };
+        let ccs: Vec<String> = (0..4).map(|index| cc(&blocks, index)).collect();
+        let mut large = record(500, &ccs[0], LARGE, 1000);
+        blocks.take(&mut large, false);
+        let arm = large.choice.and_then(|choice| choice.arm).expect("an arm");
+        assert_eq!((arm.unit, arm.bucket, arm.arm.as_str()), (0, 0, ccs[0].as_str()));
+        for (start, cc, bytes, is_open) in [
+            (200, &ccs[0], 1000, false),  // seen by the pass that ends the burn-in
+            (1000, &ccs[0], 1000, false), // seen by the pass that ends the block
+            (1100, &ccs[1], 1000, false), // burn-in
+            (1500, &ccs[1], 1000, false),
+            (1500, &"unknown".to_owned(), 2000, false),
+            (1500, &ccs[1], 0, false),
+            (2500, &ccs[2], 1000, true),
+            (2500, &ccs[2], LARGE, true),
+            (3500, &ccs[3], LARGE, false),
+        ] {
+            blocks.take(&mut record(start, cc, bytes, 100), is_open);
+        }
+        let (figures, left_out) = blocks.figures();
+        let counts = |index: usize| {
+            let block: &BlockFigures = figures[index].as_ref().expect("complete");
+            (block.throughputs_bps.len(), block.completions_s.len(), block.unseen)
+        };
+        assert_eq!([0, 1, 2].map(counts), [(1, 1, 0), (0, 2, 1), (1, 0, 0)]);
+        assert_eq!(figures[3], None);
+        assert_eq!(figures[0].as_ref().map(|block| block.throughputs_bps[0]), Some(4e6));
+        let expected = LeftOut {
+            outside_blocks: 2,
+            incomplete_block: 1,
+            no_data: 1,
+            unfinished: 1,
+            ..LeftOut::default()
+        };
+        assert_eq!(left_out, expected);
+    }
+
+    #[test]
+    fn a_service_with_a_controller_of_its_own_counts_in_neither_arm() {
+        let mut blocks = blocks(Vec::new());
+        for (index, start) in [500, 1500].into_iter().enumerate() {
+            let cc = blocks.arms[blocks.schedule[index].arm.index()].1.clone();
+            for _ in 0..19 {
+                blocks.take(&mut record(start, &cc, 1000, 10), false);
+            }
+            let mut own = FlowRecord { group: "25".to_owned(), ..record(start, "cubic", 1000, 10) };
+            blocks.take(&mut own, false);
+        }
+        // One of 39: another route, perhaps.
+        blocks.take(&mut record(500, "reno", 1000, 10), false);
+        let (figures, left_out) = blocks.figures();
+        let small: Vec<usize> =
+            figures.iter().flatten().map(|block| block.completions_s.len()).collect();
+        assert_eq!(small[..2], [19, 19]);
+        assert_eq!((left_out.other_service, left_out.other_controller), (2, 1));
+    }
+
+    #[test]
+    fn of_routes_only_their_clients_count() {
+        let route = |text: &str| text.parse::<Prefix>().expect(text);
+        for (text, counted) in [("203.0.0.0/16", 1), ("198.51.100.0/24", 0), ("::/0", 0)] {
+            let mut blocks = blocks(vec![route(text)]);
+            blocks.take(&mut record(500, "unknown", 1000, 10), false);
+            let (figures, left_out) = blocks.figures();
+            assert_eq!(figures[0].as_ref().map(|block| block.completions_s.len()), Some(counted));
+            assert_eq!(left_out.other_route, 1 - counted as u64);
+        }
+    }
+}

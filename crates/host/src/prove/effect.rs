@@ -1,0 +1,219 @@
+//! The difference between the arms, with an interval that comes from the pairs of blocks.
+
+use serde::Serialize;
+use uncork_flow::{mean, quantile};
+use uncork_units::Rng;
+
+use super::blocks::BlockFigures;
+use super::schedule::{Arm, Block};
+
+/// Fewer pairs have no 95 % interval: the widest that five differences can give has 94 %.
+pub const LEAST_PAIRS: usize = 6;
+/// Connections that a block needs for a quantile.
+const LEAST_SAMPLES: usize = 10;
+/// Subsets whose means bound an interval.
+const SUBSETS: usize = 4095;
+/// Pairs up to which there are no more subsets than these.
+const ENUMERATED: usize = 12;
+/// Share of the subsets beyond each end of a 95 % interval.
+const TAIL: f64 = 0.025;
+/// Stream of the seed's random numbers.
+const STREAM: u64 = 0x7375_6273;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Throughput of large transfers, 10th percentile.
+    ThroughputP10,
+    /// Throughput of large transfers, median.
+    ThroughputP50,
+    /// Throughput of large transfers, 90th percentile.
+    ThroughputP90,
+    /// Completion time of small transfers, median.
+    CompletionP50,
+    /// Completion time of small transfers, 90th percentile.
+    CompletionP90,
+    /// Share of the payload sent that was sent again.
+    Retransmitted,
+}
+
+/// What the second arm changes in one metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// The metric.
+    pub metric: Metric,
+    /// `bit/s`, `s` or `share`.
+    pub unit: &'static str,
+    /// Pairs that have a value in both blocks.
+    pub pairs: usize,
+    /// The arms' means over these pairs: geometric, of shares arithmetic.
+    pub levels: Option<[f64; 2]>,
+    /// The second arm's level relative to the first, less 1; of shares their difference.
+    pub change: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// Why there is no interval.
+    pub missing: Option<String>,
+}
+
+impl Metric {
+    /// All.
+    pub const ALL: [Self; 6] = [
+        Self::ThroughputP10,
+        Self::ThroughputP50,
+        Self::ThroughputP90,
+        Self::CompletionP50,
+        Self::CompletionP90,
+        Self::Retransmitted,
+    ];
+
+    /// Its name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ThroughputP10 => "throughput of large transfers, p10",
+            Self::ThroughputP50 => "throughput of large transfers, p50",
+            Self::ThroughputP90 => "throughput of large transfers, p90",
+            Self::CompletionP50 => "completion of small transfers, p50",
+            Self::CompletionP90 => "completion of small transfers, p90",
+            Self::Retransmitted => "retransmitted share of payload",
+        }
+    }
+
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::ThroughputP10 | Self::ThroughputP50 | Self::ThroughputP90 => "bit/s",
+            Self::CompletionP50 | Self::CompletionP90 => "s",
+            Self::Retransmitted => "share",
+        }
+    }
+
+    /// Its value in a block; `None` with too few connections.
+    pub fn of(self, block: &BlockFigures) -> Option<f64> {
+        let (samples, q) = match self {
+            Self::ThroughputP10 => (&block.throughputs_bps, 0.1),
+            Self::ThroughputP50 => (&block.throughputs_bps, 0.5),
+            Self::ThroughputP90 => (&block.throughputs_bps, 0.9),
+            Self::CompletionP50 => (&block.completions_s, 0.5),
+            Self::CompletionP90 => (&block.completions_s, 0.9),
+            Self::Retransmitted => {
+                let (sent, resent) = (block.bytes_sent, block.bytes_retransmitted);
+                return (sent > 0).then(|| resent as f64 / sent as f64);
+            }
+        };
+        quantile(samples, q).filter(|_| samples.len() >= LEAST_SAMPLES)
+    }
+
+    /// On the scale on which the arms differ by a sum.
+    fn on_scale(self, value: f64) -> f64 {
+        if self == Self::Retransmitted { value } else { value.ln() }
+    }
+
+    fn off_scale(self, value: f64) -> f64 {
+        if self == Self::Retransmitted { value } else { value.exp() }
+    }
+
+    fn change_of(self, difference: f64) -> f64 {
+        if self == Self::Retransmitted { difference } else { difference.exp_m1() }
+    }
+
+    fn needs(self) -> String {
+        let class = match self {
+            Self::Retransmitted => return "traffic in both blocks".to_owned(),
+            Self::CompletionP50 | Self::CompletionP90 => "small",
+            _ => "large",
+        };
+        format!("{LEAST_SAMPLES} {class} transfers in each block")
+    }
+}
+
+/// The effects on all metrics. `figures` has what complete blocks measured, block by block as `schedule` has them.
+pub fn effects(schedule: &[Block], figures: &[Option<BlockFigures>], seed: u64) -> Vec<Effect> {
+    Metric::ALL.into_iter().map(|metric| effect(metric, schedule, figures, seed)).collect()
+}
+
+fn effect(
+    metric: Metric,
+    schedule: &[Block],
+    figures: &[Option<BlockFigures>],
+    seed: u64,
+) -> Effect {
+    let values: Vec<(Block, f64)> = schedule
+        .iter()
+        .zip(figures)
+        .filter_map(|(block, figures)| Some((*block, metric.of(figures.as_ref()?)?)))
+        .collect();
+    let pairs: Vec<[f64; 2]> = values.windows(2).filter_map(pair_of).collect();
+    let scaled: Vec<[f64; 2]> =
+        pairs.iter().map(|pair| pair.map(|value| metric.on_scale(value))).collect();
+    let differences: Vec<f64> = scaled.iter().map(|[a, b]| b - a).collect();
+    let level = |arm: Arm| mean(&scaled.iter().map(|pair| pair[arm.index()]).collect::<Vec<_>>());
+    let levels = level(Arm::A).zip(level(Arm::B));
+    let interval = interval(&differences, seed);
+    let needs = metric.needs();
+    let missing = || {
+        let (least, has) = (LEAST_PAIRS, pairs.len());
+        format!("an interval needs {least} pairs with {needs}, and {has} of them have that")
+    };
+    Effect {
+        metric,
+        unit: metric.unit(),
+        pairs: pairs.len(),
+        levels: levels.map(|(a, b)| [a, b].map(|level| metric.off_scale(level))),
+        change: mean(&differences).map(|difference| metric.change_of(difference)),
+        missing: interval.is_none().then(missing),
+        interval: interval.map(|ends| ends.map(|end| metric.change_of(end))),
+    }
+}
+
+/// The values of a pair's blocks, A's first.
+fn pair_of(two: &[(Block, f64)]) -> Option<[f64; 2]> {
+    match two {
+        [(first, a), (second, b)] if first.pair == second.pair => {
+            Some(if first.arm == Arm::A { [*a, *b] } else { [*b, *a] })
+        }
+        _ => None,
+    }
+}
+
+/// A 95 % interval of the centre of independent `differences`, each symmetric about it; `None` for fewer than
+/// [`LEAST_PAIRS`].
+///
+/// The random order makes a pair's difference symmetric about a constant effect, whatever else changes with time. The means
+/// of all subsets of the differences then divide the line into parts that contain the centre with equal probability
+/// (Hartigan, Using Subsample Values as Typical Values, JASA 64, 1969): no assumption about distribution or load. Of many
+/// pairs it takes random subsets, for which the same holds.
+pub fn interval(differences: &[f64], seed: u64) -> Option<[f64; 2]> {
+    if differences.len() < LEAST_PAIRS {
+        return None;
+    }
+    let mut means: Vec<f64> = if differences.len() <= ENUMERATED {
+        let subsets = 1_u64..1 << differences.len();
+        subsets.map(|subset| mean_where(differences, |index| subset >> index & 1 == 1)).collect()
+    } else {
+        let mut rng = Rng::new(seed, STREAM);
+        let mut bits = 0;
+        let mut coin = |index: usize| {
+            bits = if index % 64 == 0 { rng.next_u64() } else { bits >> 1 };
+            bits & 1 == 1
+        };
+        let mut draw = || mean_where(differences, &mut coin);
+        // An empty subset has no mean; it is one of 8192 or more.
+        std::iter::repeat_with(&mut draw).filter(|mean| !mean.is_nan()).take(SUBSETS).collect()
+    };
+    means.sort_unstable_by(f64::total_cmp);
+    let beyond = ((means.len() + 1) as f64 * TAIL) as usize;
+    Some([means[beyond - 1], means[means.len() - beyond]])
+}
+
+/// NaN of none.
+fn mean_where(differences: &[f64], mut has: impl FnMut(usize) -> bool) -> f64 {
+    let (mut sum, mut count) = (0.0, 0_u32);
+    for (index, difference) in differences.iter().enumerate() {
+        if has(index) {
+            sum += difference;
+            count += 1;
+        }
+    }
+    sum / f64::from(count)
+}

@@ -1,0 +1,116 @@
+//! Limits that end a test.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use uncork_flow::quantile;
+use uncork_units::{Probability, TimeDelta};
+
+use crate::watch::Tracked;
+
+/// Passes that are judged together: one bad second is no breach.
+const PASSES: usize = 10;
+/// Payload in these passes below which no share is judged.
+const LEAST_SENT: u64 = 500_000;
+/// Round-trip times in these passes below which their 95th percentile is not judged.
+const LEAST_RTTS: usize = 20;
+
+/// What a test may not exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Share of the payload sent that was sent again.
+    pub retransmitted: Probability,
+    /// 95th percentile of the connections' smoothed round-trip times.
+    pub rtt_p95: TimeDelta,
+}
+
+/// An exceeded limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Breach {
+    /// Of the share retransmitted.
+    Retransmitted {
+        /// The share.
+        share: f64,
+        /// The limit.
+        limit: f64,
+    },
+    /// Of the round-trip times.
+    Rtt {
+        /// Their 95th percentile.
+        p95_ms: f64,
+        /// The limit.
+        limit_ms: f64,
+    },
+}
+
+/// Judges the last passes of a block, over all connections of the host that sent something.
+#[derive(Debug)]
+pub struct Guard {
+    limits: Limits,
+    passes: VecDeque<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    sent: u64,
+    resent: u64,
+    rtts_ms: Vec<f64>,
+}
+
+impl Guard {
+    /// A guard that has seen nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, passes: VecDeque::new() }
+    }
+
+    /// Forgets what it has seen: another block begins.
+    pub fn clear(&mut self) {
+        self.passes.clear();
+    }
+
+    /// Takes in the connections of a pass, and tells whether a limit is exceeded.
+    pub fn see<'a>(&mut self, connections: impl Iterator<Item = &'a Tracked>) -> Option<Breach> {
+        let mut seen = Seen::default();
+        for connection in connections.filter(|connection| connection.is_active()) {
+            seen.sent += connection.change.bytes_sent;
+            seen.resent += connection.change.bytes_retransmitted;
+            seen.rtts_ms.extend(connection.now.figures.rtt.map(TimeDelta::as_millis_f64));
+        }
+        self.passes.push_back(seen);
+        if self.passes.len() > PASSES {
+            self.passes.pop_front();
+        }
+        self.breach()
+    }
+
+    fn breach(&self) -> Option<Breach> {
+        let sum = |of: fn(&Seen) -> u64| self.passes.iter().map(of).sum::<u64>();
+        let (sent, resent) = (sum(|seen| seen.sent), sum(|seen| seen.resent));
+        let (share, limit) = (resent as f64 / sent as f64, self.limits.retransmitted.as_f64());
+        if sent >= LEAST_SENT && share > limit {
+            return Some(Breach::Retransmitted { share, limit });
+        }
+        let rtts: Vec<f64> = self.passes.iter().flat_map(|seen| &seen.rtts_ms).copied().collect();
+        let limit_ms = self.limits.rtt_p95.as_millis_f64();
+        let p95_ms = quantile(&rtts, 0.95).filter(|_| rtts.len() >= LEAST_RTTS)?;
+        (p95_ms > limit_ms).then_some(Breach::Rtt { p95_ms, limit_ms })
+    }
+}
+
+impl std::fmt::Display for Breach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Retransmitted { share, limit } => write!(
+                f,
+                "{:.2} % of the payload was retransmitted, the limit is {:.2} % (--max-retransmitted)",
+                share * 100.0,
+                limit * 100.0
+            ),
+            Self::Rtt { p95_ms, limit_ms } => write!(
+                f,
+                "the 95th percentile of round-trip times was {p95_ms:.1} ms, the limit is {limit_ms:.1} ms (--max-rtt-p95)"
+            ),
+        }
+    }
+}

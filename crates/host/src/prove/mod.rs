@@ -1,0 +1,22 @@
+//! What another controller is worth on this host: a switchback experiment.
+//!
+//! The host alternates between two controllers in pairs of blocks, each pair in random order ([`schedule`]). Only connections
+//! opened within a block count ([`Blocks`]); blocks of a pair are compared ([`effects`]); a [`Guard`] stops the test when a
+//! limit is exceeded. All this is pure. [`Prover`] runs it on a live host, with [`crate::change`] and [`crate::watch`].
+
+mod blocks;
+mod document;
+mod effect;
+mod guard;
+mod schedule;
+mod session;
+mod spec;
+mod text;
+
+pub use blocks::{BlockFigures, Blocks, LeftOut};
+pub use document::{Answer, BlockDocument, PROVE_SCHEMA, ProveDocument, Verdict};
+pub use effect::{Effect, LEAST_PAIRS, Metric, effects, interval};
+pub use guard::{Breach, Guard, Limits};
+pub use schedule::{Arm, Block, schedule};
+pub use session::{Ended, ProveError, Prover, Stop, Turn, check};
+pub use spec::{ProveSpec, SpecError};

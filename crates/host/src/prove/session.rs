@@ -1,0 +1,278 @@
+//! A test on a live host.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::blocks::Blocks;
+use super::document::{Outcome, ProveDocument};
+use super::guard::{Breach, Guard};
+use super::schedule::{Arm, Block};
+use super::spec::{ProveSpec, SpecError};
+use super::text::span;
+use crate::change::{ChangeError, Host, Journal, Left, Trial, plan};
+use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
+
+/// A test that goes on for as long as [`Self::turn`] is called. It does nothing between these calls.
+#[derive(Debug)]
+pub struct Prover<H> {
+    spec: ProveSpec,
+    schedule: Vec<Block>,
+    host: H,
+    trial: Trial,
+    session: Session,
+    blocks: Blocks,
+    guard: Guard,
+    phase: Phase,
+    /// Session time at which the phase ends, in nanoseconds.
+    until_ns: u64,
+    outcome: Outcome,
+    stop: Option<Stop>,
+}
+
+/// Where a test is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Before the first pass.
+    Start,
+    /// Connections of this block do not count yet.
+    BurnIn(usize),
+    /// They count.
+    Counting(usize),
+    /// The host is restored; the last connections end.
+    Draining,
+}
+
+/// What a turn did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing to tell. The next turn is due after this time.
+    Wait(Duration),
+    /// A block began; in words, with part and whole.
+    Block(String),
+    /// The test is over.
+    Ended,
+}
+
+/// Why a test cannot begin, or cannot be ended. The message names the remedy.
+#[derive(Debug, Error)]
+pub enum ProveError {
+    /// A value makes no test.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The host cannot be changed.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// Connections cannot be watched.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+}
+
+/// Why a test ended early.
+#[derive(Debug, Error)]
+pub enum Stop {
+    /// A limit was exceeded.
+    #[error("in block {block} ({arm}) {breach}")]
+    Breach {
+        /// Number of the block.
+        block: usize,
+        /// Name of its arm.
+        arm: String,
+        /// The limit.
+        breach: Breach,
+    },
+    /// Somebody else changed a setting of the test.
+    #[error("{0}")]
+    Disturbed(Left),
+    /// The user wants to end it.
+    #[error("it was interrupted")]
+    Interrupted,
+    /// The host could not be changed.
+    #[error("{0}")]
+    Change(#[from] ChangeError),
+    /// Connections could not be watched.
+    #[error("{0}")]
+    Watch(#[from] WatchError),
+}
+
+/// Finds out whether a test is possible, and changes nothing.
+///
+/// # Errors
+///
+/// A value that makes no test, or a controller that the host cannot run.
+pub fn check(spec: &ProveSpec, host: &mut impl Host) -> Result<(), ProveError> {
+    spec.check()?;
+    let journal = Journal::new(&host.now().boot);
+    for arm in Arm::BOTH {
+        plan(host, &spec.desired(arm), &journal).map_err(ChangeError::from)?;
+    }
+    Ok(())
+}
+
+impl<H: Host> Prover<H> {
+    /// Begins a test on `host`, which nobody else may change until this process ends. With `records`, each connection that ends
+    /// leaves a record.
+    ///
+    /// # Errors
+    ///
+    /// A test, host or directory that is impossible: then nothing was changed.
+    pub fn start(
+        spec: ProveSpec,
+        mut host: H,
+        records: Option<RecordsSpec>,
+    ) -> Result<Self, ProveError> {
+        check(&spec, &mut host)?;
+        let watch = WatchSpec {
+            period: spec.period.into(),
+            replay: None,
+            in_real_time: false,
+            record: None,
+            records,
+            listen: None,
+        };
+        let session = Session::start(&watch)?;
+        let trial = Trial::begin(&mut host)?;
+        let at = session.moment();
+        let experiment = format!("host-prove-{}", at.unix_ns / 1_000_000_000);
+        let arms = Arm::BOTH.map(|arm| (spec.name(arm), spec.controller(arm).to_owned()));
+        let schedule = spec.schedule();
+        let routes = spec.routes.clone();
+        Ok(Self {
+            blocks: Blocks::new(&experiment, schedule.clone(), arms, routes, spec.large),
+            schedule,
+            host,
+            trial,
+            session,
+            guard: Guard::new(spec.limits),
+            phase: Phase::Start,
+            until_ns: 0,
+            outcome: Outcome {
+                experiment,
+                session_unix_ns: at.unix_ns - at.session_ns,
+                start_unix_ns: at.unix_ns,
+                ..Outcome::default()
+            },
+            stop: None,
+            spec,
+        })
+    }
+
+    /// What is missing, in one line.
+    pub fn warning(&self) -> Option<&str> {
+        self.session.warning()
+    }
+
+    /// Does what is due.
+    pub fn turn(&mut self) -> Turn {
+        if self.stop.is_some() {
+            return Turn::Ended;
+        }
+        self.step().unwrap_or_else(|stop| {
+            self.stop = Some(stop);
+            Turn::Ended
+        })
+    }
+
+    fn step(&mut self) -> Result<Turn, Stop> {
+        // A phase ends with a pass, which sees the connections that began in it.
+        let left_ns = self.until_ns.saturating_sub(self.session.moment().session_ns);
+        if left_ns == 0 {
+            self.session.hasten();
+        }
+        let Self { session, blocks, guard, phase, .. } = self;
+        match session.turn_with(&mut |record| blocks.take(record, false))? {
+            watch::Turn::Wait(time) => Ok(Turn::Wait(time.min(Duration::from_nanos(left_ns)))),
+            watch::Turn::Ended => Ok(Turn::Ended),
+            watch::Turn::Passed => {
+                let breach = guard.see(session.tracker().connections());
+                let at_ns = session.tracker().at().session_ns;
+                if let (Phase::BurnIn(index) | Phase::Counting(index), Some(breach)) =
+                    (*phase, breach)
+                {
+                    let arm = self.spec.name(self.schedule[index].arm);
+                    return Err(Stop::Breach { block: index + 1, arm, breach });
+                }
+                if let Some(left) = self.trial.disturbed(&mut self.host)? {
+                    return Err(Stop::Disturbed(left));
+                }
+                if at_ns < self.until_ns {
+                    Ok(Turn::Wait(Duration::ZERO))
+                } else {
+                    self.advance(at_ns)
+                }
+            }
+        }
+    }
+
+    /// Goes on to the next phase, after a pass at `at_ns`.
+    fn advance(&mut self, at_ns: u64) -> Result<Turn, Stop> {
+        let burn_in_ns = self.spec.burn_in.as_nanos();
+        match self.phase {
+            Phase::Start => self.begin_block(0),
+            Phase::BurnIn(index) => {
+                self.blocks.open(at_ns);
+                self.phase = Phase::Counting(index);
+                self.until_ns += self.spec.block.as_nanos() - burn_in_ns;
+                Ok(Turn::Wait(Duration::ZERO))
+            }
+            Phase::Counting(index) => {
+                self.blocks.close(at_ns);
+                if index + 1 < self.schedule.len() {
+                    return self.begin_block(index + 1);
+                }
+                self.restore()?;
+                self.phase = Phase::Draining;
+                self.until_ns = at_ns + burn_in_ns;
+                Ok(Turn::Wait(Duration::ZERO))
+            }
+            Phase::Draining => Ok(Turn::Ended),
+        }
+    }
+
+    fn begin_block(&mut self, index: usize) -> Result<Turn, Stop> {
+        let arm = self.schedule[index].arm;
+        self.trial.switch(&mut self.host, &self.spec.desired(arm))?;
+        self.guard.clear();
+        self.phase = Phase::BurnIn(index);
+        self.until_ns = self.session.moment().session_ns + self.spec.burn_in.as_nanos();
+        let blocks = self.schedule.len();
+        let left = Duration::from(self.spec.block) * (blocks - index) as u32;
+        let left = span(left + Duration::from(self.spec.burn_in));
+        let (number, name) = (index + 1, self.spec.name(arm));
+        Ok(Turn::Block(format!("block {number} of {blocks}: {name}; {left} left")))
+    }
+
+    fn restore(&mut self) -> Result<(), ChangeError> {
+        let left = self.trial.end(&mut self.host)?;
+        self.outcome.left.extend(left.iter().map(ToString::to_string));
+        Ok(())
+    }
+
+    /// Restores the host, whatever has happened, and tells the result. `interrupted` says that the user ends the test.
+    ///
+    /// # Errors
+    ///
+    /// The host cannot be restored, or records cannot be written.
+    pub fn end(mut self, interrupted: bool) -> Result<Ended, ProveError> {
+        self.restore()?;
+        let Self { mut session, mut blocks, spec, mut outcome, mut stop, .. } = self;
+        session.end_open(&mut |record| blocks.take(record, true));
+        let records = session.end()?;
+        if interrupted {
+            stop.get_or_insert(Stop::Interrupted);
+        }
+        outcome.stopped = stop.as_ref().map(ToString::to_string);
+        Ok(Ended { document: ProveDocument::of(&spec, &blocks, outcome), stop, records })
+    }
+}
+
+/// A test that is over.
+#[derive(Debug)]
+pub struct Ended {
+    /// The result.
+    pub document: ProveDocument,
+    /// Why it ended early.
+    pub stop: Option<Stop>,
+    /// What became of the records.
+    pub records: Option<RecordsSummary>,
+}

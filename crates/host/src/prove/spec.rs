@@ -1,0 +1,171 @@
+//! What a test does.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+use uncork_units::{ByteCount, TimeDelta};
+
+use super::guard::Limits;
+use super::schedule::{Arm, Block, schedule};
+use crate::change::{DesiredRoute, DesiredState, Prefix};
+
+/// Most pairs of blocks.
+const MOST_PAIRS: u32 = 1000;
+/// Records name clients by such networks (`ClientNetwork`), so routes to smaller ones cannot be told apart.
+const LONGEST: [u8; 2] = [24, 48];
+
+/// A test.
+#[derive(Clone, Debug)]
+pub struct ProveSpec {
+    /// The controllers of both arms. Equal ones make an A/A test.
+    pub controllers: [String; 2],
+    /// Routes that choose the controller; none: the host's default does.
+    pub routes: Vec<Prefix>,
+    /// Pairs of blocks.
+    pub pairs: u32,
+    /// Length of a block.
+    pub block: TimeDelta,
+    /// Time at the start of each block whose connections do not count.
+    pub burn_in: TimeDelta,
+    /// Payload from which a transfer is large.
+    pub large: ByteCount,
+    /// What ends the test.
+    pub limits: Limits,
+    /// Time between two passes over all sockets.
+    pub period: TimeDelta,
+    /// Seed of the order of blocks.
+    pub seed: u64,
+}
+
+/// A value that makes no test. Each names the option, and a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// Number of pairs.
+    #[error("--pairs is {0}: expected 1 to {MOST_PAIRS}")]
+    Pairs(u32),
+    /// Period.
+    #[error("--every is {0}: expected 10ms or more")]
+    Period(TimeDelta),
+    /// Burn-in.
+    #[error("--burn-in is {burn_in}: expected at least two periods of --every, {}", .period.times(2))]
+    BurnIn {
+        /// The burn-in.
+        burn_in: TimeDelta,
+        /// The period.
+        period: TimeDelta,
+    },
+    /// Block.
+    #[error("--block is {block}: expected at least twice the --burn-in, {}", .burn_in.times(2))]
+    Block {
+        /// The block.
+        block: TimeDelta,
+        /// The burn-in.
+        burn_in: TimeDelta,
+    },
+    /// Controller.
+    #[error("`{0}` is not the name of a controller: write a name such as bbr or cubic")]
+    Controller(String),
+    /// Route.
+    #[error(
+        "--to {0}: connections are told apart by /24 of IPv4 and /48 of IPv6; choose a network that contains one"
+    )]
+    Route(Prefix),
+    /// Route.
+    #[error("--to {0} and --to {1} overlap: remove one of them")]
+    Overlap(Prefix, Prefix),
+}
+
+impl ProveSpec {
+    /// Finds what makes no test.
+    ///
+    /// # Errors
+    ///
+    /// The first such value.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let Self { pairs, block, burn_in, period, .. } = *self;
+        if !(1..=MOST_PAIRS).contains(&pairs) {
+            return Err(SpecError::Pairs(pairs));
+        }
+        if period < TimeDelta::from_millis(10) {
+            return Err(SpecError::Period(period));
+        }
+        if burn_in < period.times(2) {
+            return Err(SpecError::BurnIn { burn_in, period });
+        }
+        if block < burn_in.times(2) {
+            return Err(SpecError::Block { block, burn_in });
+        }
+        for name in &self.controllers {
+            let text = format!("algorithm = {name:?}");
+            if DesiredState::parse(&text).is_err() {
+                return Err(SpecError::Controller(name.clone()));
+            }
+        }
+        for (index, route) in self.routes.iter().enumerate() {
+            if route.bits > LONGEST[usize::from(route.address.is_ipv6())] {
+                return Err(SpecError::Route(*route));
+            }
+            let overlaps = |other: &&Prefix| other.covers(*route) || route.covers(**other);
+            if let Some(other) = self.routes[..index].iter().find(overlaps) {
+                return Err(SpecError::Overlap(*other, *route));
+            }
+        }
+        Ok(())
+    }
+
+    /// The blocks, in their order.
+    pub fn schedule(&self) -> Vec<Block> {
+        schedule(self.pairs, self.seed)
+    }
+
+    /// How long it takes: all blocks, and a burn-in in which the last connections end.
+    pub fn duration(&self) -> Duration {
+        Duration::from(self.block) * (2 * self.pairs) + Duration::from(self.burn_in)
+    }
+
+    /// The controller of an arm.
+    pub fn controller(&self, arm: Arm) -> &str {
+        &self.controllers[arm.index()]
+    }
+
+    /// The name of an arm: its controller; in an A/A test with a letter.
+    pub fn name(&self, arm: Arm) -> String {
+        let controller = self.controller(arm);
+        if self.controllers[0] == self.controllers[1] {
+            format!("{controller}-{}", if arm == Arm::A { 'a' } else { 'b' })
+        } else {
+            controller.to_owned()
+        }
+    }
+
+    /// The state of the host in an arm.
+    pub(super) fn desired(&self, arm: Arm) -> DesiredState {
+        let algorithm = self.controller(arm).to_owned();
+        if self.routes.is_empty() {
+            return DesiredState { algorithm: Some(algorithm), ..DesiredState::default() };
+        }
+        let route =
+            |to: &Prefix| DesiredRoute { to: *to, algorithm: algorithm.clone(), lock: false };
+        DesiredState { routes: self.routes.iter().map(route).collect(), ..DesiredState::default() }
+    }
+}
+
+impl fmt::Display for ProveSpec {
+    /// The order of blocks, and how long they take.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pairs, block, burn_in, seed, .. } = self;
+        let plural = if *pairs == 1 { "" } else { "s" };
+        writeln!(
+            f,
+            "{pairs} pair{plural} of blocks of {block}, the first {burn_in} of each not counted; seed {seed}"
+        )?;
+        let duration = super::text::span(self.duration());
+        writeln!(f, "The test takes {duration}.\n\npair  first block, second block")?;
+        for two in self.schedule().chunks(2) {
+            let names: Vec<String> = two.iter().map(|block| self.name(block.arm)).collect();
+            writeln!(f, "{:<4}  {}", two[0].pair + 1, names.join(", "))?;
+        }
+        Ok(())
+    }
+}

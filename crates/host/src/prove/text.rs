@@ -1,0 +1,138 @@
+//! The result of a test, for people.
+
+use std::time::Duration;
+
+use super::blocks::LeftOut;
+use super::document::{Answer, ProveDocument};
+use super::effect::{Effect, Metric};
+
+impl ProveDocument {
+    /// The result as text.
+    pub fn text(&self) -> String {
+        let [a, b] = &self.arms;
+        let complete = self.blocks.iter().filter(|it| it.counted_until_unix_ns.is_some()).count();
+        let counted: u64 = self.blocks.iter().map(|block| block.large + block.small).sum();
+        let mut lines = vec![format!(
+            "{b} compared with {a}: {complete} of {} blocks complete, {counted} connections counted",
+            2 * self.pairs
+        )];
+        if let Some(stopped) = &self.stopped {
+            lines.push(format!("The test was ended early: {stopped}."));
+        }
+        lines.push(String::new());
+        let head = ["", a, b, "change", "95 % interval", "pairs"].map(str::to_owned);
+        let rows = self.effects.iter().map(row);
+        lines.extend(table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
+        lines.push(String::new());
+        lines.extend(self.missing());
+        lines.push(self.answer());
+        lines.push(format!("The changes are the {}.", self.estimand));
+        lines.extend(self.left_out.text().map(|reasons| format!("Not counted: {reasons}.")));
+        lines.push(match &self.left[..] {
+            [] => "The host is as before.".to_owned(),
+            left => format!("The host is as before, but: {}", left.join("; ")),
+        });
+        lines.join("\n") + "\n"
+    }
+
+    /// Why there are intervals missing, each reason once.
+    fn missing(&self) -> Vec<String> {
+        let mut reasons: Vec<&String> =
+            self.effects.iter().filter_map(|effect| effect.missing.as_ref()).collect();
+        reasons.dedup();
+        reasons.into_iter().map(|reason| format!("Without an interval: {reason}.")).collect()
+    }
+
+    fn answer(&self) -> String {
+        let [a, b] = &self.arms;
+        let metric = self.verdict.metric;
+        let effect = self.effects.iter().find(|effect| effect.metric == metric);
+        let ends = effect.and_then(|effect| effect.interval).map(|ends| interval(metric, ends));
+        let by = format!("{} {}", metric.name(), ends.unwrap_or_default());
+        match self.verdict.answer {
+            Answer::Better => format!("{b} is better than {a} here: {by}."),
+            Answer::Worse => format!("{b} is worse than {a} here: {by}."),
+            Answer::NotShown => {
+                format!("No difference is shown: {by}. A smaller one needs more pairs.")
+            }
+            Answer::Open => "No answer: no metric that decides has an interval.".to_owned(),
+        }
+    }
+}
+
+impl LeftOut {
+    fn text(&self) -> Option<String> {
+        let reasons = [
+            (self.outside_blocks, "began outside of the counted time"),
+            (self.incomplete_block, "in a block that was not completed"),
+            (self.no_data, "without data"),
+            (self.other_route, "to clients beyond --to"),
+            (self.other_controller, "with another controller"),
+            (self.other_service, "of services that choose their controller"),
+            (self.unfinished, "small and still open at the end"),
+        ];
+        let told = reasons.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, reason)| format!("{count} {reason}")).collect();
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+}
+
+fn row(effect: &Effect) -> [String; 6] {
+    let dash = || "-".to_owned();
+    let metric = effect.metric;
+    let [a, b] = match effect.levels {
+        Some(levels) => levels.map(|level| self::level(metric, level)),
+        None => [dash(), dash()],
+    };
+    [
+        metric.name().to_owned(),
+        a,
+        b,
+        effect.change.map_or_else(dash, |change| self::change(metric, change)),
+        effect.interval.map_or_else(dash, |ends| interval(metric, ends)),
+        effect.pairs.to_string(),
+    ]
+}
+
+fn level(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Retransmitted => format!("{:.2} %", value * 100.0),
+        Metric::CompletionP50 | Metric::CompletionP90 => format!("{:.1} ms", value * 1e3),
+        _ => format!("{:.2} Mbit/s", value / 1e6),
+    }
+}
+
+fn change(metric: Metric, value: f64) -> String {
+    if metric == Metric::Retransmitted {
+        format!("{:+.2} points", value * 100.0)
+    } else {
+        format!("{:+.1} %", value * 100.0)
+    }
+}
+
+fn interval(metric: Metric, ends: [f64; 2]) -> String {
+    let [low, high] = ends.map(|end| change(metric, end));
+    format!("{low} to {high}")
+}
+
+/// Columns; all but the first end at the right.
+fn table(rows: &[[String; 6]]) -> Vec<String> {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let line = |row: &[String; 6]| {
+        let first = format!("{:1$}", row[0], widths[0]);
+        let others = row.iter().zip(widths).skip(1);
+        others.fold(first, |line, (cell, width)| format!("{line}  {cell:>width$}"))
+    };
+    rows.iter().map(line).collect()
+}
+
+/// `2 h 5 min`, `36 s`.
+pub(super) fn span(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}

@@ -1,0 +1,134 @@
+//! Intervals of a switchback contain the true effect as often as they say: blocks are simulated, with a load that drifts and is
+//! autocorrelated.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use uncork_host::prove::{Arm, Block, BlockFigures, Effect, Metric, effects, interval, schedule};
+use uncork_units::Rng;
+
+/// Standard normal, from 12 uniform numbers.
+fn normal(rng: &mut Rng) -> f64 {
+    (0..12).map(|_| rng.below(1 << 32) as f64 / (1_u64 << 32) as f64).sum::<f64>() - 6.0
+}
+
+/// A host whose speed falls by two thirds over the test, with an autocorrelated load besides, and different transfers.
+struct World {
+    pairs: u32,
+    /// Effect on the logarithm of throughput.
+    effect: f64,
+    /// Connections of each class and block.
+    connections: u64,
+}
+
+impl World {
+    fn run(&self, seed: u64) -> Vec<Effect> {
+        let schedule = schedule(self.pairs, seed);
+        let mut rng = Rng::new(seed, 99);
+        let mut load = 0.0;
+        let last = schedule.len() as f64;
+        let figures: Vec<Option<BlockFigures>> = schedule
+            .iter()
+            .enumerate()
+            .map(|(index, block)| {
+                load = 0.8 * load + 0.15 * normal(&mut rng);
+                let drift = -1.1 * index as f64 / last;
+                Some(self.block(*block, drift + load, &mut rng))
+            })
+            .collect();
+        effects(&schedule, &figures, seed)
+    }
+
+    fn block(&self, block: Block, level: f64, rng: &mut Rng) -> BlockFigures {
+        let effect = if block.arm == Arm::B { self.effect } else { 0.0 };
+        let connections = self.connections + rng.below(self.connections);
+        let speeds: Vec<f64> =
+            (0..connections).map(|_| (level + effect + 0.5 * normal(rng)).exp()).collect();
+        BlockFigures {
+            completions_s: speeds.iter().map(|speed| 0.1 / speed).collect(),
+            throughputs_bps: speeds.iter().map(|speed| 1e7 * speed).collect(),
+            bytes_sent: 1_000_000_000,
+            bytes_retransmitted: (1e7 * (1.0 + 0.1 * normal(rng)) * (-level).exp()) as u64,
+            unseen: 0,
+        }
+    }
+}
+
+fn of(effects: &[Effect], metric: Metric) -> &Effect {
+    effects.iter().find(|effect| effect.metric == metric).unwrap()
+}
+
+const TRIALS: u64 = 1000;
+
+/// Of 1000 trials 950 or more contain the truth: at least 922, by four standard deviations. The intervals of six pairs are 96.9 %
+/// ones, all others 95.0 to 95.4 %: at most 991 or 979.
+#[test]
+fn intervals_contain_the_true_effect() {
+    for (pairs, effect) in [(6, 0.3), (8, 0.3), (12, 0.3), (20, 0.3), (6, 0.0), (12, 0.0)] {
+        let world = World { pairs, effect, connections: 15 };
+        let first_seed = if effect == 0.0 { TRIALS } else { 0 };
+        let mut covered = [0; 6];
+        for seed in first_seed..first_seed + TRIALS {
+            for (count, one) in covered.iter_mut().zip(world.run(seed)) {
+                let truth = match one.metric {
+                    Metric::Retransmitted => 0.0,
+                    Metric::CompletionP50 | Metric::CompletionP90 => (-effect).exp_m1(),
+                    _ => effect.exp_m1(),
+                };
+                let [low, high] = one.interval.unwrap();
+                *count += u64::from(low <= truth && truth <= high);
+            }
+        }
+        eprintln!("{pairs} pairs, effect {effect}: {covered:?} of {TRIALS}");
+        let most = if pairs == 6 { 991 } else { 979 };
+        assert!(covered.iter().all(|count| (922..=most).contains(count)), "{covered:?}");
+    }
+}
+
+/// A comparison of the first half with the second would see the drift as an effect, and one that treats connections as
+/// independent would be too sure. The pairs find an effect that is there.
+#[test]
+fn an_effect_is_found() {
+    let world = World { pairs: 12, effect: 0.2, connections: 20 };
+    let found = (0..100).filter(|seed| {
+        let effects = world.run(*seed);
+        of(&effects, Metric::ThroughputP50).interval.unwrap()[0] > 0.0
+    });
+    let found = found.count();
+    assert!(found >= 80, "{found} of 100");
+}
+
+#[test]
+fn too_little_has_no_interval_and_says_what_is_missing() {
+    let few_pairs = World { pairs: 5, effect: 0.3, connections: 15 }.run(1);
+    let effect = of(&few_pairs, Metric::ThroughputP10);
+    assert_eq!((effect.pairs, effect.interval), (5, None));
+    assert!(effect.change.is_some());
+    let text = effect.missing.as_deref().unwrap();
+    assert_eq!(
+        text,
+        "an interval needs 6 pairs with 10 large transfers in each block, and 5 of them have that"
+    );
+    let few = World { pairs: 8, effect: 0.3, connections: 4 }.run(1);
+    let effect = of(&few, Metric::CompletionP50);
+    assert_eq!((effect.pairs, effect.change, effect.levels), (0, None, None));
+    assert!(effect.missing.as_deref().unwrap().contains("10 small transfers"));
+    assert!(of(&few, Metric::Retransmitted).interval.is_some(), "its sums need no ten connections");
+    let schedule = schedule(8, 1);
+    let mut figures: Vec<_> = vec![None; 16];
+    figures[3] = Some(BlockFigures { bytes_sent: 5, ..BlockFigures::default() });
+    let half = effects(&schedule, &figures, 1);
+    assert!(half.iter().all(|effect| effect.pairs == 0), "a pair needs both blocks");
+}
+
+/// The interval of six differences is that of the smallest and largest mean of a subset: the extremes themselves.
+#[test]
+fn intervals_are_those_of_typical_values() {
+    let differences = [0.3, -0.1, 0.2, 0.5, 0.4, 0.1];
+    assert_eq!(interval(&differences, 1), Some([-0.1, 0.5]));
+    assert_eq!(interval(&differences[1..], 1), None);
+    let shifted: Vec<f64> = (0..30).map(|index| f64::from(index % 7) + 10.0).collect();
+    let [low, high] = interval(&shifted, 1).unwrap();
+    let mean = shifted.iter().sum::<f64>() / 30.0;
+    assert!(low < mean && mean < high && high - low < 2.0, "{low} {mean} {high}");
+    assert_eq!(interval(&shifted, 1), Some([low, high]), "of a seed");
+}
