@@ -6,6 +6,8 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[cfg(target_os = "linux")]
+use super::prove_args::{self, ProveArgs};
+#[cfg(target_os = "linux")]
 use super::watch_args::{self, WatchArgs};
 
 const DOCTOR_EXAMPLES: &str = "\
@@ -42,6 +44,10 @@ pub(super) enum HostCommand {
     #[cfg(target_os = "linux")]
     #[command(before_help = watch_args::EXAMPLES, after_help = watch_args::AFTER)]
     Watch(WatchArgs),
+    /// Measure what another controller is worth on this host, and leave it as before
+    #[cfg(target_os = "linux")]
+    #[command(before_help = prove_args::EXAMPLES, after_help = prove_args::AFTER)]
+    Prove(ProveArgs),
 }
 
 #[derive(Args, Debug)]

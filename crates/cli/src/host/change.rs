@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use uncork_host::change::{
-    self, ChangeError, DesiredState, Host, Journal, LiveHost, PlanError, Report, Source,
+    self, ChangeError, DesiredState, Host, Journal, LiveHost, Lock, PlanError, Report, Source,
     StateDirectory,
 };
 
@@ -72,7 +72,7 @@ fn changing(
     nothing: &str,
     command: impl FnOnce(&mut LiveHost) -> Result<Report, ChangeError>,
 ) -> Result<(), Failure> {
-    let _lock = directory(args).lock().map_err(failure)?;
+    let _lock = lock(args)?;
     let report = command(&mut host(args)).map_err(failure)?;
     stdout::write(report.text(nothing).as_bytes())?;
     if report.has_left() { Err(Failure::Status(1)) } else { Ok(()) }
@@ -82,7 +82,17 @@ fn directory(args: &StateArgs) -> StateDirectory {
     StateDirectory::new(&args.state_dir)
 }
 
-fn host(args: &StateArgs) -> LiveHost {
+/// Waits until no other command changes this host.
+pub(super) fn lock(args: &StateArgs) -> Result<Lock, Failure> {
+    let directory = directory(args);
+    if let Some(lock) = directory.try_lock().map_err(failure)? {
+        return Ok(lock);
+    }
+    eprintln!("note: another uncork command changes this host; waiting until it has ended");
+    directory.lock().map_err(failure)
+}
+
+pub(super) fn host(args: &StateArgs) -> LiveHost {
     LiveHost::new(directory(args), &args.root)
 }
 
@@ -97,7 +107,7 @@ fn parse(name: &str, text: &str, color: Color) -> Result<DesiredState, Failure> 
         .map_err(|error| Failure::Shown(error.render(name, color::on_stderr(color))))
 }
 
-fn failure(error: impl Into<ChangeError>) -> Failure {
+pub(super) fn failure(error: impl Into<ChangeError>) -> Failure {
     let error = error.into();
     match error {
         ChangeError::Waiting { .. } | ChangeError::NothingToConfirm(_) => {

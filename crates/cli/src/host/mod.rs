@@ -6,6 +6,10 @@ mod change;
 #[cfg(target_os = "linux")]
 mod change_args;
 #[cfg(target_os = "linux")]
+mod prove;
+#[cfg(target_os = "linux")]
+mod prove_args;
+#[cfg(target_os = "linux")]
 mod watch;
 #[cfg(target_os = "linux")]
 mod watch_args;
@@ -30,6 +34,8 @@ pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
         HostCommand::Change(command) => change::run(command),
         #[cfg(target_os = "linux")]
         HostCommand::Watch(args) => watch::watch(args),
+        #[cfg(target_os = "linux")]
+        HostCommand::Prove(args) => prove::prove(args),
     }
 }
 

@@ -1,0 +1,117 @@
+//! `uncork host prove`: what another controller is worth on this host.
+
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use uncork_host::change::{ChangeError, PlanError};
+use uncork_host::prove::{
+    self, Answer, Ended, Limits, ProveDocument, ProveError, ProveSpec, Prover, Stop, Turn,
+};
+use uncork_host::watch::RecordsSpec;
+
+use super::args::Format;
+use super::prove_args::ProveArgs;
+use super::{change, json};
+use crate::failure::Failure;
+use crate::lab::flag_on_signal;
+use crate::stdout;
+
+const RESULT: &str = "summary.json";
+
+pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
+    let spec = spec(args);
+    prove::check(&spec, &mut change::host(&args.state)).map_err(failure)?;
+    if args.dry_run {
+        return stdout::write(spec.to_string().as_bytes());
+    }
+    let directory = args.output.as_deref();
+    let records = directory.map(records).transpose()?;
+    let stop = flag_on_signal()?;
+    let _lock = change::lock(&args.state)?;
+    let mut prover = Prover::start(spec, change::host(&args.state), records).map_err(failure)?;
+    if let Some(warning) = prover.warning() {
+        eprintln!("note: {warning}");
+    }
+    while !stop.load(Ordering::Relaxed) {
+        match prover.turn() {
+            Turn::Wait(time) => thread::sleep(time),
+            Turn::Block(text) if !args.quiet => eprintln!("{text}"),
+            Turn::Block(_) => {}
+            Turn::Ended => break,
+        }
+    }
+    let ended = prover.end(stop.load(Ordering::Relaxed)).map_err(failure)?;
+    tell(&ended, args.format, directory)
+}
+
+fn spec(args: &ProveArgs) -> ProveSpec {
+    ProveSpec {
+        controllers: [args.a.clone(), args.b.clone()],
+        routes: args.to.clone(),
+        pairs: args.pairs,
+        block: args.block,
+        burn_in: args.burn_in,
+        large: args.large,
+        limits: Limits { retransmitted: args.max_retransmitted, rtt_p95: args.max_rtt_p95 },
+        period: args.every,
+        // Below 2^53, as JSON numbers are exact.
+        seed: args.seed.unwrap_or_else(|| RandomState::new().hash_one(0) >> 11),
+    }
+}
+
+/// Records in a directory that has no other test's.
+fn records(directory: &Path) -> Result<RecordsSpec, Failure> {
+    if directory.join(RESULT).exists() {
+        let reason = format!("it has the {RESULT} of another test; choose another directory");
+        return Err(Failure::value("--output <DIR>", directory.display(), reason));
+    }
+    fs::create_dir_all(directory).map_err(|error| Failure::output(directory, &error))?;
+    Ok(RecordsSpec::new(directory))
+}
+
+fn tell(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
+    let Ended { document, stop, records } = ended;
+    let result = json(document)?;
+    if let Some(directory) = directory {
+        fs::write(directory.join(RESULT), &result)
+            .map_err(|error| Failure::output(directory, &error))?;
+    }
+    if let Some(summary) = records.filter(|summary| summary.lost > 0) {
+        eprintln!("warning: {} records were lost: the disk was full or too slow", summary.lost);
+    }
+    let text = match format {
+        Format::Json => result,
+        Format::Human => document.text(),
+    };
+    stdout::write(text.as_bytes())?;
+    status(document, stop.as_ref())
+}
+
+fn status(document: &ProveDocument, stop: Option<&Stop>) -> Result<(), Failure> {
+    match stop {
+        Some(Stop::Interrupted) => Err(Failure::Interrupted(
+            "the host is restored; the blocks until then count".to_owned(),
+        )),
+        Some(stop @ (Stop::Change(_) | Stop::Watch(_))) => {
+            Err(Failure::Environment(stop.to_string()))
+        }
+        Some(Stop::Breach { .. } | Stop::Disturbed(_)) => Err(Failure::Status(1)),
+        None if document.verdict.answer == Answer::Open || !document.left.is_empty() => {
+            Err(Failure::Status(1))
+        }
+        None => Ok(()),
+    }
+}
+
+fn failure(error: ProveError) -> Failure {
+    match error {
+        ProveError::Spec(error) => Failure::Usage(error.to_string()),
+        ProveError::Change(ChangeError::Plan(PlanError::Impossible(_))) | ProveError::Watch(_) => {
+            Failure::Environment(error.to_string())
+        }
+        ProveError::Change(error) => change::failure(error),
+    }
+}
