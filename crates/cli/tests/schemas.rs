@@ -1,5 +1,5 @@
 //! Each JSON document has a schema in `docs/schemas` that describes it exactly. Documents that need a network are
-//! checked by the tests that create them: `emu.rs`, `host_change.rs`, `play.rs`, `serve.rs`.
+//! checked by the tests that create them: `emu.rs`, `host_change.rs`, `host_prove.rs`, `play.rs`, `serve.rs`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -138,7 +138,7 @@ fn each_place_that_writes_json_is_known() {
         "cc/examples/conformance/record.rs", // cc-trace-1
         "cc/examples/conformance/replay.rs", // messages of differences
         "cli/src/emu/document.rs",           // emu, emu-hosts
-        "cli/src/host/mod.rs", // host-doctor-1, host-facts-1, host-plan-1, host-status-1
+        "cli/src/host/mod.rs", // host-doctor-1, host-facts-1, host-plan-1, host-prove-1, host-status-1
         "cli/src/lab/dry_run.rs", // dry-run-1
         "cli/src/policy/json.rs", // policy-explain
         "flow/src/json.rs",    // flow-record
