@@ -108,7 +108,7 @@ fn status(document: &ProveDocument, stop: Option<&Stop>) -> Result<(), Failure> 
 
 fn failure(error: ProveError) -> Failure {
     match error {
-        ProveError::Spec(error) => Failure::Usage(error.to_string()),
+        ProveError::Spec(error) => Failure::Value(error.to_string()),
         ProveError::Change(ChangeError::Plan(PlanError::Impossible(_))) | ProveError::Watch(_) => {
             Failure::Environment(error.to_string())
         }

@@ -29,6 +29,7 @@ pub use journal::{
 pub use knob::{Installed, Knob, Qdisc, Route, Value};
 pub use linux::{LiveHost, Lock, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};
+pub(crate) use render::span;
 pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange};
 pub use status::{LastUndo, STATUS_SCHEMA, Setting, State, Status, status};
 pub use trial::Trial;

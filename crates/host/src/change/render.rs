@@ -178,7 +178,8 @@ fn warnings(warnings: &[String]) -> String {
     warnings.iter().flat_map(|warning| ["warning: ", warning, "\n"]).collect()
 }
 
-fn span(seconds: u64) -> String {
+/// A time in words: `90 s`, `2 min`.
+pub(crate) fn span(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7_200 => format!("{} min", seconds / 60),

@@ -1,8 +1,8 @@
 //! Changes for a test. Nobody confirms them: they last from one state to the next, and no longer than their process.
 
-use super::agent::{ChangeError, Result, begin, perform, recover, undo, undo_one, waiting_for};
+use super::agent::{Result, begin, perform, recover, undo, undo_one, waiting_for};
 use super::desired_state::DesiredState;
-use super::host::Host;
+use super::host::{Host, HostError};
 use super::journal::{Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
 use super::knob::{DEFAULT, Knob, Value};
 use super::plan::plan;
@@ -62,15 +62,13 @@ impl Trial {
     ///
     /// # Errors
     ///
-    /// The host cannot fulfil the state, a change failed, or somebody else changed a setting meanwhile.
+    /// The host cannot fulfil the state, a change failed, or somebody else changed a setting meanwhile: [`Self::end`] comes next.
     pub fn switch(&mut self, host: &mut impl Host, next: &DesiredState) -> Result<()> {
         let Self { journal, base, present, expected, .. } = self;
         present.sort_by_key(|step| step.knob.revert_rank(&step.before));
         for step in present.drain(..) {
             if let Some(left) = undo_one(host, step)? {
-                let reason = left.to_string();
-                let ended = undo(host, journal, UndoReason::Failed, &reason)?;
-                return Err(ChangeError::Undone { reason, left: ended.left });
+                return Err(HostError(left.to_string()).into());
             }
         }
         // Without a journal: what an applied state has changed stays.

@@ -44,6 +44,8 @@ pub struct ProveDocument {
     pub stopped: Option<String>,
     /// Settings that were left as somebody else had set them.
     pub left: Vec<String>,
+    /// How often notices of ended connections were lost, and short connections with them.
+    pub notices_lost: u64,
     /// The blocks that began.
     pub blocks: Vec<BlockDocument>,
     /// Connections that did not count, by reason.
@@ -110,6 +112,7 @@ pub(super) struct Outcome {
     pub(super) start_unix_ns: u64,
     pub(super) stopped: Option<String>,
     pub(super) left: Vec<String>,
+    pub(super) notices_lost: u64,
 }
 
 impl ProveDocument {
@@ -125,7 +128,7 @@ impl ProveDocument {
                 outcome.session_unix_ns + window.0,
                 window.1.map(|end| outcome.session_unix_ns + end),
             );
-            Some(BlockDocument::of(spec, block, window, figures.as_ref()))
+            Some(BlockDocument::of(spec, *block, window, figures.as_ref()))
         });
         Self {
             schema: PROVE_SCHEMA,
@@ -142,6 +145,7 @@ impl ProveDocument {
             large_bytes: spec.large.as_u64(),
             stopped: outcome.stopped,
             left: outcome.left,
+            notices_lost: outcome.notices_lost,
             blocks: documents.collect(),
             left_out,
             verdict: Verdict::of(&effects),
@@ -153,7 +157,7 @@ impl ProveDocument {
 impl BlockDocument {
     fn of(
         spec: &ProveSpec,
-        block: &Block,
+        block: Block,
         (from, until): (u64, Option<u64>),
         figures: Option<&BlockFigures>,
     ) -> Self {
@@ -191,5 +195,36 @@ impl Verdict {
             _ => Answer::NotShown,
         };
         Self { answer, metric }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effect(metric: Metric, interval: Option<[f64; 2]>) -> Effect {
+        let (unit, missing) = ("s", None);
+        Effect { metric, unit, pairs: 6, levels: None, change: None, interval, missing }
+    }
+
+    #[test]
+    fn more_throughput_or_less_time_is_better() {
+        use Metric::{CompletionP50, ThroughputP10, ThroughputP50};
+        for (throughput, completion, expected) in [
+            (Some([0.1, 0.2]), Some([0.1, 0.2]), (Answer::Better, ThroughputP50)),
+            (Some([-0.2, -0.1]), None, (Answer::Worse, ThroughputP50)),
+            (Some([-0.1, 0.1]), Some([0.1, 0.2]), (Answer::NotShown, ThroughputP50)),
+            (None, Some([-0.2, -0.1]), (Answer::Better, CompletionP50)),
+            (None, Some([0.1, 0.2]), (Answer::Worse, CompletionP50)),
+            (None, None, (Answer::Open, ThroughputP50)),
+        ] {
+            let effects = [
+                effect(ThroughputP10, Some([0.3, 0.4])),
+                effect(ThroughputP50, throughput),
+                effect(CompletionP50, completion),
+            ];
+            let Verdict { answer, metric } = Verdict::of(&effects);
+            assert_eq!((answer, metric), expected);
+        }
     }
 }

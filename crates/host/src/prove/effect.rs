@@ -194,7 +194,7 @@ pub fn interval(differences: &[f64], seed: u64) -> Option<[f64; 2]> {
         let mut rng = Rng::new(seed, STREAM);
         let mut bits = 0;
         let mut coin = |index: usize| {
-            bits = if index % 64 == 0 { rng.next_u64() } else { bits >> 1 };
+            bits = if index.is_multiple_of(64) { rng.next_u64() } else { bits >> 1 };
             bits & 1 == 1
         };
         let mut draw = || mean_where(differences, &mut coin);

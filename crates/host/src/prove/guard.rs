@@ -114,3 +114,53 @@ impl std::fmt::Display for Breach {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::{Event, TapeReader, Tracker};
+
+    /// A recorded session until its busiest second: 7.8 % of the payload are retransmitted, round-trip times are 53 to 67 ms.
+    fn tracker() -> Tracker {
+        let session = include_str!("../../tests/sessions/mixed.jsonl");
+        let mut tape = TapeReader::new(session.as_bytes()).expect("a session");
+        let mut tracker = Tracker::new(tape.has_notices());
+        while tracker.passes() < 3 {
+            let event: Event = tape.read().expect("an event").expect("three passes");
+            tracker.take(&event, drop);
+        }
+        tracker
+    }
+
+    fn judged(retransmitted: &str, rtt_ms: u64, passes: usize) -> Option<Breach> {
+        let (tracker, rtt_p95) = (tracker(), TimeDelta::from_millis(rtt_ms));
+        let retransmitted = retransmitted.parse().expect("a share");
+        let mut guard = Guard::new(Limits { retransmitted, rtt_p95 });
+        (0..passes).map(|_| guard.see(tracker.connections())).last().expect("a pass")
+    }
+
+    #[test]
+    fn limits_are_judged_when_there_is_enough_to_judge() {
+        assert_eq!(judged("10%", 100, 10), None);
+        let Some(Breach::Retransmitted { share, limit }) = judged("5%", 100, 1) else {
+            panic!("no breach");
+        };
+        assert!((0.07..0.09).contains(&share) && (limit - 0.05).abs() < 1e-9, "{share} {limit}");
+        let Some(Breach::Rtt { p95_ms, .. }) = judged("10%", 60, 10) else { panic!("no breach") };
+        assert!((60.0..70.0).contains(&p95_ms), "{p95_ms}");
+        assert_eq!(judged("10%", 60, 4), None, "16 round-trip times are too few");
+    }
+
+    #[test]
+    fn the_next_block_is_judged_anew() {
+        let limits = Limits {
+            retransmitted: "10%".parse().expect("a share"),
+            rtt_p95: TimeDelta::from_millis(60),
+        };
+        let (mut guard, tracker) = (Guard::new(limits), tracker());
+        let breached = (0..5).filter_map(|_| guard.see(tracker.connections())).count();
+        assert_eq!(breached, 1);
+        guard.clear();
+        assert_eq!(guard.see(tracker.connections()), None);
+    }
+}

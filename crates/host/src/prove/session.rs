@@ -9,8 +9,7 @@ use super::document::{Outcome, ProveDocument};
 use super::guard::{Breach, Guard};
 use super::schedule::{Arm, Block};
 use super::spec::{ProveSpec, SpecError};
-use super::text::span;
-use crate::change::{ChangeError, Host, Journal, Left, Trial, plan};
+use crate::change::{ChangeError, Host, Journal, Left, Trial, plan, span};
 use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
 /// A test that goes on for as long as [`Self::turn`] is called. It does nothing between these calls.
@@ -83,7 +82,7 @@ pub enum Stop {
     },
     /// Somebody else changed a setting of the test.
     #[error("{0}")]
-    Disturbed(Left),
+    Disturbed(Box<Left>),
     /// The user wants to end it.
     #[error("it was interrupted")]
     Interrupted,
@@ -193,7 +192,7 @@ impl<H: Host> Prover<H> {
                     return Err(Stop::Breach { block: index + 1, arm, breach });
                 }
                 if let Some(left) = self.trial.disturbed(&mut self.host)? {
-                    return Err(Stop::Disturbed(left));
+                    return Err(Stop::Disturbed(Box::new(left)));
                 }
                 if at_ns < self.until_ns {
                     Ok(Turn::Wait(Duration::ZERO))
@@ -237,7 +236,7 @@ impl<H: Host> Prover<H> {
         self.until_ns = self.session.moment().session_ns + self.spec.burn_in.as_nanos();
         let blocks = self.schedule.len();
         let left = Duration::from(self.spec.block) * (blocks - index) as u32;
-        let left = span(left + Duration::from(self.spec.burn_in));
+        let left = span((left + Duration::from(self.spec.burn_in)).as_secs());
         let (number, name) = (index + 1, self.spec.name(arm));
         Ok(Turn::Block(format!("block {number} of {blocks}: {name}; {left} left")))
     }
@@ -257,6 +256,7 @@ impl<H: Host> Prover<H> {
         self.restore()?;
         let Self { mut session, mut blocks, spec, mut outcome, mut stop, .. } = self;
         session.end_open(&mut |record| blocks.take(record, true));
+        outcome.notices_lost = session.tracker().lost_notices();
         let records = session.end()?;
         if interrupted {
             stop.get_or_insert(Stop::Interrupted);

@@ -8,12 +8,13 @@ use uncork_units::{ByteCount, TimeDelta};
 
 use super::guard::Limits;
 use super::schedule::{Arm, Block, schedule};
-use crate::change::{DesiredRoute, DesiredState, Prefix};
+use crate::change::{DesiredRoute, DesiredState, Prefix, span};
 
 /// Most pairs of blocks.
 const MOST_PAIRS: u32 = 1000;
+const LONGEST_BLOCK: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 /// Records name clients by such networks (`ClientNetwork`), so routes to smaller ones cannot be told apart.
-const LONGEST: [u8; 2] = [24, 48];
+const LONGEST_PREFIX: [u8; 2] = [24, 48];
 
 /// A test.
 #[derive(Clone, Debug)]
@@ -42,13 +43,13 @@ pub struct ProveSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// Number of pairs.
-    #[error("--pairs is {0}: expected 1 to {MOST_PAIRS}")]
+    #[error("invalid value '{0}' for '--pairs <N>': expected 1 to {MOST_PAIRS}")]
     Pairs(u32),
     /// Period.
-    #[error("--every is {0}: expected 10ms or more")]
+    #[error("invalid value '{0}' for '--every <TIME>': expected 10ms or more")]
     Period(TimeDelta),
     /// Burn-in.
-    #[error("--burn-in is {burn_in}: expected at least two periods of --every, {}", .period.times(2))]
+    #[error("invalid value '{burn_in}' for '--burn-in <TIME>': expected at least two periods of --every, {}", .period.times(2))]
     BurnIn {
         /// The burn-in.
         burn_in: TimeDelta,
@@ -56,7 +57,7 @@ pub enum SpecError {
         period: TimeDelta,
     },
     /// Block.
-    #[error("--block is {block}: expected at least twice the --burn-in, {}", .burn_in.times(2))]
+    #[error("invalid value '{block}' for '--block <TIME>': expected twice the --burn-in, {}, to {LONGEST_BLOCK}", .burn_in.times(2))]
     Block {
         /// The block.
         block: TimeDelta,
@@ -64,15 +65,15 @@ pub enum SpecError {
         burn_in: TimeDelta,
     },
     /// Controller.
-    #[error("`{0}` is not the name of a controller: write a name such as bbr or cubic")]
+    #[error("invalid value '{0}' for a controller: expected a name such as bbr or cubic")]
     Controller(String),
     /// Route.
     #[error(
-        "--to {0}: connections are told apart by /24 of IPv4 and /48 of IPv6; choose a network that contains one"
+        "invalid value '{0}' for '--to <NETWORK>': connections are told apart by /24 of IPv4 and /48 of IPv6; choose a network that contains one"
     )]
     Route(Prefix),
     /// Route.
-    #[error("--to {0} and --to {1} overlap: remove one of them")]
+    #[error("invalid value '{1}' for '--to <NETWORK>': it overlaps with {0}; remove one of them")]
     Overlap(Prefix, Prefix),
 }
 
@@ -93,7 +94,7 @@ impl ProveSpec {
         if burn_in < period.times(2) {
             return Err(SpecError::BurnIn { burn_in, period });
         }
-        if block < burn_in.times(2) {
+        if block < burn_in.times(2) || block > LONGEST_BLOCK {
             return Err(SpecError::Block { block, burn_in });
         }
         for name in &self.controllers {
@@ -103,7 +104,7 @@ impl ProveSpec {
             }
         }
         for (index, route) in self.routes.iter().enumerate() {
-            if route.bits > LONGEST[usize::from(route.address.is_ipv6())] {
+            if route.bits > LONGEST_PREFIX[usize::from(route.address.is_ipv6())] {
                 return Err(SpecError::Route(*route));
             }
             let overlaps = |other: &&Prefix| other.covers(*route) || route.covers(**other);
@@ -160,7 +161,7 @@ impl fmt::Display for ProveSpec {
             f,
             "{pairs} pair{plural} of blocks of {block}, the first {burn_in} of each not counted; seed {seed}"
         )?;
-        let duration = super::text::span(self.duration());
+        let duration = span(self.duration().as_secs());
         writeln!(f, "The test takes {duration}.\n\npair  first block, second block")?;
         for two in self.schedule().chunks(2) {
             let names: Vec<String> = two.iter().map(|block| self.name(block.arm)).collect();

@@ -1,7 +1,5 @@
 //! The result of a test, for people.
 
-use std::time::Duration;
-
 use super::blocks::LeftOut;
 use super::document::{Answer, ProveDocument};
 use super::effect::{Effect, Metric};
@@ -28,6 +26,12 @@ impl ProveDocument {
         lines.push(self.answer());
         lines.push(format!("The changes are the {}.", self.estimand));
         lines.extend(self.left_out.text().map(|reasons| format!("Not counted: {reasons}.")));
+        if self.notices_lost > 0 {
+            let times = self.notices_lost;
+            lines.push(format!(
+                "Notices of ended connections were lost {times} times: short connections are missing."
+            ));
+        }
         lines.push(match &self.left[..] {
             [] => "The host is as before.".to_owned(),
             left => format!("The host is as before, but: {}", left.join("; ")),
@@ -125,14 +129,4 @@ fn table(rows: &[[String; 6]]) -> Vec<String> {
         others.fold(first, |line, (cell, width)| format!("{line}  {cell:>width$}"))
     };
     rows.iter().map(line).collect()
-}
-
-/// `2 h 5 min`, `36 s`.
-pub(super) fn span(time: Duration) -> String {
-    let seconds = time.as_secs_f64().round() as u64;
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
 }

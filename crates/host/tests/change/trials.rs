@@ -109,7 +109,7 @@ fn what_somebody_else_changes_ends_a_trial_and_is_left() {
     assert_eq!((left.knob, left.found), (sysctl(DEFAULT), Value::text("reno")));
     let error = trial.switch(&mut host, &DesiredState::parse(STATES[1]).unwrap()).unwrap_err();
     assert!(error.to_string().contains("something else changed it since"), "{error}");
-    trial.end(&mut host).unwrap();
+    assert_eq!(trial.end(&mut host).unwrap()[0].found, Value::text("reno"));
     assert_eq!(host.values[&sysctl(DEFAULT)], Value::text("reno"));
     assert_eq!(host.values[&sysctl(NO_METRICS_SAVE)], Value::text("0"));
 }
