@@ -9,7 +9,7 @@ use super::document::{Outcome, ProveDocument};
 use super::guard::{Breach, Guard};
 use super::schedule::{Arm, Block};
 use super::spec::{ProveSpec, SpecError};
-use crate::change::{ChangeError, Host, Journal, Left, Trial, plan, span};
+use crate::change::{ChangeError, Host, Journal, SkippedSetting, Trial, plan, span};
 use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
 /// A test that goes on for as long as [`Self::turn`] is called. It does nothing between these calls.
@@ -82,7 +82,7 @@ pub enum Stop {
     },
     /// Somebody else changed a setting of the test.
     #[error("{0}")]
-    Disturbed(Box<Left>),
+    Disturbed(Box<SkippedSetting>),
     /// The user wants to end it.
     #[error("it was interrupted")]
     Interrupted,
@@ -121,14 +121,7 @@ impl<H: Host> Prover<H> {
         records: Option<RecordsSpec>,
     ) -> Result<Self, ProveError> {
         check(&spec, &mut host)?;
-        let watch = WatchSpec {
-            period: spec.period.into(),
-            replay: None,
-            in_real_time: false,
-            record: None,
-            records,
-            listen: None,
-        };
+        let watch = WatchSpec { records, ..WatchSpec::live(spec.period.into()) };
         let session = Session::start(&watch)?;
         let trial = Trial::begin(&mut host)?;
         let at = session.moment();
