@@ -324,6 +324,32 @@ fn killed_at_any_time_the_host_is_as_before() {
     });
 }
 
+/// A user without any other right than CAP_NET_ADMIN.
+#[test]
+fn it_needs_cap_net_admin_alone() {
+    let Some(world) = World::new(7) else { return };
+    let state = world.scratch.path("state");
+    fs::create_dir(&state).unwrap();
+    std::os::unix::fs::chown(&state, Some(65534), Some(65534)).unwrap();
+    let before = world.seen();
+    for (right, status, part) in
+        [(",+net_admin", 1, "2 of 2 blocks complete"), ("", 3, "it needs CAP_NET_ADMIN")]
+    {
+        let mut command = world.emulation.server().command("setpriv").unwrap();
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        for set in ["--bounding-set", "--inh-caps", "--ambient-caps"] {
+            command.arg(format!("{set}=-all{right}"));
+        }
+        command.arg(env!("CARGO_BIN_EXE_uncork")).args(["host", "prove", "reno", "bbr"]);
+        command.args("--pairs 1 --block 300ms --burn-in 60ms --every 20ms".split(' '));
+        command.arg("--state-dir").arg(&state);
+        let run = finish(command);
+        assert_eq!(run.status, status, "{}", run.stderr);
+        assert!(run.stdout.contains(part) || run.stderr.contains(part), "{}", run.stderr);
+        assert_eq!(world.seen(), before);
+    }
+}
+
 #[test]
 fn wrong_arguments_are_refused_with_a_remedy() {
     for (arguments, part) in [
