@@ -137,6 +137,8 @@ fn serve(listener: &TcpListener, is_over: &AtomicBool) {
                 Ok((mut stream, _)) => {
                     scope.spawn(move || {
                         stream.set_nonblocking(false).unwrap();
+                        stream.set_read_timeout(Some(LIMIT)).unwrap();
+                        stream.set_write_timeout(Some(LIMIT)).unwrap();
                         let mut size = [0; 8];
                         // A client that has gone is none of the test's business.
                         let _ = stream.read_exact(&mut size);
@@ -158,6 +160,8 @@ fn download(address: SocketAddr, rng: &mut Rng, is_over: &AtomicBool) {
         let size = if rng.below(2) == 0 { LARGE } else { SMALL };
         let size = size + rng.below(size / 10);
         let fetched = TcpStream::connect(address).and_then(|mut stream| {
+            // The reset of a server that has ended may be lost.
+            stream.set_read_timeout(Some(LIMIT))?;
             stream.write_all(&size.to_le_bytes())?;
             stream.read_to_end(&mut Vec::new())
         });

@@ -19,14 +19,14 @@ Examples:
   sudo uncork host prove cubic cubic            # what chance alone does";
 
 pub(super) const AFTER: &str = "\
-The host alternates between both controllers in pairs of blocks, each pair in random order. Only connections opened within a \
-block count; those of a burn-in at its start do not. Intervals come from the pairs: they need 6, and each block \
+The host alternates between both controllers in pairs of blocks, each pair in random order. A connection counts if it was \
+opened within a block, after the burn-in at its start. Intervals come from the pairs: they need 6, and each block \
 10 large or small transfers. A limit that is exceeded ends the test. Afterwards the host is as before, also when this \
-command is killed. It needs CAP_NET_ADMIN, and the right to write --state-dir; other commands that change this host wait meanwhile. \
+command is killed. It needs CAP_NET_ADMIN, and the right to write --state-dir; other commands that change this host wait until it has ended. \
 Records have client networks and ports (docs/linux.md).
 
-Exit status: 0 done, 1 no answer, or ended early by a limit or a change of somebody else, 2 wrong usage, 3 the host cannot be \
-changed or a file cannot be written, 5 a bug, 130 interrupted.";
+Exit status: 0 done, 1 no answer, or the test ended early because a limit was exceeded or something else changed a setting, 2 wrong usage, \
+3 the host cannot be changed or a file cannot be written, 5 a bug, 130 interrupted.";
 
 #[derive(Args, Debug)]
 pub(super) struct ProveArgs {

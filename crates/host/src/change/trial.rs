@@ -1,4 +1,4 @@
-//! Changes for a test. Nobody confirms them: they last from one state to the next, and no longer than their process.
+//! Changes for a test. They last until the next state, and no longer than their process.
 
 use super::agent::{Result, begin, perform, recover, undo, undo_one, waiting_for};
 use super::desired_state::DesiredState;
@@ -16,7 +16,7 @@ const NO_METRICS_SAVE: &str = "net.ipv4.tcp_no_metrics_save";
 #[derive(Debug)]
 pub struct Trial {
     journal: Journal,
-    /// How earlier changes ended: `status` shall tell it afterwards, too.
+    /// How earlier changes ended, which the journal tells again after the trial.
     ended: Option<Ended>,
     /// The changes that last for the whole test.
     base: Vec<Change>,
@@ -27,7 +27,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Begins with the host as it is, but that connections no longer save metrics.
+    /// Begins: connections no longer save metrics; all else is as before.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use super::spec::{ProveSpec, SpecError};
 use crate::change::{ChangeError, Host, Journal, SkippedSetting, Trial, plan, span};
 use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
-/// A test that goes on for as long as [`Self::turn`] is called. It does nothing between these calls.
+/// A test. It advances when [`Self::turn`] is called.
 #[derive(Debug)]
 pub struct Prover<H> {
     spec: ProveSpec,
