@@ -34,6 +34,7 @@ pub use facts::{Fact, Facts};
 pub use headers::Headers;
 pub use origin::{Origin, OriginError, Origins};
 pub use policy::{Policy, When};
+pub use prefix::{Prefix, PrefixError, Prefixes};
 pub use settings::Settings;
 pub use uncork_cc::{InitialWindow, InitialWindowError};
 pub use uncork_config::ConfigError as PolicyError;

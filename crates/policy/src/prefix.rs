@@ -8,14 +8,14 @@ use thiserror::Error;
 
 /// A network in CIDR notation, such as `203.0.113.0/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub struct Prefix {
     address: IpAddr,
     bits: u8,
 }
 
 /// Why a text is not a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(crate) enum PrefixError {
+pub enum PrefixError {
     /// The part before `/` is not an address.
     #[error("not a network: write 203.0.113.0/24 or 2001:db8::/32")]
     Address,
@@ -23,15 +23,18 @@ pub(crate) enum PrefixError {
     #[error(
         "bad prefix length: write a number from 0 to {most}, as in 203.0.113.0/24 or 2001:db8::/32"
     )]
-    Bits { most: u8 },
+    Bits {
+        /// The longest prefix.
+        most: u8,
+    },
     /// Bits after the prefix are set.
     #[error("host bits are set: write {0}")]
     HostBits(Prefix),
 }
 
 /// A set of networks for fast lookup: sorted, disjoint address ranges.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Prefixes(Box<[(u128, u128)]>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prefixes(Box<[(u128, u128)]>);
 
 impl Prefix {
     /// The network of prefix length `bits` that contains `address`.
@@ -63,7 +66,8 @@ impl Prefix {
 }
 
 impl Prefixes {
-    pub(crate) fn new(prefixes: impl IntoIterator<Item = Prefix>) -> Self {
+    /// The union of these.
+    pub fn new(prefixes: impl IntoIterator<Item = Prefix>) -> Self {
         let mut ranges: Vec<_> = prefixes.into_iter().map(Prefix::range).collect();
         ranges.sort_unstable();
         ranges.dedup_by(|next, kept| {
@@ -76,7 +80,8 @@ impl Prefixes {
         Self(ranges.into())
     }
 
-    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+    /// Whether one of them contains `address`; IPv4-mapped addresses are IPv4.
+    pub fn contains(&self, address: IpAddr) -> bool {
         let address = number(address.to_canonical());
         let after = self.0.partition_point(|(first, _)| *first <= address);
         after > 0 && address <= self.0[after - 1].1
