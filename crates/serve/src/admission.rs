@@ -23,7 +23,6 @@ const IDLE: Duration = Duration::from_secs(1);
 /// progress for longest: of the same network, or of the one that holds most.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    limits: Limits,
     /// Connections of a listener over TCP, each of which needs a descriptor. Over QUIC there may be
     /// [`Limits::connections`]: they share a socket.
     tcp_connections: usize,
@@ -40,6 +39,7 @@ pub(crate) enum Transport {
 
 #[derive(Debug, Default)]
 struct State {
+    limits: Limits,
     /// Bytes.
     held: u64,
     networks: HashMap<IpAddr, Network>,
@@ -87,7 +87,13 @@ pub(crate) struct Held {
 
 impl Admission {
     pub(crate) fn new(limits: &Limits, tcp_connections: usize, epoch: Instant) -> Self {
-        Self { limits: *limits, tcp_connections, epoch, state: Mutex::default() }
+        let state = State { limits: *limits, ..State::default() };
+        Self { tcp_connections, epoch, state: Mutex::new(state) }
+    }
+
+    /// Holds to other limits from now on.
+    pub(crate) fn limit(&self, limits: &Limits) {
+        self.state().limits = *limits;
     }
 
     /// A place for a client's connection. Beyond the network's share an idle one of the same network ends for it;
@@ -98,15 +104,16 @@ impl Admission {
         transport: Transport,
         now: Instant,
     ) -> Option<Arc<Claim>> {
-        let address = network(client, self.limits.network_bits);
         let signals = Arc::new(Signals { progress: self.nanos(now).into(), end: Notify::new() });
         let mut state = self.state();
+        let limits = state.limits;
+        let address = network(client, limits.network_bits);
         let network = state.networks.entry(address).or_default();
         let connections = match transport {
             Transport::Tcp => self.tcp_connections,
-            Transport::Quic => self.limits.connections,
+            Transport::Quic => limits.connections,
         };
-        if network.count(transport) as u64 >= self.limits.share_of(connections as u64) {
+        if network.count(transport) as u64 >= limits.connections_of(connections) {
             let idlest = network.idlest(self.idle_before(now), Some(transport))?;
             state.end(address, idlest);
         }
@@ -116,7 +123,7 @@ impl Admission {
         let network = state.networks.entry(address).or_default();
         network.tcp += usize::from(transport == Transport::Tcp);
         network.connections.insert(number, holder);
-        self.add(&mut state, (address, number), CONNECTION);
+        state.add((address, number), CONNECTION);
         drop(state);
         let admission = Arc::clone(self);
         Some(Arc::new(Claim { admission, network: address, number, signals }))
@@ -128,28 +135,6 @@ impl Admission {
         let most = state.networks.iter().max_by_key(|(_, network)| network.count(transport));
         let Some((&address, network)) = most else { return };
         if let Some(idlest) = network.idlest(self.idle_before(now), Some(transport)) {
-            state.end(address, idlest);
-        }
-    }
-
-    /// Adds what a connection holds, and has others end if that is too much.
-    fn add(&self, state: &mut State, (address, number): (IpAddr, u64), bytes: u64) {
-        let Some(network) = state.networks.get_mut(&address) else { return };
-        let Some(holder) = network.connections.get_mut(&number) else { return };
-        holder.held += bytes;
-        network.held += bytes;
-        state.held += bytes;
-        let over = if network.held > self.limits.share_of(self.limits.memory) {
-            Some(address)
-        } else if state.held > self.limits.memory {
-            let most = state.networks.iter().max_by_key(|(_, network)| network.held);
-            most.map(|(address, _)| *address)
-        } else {
-            None
-        };
-        let idlest =
-            over.and_then(|it| Some((it, state.networks.get(&it)?.idlest(u64::MAX, None)?)));
-        if let Some((address, idlest)) = idlest {
             state.end(address, idlest);
         }
     }
@@ -168,6 +153,28 @@ impl Admission {
 }
 
 impl State {
+    /// Adds what a connection holds, and has others end if that is too much.
+    fn add(&mut self, (address, number): (IpAddr, u64), bytes: u64) {
+        let Some(network) = self.networks.get_mut(&address) else { return };
+        let Some(holder) = network.connections.get_mut(&number) else { return };
+        holder.held += bytes;
+        network.held += bytes;
+        self.held += bytes;
+        let over = if network.held > self.limits.share_of(self.limits.memory) {
+            Some(address)
+        } else if self.held > self.limits.memory {
+            let most = self.networks.iter().max_by_key(|(_, network)| network.held);
+            most.map(|(address, _)| *address)
+        } else {
+            None
+        };
+        let idlest =
+            over.and_then(|it| Some((it, self.networks.get(&it)?.idlest(u64::MAX, None)?)));
+        if let Some((address, idlest)) = idlest {
+            self.end(address, idlest);
+        }
+    }
+
     /// Tells a connection to end. What it holds does not count any more.
     fn end(&mut self, address: IpAddr, number: u64) {
         if let Some(holder) = self.remove(address, number) {
@@ -216,6 +223,11 @@ impl Network {
 }
 
 impl Claim {
+    /// The client's network.
+    pub(crate) fn network(&self) -> IpAddr {
+        self.network
+    }
+
     /// The connection has made progress at this time.
     pub(crate) fn progressed(&self, now: Instant) {
         self.signals.progress.store(self.admission.nanos(now), Ordering::Relaxed);
@@ -239,7 +251,7 @@ impl Claim {
 
     fn hold(self: &Arc<Self>, bytes: u64) -> Held {
         let mut state = self.admission.state();
-        self.admission.add(&mut state, (self.network, self.number), bytes);
+        state.add((self.network, self.number), bytes);
         Held { claim: Arc::clone(self), bytes }
     }
 }

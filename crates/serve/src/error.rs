@@ -24,7 +24,15 @@ pub enum ServeError {
          policy must allow it"
     )]
     NoOpenat2,
-    /// The TCP address cannot be listened on.
+    /// A socket of systemd's cannot be used.
+    #[error("cannot use the sockets that systemd has opened (LISTEN_FDS): {0}")]
+    Activation(String),
+    /// The process cannot become another user.
+    #[error(
+        "cannot become '{0}' for --user: {1}; start as root, or leave --user out and let systemd's User= do it"
+    )]
+    User(String, io::Error),
+    /// Nothing can listen there.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// The UDP address cannot be bound.
@@ -99,7 +107,23 @@ pub enum ServeError {
          --no-http3"
     )]
     QuicCcWithoutHttp3(CcSpec),
-    /// The limit of connections is zero.
+    /// Only a host has a certificate.
+    #[error(
+        "the host '{0}' has a certificate, but the server has none for clients that ask for another name: give \
+         --tls-cert and --tls-key"
+    )]
+    HostCertificateAlone(String),
+    /// Requests are to be sent on to HTTPS, which is not served.
+    #[error(
+        "--redirect-http needs TLS: give --tls-cert and --tls-key, or --self-signed for a trial"
+    )]
+    RedirectWithoutTls,
+    /// A setting cannot change while it serves.
+    #[error(
+        "`{0}` cannot change while the server runs: restart it, or start another one with --handover"
+    )]
+    NeedsRestart(&'static str),
+    /// A listener is to take no connections.
     #[error("'--connections 0' serves nobody: give at least 1")]
     NoConnections,
     /// Plain HTTP would be reachable from other machines, which the configuration does not allow.
@@ -123,6 +147,8 @@ impl ServeError {
                 | Self::QlogWithoutHttp3
                 | Self::QuicCcWithoutHttp3(_)
                 | Self::NoConnections
+                | Self::HostCertificateAlone(_)
+                | Self::RedirectWithoutTls
                 | Self::AdminExposed(_)
                 | Self::Certificate(..)
                 | Self::Unreadable(..)

@@ -11,6 +11,8 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::error::ServeError;
+use crate::site::HostPattern;
+use crate::spec::ServerSpec;
 use arc_swap::ArcSwap;
 
 /// The server's TLS identity.
@@ -20,49 +22,88 @@ pub enum Identity {
     Plain,
     /// A self-signed certificate, created at the start, for tests.
     SelfSigned,
-    /// A certificate and its key.
-    Files {
-        /// The certificate and its intermediate certificates, in PEM.
-        certificate: PathBuf,
-        /// The private key, in PEM.
-        key: PathBuf,
-    },
+    /// By a certificate and its key.
+    Files(CertificateFiles),
 }
 
-/// The current certificate, for all transports. A connection uses the certificate that is current
-/// when it is accepted.
+/// A certificate and its key, in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The certificate and those between it and an authority.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// The certificates in force, for all transports. A connection has that which is there when it comes.
 #[derive(Debug)]
-pub(crate) struct Certificates(ArcSwap<CertifiedKey>);
+pub(crate) struct Certificates(ArcSwap<CertificateSet>);
+
+/// Certificates by the server name that clients ask for.
+#[derive(Debug)]
+pub(crate) struct CertificateSet {
+    hosts: ByName,
+    /// For other names, and for clients that ask for none.
+    default: Arc<CertifiedKey>,
+}
+
+type ByName = Vec<(Vec<HostPattern>, Arc<CertifiedKey>)>;
 
 impl Certificates {
-    /// Loads the certificate. `None` for a server without TLS. A self-signed certificate is valid
-    /// for `addresses`.
-    pub(crate) fn load(
-        identity: &Identity,
-        addresses: &[SocketAddr],
-    ) -> Result<Option<Arc<Self>>, ServeError> {
-        let certified = match identity {
-            Identity::Plain => return Ok(None),
-            Identity::SelfSigned => self_signed(addresses)?,
-            Identity::Files { certificate, key } => from_files(certificate, key)?,
-        };
-        Ok(Some(Arc::new(Self(ArcSwap::from_pointee(certified)))))
+    pub(crate) fn new(certificates: CertificateSet) -> Self {
+        Self(ArcSwap::from_pointee(certificates))
     }
 
-    /// Replaces the certificate and key, if they match.
-    pub(crate) fn replace(&self, certificate: &Path, key: &Path) -> Result<(), ServeError> {
-        self.0.store(Arc::new(from_files(certificate, key)?));
-        Ok(())
+    /// Reads what `spec` names. A certificate that was made here stays the same.
+    pub(crate) fn read_again(&self, spec: &ServerSpec) -> Result<CertificateSet, ServeError> {
+        let default = match &spec.identity {
+            Identity::Files(files) => Arc::new(from_files(files)?),
+            Identity::Plain | Identity::SelfSigned => Arc::clone(&self.0.load().default),
+        };
+        Ok(CertificateSet { hosts: of_hosts(spec)?, default })
     }
+
+    /// Puts others in force.
+    pub(crate) fn replace(&self, certificates: CertificateSet) {
+        self.0.store(Arc::new(certificates));
+    }
+}
+
+impl CertificateSet {
+    /// None for a server that has no identity; `addresses` are what one made here is for.
+    pub(crate) fn read(
+        spec: &ServerSpec,
+        addresses: &[SocketAddr],
+    ) -> Result<Option<Self>, ServeError> {
+        let default = match &spec.identity {
+            Identity::Plain => return Ok(None),
+            Identity::SelfSigned => self_signed(addresses)?,
+            Identity::Files(files) => from_files(files)?,
+        };
+        Ok(Some(Self { hosts: of_hosts(spec)?, default: Arc::new(default) }))
+    }
+
+    fn of(&self, name: Option<&str>) -> &Arc<CertifiedKey> {
+        let is_for = |(names, _): &&(Vec<HostPattern>, _)| {
+            name.is_some_and(|name| names.iter().any(|it| it.matches(name)))
+        };
+        self.hosts.iter().find(is_for).map_or(&self.default, |(_, certified)| certified)
+    }
+}
+
+fn of_hosts(spec: &ServerSpec) -> Result<ByName, ServeError> {
+    let own = spec.hosts.iter().filter_map(|host| Some((&host.names, host.certificate.as_ref()?)));
+    own.map(|(names, files)| Ok((names.clone(), Arc::new(from_files(files)?)))).collect()
 }
 
 impl ResolvesServerCert for Certificates {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.load_full())
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(self.0.load().of(hello.server_name())))
     }
 }
 
-fn from_files(certificate: &Path, key: &Path) -> Result<CertifiedKey, ServeError> {
+fn from_files(files: &CertificateFiles) -> Result<CertifiedKey, ServeError> {
+    let CertificateFiles { certificate, key } = files;
     let wrong = |path: &Path, problem: String| ServeError::Certificate(path.to_owned(), problem);
     let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
     let chain: Vec<_> = chain.map_err(|error| wrong(certificate, error.to_string()))?;

@@ -7,10 +7,12 @@
 //! their files change.
 #![cfg(target_os = "linux")]
 
+mod activation;
 mod admin;
 mod admission;
 mod choice;
 mod clock;
+pub mod config;
 mod descriptors;
 mod error;
 mod guarded;
@@ -18,9 +20,12 @@ mod handover;
 mod identity;
 mod keys;
 mod limits;
+mod live;
 mod piece;
 mod quic;
+mod request_limiter;
 mod server;
+mod server_timing;
 mod shared;
 pub mod site;
 mod sources;
@@ -30,13 +35,15 @@ mod telemetry;
 mod tickets;
 mod timing;
 mod unix_socket;
+mod user;
 
 pub use admin::{AdminAddress, AdminSpec};
 pub use error::ServeError;
-pub use identity::Identity;
+pub use identity::{CertificateFiles, Identity};
 pub use limits::Limits;
 pub use server::Server;
-pub use sources::Reloaded;
-pub use spec::ServerSpec;
+pub use server_timing::ServerTiming;
+pub use sources::{Reloaded, WatchedFiles};
+pub use spec::{HostSpec, ServerSpec};
 pub use tcp::{ListenerSpec, Listening};
 pub use uncork_records::{RecordsError, RecordsSpec, RecordsSummary};

@@ -24,6 +24,10 @@ pub struct Limits {
     pub memory: u64,
     /// What the clients of one network may have of connections and memory, in percent.
     pub network_share: u8,
+    /// Connections of the clients of one network to a listener over TCP, and as many over QUIC.
+    pub network_connections: Option<usize>,
+    /// Requests per second of the clients of one network, and as many at once.
+    pub network_requests: Option<u32>,
     /// How many bits of an address of IPv4 and of IPv6 name a network. A household has an address of IPv4, or
     /// shares one; of IPv6 it usually has a /56, so that a /64 would make 256 of it.
     pub network_bits: (u8, u8),
@@ -40,6 +44,8 @@ impl Default for Limits {
             streams: 100,
             memory: 1 << 30,
             network_share: 25,
+            network_connections: None,
+            network_requests: None,
             network_bits: (32, 56),
         }
     }
@@ -49,6 +55,12 @@ impl Limits {
     /// What one network may have of `all`.
     pub(crate) fn share_of(&self, all: u64) -> u64 {
         (u128::from(all) * u128::from(self.network_share) / 100).max(1) as u64
+    }
+
+    /// What one network may have of `all` connections.
+    pub(crate) fn connections_of(&self, all: usize) -> u64 {
+        let share = self.share_of(all as u64);
+        self.network_connections.map_or(share, |most| share.min(most as u64))
     }
 
     pub(crate) fn timeouts(&self) -> Timeouts {

@@ -8,6 +8,7 @@ use http::HeaderValue;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 use uncork_policy::Policy;
 use uncork_records::{Records, RecordsSummary, Writer};
 
@@ -17,15 +18,17 @@ use crate::choice::Chooser;
 use crate::clock;
 use crate::descriptors;
 use crate::error::ServeError;
-use crate::handover::{self, Offer};
+use crate::handover::{self, Offer, Predecessors};
 use crate::keys;
+use crate::live::Live;
 use crate::quic::{self, QlogFiles, QlogWriter, QuicContext};
 use crate::shared::{LINGER, Shared, Stop, Stopping};
 use crate::site::Site;
 use crate::sources::{Reloaded, Sources, described};
 use crate::spec::{Prepared, ServerSpec, Sockets, runtime};
-use crate::tcp::{self, Bound as TcpBound, Listening, TcpContext};
+use crate::tcp::{self, Bound as TcpBound, ListenerSpec, Listening, TcpContext};
 use crate::telemetry::{Metrics, Telemetry};
+use crate::user::become_user;
 use arc_swap::ArcSwap;
 
 /// How long disk reads in progress may delay the exit.
@@ -51,7 +54,9 @@ pub struct Server {
     writer: Option<Writer>,
     qlog: Option<QlogWriter>,
     policy: Option<Arc<ArcSwap<Policy>>>,
-    site: Arc<Site>,
+    /// The configuration in force.
+    spec: ServerSpec,
+    shared: Arc<Shared>,
     sources: Sources,
     admin: Option<Admin>,
     /// The offer to a process that takes over.
@@ -72,30 +77,32 @@ impl Server {
     ///
     /// The configuration is invalid, or cannot be used on this machine: see [`ServeError`].
     pub fn start(spec: &ServerSpec) -> Result<Self, ServeError> {
+        let mut inherited = spec.inherit()?;
+        let runtime = runtime()?;
+        let bound = spec.bind(&runtime, inherited.as_mut())?;
+        if let Some(user) = &spec.user {
+            become_user(user).map_err(|error| ServeError::User(user.clone(), error))?;
+        }
         if let Some(keys) = &spec.keys {
             keys::create_missing(keys)?;
         }
-        let mut inherited = spec.inherit()?;
         let prepared = spec.prepare(spec.keys.as_deref(), inherited.as_ref())?;
-        let runtime = runtime()?;
-        let (bound, admin) = spec.bind(&prepared, &runtime, inherited.as_mut())?;
+        let admin = spec.listen_for_operators(&runtime, inherited.as_mut())?;
         let offer = handover::offer(spec, inherited.as_mut(), (&bound, &admin), prepared.secret)?;
         let generation = handover::generation(inherited.as_ref());
         let identity = quic::identity(&prepared.secret, generation)?;
         let (telemetry, writer) = telemetry(spec)?;
         let (qlog_files, qlog) = spec.qlog.as_deref().map(QlogFiles::open).transpose()?.unzip();
         let choosers = prepared.choosers(&spec.listeners);
-        let Prepared { site, tls, quic, policy, sources, epoch, .. } = prepared;
+        let Prepared { live, tls, quic, policy, sources, epoch, .. } = prepared;
         let records = telemetry.as_ref().and_then(|telemetry| telemetry.records().cloned());
         let metrics = telemetry.as_ref().map(|telemetry| Arc::clone(telemetry.metrics()));
-        let site = Arc::new(site);
         let limits = spec.limits;
         let room = descriptors::for_connections() / spec.listeners.len().max(1);
         let tcp_connections = limits.connections.min(room.max(1));
         let (stop, stopped) = watch::channel(None);
         let shared = Arc::new(Shared {
-            site: Arc::clone(&site),
-            tls,
+            live: ArcSwap::from_pointee(live),
             limits,
             tcp_connections,
             stop: stopped.clone(),
@@ -118,62 +125,76 @@ impl Server {
             writer,
             qlog,
             policy,
-            site,
+            spec: spec.clone(),
+            shared,
             sources,
             is_taken_over: false,
             admin: None,
             offer,
         };
-        for (((tcp, quic_chooser), listener), sockets) in
-            choosers.into_iter().zip(&spec.listeners).zip(bound)
-        {
-            let Sockets { tcp: mut bound, udp, taken_from } = sockets;
-            let (name, address) = (Arc::from(listener.name.as_str()), bound.address);
-            listener.take_over(&mut bound)?;
-            server.serve_tcp(&shared, (&name, tcp), bound, quic.is_some(), stopped.clone());
-            if let Some(quic) = &quic {
-                let before = taken_from.map_or_else(Vec::new, |index| predecessors.of(index));
-                let identity = identity.clone();
-                let workers = quic::Bound { address, sockets: udp, identity, predecessors: before };
-                server.serve_quic(&shared, (&name, quic_chooser), quic.clone(), workers)?;
-            }
-        }
+        let listeners = choosers.into_iter().zip(&spec.listeners).zip(bound);
+        server.serve_all(listeners, (tls.as_ref(), quic.as_ref(), &identity), &mut predecessors)?;
         server.admin = admin.and_then(|bound| server.serve_admin(bound, stopped));
         server.note_policy();
         handover::serving(spec, inherited, server.offer.as_ref())?;
         Ok(server)
     }
 
-    fn serve_tcp(
+    /// Serves through the sockets of all listeners.
+    fn serve_all<'a>(
         &mut self,
-        shared: &Arc<Shared>,
-        (name, chooser): (&Arc<str>, Chooser),
-        TcpBound { listener, address, cc }: TcpBound,
-        has_quic: bool,
-        stop: Stop,
-    ) {
-        let is_tls = shared.tls.is_some();
-        let cc = if chooser.is_by_policy() { "policy".to_owned() } else { cc };
-        // Valid for a day (RFC 7838 §3.1).
-        let alternative = format!("h3=\":{}\"; ma=86400", address.port());
-        let alternative = HeaderValue::try_from(alternative).ok().filter(|_| has_quic);
-        let (shared, name) = (Arc::clone(shared), Arc::clone(name));
-        let accepted =
-            TcpContext { shared, listener: name, chooser, alternative, stop: stop.clone() };
+        listeners: impl Iterator<Item = (((Chooser, Chooser), &'a ListenerSpec), Sockets)>,
+        (tls, quic, identity): (
+            Option<&TlsAcceptor>,
+            Option<&uncork_quic_io::Server>,
+            &uncork_quic_io::Identity,
+        ),
+        predecessors: &mut Predecessors,
+    ) -> Result<(), ServeError> {
+        for (((tcp, quic_chooser), listener), sockets) in listeners {
+            let Sockets { tcp: mut bound, udp, taken_from } = sockets;
+            let (name, address) = (Arc::from(listener.name.as_str()), bound.address);
+            listener.take_over(&mut bound)?;
+            let https = self.listening.first().map_or(443, |first| first.address.port());
+            let context = TcpContext {
+                shared: Arc::clone(&self.shared),
+                listener: Arc::clone(&name),
+                chooser: tcp,
+                tls: tls.filter(|_| !listener.to_https).cloned(),
+                to_https: listener.to_https.then_some(https),
+                alternative: quic
+                    .filter(|_| !listener.to_https)
+                    .and_then(|_| alternative(address.port())),
+                stop: self.shared.stop.clone(),
+            };
+            self.serve_tcp(bound, context);
+            if let Some(quic) = quic.filter(|_| !listener.to_https) {
+                let before = taken_from.map_or_else(Vec::new, |index| predecessors.of(index));
+                let identity = identity.clone();
+                let workers = quic::Bound { address, sockets: udp, identity, predecessors: before };
+                self.serve_quic((&name, quic_chooser), quic.clone(), workers)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn serve_tcp(&mut self, TcpBound { listener, address, cc }: TcpBound, context: TcpContext) {
+        let is_tls = context.tls.is_some();
+        let cc = if context.chooser.is_by_policy() { "policy".to_owned() } else { cc };
         self.listening.push(Listening { address, cc, is_tls, protocols: "http/1.1,h2" });
-        self.listeners.push(self.runtime.spawn(tcp::accept(listener, accepted, stop)));
+        let stop = context.stop.clone();
+        self.listeners.push(self.runtime.spawn(tcp::accept(listener, context, stop)));
     }
 
     fn serve_quic(
         &mut self,
-        shared: &Arc<Shared>,
         (name, chooser): (&Arc<str>, Chooser),
         server: uncork_quic_io::Server,
         bound: quic::Bound,
     ) -> Result<(), ServeError> {
         let address = bound.address;
         let cc = chooser.fixed_quic().map_or("policy".to_owned(), |cc| cc.to_string());
-        let (shared, runtime) = (Arc::clone(shared), self.runtime.handle().clone());
+        let (shared, runtime) = (Arc::clone(&self.shared), self.runtime.handle().clone());
         let context = QuicContext { shared, listener: Arc::clone(name), chooser, server, runtime };
         self.quic.push(quic::Listener::start(bound, context)?);
         self.listening.push(Listening { address, cc, is_tls: true, protocols: "h3" });
@@ -207,23 +228,39 @@ impl Server {
         spec.warnings(self.policy.as_deref())
     }
 
-    /// Reloads the policy, the databases and the certificate, and reopens the root. New connections
-    /// use the new versions. If a new version is invalid, the old one stays in force.
+    /// Reads the policy, the databases and the certificates again, and opens the roots again. New connections have
+    /// what is new; where something is wrong, what was in force stays so.
     pub fn reload(&mut self) -> Vec<Reloaded> {
         let mut files = self.sources.reload();
-        files.extend(self.reopen_root());
+        files.extend(self.shared.live.load().sites.all().filter_map(reopened));
         self.note(&files);
         files
     }
 
-    /// Reopens the root if its path leads to another directory now.
-    fn reopen_root(&self) -> Option<Reloaded> {
-        let result = match self.site.reopen() {
-            Ok(false) => return None,
-            Ok(true) => Ok(format!("root '{}'", self.site.path().display())),
-            Err(error) => Err(error),
-        };
-        Some(Reloaded { what: "root", result })
+    /// Serves as `spec` says from now on: roots, hosts, certificates, headers, limits of networks. All or nothing.
+    ///
+    /// What cannot be served, or not without a restart, is the result's error.
+    pub fn reconfigure(&mut self, spec: &ServerSpec) -> Reloaded {
+        let result = self.put_in_force(spec).map(|()| "the configuration".to_owned());
+        let reloaded = Reloaded { what: "configuration", result };
+        self.note(std::slice::from_ref(&reloaded));
+        reloaded
+    }
+
+    fn put_in_force(&mut self, spec: &ServerSpec) -> Result<(), ServeError> {
+        if let Some(setting) = self.spec.differs_for_good(spec) {
+            return Err(ServeError::NeedsRestart(setting));
+        }
+        spec.check_hosts()?;
+        let live = Live::new(spec, Some(&self.shared.live.load()), self.shared.epoch)?;
+        let certificates = self.sources.read_certificates(spec)?;
+        if let Some(read) = certificates {
+            self.sources.put_in_force(spec, read);
+        }
+        self.shared.live.store(Arc::new(live));
+        self.shared.admission.limit(&spec.limits);
+        self.spec = spec.clone();
+        Ok(())
     }
 
     /// Like [`Self::reload`], but only for files that have changed since they were read and have
@@ -319,6 +356,21 @@ impl Server {
         drop(self.records);
         self.writer.map_or_else(RecordsSummary::default, Writer::end)
     }
+}
+
+/// The root, if its path leads to another directory now.
+fn reopened(site: &Site) -> Option<Reloaded> {
+    let result = match site.reopen() {
+        Ok(false) => return None,
+        Ok(true) => Ok(format!("root '{}'", site.path().display())),
+        Err(error) => Err(error),
+    };
+    Some(Reloaded { what: "root", result })
+}
+
+/// `Alt-Svc` of HTTP/3 at this port, for a day (RFC 7838 §3.1).
+fn alternative(port: u16) -> Option<HeaderValue> {
+    HeaderValue::try_from(format!("h3=\":{port}\"; ma=86400")).ok()
 }
 
 /// Skips telemetry when neither records nor an admin endpoint are configured.

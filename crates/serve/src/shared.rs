@@ -1,17 +1,18 @@
 //! The state shared by all connections of a server.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 use uncork_flow::FlowRecord;
 
 use crate::admission::Admission;
 use crate::limits::Limits;
+use crate::live::Live;
 use crate::quic::QlogFiles;
-use crate::site::Site;
 use crate::telemetry::{Telemetry, Timeouts};
 
 /// The deadlines of a shutdown.
@@ -36,8 +37,8 @@ pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// The state shared by the connections of all listeners.
 pub(crate) struct Shared {
-    pub(crate) site: Arc<Site>,
-    pub(crate) tls: Option<TlsAcceptor>,
+    /// What a reload can change.
+    pub(crate) live: ArcSwap<Live>,
     pub(crate) limits: Limits,
     /// Most TCP connections per listener: each needs a descriptor.
     pub(crate) tcp_connections: usize,
@@ -48,6 +49,12 @@ pub(crate) struct Shared {
     pub(crate) epoch: Instant,
     /// Connections accepted so far.
     pub(crate) connections: AtomicU32,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
 }
 
 impl Shared {

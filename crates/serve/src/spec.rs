@@ -1,25 +1,30 @@
 //! What to serve, and what there must be before anything listens.
 
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
-use uncork_policy::{Origins, Policy, Settings};
+use uncork_policy::{Origins, Policy, Prefixes, Settings};
 use uncork_records::{RecordsSpec, writable};
 
+use crate::activation::Activated;
 use crate::admin::{AdminSpec, Bound};
 use crate::choice::Chooser;
 use crate::clock;
 use crate::error::ServeError;
 use crate::handover::{Inherited, InheritedListener};
-use crate::identity::Identity;
+use crate::identity::{CertificateFiles, Identity};
 use crate::keys::{self, Secret};
 use crate::limits::Limits;
+use crate::live::Live;
 use crate::quic::{self, QlogFiles};
-use crate::site::{Site, SiteOptions};
+use crate::server_timing::ServerTiming;
+use crate::site::{HostPattern, SiteOptions};
 use crate::sources::Sources;
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
 use crate::tickets::Ticketers;
@@ -35,6 +40,8 @@ pub struct ServerSpec {
     pub root: PathBuf,
     /// How it is served.
     pub site: SiteOptions,
+    /// Virtual hosts. Requests for other names are for `root`.
+    pub hosts: Vec<HostSpec>,
     /// Where.
     pub listeners: Vec<ListenerSpec>,
     /// The file with the policy that chooses for connections of listeners which do not.
@@ -49,19 +56,48 @@ pub struct ServerSpec {
     pub plain_anywhere: bool,
     /// What clients may take.
     pub limits: Limits,
+    /// Who is told of the connection by `Server-Timing`.
+    pub server_timing: ServerTiming,
+    /// Networks of proxies that say by the PROXY protocol for whom they connect.
+    pub proxies: Prefixes,
     /// Where a record of each response and each connection goes.
     pub records: Option<RecordsSpec>,
     /// The directory for a file of qlog for each connection over QUIC.
     pub qlog: Option<PathBuf>,
     /// Where operators are told what it does.
     pub admin: Option<AdminSpec>,
+    /// The user, or `USER:GROUP`, whose rights it has once it listens.
+    pub user: Option<String>,
     /// The directory with keys that outlive the process, and that a fleet can share.
     pub keys: Option<PathBuf>,
     /// The Unix socket through which a new process takes over from the one that serves.
     pub handover: Option<PathBuf>,
 }
 
+/// A virtual host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostSpec {
+    /// Its names.
+    pub names: Vec<HostPattern>,
+    /// Its directory.
+    pub root: PathBuf,
+    /// How that is served.
+    pub site: SiteOptions,
+    /// Its certificate, if it is not the server's.
+    pub certificate: Option<CertificateFiles>,
+}
+
 impl ServerSpec {
+    /// Certificates and their keys.
+    pub(crate) fn certificate_paths(&self) -> Vec<PathBuf> {
+        let own = match &self.identity {
+            Identity::Files(files) => Some(files),
+            Identity::Plain | Identity::SelfSigned => None,
+        };
+        let all = own.into_iter().chain(self.hosts.iter().filter_map(|it| it.certificate.as_ref()));
+        all.flat_map(|files| [files.certificate.clone(), files.key.clone()]).collect()
+    }
+
     /// Finds out whether it can be served here and now: files, addresses, records, qlog. Leaves nothing
     /// behind. Gives the warnings about the policy.
     ///
@@ -76,8 +112,10 @@ impl ServerSpec {
             writable::directory(missing).map_err(|error| wrong(error.to_string()))?;
         }
         let known = keys.is_none().then_some(self.keys.as_deref()).flatten();
+        let runtime = runtime()?;
+        let _bound = self.bind(&runtime, inherited.as_mut())?;
         let prepared = self.prepare(known, inherited.as_ref())?;
-        let _bound = self.bind(&prepared, &runtime()?, inherited.as_mut())?;
+        let _admin = self.listen_for_operators(&runtime, inherited.as_mut())?;
         self.records.as_ref().map(RecordsSpec::check).transpose()?;
         self.qlog.as_deref().map(QlogFiles::check).transpose()?;
         Ok(self.warnings(prepared.policy.as_deref()))
@@ -88,32 +126,118 @@ impl ServerSpec {
         policy.map_or(Vec::new(), |it| it.load().warnings(&names, !self.geo.is_empty()))
     }
 
+    /// A host has a certificate only if the server has one.
+    pub(crate) fn check_hosts(&self) -> Result<(), ServeError> {
+        let own = self.hosts.iter().find(|host| host.certificate.is_some());
+        match own.and_then(|host| host.names.first()) {
+            Some(name) if self.identity == Identity::Plain => {
+                Err(ServeError::HostCertificateAlone(name.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The first setting that `other` has differently and that cannot change without a restart.
+    pub(crate) fn differs_for_good(&self, other: &Self) -> Option<&'static str> {
+        let kind = |spec: &Self| std::mem::discriminant(&spec.identity);
+        let fixed = |limits: Limits| Limits {
+            memory: 0,
+            network_share: 0,
+            network_connections: None,
+            network_requests: None,
+            network_bits: (0, 0),
+            ..limits
+        };
+        let differences = [
+            ("listen` or `cc", self.listeners != other.listeners),
+            ("policy", self.policy != other.policy),
+            ("geo", self.geo != other.geo),
+            ("tls_cert` or `self_signed", kind(self) != kind(other)),
+            ("no_http3", self.http3 != other.http3),
+            ("plain", self.plain_anywhere != other.plain_anywhere),
+            ("connections`, a time or `streams", fixed(self.limits) != fixed(other.limits)),
+            ("records", self.records != other.records),
+            ("qlog", self.qlog != other.qlog),
+            ("admin", self.admin != other.admin),
+            ("keys", self.keys != other.keys),
+            ("user", self.user != other.user),
+            ("handover", self.handover != other.handover),
+        ];
+        differences.into_iter().find_map(|(setting, differs)| differs.then_some(setting))
+    }
+
     /// The sockets of a process that serves, if there is one.
     pub(crate) fn inherit(&self) -> Result<Option<Inherited>, ServeError> {
         let Some(path) = &self.handover else { return Ok(None) };
         Inherited::ask(path).map_err(|error| ServeError::TakeOver(path.clone(), error))
     }
 
-    /// The sockets of all listeners, and the admin endpoint's. Together, as two of them may want the same address.
+    /// The sockets of all listeners.
     pub(crate) fn bind(
         &self,
-        prepared: &Prepared,
         runtime: &Runtime,
         mut inherited: Option<&mut Inherited>,
-    ) -> Result<(Vec<Sockets>, Option<Bound>), ServeError> {
+    ) -> Result<Vec<Sockets>, ServeError> {
         // Sockets of tokio's need its runtime.
         let _context = runtime.enter();
+        let failed = |error: io::Error| ServeError::Activation(error.to_string());
+        let mut activated = Activated::from_env().map_err(failed)?;
         let bound = self.listeners.iter();
-        let bound = bound.map(|listener| prepared.bind(listener, inherited.as_deref_mut()));
-        let bound = bound.collect::<Result<Vec<_>, _>>()?;
-        Ok((bound, self.listen_for_operators(inherited)?))
+        let bound = bound.map(|it| self.bind_one(it, inherited.as_deref_mut(), &mut activated));
+        let bound = bound.collect::<Result<_, _>>()?;
+        if let Some((protocol, address)) = activated.left() {
+            return Err(ServeError::Activation(format!(
+                "nothing listens on {address} over {protocol}: give --listen {address}, or remove it from the socket \
+                 unit"
+            )));
+        }
+        Ok(bound)
+    }
+
+    fn has_http3(&self) -> bool {
+        self.http3 && self.identity != Identity::Plain
+    }
+
+    /// Listens at one address, over UDP as well if there is HTTP/3.
+    fn bind_one(
+        &self,
+        listener: &ListenerSpec,
+        inherited: Option<&mut Inherited>,
+        activated: &mut Activated,
+    ) -> Result<Sockets, ServeError> {
+        let has_http3 = self.has_http3() && !listener.to_https;
+        if let Some(taken) = inherited.and_then(|it| it.listener(listener.address)) {
+            return take_over(listener, taken, has_http3);
+        }
+        if let Some(tcp) = activated.tcp(listener.address) {
+            let udp = if has_http3 { activated.udp(listener.address) } else { Vec::new() };
+            return adopt(listener, (tcp, udp), None, has_http3);
+        }
+        let mut tries = if listener.address.port() == 0 { FREE_PORTS } else { 1 };
+        loop {
+            let bound = listener.listen()?;
+            if !has_http3 {
+                return Ok(Sockets { tcp: bound, udp: Vec::new(), taken_from: None });
+            }
+            tries -= 1;
+            match quic::bind(bound.address) {
+                Ok(udp) => return Ok(Sockets { tcp: bound, udp, taken_from: None }),
+                Err(error) if tries == 0 => {
+                    return Err(ServeError::Datagrams(bound.address, error));
+                }
+                // Which port is free for TCP may not be for UDP.
+                Err(_) => {}
+            }
+        }
     }
 
     /// The admin endpoint's listener.
-    fn listen_for_operators(
+    pub(crate) fn listen_for_operators(
         &self,
+        runtime: &Runtime,
         inherited: Option<&mut Inherited>,
     ) -> Result<Option<Bound>, ServeError> {
+        let _context = runtime.enter();
         let Some(admin) = &self.admin else { return Ok(None) };
         match inherited.and_then(|it| it.admin(&admin.address.to_string())) {
             Some(fd) => Bound::adopt(&admin.address, fd).map(Some),
@@ -137,9 +261,14 @@ impl ServerSpec {
         if self.limits.connections == 0 {
             return Err(ServeError::NoConnections);
         }
-        let site = Site::open(&self.root, self.site.clone())?;
+        self.check_hosts()?;
+        if self.identity == Identity::Plain && self.listeners.iter().any(|it| it.to_https) {
+            return Err(ServeError::RedirectWithoutTls);
+        }
+        let epoch = clock::now();
+        let live = Live::new(self, None, epoch)?;
         let mut sources = Sources::default();
-        let certificates = sources.certificates(&self.identity, &addresses)?;
+        let certificates = sources.certificates(self, &addresses)?;
         let tickets = match keys {
             Some(keys) => sources.tickets(&keys::tickets_path(keys))?.ticketers(),
             None => Ticketers::own()?,
@@ -151,7 +280,6 @@ impl ServerSpec {
         };
         let acceptor = |certificates| tcp::acceptor(certificates, Arc::clone(&tickets.tcp));
         let tls = certificates.clone().map(acceptor).transpose()?;
-        let epoch = clock::now();
         let server = |certificates| {
             quic::server(certificates, Arc::clone(&tickets.quic), &self.limits, epoch)
         };
@@ -164,7 +292,7 @@ impl ServerSpec {
         }
         let policy = self.policy.as_deref().map(|path| sources.policy(path)).transpose()?;
         let origins = sources.origins(&self.geo)?;
-        Ok(Prepared { site, tls, quic, policy, origins, sources, secret, epoch })
+        Ok(Prepared { live, tls, quic, policy, origins, sources, secret, epoch })
     }
 }
 
@@ -175,7 +303,7 @@ pub(crate) fn runtime() -> Result<Runtime, ServeError> {
 
 /// What there must be before anything listens.
 pub(crate) struct Prepared {
-    pub(crate) site: Site,
+    pub(crate) live: Live,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) quic: Option<uncork_quic_io::Server>,
     pub(crate) policy: Option<Arc<ArcSwap<Policy>>>,
@@ -231,49 +359,31 @@ impl Prepared {
             _ => Chooser::fixed(group, settings, origins),
         }
     }
+}
 
-    /// Listens at one address, over UDP as well if there is HTTP/3.
-    pub(crate) fn bind(
-        &self,
-        listener: &ListenerSpec,
-        inherited: Option<&mut Inherited>,
-    ) -> Result<Sockets, ServeError> {
-        if let Some(taken) = inherited.and_then(|it| it.listener(listener.address)) {
-            return self.take_over(listener, taken);
-        }
-        let mut tries = if listener.address.port() == 0 { FREE_PORTS } else { 1 };
-        loop {
-            let bound = listener.listen()?;
-            if self.quic.is_none() {
-                return Ok(Sockets { tcp: bound, udp: Vec::new(), taken_from: None });
-            }
-            tries -= 1;
-            match quic::bind(bound.address) {
-                Ok(udp) => return Ok(Sockets { tcp: bound, udp, taken_from: None }),
-                Err(error) if tries == 0 => {
-                    return Err(ServeError::Datagrams(bound.address, error));
-                }
-                // Which port is free for TCP may not be for UDP.
-                Err(_) => {}
-            }
-        }
-    }
+fn take_over(
+    listener: &ListenerSpec,
+    InheritedListener { index, tcp, udp, .. }: InheritedListener,
+    has_http3: bool,
+) -> Result<Sockets, ServeError> {
+    let udp = if has_http3 { udp } else { Vec::new() };
+    let udp = udp.into_iter().map(UdpSocket::from).collect();
+    adopt(listener, (tcp, udp), Some(index), has_http3)
+}
 
-    fn take_over(
-        &self,
-        listener: &ListenerSpec,
-        taken: InheritedListener,
-    ) -> Result<Sockets, ServeError> {
-        let tcp = listener.adopt(taken.tcp)?;
-        if self.quic.is_none() {
-            return Ok(Sockets { tcp, udp: Vec::new(), taken_from: None });
-        }
-        if taken.udp.is_empty() {
-            let udp = quic::bind(tcp.address);
-            let udp = udp.map_err(|error| ServeError::Datagrams(tcp.address, error))?;
-            return Ok(Sockets { tcp, udp, taken_from: None });
-        }
-        let udp = taken.udp.into_iter().map(UdpSocket::from).collect();
-        Ok(Sockets { tcp, udp, taken_from: Some(taken.index) })
+/// Uses sockets that are there, and opens those of UDP if there are none.
+fn adopt(
+    listener: &ListenerSpec,
+    (tcp, udp): (OwnedFd, Vec<UdpSocket>),
+    taken_from: Option<usize>,
+    has_http3: bool,
+) -> Result<Sockets, ServeError> {
+    let tcp = listener.adopt(tcp)?;
+    if udp.is_empty() && has_http3 {
+        let udp = quic::bind(tcp.address);
+        let udp = udp.map_err(|error| ServeError::Datagrams(tcp.address, error))?;
+        return Ok(Sockets { tcp, udp, taken_from: None });
     }
+    let taken_from = taken_from.filter(|_| has_http3);
+    Ok(Sockets { tcp, udp, taken_from })
 }

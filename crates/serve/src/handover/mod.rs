@@ -19,4 +19,4 @@ mod taking;
 
 pub(crate) use giving::Offer;
 pub(crate) use start::{generation, offer, ready, serving};
-pub(crate) use taking::{Inherited, InheritedListener};
+pub(crate) use taking::{Inherited, InheritedListener, Predecessors};

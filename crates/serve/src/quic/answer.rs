@@ -68,17 +68,22 @@ fn respond(
     talk: &Inner,
 ) -> (Response<SiteBody>, Exchange) {
     let at = clock::today();
-    let (mut response, object_bytes, in_force) = if has_body {
-        (unwanted(request.version()), None, talk.steering.in_force())
+    let live = talk.shared.live.load();
+    let limited = talk.claim().and_then(|claim| live.limit(claim.network(), began));
+    let refusal = if has_body { Some(unwanted(request.version())) } else { limited };
+    let (mut response, object_bytes, in_force) = if let Some(refusal) = refusal {
+        (refusal, None, talk.steering.in_force())
     } else {
-        let Answer { response, path, object_bytes } = talk.shared.site.respond(request, at);
+        let Answer { response, path, object_bytes } = live.respond(request, at);
         let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
         (response, object_bytes, talk.steering.request(&asked, &talk.cc))
     };
     let headers = response.headers_mut();
     headers.extend(clock::date(at));
     let transport = || talk.cc.observe().as_ref().and_then(transport);
-    if let Some(timing) = talk.timing.borrow_mut().at(began, in_force.told(), transport) {
+    if live.server_timing.is_for(talk.client)
+        && let Some(timing) = talk.timing.borrow_mut().at(began, in_force.told(), transport)
+    {
         headers.insert(SERVER_TIMING, timing);
     }
     let status = response.status().as_u16();

@@ -1,6 +1,5 @@
 //! The events of QUIC connections.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use noq_proto::{ConnectionError, Dir, Side, StreamId, VarInt};
@@ -33,7 +32,6 @@ pub(super) struct App {
 pub(super) struct ConnectionState {
     session: Session,
     talk: H3Connection,
-    client: IpAddr,
 }
 
 impl App {
@@ -79,14 +77,14 @@ impl uncork_quic_io::App for App {
         let bounds = Bounds { request, control: CONTROL };
         let session = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
         let shared = Arc::clone(shared);
-        let known = (shared, labels, cc.clone(), steering);
+        let known = (shared, labels, client, cc.clone(), steering);
         let talk = H3Connection::new(known, session.scope(), arrival.now);
-        Verdict::Accept { config, cc, state: ConnectionState { session, talk, client } }
+        Verdict::Accept { config, cc, state: ConnectionState { session, talk } }
     }
 
     fn connected(&mut self, turn: &mut Turn<'_, ConnectionState>) {
-        let ConnectionState { session, talk: visit, client } = &mut *turn.state;
-        let claim = self.context.shared.admission.admit(*client, Transport::Quic, turn.now);
+        let ConnectionState { session, talk: visit } = &mut *turn.state;
+        let claim = self.context.shared.admission.admit(visit.client, Transport::Quic, turn.now);
         let Some(claim) = claim else { return visit.must_end() };
         visit.take_place(Arc::clone(&claim));
         let ended = visit.clone();

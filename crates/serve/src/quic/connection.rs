@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub(super) struct Inner {
     pub(super) cc: Handle,
     pub(super) steering: Arc<Steering>,
     pub(super) labels: Labels,
+    pub(super) client: IpAddr,
     responses: RefCell<ResponseTable>,
     leaving: Cell<GoawayState>,
     /// When the connection was asked to end.
@@ -116,12 +118,19 @@ fn is_in_order(reason: &ConnectionError) -> bool {
 
 impl H3Connection {
     pub(super) fn new(
-        (shared, labels, cc, steering): (Arc<Shared>, Labels, Handle, Arc<Steering>),
+        (shared, labels, client, cc, steering): (
+            Arc<Shared>,
+            Labels,
+            IpAddr,
+            Handle,
+            Arc<Steering>,
+        ),
         scope: Scope,
         now: Instant,
     ) -> Self {
         Self(Rc::new(Inner {
             labels,
+            client,
             shared,
             scope,
             cc,

@@ -23,12 +23,14 @@ struct Table {
     open: VecDeque<Weak<ServedFile>>,
 }
 
-impl OpenFiles {
-    /// As many as the process's limit allows.
-    pub(super) fn new() -> Self {
+/// As many as the process's limit allows.
+impl Default for OpenFiles {
+    fn default() -> Self {
         Self::with_room_for(descriptors::for_files())
     }
+}
 
+impl OpenFiles {
     fn with_room_for(most: usize) -> Self {
         Self { table: Mutex::default(), most }
     }

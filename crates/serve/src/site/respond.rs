@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, header,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header,
 };
 
 use super::body::SiteBody;
@@ -70,10 +70,19 @@ impl Site {
     ///
     /// A directory that cannot be opened; a kernel that cannot keep lookups inside of it.
     pub fn open(root: &Path, options: SiteOptions) -> Result<Self, ServeError> {
+        Self::with_files(root, options, &Arc::default())
+    }
+
+    /// The same, with `files` of other directories.
+    pub(super) fn with_files(
+        root: &Path,
+        options: SiteOptions,
+        files: &Arc<OpenFiles>,
+    ) -> Result<Self, ServeError> {
         Ok(Self {
             path: root.to_owned(),
             root: ArcSwap::from_pointee(Root::open(root)?),
-            files: Arc::new(OpenFiles::new()),
+            files: Arc::clone(files),
             options,
             boundaries: Boundaries::default(),
         })
@@ -102,17 +111,23 @@ impl Site {
     /// by other threads as the body is polled, on a runtime of tokio's.
     pub fn respond<B>(&self, request: &Request<B>, now: SystemTime) -> Answer {
         let target = Target::parse(request.uri().path());
-        let (mut response, object_bytes) = match *request.method() {
-            Method::GET | Method::HEAD => self.get(request, target.as_ref(), now),
-            Method::OPTIONS => (self.describe(), None),
-            _ => {
+        let redirect = self.redirect(request.uri()).filter(|_| target.is_ok());
+        let (mut response, object_bytes) = match (redirect, request.method()) {
+            (Some(redirect), _) => (redirect, None),
+            (None, &Method::GET | &Method::HEAD) => self.get(request, target.as_ref(), now),
+            (None, &Method::OPTIONS) => (self.describe(), None),
+            (None, _) => {
                 let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
                 put(&mut response, header::ALLOW, METHODS);
                 (response, None)
             }
         };
+        self.show_error_page(&mut response);
         put(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
         self.share(response.headers_mut());
+        for own in &self.options.headers {
+            response.headers_mut().insert(&own.name, own.value.clone());
+        }
         let length = response.body().len();
         if !matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
             response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
@@ -121,6 +136,26 @@ impl Site {
             *response.body_mut() = SiteBody::default();
         }
         Answer { response, path: target.ok().map(Target::into_path), object_bytes }
+    }
+
+    /// Where a path has moved.
+    fn redirect(&self, uri: &Uri) -> Option<Response<SiteBody>> {
+        let (code, location) = self.options.redirects.iter().find_map(|it| it.apply(uri))?;
+        Some(moved(code, location))
+    }
+
+    /// The owner's page instead of the status in words, if there is one and it can be read.
+    fn show_error_page(&self, response: &mut Response<SiteBody>) {
+        let code = response.status();
+        let mut pages = self.options.error_pages.iter();
+        let Some((_, path)) = pages.find(|(of, _)| *of == code) else { return };
+        let found = self.root.load_full().find(path.trim_start_matches('/'), &self.files);
+        if let Ok(Found::File(file)) = found {
+            let mut body = SiteBody::default();
+            body.add_file(&file, 0..file.len());
+            *response.body_mut() = body;
+            put(response, header::CONTENT_TYPE, content_type(path));
+        }
     }
 
     /// The response, and the size of the file that it is of.
@@ -291,8 +326,13 @@ impl Site {
 /// parsed: it begins with one `/`, not with the two that would make it another host's.
 fn with_slash<B>(request: &Request<B>) -> Response<SiteBody> {
     let query = request.uri().query().map_or(String::new(), |query| format!("?{query}"));
-    let mut response = status(StatusCode::PERMANENT_REDIRECT);
-    put(&mut response, header::LOCATION, format!("{}/{query}", request.uri().path()));
+    moved(StatusCode::PERMANENT_REDIRECT, format!("{}/{query}", request.uri().path()))
+}
+
+/// Says that what was asked for is at `location`.
+pub(crate) fn moved(code: StatusCode, location: String) -> Response<SiteBody> {
+    let mut response = status(code);
+    put(&mut response, header::LOCATION, location);
     response
 }
 
@@ -328,10 +368,23 @@ pub(crate) fn unwanted(version: Version) -> Response<SiteBody> {
 
 /// Refuses a request of HTTP/1.1 that does not say clearly what it is of.
 pub(crate) fn malformed() -> Response<SiteBody> {
-    let mut response = status(StatusCode::BAD_REQUEST);
+    let mut response = with_length(status(StatusCode::BAD_REQUEST));
+    put(&mut response, header::CONNECTION, "close");
+    response
+}
+
+/// Says how long the body is.
+pub(crate) fn with_length(mut response: Response<SiteBody>) -> Response<SiteBody> {
     let length = response.body().len();
     response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
-    put(&mut response, header::CONNECTION, "close");
+    response
+}
+
+/// Refuses a request of a client network that has sent too many (RFC 6585 §4). `after` is when there may be another.
+pub(crate) fn too_many(after: Duration) -> Response<SiteBody> {
+    let mut response = with_length(status(StatusCode::TOO_MANY_REQUESTS));
+    let seconds = after.as_secs_f64().ceil() as u64;
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.max(1).into());
     response
 }
 

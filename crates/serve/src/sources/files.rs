@@ -6,34 +6,39 @@ use std::path::PathBuf;
 
 /// Files that are read together.
 #[derive(Debug)]
-pub(super) struct Files {
-    pub(super) paths: Vec<PathBuf>,
-    /// Their stamps when they were last read.
-    read: Vec<FileStamp>,
-    /// Their stamps when they were last checked.
-    seen: Vec<FileStamp>,
+pub struct WatchedFiles {
+    paths: Vec<PathBuf>,
+    /// What they were when they were read last.
+    read: Vec<Stamp>,
+    /// What they were when they were looked at last.
+    seen: Vec<Stamp>,
 }
 
 /// A file's modification time, size and inode, which change when the file is written or replaced.
 /// `None` if the file cannot be accessed.
 type FileStamp = Option<(i64, i64, u64, u64)>;
 
-impl Files {
-    /// Takes the stamps before the files are read, so that later changes are detected.
-    pub(super) fn new(paths: Vec<PathBuf>) -> Self {
+impl WatchedFiles {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// Files that are read next: what is done to them from now on is noticed.
+    pub fn new(paths: Vec<PathBuf>) -> Self {
         let stamps = stamps(&paths);
         Self { paths, read: stamps.clone(), seen: stamps }
     }
 
-    /// Takes the stamps again, before the files are read again.
-    pub(super) fn begin(&mut self) {
+    /// The same for files that are read again next.
+    pub fn begin(&mut self) {
         self.read = stamps(&self.paths);
         self.seen.clone_from(&self.read);
     }
 
-    /// Whether the files differ from what was read, and have not changed since the last call, so
-    /// that a writer has probably finished.
-    pub(super) fn have_changed(&mut self) -> bool {
+    /// Whether they are not what was read, and have not changed since this was asked before: who writes
+    /// to them has had that time to come to an end.
+    pub fn have_changed(&mut self) -> bool {
         let before = std::mem::replace(&mut self.seen, stamps(&self.paths));
         self.seen == before && self.seen != self.read
     }

@@ -11,23 +11,24 @@ use std::sync::Arc;
 use uncork_policy::{Origins, Policy};
 
 use crate::error::ServeError;
-use crate::identity::{Certificates, Identity};
+use crate::identity::{CertificateSet, Certificates};
 use crate::keys;
+use crate::spec::ServerSpec;
 use crate::tcp;
 use crate::tickets::SharedTickets;
 use arc_swap::ArcSwap;
-use files::Files;
+pub use files::WatchedFiles;
 
 /// All reloadable files, and the values made from them.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Vec<(Files, Reloadable)>);
+pub(crate) struct Sources(Vec<(WatchedFiles, Makes)>);
 
 /// The value made from files.
 #[derive(Debug)]
 enum Reloadable {
     Policy(PathBuf, Arc<ArcSwap<Policy>>),
     Origins(Vec<PathBuf>, Arc<ArcSwap<Origins>>),
-    Certificate(PathBuf, PathBuf, Arc<Certificates>),
+    Certificates(Box<ServerSpec>, Arc<Certificates>),
     Tickets(PathBuf, SharedTickets),
 }
 
@@ -43,7 +44,7 @@ pub struct Reloaded {
 impl Sources {
     /// Loads a policy. The kernel must support all of it.
     pub(crate) fn policy(&mut self, path: &Path) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
-        let files = Files::new(vec![path.to_owned()]);
+        let files = WatchedFiles::new(vec![path.to_owned()]);
         let policy = Arc::new(ArcSwap::from_pointee(read_policy(path)?));
         self.0.push((files, Reloadable::Policy(path.to_owned(), Arc::clone(&policy))));
         Ok(policy)
@@ -54,7 +55,7 @@ impl Sources {
         &mut self,
         paths: &[PathBuf],
     ) -> Result<Arc<ArcSwap<Origins>>, ServeError> {
-        let files = Files::new(paths.to_owned());
+        let files = WatchedFiles::new(paths.to_owned());
         let origins = Arc::new(ArcSwap::from_pointee(read_origins(paths)?));
         if !paths.is_empty() {
             self.0.push((files, Reloadable::Origins(paths.to_owned(), Arc::clone(&origins))));
@@ -65,23 +66,47 @@ impl Sources {
     /// Loads the certificate. A self-signed certificate is valid for `addresses`.
     pub(crate) fn certificates(
         &mut self,
-        identity: &Identity,
+        spec: &ServerSpec,
         addresses: &[SocketAddr],
     ) -> Result<Option<Arc<Certificates>>, ServeError> {
-        let Identity::Files { certificate, key } = identity else {
-            return Certificates::load(identity, addresses);
+        let files = WatchedFiles::new(spec.certificate_paths());
+        let Some(read) = CertificateSet::read(spec, addresses)? else { return Ok(None) };
+        let certificates = Arc::new(Certificates::new(read));
+        let makes = Makes::Certificates(Box::new(spec.clone()), Arc::clone(&certificates));
+        self.0.push((files, makes));
+        Ok(Some(certificates))
+    }
+
+    /// Reads the certificates of another configuration. They are put in force by [`Self::put_in_force`].
+    pub(crate) fn read_certificates(
+        &self,
+        spec: &ServerSpec,
+    ) -> Result<Option<(WatchedFiles, CertificateSet)>, ServeError> {
+        let Some(certificates) = self.0.iter().find_map(|(_, makes)| makes.certificates()) else {
+            return Ok(None);
         };
-        let files = Files::new(vec![certificate.clone(), key.clone()]);
-        let certificates = Certificates::load(identity, addresses)?;
-        if let Some(made) = certificates.clone() {
-            self.0.push((files, Reloadable::Certificate(certificate.clone(), key.clone(), made)));
+        let files = WatchedFiles::new(spec.certificate_paths());
+        Ok(Some((files, certificates.read_again(spec)?)))
+    }
+
+    /// Serves with what [`Self::read_certificates`] has read.
+    pub(crate) fn put_in_force(
+        &mut self,
+        spec: &ServerSpec,
+        (files, read): (WatchedFiles, CertificateSet),
+    ) {
+        for (watched, makes) in &mut self.0 {
+            if let Makes::Certificates(of, certificates) = makes {
+                certificates.replace(read);
+                (*watched, **of) = (files, spec.clone());
+                return;
+            }
         }
-        Ok(certificates)
     }
 
     /// Loads the keys of session tickets.
     pub(crate) fn tickets(&mut self, path: &Path) -> Result<SharedTickets, ServeError> {
-        let files = Files::new(vec![path.to_owned()]);
+        let files = WatchedFiles::new(vec![path.to_owned()]);
         let tickets = SharedTickets::new(&keys::read(path)?);
         self.0.push((files, Reloadable::Tickets(path.to_owned(), tickets.clone())));
         Ok(tickets)
@@ -89,10 +114,11 @@ impl Sources {
 
     /// Reloads all files.
     pub(crate) fn reload(&mut self) -> Vec<Reloaded> {
-        self.0.iter_mut().map(|(files, reloadable)| reloadable.again(files)).collect()
+        let files = self.0.iter_mut().filter(|(files, _)| !files.is_empty());
+        files.map(|(files, makes)| makes.again(files)).collect()
     }
 
-    /// Reloads the files that have changed, see [`Files::have_changed`].
+    /// Reads those again that have changed and come to rest, as [`WatchedFiles::have_changed`] tells.
     pub(crate) fn reload_changed(&mut self) -> Vec<Reloaded> {
         let changed = self.0.iter_mut().filter_map(|(files, reloadable)| {
             let changed = files.have_changed();
@@ -102,13 +128,17 @@ impl Sources {
     }
 }
 
-impl Reloadable {
-    fn again(&self, files: &mut Files) -> Reloaded {
+impl Makes {
+    fn certificates(&self) -> Option<&Arc<Certificates>> {
+        if let Self::Certificates(_, certificates) = self { Some(certificates) } else { None }
+    }
+
+    fn again(&self, files: &mut WatchedFiles) -> Reloaded {
         files.begin();
         let what = match self {
             Self::Policy(..) => "policy",
             Self::Origins(..) => "databases",
-            Self::Certificate(..) => "certificate",
+            Self::Certificates(..) => "certificate",
             Self::Tickets(..) => "keys",
         };
         Reloaded { what, result: self.replace() }
@@ -125,12 +155,11 @@ impl Reloadable {
             }
             Self::Origins(paths, origins) => {
                 origins.store(Arc::new(read_origins(paths)?));
-                let names: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
-                Ok(format!("databases '{}'", names.join("', '")))
+                Ok(format!("databases {}", quoted(paths)))
             }
-            Self::Certificate(certificate, key, certificates) => {
-                certificates.replace(certificate, key)?;
-                Ok(format!("certificate '{}'", certificate.display()))
+            Self::Certificates(spec, certificates) => {
+                certificates.replace(certificates.read_again(spec)?);
+                Ok(format!("certificate {}", quoted(&spec.certificate_paths())))
             }
             Self::Tickets(path, tickets) => {
                 tickets.replace(path)?;
@@ -140,7 +169,12 @@ impl Reloadable {
     }
 }
 
-/// A policy in one line: its name, its fingerprint in records, and a summary of its contents.
+fn quoted(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|it| format!("'{}'", it.display())).collect();
+    names.join(", ")
+}
+
+/// A policy in a line: its name, the fingerprint that records have, what there is in it.
 pub(crate) fn described(policy: &Policy) -> String {
     let (name, fingerprint) = (policy.name(), policy.fingerprint());
     format!("policy '{name}', fingerprint {fingerprint:016x}: {}", policy.summary())

@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use http::uri::Authority;
-use http::{HeaderValue, Request, Response, Version, header};
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
@@ -17,15 +18,21 @@ use crate::admission::Held;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
 use crate::piece::PieceSize;
-use crate::shared::Stop;
-use crate::site::{Answer, Site, SiteBody, malformed, unwanted};
+use crate::shared::{Shared, Stop};
+use crate::site::{Answer, SiteBody, https_url, malformed, moved, unwanted, with_length};
 use crate::telemetry::{About, ConnectionProgress, Observer, host_name};
 use crate::timing::SERVER_TIMING;
 
-/// Answers the requests of a connection.
+/// An authority asks for the proof of a domain without TLS (RFC 8555 §8.3).
+const ACME: &str = "/.well-known/acme-challenge/";
+
+/// What answers the requests of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct RequestHandler {
-    pub(super) site: Arc<Site>,
+pub(super) struct Answerer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) client: IpAddr,
+    /// The port of HTTPS, to which requests are sent on.
+    pub(super) to_https: Option<u16>,
     pub(super) progress: Arc<ConnectionProgress>,
     pub(super) observer: Option<Arc<Observer>>,
     pub(super) steering: Arc<Steering>,
@@ -65,15 +72,20 @@ impl RequestHandler {
     ) -> (Response<SiteBody>, Sending) {
         let began = clock::now();
         let today = clock::today();
+        let live = self.shared.live.load();
+        let limited = live.limit(self.progress.claim().network(), began);
+        let refusal = refusal.or(limited).or_else(|| self.send_on(request));
         let (mut response, object_bytes, in_force) = if let Some(refusal) = refusal {
             (refusal, None, self.steering.in_force())
         } else {
-            let Answer { response, path, object_bytes } = self.site.respond(request, today);
+            let Answer { response, path, object_bytes } = live.respond(request, today);
             let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
             (response, object_bytes, self.steering.request(&asked))
         };
         response.headers_mut().extend(clock::date(today));
-        if let Some(timing) = self.steering.timing(began, &in_force) {
+        if live.server_timing.is_for(self.client)
+            && let Some(timing) = self.steering.timing(began, &in_force)
+        {
             response.headers_mut().insert(SERVER_TIMING, timing);
         }
         if let Some(alternative) = &self.alternative {
@@ -97,7 +109,19 @@ impl RequestHandler {
     }
 }
 
-/// Whether there is exactly one `Host`, and it is valid (RFC 9112 §3.2). HTTP/1.0 may omit it.
+impl Answerer {
+    /// Sends a request on to HTTPS, if that is wanted.
+    fn send_on(&self, request: &Request<()>) -> Option<Response<SiteBody>> {
+        let port = self.to_https.filter(|_| !request.uri().path().starts_with(ACME))?;
+        let Some(host) = host(request).filter(|host| !host.is_empty()) else {
+            return Some(malformed());
+        };
+        let location = https_url(host, port, request.uri());
+        Some(with_length(moved(StatusCode::PERMANENT_REDIRECT, location)))
+    }
+}
+
+/// Whether there is one `Host`, and it is one (RFC 9112 §3.2). HTTP/1.0 may do without.
 fn has_valid_host(request: &Request<()>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {

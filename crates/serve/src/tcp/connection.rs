@@ -1,7 +1,7 @@
 //! One TCP connection, from its acceptance to its end.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,9 +19,9 @@ use tokio_rustls::TlsAcceptor;
 use super::answer::RequestHandler;
 use super::coalescing::CoalescingWriter;
 use super::http2::Http2;
-use super::preface;
 use super::socket::CountedStream;
 use super::steering::Steering;
+use super::{preface, proxy_protocol};
 use crate::admission::Transport;
 use crate::choice::Chooser;
 use crate::clock;
@@ -35,7 +35,10 @@ pub(crate) struct TcpContext {
     /// The listener's name.
     pub(crate) listener: Arc<str>,
     pub(crate) chooser: Chooser,
-    /// The `Alt-Svc` header, if HTTP/3 is served, too.
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// The port of HTTPS, to which requests are sent on.
+    pub(crate) to_https: Option<u16>,
+    /// Where the same is served over QUIC, if it is.
     pub(crate) alternative: Option<HeaderValue>,
     pub(crate) stop: Stop,
 }
@@ -44,15 +47,18 @@ impl TcpContext {
     /// Serves the connection until it ends. Errors are caused by the client and not reported.
     pub(super) async fn serve(
         self,
-        stream: TcpStream,
+        mut stream: TcpStream,
         peer: SocketAddr,
         _permit: Option<OwnedSemaphorePermit>,
     ) {
-        let claim = self.shared.admission.admit(peer.ip(), Transport::Tcp, clock::now());
+        let Some(client) = self.client(&mut stream, peer.ip()).await else { return };
+        let claim = self.shared.admission.admit(client, Transport::Tcp, clock::now());
         let Some(claim) = claim else { return };
         let progress = Arc::new(ConnectionProgress::new(claim));
-        let Ok((handler, stream, socket)) = self.prepare(stream, peer, &progress) else { return };
-        let observer = handler.observer.clone();
+        let Ok((answerer, stream, socket)) = self.prepare(stream, (peer, client), &progress) else {
+            return;
+        };
+        let observer = answerer.observer.clone();
         let talk = async {
             tokio::select! {
                 () = self.greet_and_talk(stream, handler, &progress) => {}
@@ -71,24 +77,37 @@ impl TcpContext {
         }
     }
 
+    /// Who the client is: `peer`, unless that is a proxy, which has to say so.
+    async fn client(&self, stream: &mut TcpStream, peer: IpAddr) -> Option<IpAddr> {
+        if !self.shared.live.load().proxies.contains(peer) {
+            return Some(peer);
+        }
+        tokio::select! {
+            told = timeout(self.shared.limits.head_time, proxy_protocol::read(stream)) => {
+                Some(told.ok()?.ok()?.unwrap_or(peer))
+            }
+            () = self.stopped() => None,
+        }
+    }
+
     fn prepare(
         &self,
         stream: TcpStream,
-        peer: SocketAddr,
+        (peer, client): (SocketAddr, IpAddr),
         progress: &Arc<ConnectionProgress>,
     ) -> io::Result<(RequestHandler, CountedStream, Arc<OwnedWriteHalf>)> {
         let local = stream.local_addr()?;
         let (reading, stream) = stream.into_split();
         let stream = Arc::new(stream);
-        let choice = self.chooser.accept(peer.ip(), clock::unix());
+        let choice = self.chooser.accept(client, clock::unix());
         let origin = choice.origin();
         let steering = Arc::new(Steering::begin(&stream, choice)?);
         let observer = match &self.shared.telemetry {
             None => None,
             Some(telemetry) => {
                 let number = (self.shared.next_connection(), self.shared.epoch);
-                let labels = Labels::new(number, &self.listener, peer.ip(), origin);
-                let protocol = if self.shared.tls.is_some() { "tls" } else { "tcp" };
+                let labels = Labels::new(number, &self.listener, client, origin);
+                let protocol = if self.tls.is_some() { "tls" } else { "tcp" };
                 let socket: Arc<dyn Socket> = stream.clone();
                 let lookup = SocketLookup { socket: Arc::downgrade(&socket), local, peer };
                 let first = (steering.in_force(), protocol);
@@ -99,8 +118,10 @@ impl TcpContext {
         let socket = Arc::clone(&stream);
         let counted =
             CountedStream::new((reading, stream), Arc::clone(progress), observer.clone(), stall)?;
-        let handler = RequestHandler {
-            site: Arc::clone(&self.shared.site),
+        let answerer = Answerer {
+            shared: Arc::clone(&self.shared),
+            client,
+            to_https: self.to_https,
             progress: Arc::clone(progress),
             observer,
             steering,
@@ -128,20 +149,21 @@ impl TcpContext {
         steering: &Steering,
     ) -> Option<(CoalescingWriter, bool)> {
         let greeting = timeout(self.shared.limits.head_time, async {
-            match &self.shared.tls {
+            match &self.tls {
                 None => plain(stream, steering).await,
                 Some(acceptor) => encrypted(stream, acceptor, steering).await,
             }
         });
-        let mut stop = self.stop.clone();
-        let stopped = async {
-            drop(stop.wait_for(Option::is_some).await);
-            sleep(self.shared.linger()).await;
-        };
         tokio::select! {
             greeted = greeting => greeted.ok()?.ok(),
-            () = stopped => None,
+            () = self.stopped() => None,
         }
+    }
+
+    /// Returns when a client that has not begun has to go.
+    async fn stopped(&self) {
+        drop(self.stop.clone().wait_for(Option::is_some).await);
+        sleep(self.shared.linger()).await;
     }
 
     async fn talk(

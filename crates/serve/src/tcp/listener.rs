@@ -26,6 +26,9 @@ pub struct ListenerSpec {
     /// The controller of its QUIC connections. With `None` the policy decides, or CUBIC is used if
     /// there is no policy.
     pub quic_cc: Option<CcSpec>,
+    /// It has no TLS and sends requests on to HTTPS at the first listener's port, except the challenges of ACME
+    /// (RFC 8555 §8.3). Such listeners come behind the others.
+    pub to_https: bool,
 }
 
 /// A listener of a running server.

@@ -8,6 +8,7 @@ mod connection;
 mod http2;
 mod listener;
 mod preface;
+mod proxy_protocol;
 mod socket;
 mod steering;
 mod sys;

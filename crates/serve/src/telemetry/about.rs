@@ -10,6 +10,7 @@ use uncork_policy::Origin;
 use super::metrics::Key;
 use crate::choice::InForce;
 use crate::clock;
+use crate::site::without_port;
 
 /// Longest recorded host name: no valid name is longer (RFC 1035 §2.3.4).
 const NAME_CHARS: usize = 253;
@@ -105,11 +106,7 @@ impl Labels {
 
 /// A host as recorded: in lower case, without port, and truncated to the length of a valid name.
 pub(crate) fn host_name(host: &str) -> String {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
-        _ => host,
-    };
-    name.chars().take(NAME_CHARS).collect::<String>().to_ascii_lowercase()
+    without_port(host).chars().take(NAME_CHARS).collect::<String>().to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -17,8 +17,11 @@ use std::time::Duration;
 use socket2::{Domain, Socket, Type};
 use uncork_diag::Diag;
 use uncork_flow::{FlowRecord, Scope, read_json_lines};
+use uncork_policy::Prefixes;
 use uncork_serve::site::SiteOptions;
-use uncork_serve::{Identity, Limits, ListenerSpec, RecordsSummary, Server, ServerSpec};
+use uncork_serve::{
+    Identity, Limits, ListenerSpec, RecordsSummary, Server, ServerSpec, ServerTiming,
+};
 
 /// The congestion controls that this kernel has.
 pub fn available() -> Vec<String> {
@@ -47,7 +50,8 @@ fn told(path: &Path, scope: Scope) -> Vec<FlowRecord> {
 /// A listener on a free port of loopback.
 pub fn listener(name: &str, cc: Option<&str>) -> ListenerSpec {
     let address = (Ipv4Addr::LOCALHOST, 0).into();
-    ListenerSpec { name: name.to_owned(), address, cc: cc.map(str::to_owned), quic_cc: None }
+    let cc = cc.map(str::to_owned);
+    ListenerSpec { name: name.to_owned(), address, cc, quic_cc: None, to_https: false }
 }
 
 /// A plain HTTP server on a free port of loopback.
@@ -55,6 +59,7 @@ pub fn spec(root: &Path) -> ServerSpec {
     ServerSpec {
         root: root.to_owned(),
         site: SiteOptions::default(),
+        hosts: Vec::new(),
         listeners: vec![listener("public", None)],
         policy: None,
         geo: Vec::new(),
@@ -62,10 +67,13 @@ pub fn spec(root: &Path) -> ServerSpec {
         http3: true,
         plain_anywhere: false,
         limits: Limits::default(),
+        server_timing: ServerTiming::On,
+        proxies: Prefixes::default(),
         records: None,
         qlog: None,
         admin: None,
         keys: None,
+        user: None,
         handover: None,
     }
 }

@@ -13,7 +13,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use uncork_h3::Client;
 use uncork_h3::client::{Body, ClientError, ClientOptions, Connection, Tls};
-use uncork_serve::{Identity, ServerSpec};
+use uncork_serve::{CertificateFiles, Identity, ServerSpec};
 
 use crate::common::{Scratch, Served, spec};
 
@@ -27,8 +27,8 @@ pub fn secured(scratch: &Scratch) -> ServerSpec {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     scratch.write("chain.pem", made.cert.pem());
     scratch.write("key.pem", made.signing_key.serialize_pem());
-    let identity =
-        Identity::Files { certificate: scratch.path("chain.pem"), key: scratch.path("key.pem") };
+    let (certificate, key) = (scratch.path("chain.pem"), scratch.path("key.pem"));
+    let identity = Identity::Files(CertificateFiles { certificate, key });
     ServerSpec { identity, ..spec(&scratch.path("root")) }
 }
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use crate::common::{Client, Scratch, Served, content, records, spec};
-use uncork_serve::{Identity, RecordsSpec, Reloaded, ServerSpec};
+use common::{Client, Scratch, Served, content, records, spec};
+use uncork_serve::{CertificateFiles, Identity, RecordsSpec, Reloaded, ServerSpec};
 
 fn policy(tcp: &str, other: &str) -> String {
     format!("[default]\ntcp = \"{other}\"\n[[rule]]\nhost = \"a\"\nuse = {{ tcp = \"{tcp}\" }}\n")
@@ -204,7 +204,8 @@ fn a_new_certificate_is_for_new_connections() {
     install(&first, &chain);
     install(&first_key, &key);
     let mut spec = spec(&scratch.path("root"));
-    spec.identity = Identity::Files { certificate: chain.clone(), key: key.clone() };
+    spec.identity =
+        Identity::Files(CertificateFiles { certificate: chain.clone(), key: key.clone() });
     let mut served = Served::new(&spec);
     assert!(is_trusted(&served, &first) && !is_trusted(&served, &second));
     // Only half of the pair: the certificate without its key.

@@ -1,0 +1,10 @@
+//! The tables of the configuration file. The keys beside them are the flags of the command line.
+
+mod host;
+mod site_tables;
+
+pub use self::host::read_hosts;
+pub use self::site_tables::read_site;
+
+/// The tables that a file may have.
+pub const TABLES: [&str; 4] = ["headers", "error_pages", "redirect", "host"];
