@@ -93,7 +93,10 @@ pub enum ServeError {
     /// Records cannot be written.
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// Qlog files cannot be written to the directory.
+    /// The access log cannot be written.
+    #[error("cannot write the access log '{path}': {1}", path = .0.display())]
+    AccessLog(PathBuf, io::Error),
+    /// Files of qlog cannot be written there.
     #[error("cannot write qlog into '{path}': {1}", path = .0.display())]
     Qlog(PathBuf, io::Error),
     /// Qlog needs HTTP/3.

@@ -7,6 +7,7 @@
 //! their files change.
 #![cfg(target_os = "linux")]
 
+mod access_log;
 mod activation;
 mod admin;
 mod admission;

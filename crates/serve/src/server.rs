@@ -12,6 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use uncork_policy::Policy;
 use uncork_records::{Records, RecordsSummary, Writer};
 
+use crate::access_log::{AccessLog, AccessLogWriter};
 use crate::admin::{self, AdminAddress, AdminService, Bound};
 use crate::admission::Admission;
 use crate::choice::Chooser;
@@ -28,7 +29,6 @@ use crate::sources::{Reloaded, Sources, described};
 use crate::spec::{Prepared, ServerSpec, Sockets, runtime};
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec, Listening, TcpContext};
 use crate::telemetry::{Metrics, Telemetry};
-use crate::user::become_user;
 use arc_swap::ArcSwap;
 
 /// How long disk reads in progress may delay the exit.
@@ -53,6 +53,7 @@ pub struct Server {
     metrics: Option<Arc<Metrics>>,
     writer: Option<Writer>,
     qlog: Option<QlogWriter>,
+    access_log: Option<AccessLogWriter>,
     policy: Option<Arc<ArcSwap<Policy>>>,
     /// The configuration in force.
     spec: ServerSpec,
@@ -77,11 +78,13 @@ impl Server {
     ///
     /// The configuration is invalid, or cannot be used on this machine: see [`ServeError`].
     pub fn start(spec: &ServerSpec) -> Result<Self, ServeError> {
+        let account = spec.account()?;
         let mut inherited = spec.inherit()?;
         let runtime = runtime()?;
         let bound = spec.bind(&runtime, inherited.as_mut())?;
-        if let Some(user) = &spec.user {
-            become_user(user).map_err(|error| ServeError::User(user.clone(), error))?;
+        if let Some(account) = account {
+            let failed = |error| ServeError::User(spec.user.clone().unwrap_or_default(), error);
+            account.adopt().map_err(failed)?;
         }
         if let Some(keys) = &spec.keys {
             keys::create_missing(keys)?;
@@ -93,6 +96,7 @@ impl Server {
         let identity = quic::identity(&prepared.secret, generation)?;
         let (telemetry, writer) = telemetry(spec)?;
         let (qlog_files, qlog) = spec.qlog.as_deref().map(QlogFiles::open).transpose()?.unzip();
+        let access_log = spec.access_log.as_deref().map(AccessLog::open).transpose()?;
         let choosers = prepared.choosers(&spec.listeners);
         let Prepared { live, tls, quic, policy, sources, epoch, .. } = prepared;
         let records = telemetry.as_ref().and_then(|telemetry| telemetry.records().cloned());
@@ -109,6 +113,7 @@ impl Server {
             admission: Arc::new(Admission::new(&limits, tcp_connections, epoch)),
             telemetry,
             qlog: qlog_files,
+            access_log: access_log.as_ref().map(|it| it.log().clone()),
             epoch,
             connections: AtomicU32::new(0),
         });
@@ -124,6 +129,7 @@ impl Server {
             metrics,
             writer,
             qlog,
+            access_log,
             policy,
             spec: spec.clone(),
             shared,
@@ -195,7 +201,8 @@ impl Server {
         let address = bound.address;
         let cc = chooser.fixed_quic().map_or("policy".to_owned(), |cc| cc.to_string());
         let (shared, runtime) = (Arc::clone(&self.shared), self.runtime.handle().clone());
-        let context = QuicContext { shared, listener: Arc::clone(name), chooser, server, runtime };
+        let (listener, port) = (Arc::clone(name), address.port());
+        let context = QuicContext { shared, listener, port, chooser, server, runtime };
         self.quic.push(quic::Listener::start(bound, context)?);
         self.listening.push(Listening { address, cc, is_tls: true, protocols: "h3" });
         Ok(())
@@ -292,8 +299,11 @@ impl Server {
         self.admin.as_ref().map(|admin| &admin.address)
     }
 
-    /// Reopens the file of records after log rotation has renamed it.
+    /// Reopens the files of records and of the access log after log rotation has renamed them.
     pub fn reopen(&self) {
+        if let Some(log) = &self.access_log {
+            log.reopen();
+        }
         if let Some(records) = &self.records {
             records.reopen();
         }
@@ -302,7 +312,8 @@ impl Server {
     /// A problem that was not yet reported: a failed HTTP/3 worker, or lost records or qlog.
     pub fn problem(&self) -> Option<String> {
         let records = self.records.as_ref().and_then(|records| records.tally().problem());
-        self.failed_worker().or(records).or_else(|| self.qlog.as_ref()?.problem())
+        let problem = self.failed_worker().or(records).or_else(|| self.qlog.as_ref()?.problem());
+        problem.or_else(|| self.access_log.as_ref()?.problem())
     }
 
     /// All failed workers, whenever there is a new one.
@@ -353,7 +364,11 @@ impl Server {
             qlog.end();
         }
         self.runtime.shutdown_timeout(LAST_READS);
-        drop(self.records);
+        if let Some(log) = self.access_log {
+            log.end();
+        }
+        // The writer ends when nobody can leave records any more.
+        drop((self.records, self.shared));
         self.writer.map_or_else(RecordsSummary::default, Writer::end)
     }
 }

@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use uncork_flow::FlowRecord;
 
+use crate::access_log::AccessLog;
 use crate::admission::Admission;
 use crate::limits::Limits;
 use crate::live::Live;
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) qlog: Option<QlogFiles>,
+    pub(crate) access_log: Option<AccessLog>,
     pub(crate) epoch: Instant,
     /// Connections accepted so far.
     pub(crate) connections: AtomicU32,

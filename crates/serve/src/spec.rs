@@ -28,6 +28,7 @@ use crate::site::{HostPattern, SiteOptions};
 use crate::sources::Sources;
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
 use crate::tickets::Ticketers;
+use crate::user::Account;
 use arc_swap::ArcSwap;
 
 /// How many free ports of TCP are tried before there is one that is free over UDP, too.
@@ -62,6 +63,8 @@ pub struct ServerSpec {
     pub proxies: Prefixes,
     /// Where a record of each response and each connection goes.
     pub records: Option<RecordsSpec>,
+    /// The file to which a line is appended for each response, with path and address.
+    pub access_log: Option<PathBuf>,
     /// The directory for a file of qlog for each connection over QUIC.
     pub qlog: Option<PathBuf>,
     /// Where operators are told what it does.
@@ -105,6 +108,7 @@ impl ServerSpec {
     ///
     /// Those of [`crate::Server::start`].
     pub fn check(&self) -> Result<Vec<String>, ServeError> {
+        self.account()?;
         let mut inherited = self.inherit()?;
         let keys = self.keys.as_deref().filter(|keys| !keys.exists());
         if let Some(missing) = keys {
@@ -117,6 +121,10 @@ impl ServerSpec {
         let prepared = self.prepare(known, inherited.as_ref())?;
         let _admin = self.listen_for_operators(&runtime, inherited.as_mut())?;
         self.records.as_ref().map(RecordsSpec::check).transpose()?;
+        if let Some(path) = &self.access_log {
+            let failed = |error| ServeError::AccessLog(path.clone(), error);
+            writable::file(path).map_err(failed)?;
+        }
         self.qlog.as_deref().map(QlogFiles::check).transpose()?;
         Ok(self.warnings(prepared.policy.as_deref()))
     }
@@ -124,6 +132,13 @@ impl ServerSpec {
     pub(crate) fn warnings(&self, policy: Option<&ArcSwap<Policy>>) -> Vec<String> {
         let names: Vec<&str> = self.listeners.iter().map(|listener| &*listener.name).collect();
         policy.map_or(Vec::new(), |it| it.load().warnings(&names, !self.geo.is_empty()))
+    }
+
+    /// Whose rights the server has once it listens.
+    pub(crate) fn account(&self) -> Result<Option<Account>, ServeError> {
+        let Some(user) = &self.user else { return Ok(None) };
+        let found = Account::find(user).map_err(|error| ServeError::User(user.clone(), error))?;
+        Ok(Some(found))
     }
 
     /// A host has a certificate only if the server has one.
@@ -157,6 +172,7 @@ impl ServerSpec {
             ("plain", self.plain_anywhere != other.plain_anywhere),
             ("connections`, a time or `streams", fixed(self.limits) != fixed(other.limits)),
             ("records", self.records != other.records),
+            ("access_log", self.access_log != other.access_log),
             ("qlog", self.qlog != other.qlog),
             ("admin", self.admin != other.admin),
             ("keys", self.keys != other.keys),

@@ -3,31 +3,45 @@
 use std::ffi::CString;
 use std::io::{self, ErrorKind};
 
-use nix::unistd::{Group, User, geteuid, initgroups, setgid, setuid};
+use nix::unistd::{Gid, Group, User, geteuid, initgroups, setgid, setuid};
 
-/// Becomes `name`, a user or `USER:GROUP`, in all threads and for good: with the user's groups, and without capabilities.
-pub(crate) fn become_user(name: &str) -> io::Result<()> {
-    let (user, group) = match name.split_once(':') {
-        Some((user, group)) => (user, Some(group)),
-        None => (name, None),
-    };
-    let unknown = |what: &str, name: &str| {
-        io::Error::new(ErrorKind::NotFound, format!("there is no {what} '{name}'"))
-    };
-    let user = User::from_name(user)?.ok_or_else(|| unknown("user", user))?;
-    let group = match group {
-        Some(group) => Group::from_name(group)?.ok_or_else(|| unknown("group", group))?.gid,
-        None => user.gid,
-    };
-    if user.uid.is_root() {
-        return Err(io::Error::other("root keeps its privileges"));
+/// A user, and the group whose rights it has.
+#[derive(Debug)]
+pub(crate) struct Account {
+    user: User,
+    group: Gid,
+}
+
+impl Account {
+    /// The account of `NAME` or `USER:GROUP`. Root is none.
+    pub(crate) fn find(name: &str) -> io::Result<Self> {
+        let (user, group) = match name.split_once(':') {
+            Some((user, group)) => (user, Some(group)),
+            None => (name, None),
+        };
+        let unknown = |what: &str, name: &str| {
+            io::Error::new(ErrorKind::NotFound, format!("there is no {what} '{name}'"))
+        };
+        let user = User::from_name(user)?.ok_or_else(|| unknown("user", user))?;
+        if user.uid.is_root() {
+            return Err(io::Error::other("root keeps its privileges"));
+        }
+        let group = match group {
+            Some(group) => Group::from_name(group)?.ok_or_else(|| unknown("group", group))?.gid,
+            None => user.gid,
+        };
+        Ok(Self { user, group })
     }
-    if geteuid() == user.uid {
-        return Ok(());
+
+    /// Gives all threads this account's rights for good, with the user's other groups and without capabilities.
+    pub(crate) fn adopt(&self) -> io::Result<()> {
+        if geteuid() == self.user.uid {
+            return Ok(());
+        }
+        initgroups(&CString::new(self.user.name.as_str())?, self.group)?;
+        // Each sets the real, effective and saved ID. The user comes last: it has no right to do the others.
+        setgid(self.group)?;
+        setuid(self.user.uid)?;
+        Ok(())
     }
-    initgroups(&CString::new(user.name)?, group)?;
-    // Sets the real, effective and saved IDs; the last step, as it takes the right to do the others.
-    setgid(group)?;
-    setuid(user.uid)?;
-    Ok(())
 }

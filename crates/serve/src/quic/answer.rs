@@ -13,6 +13,7 @@ use uncork_h3::{BidiStream, Payload, Priority, Transport, fields};
 use super::connection::{H3Connection, Inner};
 use super::exchange::Exchange;
 use super::figures::transport;
+use crate::access_log::Line;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
 use crate::piece::PieceSize;
@@ -92,6 +93,11 @@ fn respond(
         About { at, protocol: "h3", host, status, object_bytes }
     };
     let exchange = Exchange::new(began, response.body().len(), in_force, about, talk);
+    let line = talk.shared.access_log.as_ref().map(|log| {
+        let port = talk.port;
+        Box::new(Line::new(log, (talk.client, port), at, request, status))
+    });
+    let exchange = exchange.with_line(line);
     (response, exchange)
 }
 

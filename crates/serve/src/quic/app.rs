@@ -59,7 +59,7 @@ impl uncork_quic_io::App for App {
             self.context.shared.admission.make_room(Transport::Quic, arrival.now);
         }
         let seed = self.seed();
-        let QuicContext { shared, listener, chooser, server, .. } = &self.context;
+        let QuicContext { shared, listener, port, chooser, server, .. } = &self.context;
         let client = arrival.remote().ip();
         let choice = chooser.accept(client, clock::unix());
         let number = (shared.next_connection(), shared.epoch);
@@ -77,7 +77,7 @@ impl uncork_quic_io::App for App {
         let bounds = Bounds { request, control: CONTROL };
         let session = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
         let shared = Arc::clone(shared);
-        let known = (shared, labels, client, cc.clone(), steering);
+        let known = (shared, labels, (client, *port), cc.clone(), steering);
         let talk = H3Connection::new(known, session.scope(), arrival.now);
         Verdict::Accept { config, cc, state: ConnectionState { session, talk } }
     }

@@ -36,6 +36,8 @@ pub(super) struct Inner {
     pub(super) steering: Arc<Steering>,
     pub(super) labels: Labels,
     pub(super) client: IpAddr,
+    /// The server's.
+    pub(super) port: u16,
     responses: RefCell<ResponseTable>,
     leaving: Cell<GoawayState>,
     /// When the connection was asked to end.
@@ -118,10 +120,10 @@ fn is_in_order(reason: &ConnectionError) -> bool {
 
 impl H3Connection {
     pub(super) fn new(
-        (shared, labels, client, cc, steering): (
+        (shared, labels, (client, port), cc, steering): (
             Arc<Shared>,
             Labels,
-            IpAddr,
+            (IpAddr, u16),
             Handle,
             Arc<Steering>,
         ),
@@ -131,6 +133,7 @@ impl H3Connection {
         Self(Rc::new(Inner {
             labels,
             client,
+            port,
             shared,
             scope,
             cc,

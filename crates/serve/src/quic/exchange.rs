@@ -7,6 +7,7 @@ use uncork_flow::{Distribution, FlowRecord, TransportFigures, rtt_quantiles};
 use uncork_quic::Observation;
 
 use super::connection::Inner;
+use crate::access_log::Line;
 use crate::admission::{Claim, Held};
 use crate::choice::InForce;
 use crate::telemetry::{About, Labels};
@@ -25,7 +26,9 @@ pub(super) struct Exchange {
     first: Option<Instant>,
     last: Option<Instant>,
     _held: Option<Held>,
-    /// Measurements that only a record needs.
+    /// Its line of the access log.
+    line: Option<Box<Line>>,
+    /// What is only wanted for a record.
     measurements: Option<Box<Measurements>>,
 }
 
@@ -56,7 +59,21 @@ impl Exchange {
             Box::new(Measurements { in_force, about, before, rtts, sampled: began })
         });
         let held = talk.claim().map(Claim::response);
-        Self { began, size, taken: 0, first: None, last: None, _held: held, measurements }
+        Self {
+            began,
+            size,
+            taken: 0,
+            first: None,
+            last: None,
+            _held: held,
+            line: None,
+            measurements,
+        }
+    }
+
+    /// With its line of the access log, if there is one.
+    pub(super) fn with_line(self, line: Option<Box<Line>>) -> Self {
+        Self { line, ..self }
     }
 
     /// Records that data was passed to the stack: `bytes` bytes of the body, or 0 for the head.
@@ -98,6 +115,9 @@ impl Exchange {
 
     /// Ends the response: the client has received all of it if `is_whole`, else it was aborted.
     pub(super) fn end(mut self, now: Instant, is_whole: bool, talk: &Inner) {
+        if let Some(line) = self.line.take() {
+            line.end(self.taken);
+        }
         let Some(mut measurements) = self.measurements.take() else { return };
         if let Some(latest) = talk.latest_rtt() {
             measurements.rtts.record(latest.as_nanos());

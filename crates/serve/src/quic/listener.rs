@@ -48,6 +48,7 @@ pub(crate) struct QuicContext {
     pub(crate) shared: Arc<Shared>,
     /// The listener's name.
     pub(crate) listener: Arc<str>,
+    pub(crate) port: u16,
     pub(crate) chooser: Chooser,
     pub(crate) server: Server,
     /// The runtime for blocking disk reads.

@@ -113,9 +113,10 @@ impl Site {
         let target = Target::parse(request.uri().path());
         let redirect = self.redirect(request.uri()).filter(|_| target.is_ok());
         let (mut response, object_bytes) = match (redirect, request.method()) {
+            // A browser's preflight must not be redirected (Fetch, "CORS-preflight fetch").
+            (_, &Method::OPTIONS) => (self.describe(), None),
             (Some(redirect), _) => (redirect, None),
             (None, &Method::GET | &Method::HEAD) => self.get(request, target.as_ref(), now),
-            (None, &Method::OPTIONS) => (self.describe(), None),
             (None, _) => {
                 let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
                 put(&mut response, header::ALLOW, METHODS);

@@ -40,3 +40,43 @@ impl Sites {
         self.hosts.iter().map(|(_, site)| site).chain([&self.default])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uncork_testkit::Scratch;
+
+    use super::*;
+    use crate::site::SiteOptions;
+
+    #[test]
+    fn the_first_host_with_the_name_counts_and_finding_it_does_not_allocate() {
+        let scratch = Scratch::new("sites");
+        let open = |name: &str| {
+            scratch.write(&format!("{name}/file"), "");
+            Site::open(&scratch.path(name), SiteOptions::default()).unwrap()
+        };
+        let host = |names: &[&str], name| {
+            (names.iter().map(|it| it.parse().unwrap()).collect(), open(name))
+        };
+        let hosts = vec![
+            host(&["a.example", "*.b.example"], "one"),
+            host(&["*.example", "x.b.example"], "two"),
+        ];
+        let mut sites = Sites { default: open("default"), hosts, files: Arc::default() };
+        for (asked, found) in [
+            (Some("a.example:443"), "one"),
+            (Some("x.b.example"), "one"),
+            (Some("C.Example"), "two"),
+            (Some("b.c.example"), "default"),
+            (Some(""), "default"),
+            (None, "default"),
+        ] {
+            let allocated = allocation_counter::measure(|| {
+                assert!(sites.of(asked).path().ends_with(found), "{asked:?}");
+            });
+            assert_eq!(allocated.count_total, 0, "{asked:?}");
+        }
+        sites.hosts.clear();
+        assert!(sites.of(Some("a.example")).path().ends_with("default"));
+    }
+}

@@ -14,6 +14,7 @@ use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
+use crate::access_log::Line;
 use crate::admission::Held;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
@@ -31,6 +32,8 @@ const ACME: &str = "/.well-known/acme-challenge/";
 pub(super) struct Answerer {
     pub(super) shared: Arc<Shared>,
     pub(super) client: IpAddr,
+    /// The server's port.
+    pub(super) port: u16,
     /// The port of HTTPS, to which requests are sent on.
     pub(super) to_https: Option<u16>,
     pub(super) progress: Arc<ConnectionProgress>,
@@ -105,7 +108,12 @@ impl RequestHandler {
             }
         };
         let held = self.progress.claim().response();
-        (response, Sending { progress: Arc::clone(&self.progress), id, taken: 0, _held: held })
+        let line = self.shared.access_log.as_ref().map(|log| {
+            let addresses = (self.client, self.port);
+            Line::new(log, addresses, today, request, response.status().as_u16())
+        });
+        let progress = Arc::clone(&self.progress);
+        (response, Sending { progress, id, taken: 0, line: line.map(Box::new), _held: held })
     }
 }
 
@@ -162,6 +170,7 @@ pub(super) struct Sending {
     progress: Arc<ConnectionProgress>,
     id: u64,
     taken: u64,
+    line: Option<Box<Line>>,
     _held: Held,
 }
 
@@ -177,6 +186,9 @@ impl Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         self.progress.end(self.id, self.taken);
+        if let Some(line) = self.line.take() {
+            line.end(self.taken);
+        }
     }
 }
 

@@ -121,6 +121,7 @@ impl TcpContext {
         let answerer = Answerer {
             shared: Arc::clone(&self.shared),
             client,
+            port: local.port(),
             to_https: self.to_https,
             progress: Arc::clone(progress),
             observer,

@@ -70,6 +70,7 @@ pub fn spec(root: &Path) -> ServerSpec {
         server_timing: ServerTiming::On,
         proxies: Prefixes::default(),
         records: None,
+        access_log: None,
         qlog: None,
         admin: None,
         keys: None,
