@@ -198,8 +198,10 @@ fn assert_watches(arguments: &[&str]) {
 fn units() -> Scratch {
     let scratch = Scratch::new("deploy-units");
     let this = env!("CARGO_BIN_EXE_uncork");
-    let watch = text("systemd/uncork-watch.service").replace("/usr/bin/uncork", this);
-    fs::write(scratch.path("uncork-watch.service"), watch).unwrap();
+    for unit in ["uncork-watch.service", "uncork-serve.service", "uncork-serve.socket"] {
+        let text = text(&format!("systemd/{unit}")).replace("/usr/bin/uncork", this);
+        fs::write(scratch.path(unit), text).unwrap();
+    }
     fs::write(scratch.path("host.toml"), "algorithm = \"reno\"\npersist = true\n").unwrap();
     let plan = "host plan host.toml --format json --state-dir state --root .";
     let mut plan = command(plan);
@@ -239,7 +241,7 @@ fn units_are_valid_and_hardened() {
         analyze
     };
     let security = ["security", "--offline=yes", "--no-pager", "--threshold=25"];
-    for unit in ["uncork-watch.service", "uncork-host.service"] {
+    for unit in ["uncork-watch.service", "uncork-serve.service", "uncork-host.service"] {
         assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
         assert_runs(analyze(&security, unit));
     }
