@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use uncork_cc::CcSpec;
+use uncork_policy::Prefix;
 use uncork_units::{ByteCount, TimeDelta};
 
 use crate::args::count;
@@ -27,12 +28,16 @@ Exit status: 0 stopped by a signal or taken over, or --check found no problem; 2
 (such as a congestion control that the kernel lacks, or an address in use); 5 a bug.";
 
 /// Files, listeners, limits and telemetry of the server.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct ServeArgs {
+    /// Configuration file, TOML: keys are these flags, with _ for -; tables are virtual hosts, redirects, headers
+    /// and error pages (docs/serve.md). Flags win over keys
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    pub(super) config: Option<PathBuf>,
     /// Directory to serve
-    #[arg(long, value_name = "DIR", help_heading = "Files")]
-    pub(super) root: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "config", help_heading = "Files")]
+    pub(super) root: Option<PathBuf>,
     /// Serve index.html for a directory
     #[arg(long, help_heading = "Files")]
     pub(super) index: bool,
@@ -83,6 +88,17 @@ pub(crate) struct ServeArgs {
     /// Unix socket for restarts without loss: takes over from the server that listens on it, if one does
     #[arg(long, value_name = "PATH", help_heading = "Transport")]
     pub(super) handover: Option<PathBuf>,
+    /// Address to listen on without TLS, to send requests on to HTTPS; answers ACME's challenges. Repeat for
+    /// several
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Transport")]
+    pub(super) redirect_http: Vec<SocketAddr>,
+    /// Network of proxies whose connections begin with a header of the PROXY protocol, version 2; repeat for
+    /// several. TCP only
+    #[arg(long, value_name = "NETWORK", help_heading = "Transport")]
+    pub(super) proxy_from: Vec<Prefix>,
+    /// User whose rights the server has once it listens; files must be readable by this user
+    #[arg(long, value_name = "USER[:GROUP]", help_heading = "Transport")]
+    pub(super) user: Option<String>,
     /// Allow HTTP without TLS on addresses that other machines can reach
     #[arg(long, conflicts_with_all = ["tls_cert", "self_signed"], help_heading = "Transport")]
     pub(super) plain: bool,
@@ -97,6 +113,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PERCENT", default_value = "25", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(super) network_share: u8,
+    /// Most connections of one client network per listener [default: its share]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) network_connections: Option<u32>,
+    /// Most requests per second of one client network, and at once; further ones get 429 [default: no limit]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) network_requests: Option<u32>,
     /// Bits of an IPv4 address that name a client network
     #[arg(long, value_name = "BITS", default_value = "32", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=32))]
@@ -105,9 +129,28 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "BITS", default_value = "56", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=128))]
     pub(super) network_v6: u8,
+    /// Most concurrent requests per connection of HTTP/2 and HTTP/3
+    #[arg(long, value_name = "N", default_value = "100", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) streams: u32,
+    /// Most time from accepting a connection to the end of its first request's head, TLS included
+    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
+    #[arg(value_parser = timeout)]
+    pub(super) head_time: TimeDelta,
+    /// Most time between requests
+    #[arg(long, value_name = "TIME", default_value = "1min", help_heading = "Limits")]
+    #[arg(value_parser = timeout)]
+    pub(super) idle_time: TimeDelta,
+    /// Most time in which a client takes nothing of a response
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
+    #[arg(value_parser = timeout)]
+    pub(super) stall_time: TimeDelta,
     /// Time for responses under way to finish after SIGTERM
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     pub(super) grace: TimeDelta,
+    /// Whose responses tell the connection's controller and round-trip time: on, off, or networks with commas
+    #[arg(long, value_name = "on|off|NETWORKS", default_value = "on", help_heading = "Telemetry")]
+    pub(super) server_timing: String,
     /// Record each response and connection: append JSON Lines to FILE, or write Parquet files to DIR/
     #[arg(long, value_name = "FILE|DIR/", help_heading = "Telemetry")]
     pub(super) records: Option<PathBuf>,
@@ -119,6 +162,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "50000", value_parser = count)]
     #[arg(requires = "records", help_heading = "Telemetry")]
     pub(super) records_rows: u32,
+    /// Append a line for each response to FILE, with the client's address and the path (personal data)
+    #[arg(long, value_name = "FILE", help_heading = "Telemetry")]
+    pub(super) access_log: Option<PathBuf>,
     /// Write a qlog file to DIR for each HTTP/3 connection, for the first 1000
     #[arg(long, value_name = "DIR", help_heading = "Telemetry")]
     pub(super) qlog: Option<PathBuf>,
@@ -134,6 +180,13 @@ pub(crate) struct ServeArgs {
     /// Suppress notes
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
+}
+
+/// A time that clients can keep, and a server can wait.
+fn timeout(text: &str) -> Result<TimeDelta, String> {
+    let time: TimeDelta = text.parse().map_err(|error| format!("{error}"))?;
+    let is_possible = time >= TimeDelta::from_millis(100) && time <= TimeDelta::from_secs(86_400);
+    is_possible.then_some(time).ok_or_else(|| format!("{time} is not possible: give 100ms to 24h"))
 }
 
 /// `127.0.0.1:8080`, `127.0.0.1:8080=bbr` or `internal@127.0.0.1:8080`.

@@ -1,18 +1,24 @@
 //! Serving until a signal comes.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use clap::ArgMatches;
 use signal_hook::consts::SIGHUP;
+use uncork_policy::Prefixes;
+use uncork_serve::config::{read_hosts, read_site};
 use uncork_serve::site::SiteOptions;
 use uncork_serve::{
-    AdminSpec, Identity, Limits, ListenerSpec, RecordsSpec, Reloaded, ServeError, Server,
-    ServerSpec,
+    AdminSpec, CertificateFiles, Identity, Limits, ListenerSpec, RecordsSpec, Reloaded, ServeError,
+    Server, ServerSpec, WatchedFiles,
 };
+use uncork_units::TimeDelta;
 
 use super::args::{Listen, ServeArgs};
+use super::config::ConfigFile;
 use crate::args::{Color, shown};
 use crate::color;
 use crate::failure::Failure;
@@ -24,20 +30,47 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// After how many of these to look whether files have changed.
 const LOOKS: u32 = 20;
 
-pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
-    let spec = specification(args)?;
+/// What the command line and the configuration file say.
+struct Configuration {
+    args: ServeArgs,
+    spec: ServerSpec,
+}
+
+impl Configuration {
+    /// `matches` are of the command line `given`.
+    fn read(given: &ServeArgs, matches: &ArgMatches) -> Result<Self, Failure> {
+        let Some(path) = &given.config else {
+            let spec = specification(given)?;
+            return Ok(Self { args: given.clone(), spec });
+        };
+        let file = ConfigFile::read(path)?;
+        let args = file.arguments(matches)?;
+        let mut spec = specification(&args)?;
+        let wrong = |error| file.wrong(error);
+        read_site(&file.tree, &mut spec.site).map_err(wrong)?;
+        spec.hosts = read_hosts(&file.tree, &spec.root, &spec.site).map_err(wrong)?;
+        Ok(Self { args, spec })
+    }
+}
+
+pub(crate) fn serve(given: ServeArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    let mut watched = given.config.clone().map(|path| WatchedFiles::new(vec![path]));
+    let Configuration { mut args, mut spec } = Configuration::read(&given, matches)?;
     if args.check {
-        return spec.check().map(|warnings| note(args, &warnings)).map_err(|error| refused(&error));
+        return spec
+            .check()
+            .map(|warnings| note(&args, &warnings))
+            .map_err(|error| refused(&error));
     }
     open_files::allow_all();
     let (stop, reload) = (flag_on_signal()?, flag_on_hangup()?);
     let mut server = Server::start(&spec).map_err(|error| refused(&error))?;
     announce(&server)?;
-    note(args, server.policy().as_slice());
-    note(args, &server.warnings(&spec));
-    note(args, too_few_files(&spec).as_slice());
+    note(&args, server.policy().as_slice());
+    note(&args, &server.warnings(&spec));
+    note(&args, too_few_files(&spec).as_slice());
     let admin = server.admin().map(|admin| format!("admin endpoint on {admin}"));
-    note(args, admin.as_slice());
+    note(&args, admin.as_slice());
     let why = wait(&stop, &reload, |event| match event {
         Event::Turn => hands_over(&mut server),
         Event::Look | Event::Reload => {
@@ -48,12 +81,19 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
             if let Some(problem) = server.problem() {
                 eprintln!("warning: {problem}; the server goes on");
             }
+            let is_due = |file: &mut WatchedFiles| file.have_changed() || ordered;
+            if watched.as_mut().is_some_and(is_due) {
+                watched.as_mut().into_iter().for_each(WatchedFiles::begin);
+                if let Some(new) = reconfigured(&given, matches, &mut server) {
+                    (args, spec) = (new.args, new.spec);
+                }
+            }
             let files = if ordered { server.reload() } else { server.reload_changed() };
             for reloaded in &files {
-                tell(reloaded, args);
+                tell(reloaded, &args);
             }
             if files.iter().any(|reloaded| reloaded.result.is_ok()) {
-                note(args, &server.warnings(&spec));
+                note(&args, &server.warnings(&spec));
             }
             false
         }
@@ -74,6 +114,26 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// The configuration that is read again, once it is in force.
+fn reconfigured(
+    given: &ServeArgs,
+    matches: &ArgMatches,
+    server: &mut Server,
+) -> Option<Configuration> {
+    let new = match Configuration::read(given, matches) {
+        Ok(new) => new,
+        Err(failure) => {
+            // The server goes on, whatever the status would be.
+            let _status = failure.report();
+            eprintln!("note: the previous configuration stays in force");
+            return None;
+        }
+    };
+    let reloaded = server.reconfigure(&new.spec);
+    tell(&reloaded, &new.args);
+    reloaded.result.is_ok().then_some(new)
 }
 
 /// A connection needs a descriptor; a quarter of them is for files.
@@ -171,7 +231,8 @@ fn shown_error(error: &ServeError) -> String {
 fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
     let identity = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
-            Identity::Files { certificate: certificate.clone(), key: key.clone() }
+            let (certificate, key) = (certificate.clone(), key.clone());
+            Identity::Files(CertificateFiles { certificate, key })
         }
         _ if args.self_signed => Identity::SelfSigned,
         _ => Identity::Plain,
@@ -182,16 +243,35 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         address: listen.address,
         cc: listen.cc.clone().or_else(|| args.cc.clone()),
         quic_cc: args.quic_cc,
+        to_https: false,
     };
+    let to_https = |address: &SocketAddr| ListenerSpec {
+        name: address.to_string(),
+        address: *address,
+        cc: args.cc.clone(),
+        quic_cc: None,
+        to_https: true,
+    };
+    let listeners = args.listen.iter().map(listener);
+    let root = args.root.clone().ok_or_else(|| {
+        Failure::Usage("the configuration has no root: write root = \"public\"".to_owned())
+    })?;
+    let server_timing = args.server_timing.parse();
+    let server_timing = server_timing.map_err(|error: String| {
+        Failure::value(&shown("serve", "server_timing"), &args.server_timing, error)
+    })?;
+    let time = |time: TimeDelta| Duration::from_nanos(time.as_nanos());
     Ok(ServerSpec {
-        root: args.root.clone(),
+        root,
         site: SiteOptions {
             index: args.index,
             precompressed: args.precompressed,
             cors: header("cors", args.cors.as_deref())?,
             cache_control: header("cache_control", args.cache_control.as_deref())?,
+            ..SiteOptions::default()
         },
-        listeners: args.listen.iter().map(listener).collect(),
+        hosts: Vec::new(),
+        listeners: listeners.chain(args.redirect_http.iter().map(to_https)).collect(),
         policy: args.policy.clone(),
         geo: args.geo.clone(),
         identity,
@@ -201,17 +281,27 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
             connections: args.connections as usize,
             memory: args.memory.as_u64(),
             network_share: args.network_share,
+            network_connections: args.network_connections.map(|most| most as usize),
+            network_requests: args.network_requests,
+            streams: args.streams,
+            head_time: time(args.head_time),
+            idle_time: time(args.idle_time),
+            stall_time: time(args.stall_time),
             network_bits: (args.network_v4, args.network_v6),
             ..Limits::default()
         },
+        server_timing,
+        proxies: Prefixes::new(args.proxy_from.iter().copied()),
         records: args.records.as_ref().map(|path| RecordsSpec {
             path: path.clone(),
             every: Duration::from_nanos(args.records_every.as_nanos()),
             rows: args.records_rows as usize,
         }),
+        access_log: args.access_log.clone(),
         qlog: args.qlog.clone(),
         admin: admin(args)?,
         keys: args.keys.clone(),
+        user: args.user.clone(),
         handover: args.handover.clone(),
     })
 }
