@@ -9,9 +9,9 @@ use std::path::PathBuf;
 pub struct WatchedFiles {
     paths: Vec<PathBuf>,
     /// What they were when they were read last.
-    read: Vec<Stamp>,
+    read: Vec<FileStamp>,
     /// What they were when they were looked at last.
-    seen: Vec<Stamp>,
+    seen: Vec<FileStamp>,
 }
 
 /// A file's modification time, size and inode, which change when the file is written or replaced.

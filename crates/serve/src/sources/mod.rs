@@ -21,7 +21,7 @@ pub use files::WatchedFiles;
 
 /// All reloadable files, and the values made from them.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Vec<(WatchedFiles, Makes)>);
+pub(crate) struct Sources(Vec<(WatchedFiles, Reloadable)>);
 
 /// The value made from files.
 #[derive(Debug)]
@@ -72,8 +72,9 @@ impl Sources {
         let files = WatchedFiles::new(spec.certificate_paths());
         let Some(read) = CertificateSet::read(spec, addresses)? else { return Ok(None) };
         let certificates = Arc::new(Certificates::new(read));
-        let makes = Makes::Certificates(Box::new(spec.clone()), Arc::clone(&certificates));
-        self.0.push((files, makes));
+        let reloadable =
+            Reloadable::Certificates(Box::new(spec.clone()), Arc::clone(&certificates));
+        self.0.push((files, reloadable));
         Ok(Some(certificates))
     }
 
@@ -82,7 +83,9 @@ impl Sources {
         &self,
         spec: &ServerSpec,
     ) -> Result<Option<(WatchedFiles, CertificateSet)>, ServeError> {
-        let Some(certificates) = self.0.iter().find_map(|(_, makes)| makes.certificates()) else {
+        let Some(certificates) =
+            self.0.iter().find_map(|(_, reloadable)| reloadable.certificates())
+        else {
             return Ok(None);
         };
         let files = WatchedFiles::new(spec.certificate_paths());
@@ -95,8 +98,8 @@ impl Sources {
         spec: &ServerSpec,
         (files, read): (WatchedFiles, CertificateSet),
     ) {
-        for (watched, makes) in &mut self.0 {
-            if let Makes::Certificates(of, certificates) = makes {
+        for (watched, reloadable) in &mut self.0 {
+            if let Reloadable::Certificates(of, certificates) = reloadable {
                 certificates.replace(read);
                 (*watched, **of) = (files, spec.clone());
                 return;
@@ -115,7 +118,7 @@ impl Sources {
     /// Reloads all files.
     pub(crate) fn reload(&mut self) -> Vec<Reloaded> {
         let files = self.0.iter_mut().filter(|(files, _)| !files.is_empty());
-        files.map(|(files, makes)| makes.again(files)).collect()
+        files.map(|(files, reloadable)| reloadable.again(files)).collect()
     }
 
     /// Reads those again that have changed and come to rest, as [`WatchedFiles::have_changed`] tells.
@@ -128,7 +131,7 @@ impl Sources {
     }
 }
 
-impl Makes {
+impl Reloadable {
     fn certificates(&self) -> Option<&Arc<Certificates>> {
         if let Self::Certificates(_, certificates) = self { Some(certificates) } else { None }
     }

@@ -29,7 +29,7 @@ const ACME: &str = "/.well-known/acme-challenge/";
 
 /// What answers the requests of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Answerer {
+pub(super) struct RequestHandler {
     pub(super) shared: Arc<Shared>,
     pub(super) client: IpAddr,
     /// The server's port.
@@ -117,7 +117,7 @@ impl RequestHandler {
     }
 }
 
-impl Answerer {
+impl RequestHandler {
     /// Sends a request on to HTTPS, if that is wanted.
     fn send_on(&self, request: &Request<()>) -> Option<Response<SiteBody>> {
         let port = self.to_https.filter(|_| !request.uri().path().starts_with(ACME))?;

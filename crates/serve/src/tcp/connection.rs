@@ -55,10 +55,10 @@ impl TcpContext {
         let claim = self.shared.admission.admit(client, Transport::Tcp, clock::now());
         let Some(claim) = claim else { return };
         let progress = Arc::new(ConnectionProgress::new(claim));
-        let Ok((answerer, stream, socket)) = self.prepare(stream, (peer, client), &progress) else {
+        let Ok((handler, stream, socket)) = self.prepare(stream, (peer, client), &progress) else {
             return;
         };
-        let observer = answerer.observer.clone();
+        let observer = handler.observer.clone();
         let talk = async {
             tokio::select! {
                 () = self.greet_and_talk(stream, handler, &progress) => {}
@@ -118,7 +118,7 @@ impl TcpContext {
         let socket = Arc::clone(&stream);
         let counted =
             CountedStream::new((reading, stream), Arc::clone(progress), observer.clone(), stall)?;
-        let answerer = Answerer {
+        let handler = RequestHandler {
             shared: Arc::clone(&self.shared),
             client,
             port: local.port(),
