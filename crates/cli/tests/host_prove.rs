@@ -266,7 +266,8 @@ fn limits_interrupts_and_others_end_a_test() {
         "{stopped}"
     );
     assert_describes("host-prove-1", [&result]);
-    let (run, result) = world.prove(3, &format!("reno bbr {SHORT} --max-rtt-p95 1ms"));
+    let (run, result) =
+        world.prove(3, &format!("reno bbr {SHORT} --max-rtt-p95 1ms --max-retransmitted 100%"));
     assert_eq!((run.status, &result["verdict"]["answer"]), (1, &"open".into()));
     assert!(result["stopped"].as_str().unwrap().contains("the limit is 1.0 ms"), "{result}");
 
