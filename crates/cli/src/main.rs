@@ -69,7 +69,7 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Play(args)), _) => play::play(&args),
         (Some(Command::Host(args)), _) => host::host(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
-        (Some(Command::Serve(args)), Some((_, matches))) => serve::serve(*args, matches),
+        (Some(Command::Serve(args)), Some((_, matches))) => serve::serve(&args, matches),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(definition().render_help().to_string().as_bytes()),

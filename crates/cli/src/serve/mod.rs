@@ -15,7 +15,7 @@ pub(crate) use run::serve;
 
 /// There are no sockets whose congestion control could be chosen.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn serve(_: ServeArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
+pub(crate) fn serve(_: &ServeArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
     let message =
         "`uncork serve` takes Linux, whose sockets let a program choose the congestion control";
     Err(crate::failure::Failure::Environment(message.to_owned()))

@@ -53,9 +53,9 @@ impl Configuration {
     }
 }
 
-pub(crate) fn serve(given: ServeArgs, matches: &ArgMatches) -> Result<(), Failure> {
+pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let mut watched = given.config.clone().map(|path| WatchedFiles::new(vec![path]));
-    let Configuration { mut args, mut spec } = Configuration::read(&given, matches)?;
+    let Configuration { mut args, mut spec } = Configuration::read(given, matches)?;
     if args.check {
         return spec
             .check()
@@ -84,7 +84,7 @@ pub(crate) fn serve(given: ServeArgs, matches: &ArgMatches) -> Result<(), Failur
             let is_due = |file: &mut WatchedFiles| file.have_changed() || ordered;
             if watched.as_mut().is_some_and(is_due) {
                 watched.as_mut().into_iter().for_each(WatchedFiles::begin);
-                if let Some(new) = reconfigured(&given, matches, &mut server) {
+                if let Some(new) = reconfigured(given, matches, &mut server) {
                     (args, spec) = (new.args, new.spec);
                 }
             }
@@ -229,30 +229,7 @@ fn shown_error(error: &ServeError) -> String {
 }
 
 fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
-    let identity = match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => {
-            let (certificate, key) = (certificate.clone(), key.clone());
-            Identity::Files(CertificateFiles { certificate, key })
-        }
-        _ if args.self_signed => Identity::SelfSigned,
-        _ => Identity::Plain,
-    };
     one_who_chooses(args)?;
-    let listener = |listen: &Listen| ListenerSpec {
-        name: listen.name.clone(),
-        address: listen.address,
-        cc: listen.cc.clone().or_else(|| args.cc.clone()),
-        quic_cc: args.quic_cc,
-        to_https: false,
-    };
-    let to_https = |address: &SocketAddr| ListenerSpec {
-        name: address.to_string(),
-        address: *address,
-        cc: args.cc.clone(),
-        quic_cc: None,
-        to_https: true,
-    };
-    let listeners = args.listen.iter().map(listener);
     let root = args.root.clone().ok_or_else(|| {
         Failure::Usage("the configuration has no root: write root = \"public\"".to_owned())
     })?;
@@ -260,7 +237,6 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
     let server_timing = server_timing.map_err(|error: String| {
         Failure::value(&shown("serve", "server_timing"), &args.server_timing, error)
     })?;
-    let time = |time: TimeDelta| Duration::from_nanos(time.as_nanos());
     Ok(ServerSpec {
         root,
         site: SiteOptions {
@@ -271,25 +247,13 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
             ..SiteOptions::default()
         },
         hosts: Vec::new(),
-        listeners: listeners.chain(args.redirect_http.iter().map(to_https)).collect(),
+        listeners: listeners(args),
         policy: args.policy.clone(),
         geo: args.geo.clone(),
-        identity,
+        identity: identity(args),
         http3: !args.no_http3,
         plain_anywhere: args.plain,
-        limits: Limits {
-            connections: args.connections as usize,
-            memory: args.memory.as_u64(),
-            network_share: args.network_share,
-            network_connections: args.network_connections.map(|most| most as usize),
-            network_requests: args.network_requests,
-            streams: args.streams,
-            head_time: time(args.head_time),
-            idle_time: time(args.idle_time),
-            stall_time: time(args.stall_time),
-            network_bits: (args.network_v4, args.network_v6),
-            ..Limits::default()
-        },
+        limits: limits(args),
         server_timing,
         proxies: Prefixes::new(args.proxy_from.iter().copied()),
         records: args.records.as_ref().map(|path| RecordsSpec {
@@ -304,6 +268,54 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         user: args.user.clone(),
         handover: args.handover.clone(),
     })
+}
+
+fn identity(args: &ServeArgs) -> Identity {
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            let (certificate, key) = (certificate.clone(), key.clone());
+            Identity::Files(CertificateFiles { certificate, key })
+        }
+        _ if args.self_signed => Identity::SelfSigned,
+        _ => Identity::Plain,
+    }
+}
+
+/// Those that send requests on to HTTPS come last.
+fn listeners(args: &ServeArgs) -> Vec<ListenerSpec> {
+    let listener = |listen: &Listen| ListenerSpec {
+        name: listen.name.clone(),
+        address: listen.address,
+        cc: listen.cc.clone().or_else(|| args.cc.clone()),
+        quic_cc: args.quic_cc,
+        to_https: false,
+    };
+    let to_https = |address: &SocketAddr| ListenerSpec {
+        name: address.to_string(),
+        address: *address,
+        cc: args.cc.clone(),
+        quic_cc: None,
+        to_https: true,
+    };
+    let others = args.redirect_http.iter().map(to_https);
+    args.listen.iter().map(listener).chain(others).collect()
+}
+
+fn limits(args: &ServeArgs) -> Limits {
+    let time = |time: TimeDelta| Duration::from_nanos(time.as_nanos());
+    Limits {
+        connections: args.connections as usize,
+        memory: args.memory.as_u64(),
+        network_share: args.network_share,
+        network_connections: args.network_connections.map(|most| most as usize),
+        network_requests: args.network_requests,
+        network_bits: (args.network_v4, args.network_v6),
+        streams: args.streams,
+        head_time: time(args.head_time),
+        idle_time: time(args.idle_time),
+        stall_time: time(args.stall_time),
+        ..Limits::default()
+    }
 }
 
 fn admin(args: &ServeArgs) -> Result<Option<AdminSpec>, Failure> {
