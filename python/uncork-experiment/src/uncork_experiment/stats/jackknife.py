@@ -1,0 +1,245 @@
+"""Delete-one-bucket jackknife: effects on means, ratios and quantiles, clustered by the assigned unit.
+
+All units of an experiment are hashed to K buckets (100), independent of their arm. A replicate leaves out one
+bucket of *both* arms. This joint jackknife is right whether or not the arms are correlated within a bucket:
+
+- In an A/B test the units of the two arms differ, so their covariance is zero, and the joint variance estimates
+  the same as the sum of two separate ones.
+- In a switchback, or when a bucket is a block of time or a network, both arms share the bucket's ups and downs.
+  Separate variances would then be too large (or too small, if the arms compete).
+
+The price is fewer degrees of freedom: K - 1 instead of up to 2 (K - 1). With K = 100 an interval is 0.6 % wider.
+
+Sources: Quenouille 1956; Kott 2001 (delete-a-group jackknife); Deng, Knoblich and Lu 2018 (clustered metrics).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+MIN_BUCKETS = 20
+"""Buckets that must have data in each arm. Below, randomisation inference is the honest method."""
+
+MIN_BEYOND = 20
+"""Observations that must lie beyond a quantile in each arm."""
+
+
+def ratio_effect(
+    control_num: Floats,
+    control_den: Floats,
+    treated_num: Floats,
+    treated_den: Floats,
+    *,
+    level: float = 0.95,
+    estimand: str = "A/B",
+) -> Outcome:
+    """Effect on sum(numerator) / sum(denominator). A mean is a ratio whose denominator is the count.
+
+    All arrays have shape (K,): sums per bucket. Numerators must not be negative.
+    """
+    used = (control_den != 0) | (treated_den != 0)
+    parts = [np.asarray(part, dtype=np.float64)[used] for part in (control_num, control_den, treated_num, treated_den)]
+    if not all(np.all(np.isfinite(part)) and np.all(part >= 0) for part in parts):
+        return NoInterval("a sum is negative or not a number", estimand=estimand)
+    for arm, num, den in (("control", *parts[:2]), ("treated", *parts[2:])):
+        reason = _too_few(arm, int(np.count_nonzero(den))) or _too_few(arm, int(np.count_nonzero(num)), " above zero")
+        if reason:
+            return NoInterval(reason, _ratio(*parts[:2]), _ratio(*parts[2:]), estimand)
+    control, treated = _with_replicates(*parts[:2]), _with_replicates(*parts[2:])
+    return effect_of_replicates(control, treated, level=level, estimand=estimand)
+
+
+def quantile_effect(
+    control: Counts,
+    treated: Counts,
+    q: float,
+    *,
+    first_bin: int,
+    gamma: float,
+    level: float = 0.95,
+    estimand: str = "A/B",
+) -> Outcome:
+    """Effect on the quantile `q` (0 to 1). `control`, `treated`: counts of log-bins, shape (K, bins)."""
+    return quantile_effects(
+        control, treated, (q,), first_bin=first_bin, gamma=gamma, level=level, estimand=estimand
+    )[0]
+
+
+def quantile_effects(
+    control: Counts,
+    treated: Counts,
+    quantiles: Sequence[float],
+    *,
+    first_bin: int,
+    gamma: float,
+    level: float = 0.95,
+    estimand: str = "A/B",
+) -> list[Outcome]:
+    """Effects on several quantiles, for the price of one cumulation of the counts (shape (K, bins))."""
+    control, treated = np.asarray(control, dtype=np.int64), np.asarray(treated, dtype=np.int64)
+    used = (control.sum(axis=1) > 0) | (treated.sum(axis=1) > 0)
+    arms = {"control": control[used], "treated": treated[used]}
+    filled = {arm: int(np.count_nonzero(counts.sum(axis=1))) for arm, counts in arms.items()}
+    reasons = [reason for arm, count in filled.items() if (reason := _too_few(arm, count))]
+    targets = np.asarray(quantiles, dtype=np.float64)
+    values = {
+        arm: quantiles_with_replicates(counts, targets, first_bin=first_bin, gamma=gamma)
+        for arm, counts in arms.items()
+        if filled[arm] > 1
+    }
+    effects: list[Outcome] = []
+    for index, q in enumerate(quantiles):
+        beyond = [_too_sparse(arm, int(counts.sum()), q) for arm, counts in arms.items()]
+        reason = next(iter([*reasons, *filter(None, beyond)]), None)
+        if reason:
+            known = [float(values[arm][0, index]) if arm in values else None for arm in arms]
+            effects.append(NoInterval(reason, known[0], known[1], estimand))
+        else:
+            both = values["control"][:, index], values["treated"][:, index]
+            effects.append(effect_of_replicates(*both, level=level, estimand=estimand))
+    return effects
+
+
+def treatment_curve(
+    control: Counts,
+    treated: Counts,
+    *,
+    first_bin: int,
+    gamma: float,
+    level: float = 0.95,
+    estimand: str = "A/B",
+    quantiles: Sequence[float] = tuple(n / 100 for n in range(1, 100)),
+) -> list[tuple[float, Outcome]]:
+    """The quantile treatment curve: the effect on each quantile, p01 to p99. Intervals hold pointwise."""
+    effects = quantile_effects(
+        control, treated, quantiles, first_bin=first_bin, gamma=gamma, level=level, estimand=estimand
+    )
+    return list(zip(quantiles, effects, strict=True))
+
+
+@dataclass(frozen=True)
+class CdfBand:
+    """A distribution function with a pointwise band; all arrays have the same shape (n,)."""
+
+    values: Floats
+    """Upper edges of the bins in the metric's unit."""
+    share: Floats
+    """Share of observations at or below."""
+    low: Floats
+    high: Floats
+
+
+def cdf_band(counts: Counts, *, first_bin: int, gamma: float, level: float = 0.95) -> CdfBand | NoInterval:
+    """Distribution function of one arm, from its counts (K, bins), where it is strictly between 0 and 1.
+
+    The interval is a jackknife on the logistic scale, so it stays between 0 and 1.
+    """
+    counts = np.asarray(counts, dtype=np.int64)
+    counts = counts[counts.sum(axis=1) > 0]
+    reason = _too_few("this", len(counts))
+    if reason:
+        return NoInterval(reason)
+    below = np.cumsum(_whole_and_replicates(counts), axis=1)
+    total = below[:, -1:]
+    inner = np.all((below > 0) & (below < total), axis=0)
+    if not np.any(inner):
+        return NoInterval("all values of this arm lie in one bin")
+    logit = np.log(below[:, inner] / (total - below[:, inner]))
+    reach = stats.t.ppf(0.5 + level / 2, len(counts) - 1) * _standard_error(logit[1:])
+    values = gamma ** (first_bin + np.flatnonzero(inner).astype(np.float64))
+    return CdfBand(values, *(_logistic(logit[0] + side * reach) for side in (0, -1, 1)))
+
+
+def quantiles_with_replicates(counts: Counts, quantiles: Floats, *, first_bin: int, gamma: float) -> Floats:
+    """Quantiles of all buckets, and without each: shape (1 + K, len(quantiles)). Row 0 is the whole.
+
+    A quantile is interpolated within its bin on the logarithmic scale. Every replicate must have observations.
+    """
+    reduced = _whole_and_replicates(counts)
+    below = np.cumsum(reduced, axis=1)
+    rows, bins = below.shape
+    total = below[:, -1]
+    wanted = quantiles[None, :] * total[:, None]
+    # One search in all rows: each row is lifted above the one before.
+    lift = np.arange(rows, dtype=np.int64)[:, None] * (int(total[0]) + 1)
+    found = np.searchsorted((below + lift).ravel(), (wanted + lift).ravel(), side="left").reshape(wanted.shape)
+    at = np.clip(found - np.arange(rows)[:, None] * bins, 0, bins - 1)
+    inside = np.take_along_axis(reduced, at, axis=1)
+    before = np.take_along_axis(below, at, axis=1) - inside
+    part = np.clip((wanted - before) / np.maximum(inside, 1), 0, 1)
+    return np.asarray(np.exp((first_bin + at - 1 + part) * math.log(gamma)), dtype=np.float64)
+
+
+def effect_of_replicates(control: Floats, treated: Floats, *, level: float, estimand: str) -> Outcome:
+    """Effect from the value of each arm (element 0) and its delete-one replicates (the others), all positive."""
+    if np.any(control <= 0) or np.any(treated <= 0):
+        return NoInterval("a value is not above zero", float(control[0]), float(treated[0]), estimand)
+    freedom = len(control) - 2
+    reach = float(stats.t.ppf(0.5 + level / 2, freedom))
+    difference, logs = treated - control, np.log(treated / control)
+    error, log_error = float(_standard_error(difference[1:])), float(_standard_error(logs[1:]))
+    if log_error == 0:
+        return NoInterval("the buckets do not vary", float(control[0]), float(treated[0]), estimand)
+    return Effect(
+        control=float(control[0]),
+        treated=float(treated[0]),
+        difference=float(difference[0]),
+        difference_low=float(difference[0] - reach * error),
+        difference_high=float(difference[0] + reach * error),
+        ratio=math.exp(logs[0]),
+        ratio_low=math.exp(logs[0] - reach * log_error),
+        ratio_high=math.exp(logs[0] + reach * log_error),
+        p_value=float(2 * stats.t.sf(abs(logs[0]) / log_error, freedom)),
+        degrees_of_freedom=float(freedom),
+        level=level,
+        estimand=estimand,
+    )
+
+
+def _whole_and_replicates(counts: Counts) -> Counts:
+    """The sum over buckets, and the sums without each bucket: shape (1 + K, ...)."""
+    whole = counts.sum(axis=0, keepdims=True)
+    return np.concatenate([whole, whole - counts])
+
+
+def _with_replicates(num: Floats, den: Floats) -> Floats:
+    return np.asarray(
+        np.append(num.sum(), num.sum() - num) / np.append(den.sum(), den.sum() - den), dtype=np.float64
+    )
+
+
+def _standard_error(replicates: Floats) -> Floats:
+    """Jackknife standard error along the first axis."""
+    return np.asarray(np.std(replicates, axis=0) * math.sqrt(len(replicates) - 1), dtype=np.float64)
+
+
+def _ratio(num: Floats, den: Floats) -> float | None:
+    return float(num.sum() / den.sum()) if den.sum() > 0 else None
+
+
+def _logistic(logit: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-logit)), dtype=np.float64)
+
+
+def _too_few(arm: str, buckets: int, which: str = "") -> str | None:
+    if buckets >= MIN_BUCKETS:
+        return None
+    return f"the {arm} arm has data{which} in {buckets} of the buckets, and {MIN_BUCKETS} are needed"
+
+
+def _too_sparse(arm: str, observations: int, q: float) -> str | None:
+    needed = math.ceil(MIN_BEYOND / min(q, 1 - q))
+    if observations >= needed:
+        return None
+    return f"the {arm} arm has {observations} observations, and p{q * 100:02.0f} needs {needed}"
