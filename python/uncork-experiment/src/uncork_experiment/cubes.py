@@ -1,0 +1,68 @@
+"""Reduced records: for each cell and metric, a small array by arm and bucket.
+
+All statistics run on these. Their size depends on the number of cells, never on the number of records.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bins import middle
+
+BUCKETS = 100
+"""Parts of all units, of which the jackknife leaves out one at a time."""
+
+Key = tuple[str, ...]
+"""What identifies a cell: a value for each of ``Reduced.by``."""
+
+
+@dataclass(frozen=True)
+class DistributionCube:
+    """How often a metric had which value in one cell."""
+
+    counts: NDArray[np.int64]
+    """By (arm, bucket, bin)."""
+    first_bin: int
+    """The bin of ``counts[..., 0]``."""
+    gamma: float
+    """Bin ``b`` holds values in ``(gamma**(b-1), gamma**b]``."""
+
+    def values(self) -> NDArray[np.float64]:
+        """The value that stands for each bin (bins)."""
+        return middle(np.arange(self.first_bin, self.first_bin + self.counts.shape[2]), self.gamma)
+
+    def mean(self) -> "RatioCube":
+        """The mean as a ratio. Each value counts as its bin's middle: within 1 %, the same in all arms."""
+        counts = self.counts.astype(np.float64)
+        return RatioCube(numerator=counts @ self.values(), denominator=counts.sum(axis=2))
+
+
+@dataclass(frozen=True)
+class RatioCube:
+    """``sum(numerator) / sum(denominator)``; a mean has the count as its denominator. Both by (arm, bucket)."""
+
+    numerator: NDArray[np.float64]
+    denominator: NDArray[np.float64]
+
+
+Cube = DistributionCube | RatioCube
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """All cells of some records."""
+
+    arms: tuple[str, ...]
+    """Control first."""
+    by: tuple[str, ...]
+    """Names of the cell keys, such as ``("region", "size_class")``; ``()`` for one cell of everything."""
+    cells: Mapping[Key, Mapping[str, Cube]]
+    """Cubes by the key's values and the metric's name. A metric without a value in a cell is missing there."""
+    units: Mapping[Key, NDArray[np.int64]]
+    """Distinct units by (arm, bucket)."""
+    rows: int
+    """Records that were read."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Records that were left out, by reason."""
