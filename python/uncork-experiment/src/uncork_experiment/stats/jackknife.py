@@ -10,6 +10,11 @@ bucket of *both* arms. This joint jackknife is right whether or not the arms are
 
 The price is fewer degrees of freedom: K - 1 instead of up to 2 (K - 1). With K = 100 an interval is 0.6 % wider.
 
+A quantile needs a further correction. Its replicates move by the few observations next to it, so the variance
+estimate of an outer quantile is itself noisy, and t with K - 1 degrees of freedom covers too little (p99 of 1,000
+clustered units: 93.9 %). A variance estimated from K values of kurtosis k has 2 K / (k - 1) degrees of freedom
+(Satterthwaite 1946), K of normal values. With these, p01 to p99 cover 94.5 to 95.6 % from 1,000 units on.
+
 Sources: Quenouille 1956; Kott 2001 (delete-a-group jackknife); Deng, Knoblich and Lu 2018 (clustered metrics).
 """
 
@@ -56,7 +61,7 @@ def ratio_effect(
         reason = _too_few(arm, int(np.count_nonzero(den))) or _too_few(arm, int(np.count_nonzero(num)), " above zero")
         if reason:
             return NoInterval(reason, _ratio(*parts[:2]), _ratio(*parts[2:]), estimand)
-    control, treated = _with_replicates(*parts[:2]), _with_replicates(*parts[2:])
+    control, treated = ratio_with_replicates(*parts[:2]), ratio_with_replicates(*parts[2:])
     return effect_of_replicates(control, treated, level=level, estimand=estimand)
 
 
@@ -107,7 +112,8 @@ def quantile_effects(
             effects.append(NoInterval(reason, known[0], known[1], estimand))
         else:
             both = values["control"][:, index], values["treated"][:, index]
-            effects.append(effect_of_replicates(*both, level=level, estimand=estimand))
+            freedom = kurtosis_freedom(np.log(both[1][1:] / both[0][1:]))
+            effects.append(effect_of_replicates(*both, level=level, estimand=estimand, freedom=freedom))
     return effects
 
 
@@ -181,11 +187,16 @@ def quantiles_with_replicates(counts: Counts, quantiles: Floats, *, first_bin: i
     return np.asarray(np.exp((first_bin + at - 1 + part) * math.log(gamma)), dtype=np.float64)
 
 
-def effect_of_replicates(control: Floats, treated: Floats, *, level: float, estimand: str) -> Outcome:
-    """Effect from the value of each arm (element 0) and its delete-one replicates (the others), all positive."""
+def effect_of_replicates(
+    control: Floats, treated: Floats, *, level: float, estimand: str, freedom: float | None = None
+) -> Outcome:
+    """Effect from the value of each arm (element 0) and its delete-one replicates (the others), all positive.
+
+    `freedom`: degrees of freedom, by default the number of replicates minus 1.
+    """
     if np.any(control <= 0) or np.any(treated <= 0):
         return NoInterval("a value is not above zero", float(control[0]), float(treated[0]), estimand)
-    freedom = len(control) - 2
+    freedom = len(control) - 2 if freedom is None else freedom
     reach = float(stats.t.ppf(0.5 + level / 2, freedom))
     difference, logs = treated - control, np.log(treated / control)
     error, log_error = float(_standard_error(difference[1:])), float(_standard_error(logs[1:]))
@@ -207,13 +218,23 @@ def effect_of_replicates(control: Floats, treated: Floats, *, level: float, esti
     )
 
 
+def kurtosis_freedom(replicates: Floats) -> float:
+    """Degrees of freedom of the variance of `replicates`, shape (K,), by their kurtosis: 2 to K - 1."""
+    squares = (replicates - replicates.mean()) ** 2
+    if not np.any(squares):
+        return float(len(replicates) - 1)
+    kurtosis = float(np.mean(squares**2) / np.mean(squares) ** 2)
+    return min(max(2 * len(replicates) / max(kurtosis - 1, 1e-9), 2.0), len(replicates) - 1.0)
+
+
 def _whole_and_replicates(counts: Counts) -> Counts:
     """The sum over buckets, and the sums without each bucket: shape (1 + K, ...)."""
     whole = counts.sum(axis=0, keepdims=True)
     return np.concatenate([whole, whole - counts])
 
 
-def _with_replicates(num: Floats, den: Floats) -> Floats:
+def ratio_with_replicates(num: Floats, den: Floats) -> Floats:
+    """The ratio of all buckets (element 0), and without each: shape (1 + K,). Each replicate needs a denominator."""
     return np.asarray(
         np.append(num.sum(), num.sum() - num) / np.append(den.sum(), den.sum() - den), dtype=np.float64
     )
