@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .bins import middle
+from uncork_experiment.bins import middle
 
 BUCKETS = 100
 """Parts of all units, of which the jackknife leaves out one at a time."""
@@ -41,7 +41,7 @@ class DistributionCube:
 
 @dataclass(frozen=True)
 class RatioCube:
-    """``sum(numerator) / sum(denominator)``; a mean has the count as its denominator. Both by (arm, bucket)."""
+    """``sum(numerator) / sum(denominator)`` by (arm, bucket); a mean has the count as its denominator."""
 
     numerator: NDArray[np.float64]
     denominator: NDArray[np.float64]
@@ -59,10 +59,14 @@ class Reduced:
     by: tuple[str, ...]
     """Names of the cell keys, such as ``("region", "size_class")``; ``()`` for one cell of everything."""
     cells: Mapping[Key, Mapping[str, Cube]]
-    """Cubes by the key's values and the metric's name. A metric without a value in a cell is missing there."""
+    """Cubes by the key's values and the metric's name. A metric without values in a cell is missing."""
     units: Mapping[Key, NDArray[np.int64]]
     """Distinct units by (arm, bucket)."""
     rows: int
     """Records that were read."""
     rejected: Mapping[str, int] = field(default_factory=dict)
-    """Records that were left out, by reason."""
+    """Records, or values of metrics, that were left out, by reason."""
+    outside: int = 0
+    """Records that are not of the experiment, or of arms that are not compared."""
+    sources: Mapping[str, int] = field(default_factory=dict)
+    """Records by how their throughput was measured (``schema.SOURCES``), or ``unknown``."""

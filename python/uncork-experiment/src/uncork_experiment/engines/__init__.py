@@ -1,0 +1,1 @@
+"""Where queries run: embedded, or on an engine that the operator has."""

@@ -1,0 +1,48 @@
+"""The embedded engine: DuckDB over Parquet files, larger than memory."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import ibis
+import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of the engine. Beyond its memory it spills to ``spill``."""
+
+    memory: str = "3GB"
+    threads: int | None = None
+    """All processors if ``None``."""
+    spill: Path | None = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An embedded engine of its own."""
+
+    backend: ibis.BaseBackend
+
+    def read(self, files: Sequence[Path]) -> ir.Table:
+        """The rows of Parquet files, whose columns may differ."""
+        return self.backend.read_parquet(
+            [str(path) for path in files], table_name="records", union_by_name=True
+        )
+
+
+DEFAULT = Settings()
+
+
+def connect(settings: Settings = DEFAULT) -> Connection:
+    """Starts an engine."""
+    spill = settings.spill or Path(tempfile.gettempdir()) / "uncork-experiment-spill"
+    backend = ibis.duckdb.connect(
+        memory_limit=settings.memory,
+        threads=settings.threads or os.cpu_count() or 1,
+        temp_directory=str(spill),
+        preserve_insertion_order=False,
+    )
+    return Connection(backend)

@@ -1,0 +1,218 @@
+"""Records to counts: the queries, written once as Ibis expressions.
+
+Each metric is one query that scans its own columns and returns, by cell, arm and bucket, counts of
+logarithmic bins or sums of whole numbers. Nothing else leaves the engine, and the same records give the same
+counts, bit for bit, on every engine.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from uncork_experiment.bins import LN_GAMMA, bin_of
+from uncork_experiment.cells import Part, Tables, assemble
+from uncork_experiment.cubes import BUCKETS, Reduced
+from uncork_experiment.errors import InputError
+from uncork_experiment.keys import key_column
+from uncork_experiment.metrics import METRICS, Metric, available, missing
+from uncork_experiment.schema import canonical, unbound
+
+Run = Callable[[ir.Table], pa.Table]
+"""Runs a query; what comes back is small."""
+
+
+@dataclass(frozen=True)
+class ReducePlan:
+    """What to reduce, and by what."""
+
+    control: str
+    """The arm against which the others are measured."""
+    arm: str = "arm"
+    """The column of arms: ``arm``, or ``cc`` and ``group`` where no policy assigned any."""
+    bucket: str = "arm_bucket"
+    unit: str = "arm_unit"
+    experiment: str | None = None
+    """The experiment, where records have several."""
+    arms: tuple[str, ...] | None = None
+    """Those to compare; all that occur if ``None``."""
+    by: tuple[str, ...] = ()
+    metrics: tuple[str, ...] | None = None
+    """All that the records have if ``None``."""
+    window: tuple[int | None, int | None] = (None, None)
+    """Since and until, in nanoseconds since 1970 (UTC); until is not part of it."""
+    scope: str = "response"
+    """Of records of servers: ``response``, or ``connection`` with all its responses; never both."""
+
+
+def to_arrow(query: ir.Table) -> pa.Table:
+    """Runs the query where its table is."""
+    return query.to_pyarrow()
+
+
+def reduce(records: ir.Table, plan: ReducePlan, run: Run = to_arrow) -> Reduced:
+    """Counts of all metrics by ``plan.by``, arm and bucket."""
+    return reduce_views(records, plan, [plan.by], run)[plan.by]
+
+
+def reduce_views(
+    records: ir.Table, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
+) -> dict[tuple[str, ...], Reduced]:
+    """The records by each of the views. A view whose keys another one has is summed up from its counts."""
+    queries = {view: Queries.of(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
+    widest = [view for view in queries if not any(set(view) < set(other) for other in queries)]
+    sources = run(next(iter(queries.values())).sources())
+    units = {view: run(of_view.units()) for view, of_view in queries.items()}
+    arms = _arms(next(iter(units.values())), plan)
+    counted = {
+        view: [Part(m, run(queries[view].metric(m))) for m in queries[view].metrics] for view in widest
+    }
+
+    def reduced(view: tuple[str, ...]) -> Reduced:
+        wide = next(wide for wide in widest if set(view) <= set(wide))
+        parts = [part if view == wide else part.summed(view) for part in counted[wide]]
+        return assemble(Tables(parts, units[view], sources), queries[view].texts(), arms)
+
+    return {view: reduced(view) for view in queries}
+
+
+def sql(plan: ReducePlan, dialect: str, columns: Iterable[str] = ()) -> str:
+    """All queries as SQL of a dialect (``trino``, ``bigquery``, …) over a table ``records``.
+
+    ``columns`` are those of the records beyond the canonical ones.
+    """
+    queries = Queries.of(unbound(columns), plan)
+    tables = {metric.name: queries.metric(metric) for metric in queries.metrics}
+    tables |= {"units": queries.units(), "sources": queries.sources()}
+    return "\n".join(f"-- {name}\n{ibis.to_sql(table, dialect=dialect)};\n" for name, table in tables.items())
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The queries of a plan over some records."""
+
+    table: ir.Table
+    plan: ReducePlan
+    metrics: tuple[Metric, ...]
+    columns: frozenset[str]
+
+    @staticmethod
+    def of(records: ir.Table, plan: ReducePlan) -> "Queries":
+        """Checks the plan against the records' columns."""
+        columns = frozenset(records.columns)
+        for role, name in (("arm", plan.arm), ("bucket", plan.bucket)):
+            if name not in columns:
+                raise InputError(
+                    f"--{role}", f"the records have no column {name!r}", "name another one, or import them"
+                )
+        names = available(columns) if plan.metrics is None else plan.metrics
+        metrics = tuple(_metric(name, columns) for name in names)
+        return Queries(_in_scope(canonical(records), plan), plan, metrics, columns)
+
+    def texts(self) -> dict[str, Callable[[object], str]]:
+        """How the values of each key become text."""
+        return {name: key_column(name, self.columns).text for name in self.plan.by}
+
+    def metric(self, metric: Metric) -> ir.Table:
+        """Counts of one metric by the keys, arm and bucket: ``bin, n`` of a distribution, ``numerator,
+        denominator, n`` of a ratio. Values that cannot be (negative, infinite, no number) have the bin null,
+        or are counted by ``n``.
+        """
+        rows = self.table.filter(self._assigned())
+        if metric.kind == "distribution":
+            return self._distribution(rows, metric)
+        return self._ratio(rows, metric)
+
+    def units(self) -> ir.Table:
+        """Records and distinct units by the keys, arm, bucket and experiment; also those without an arm."""
+        t = self.table
+        known = self.plan.unit in self.columns
+        units = t[self.plan.unit].nunique() if known else ibis.literal(0, "int64")
+        grouped = t.group_by(**self._keys(t), experiment=t["arm_experiment"])
+        return grouped.aggregate(rows=t.count(), units=units)
+
+    def sources(self) -> ir.Table:
+        """Records by source of their throughput: ``source, rows``."""
+        rows = self.table.filter(self._assigned())
+        return rows.group_by("source").aggregate(rows=rows.count())
+
+    def _keys(self, t: ir.Table) -> dict[str, ir.Value]:
+        keys = {name: key_column(name, self.columns).value(t) for name in self.plan.by}
+        return keys | {"arm": t[self.plan.arm].cast("string"), "bucket": t[self.plan.bucket].cast("int64")}
+
+    def _assigned(self) -> ir.BooleanValue:
+        arm, bucket = self.table[self.plan.arm].cast("string"), self.table[self.plan.bucket]
+        assigned = arm.notnull() & (bucket >= 0) & (bucket < BUCKETS)
+        return assigned if self.plan.arms is None else assigned & arm.isin(self.plan.arms)
+
+    def _distribution(self, rows: ir.Table, metric: Metric) -> ir.Table:
+        values = rows.select(**self._keys(rows), x=metric.value(rows))
+        values = values.filter(values["x"].notnull())
+        keys = [name for name in values.columns if name != "x"]
+        binned = values.select(*keys, bin=_bin(values["x"], metric.bounds))
+        return binned.group_by(binned.columns).aggregate(n=binned.count())
+
+    def _ratio(self, rows: ir.Table, metric: Metric) -> ir.Table:
+        assert metric.per is not None, metric.name
+        parts = rows.select(**self._keys(rows), numerator=metric.value(rows), denominator=metric.per(rows))
+        parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
+        valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
+        return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(
+            numerator=parts["numerator"].sum(where=valid).fill_null(0),
+            denominator=parts["denominator"].sum(where=valid).fill_null(0),
+            n=parts.count(where=~valid),
+        )
+
+
+def _bin(x: ir.Value, bounds: tuple[float, float]) -> ir.Value:
+    """The bin of a value, zero in the lowest; null for a value that cannot be. NaN is never below 1e300."""
+    low, high = (int(bin_of(bound)) for bound in bounds)
+    return ibis.cases(
+        (~((x >= 0.0) & (x < 1e300)), ibis.null().cast("int64")),
+        (x < bounds[0], ibis.literal(low, "int64")),
+        (x > bounds[1], ibis.literal(high, "int64")),
+        else_=(x.ln() / ibis.literal(LN_GAMMA, "float64")).ceil().cast("int64"),
+    )
+
+
+def _metric(name: str, columns: frozenset[str]) -> Metric:
+    metric = METRICS.get(name)
+    if metric is None:
+        raise InputError("--metric", f"no metric {name!r}", f"there are {', '.join(METRICS)}")
+    if lacking := missing(metric, columns):
+        raise InputError(
+            "--metric", f"{name} needs the column {lacking[0].replace('|', ' or ')}", "leave it out"
+        )
+    return metric
+
+
+def _in_scope(t: ir.Table, plan: ReducePlan) -> ir.Table:
+    """Records of the scope, the experiment and the window. `uncork host watch` has connections only."""
+    scope = t["service_scope"]
+    of_scope = (scope == plan.scope) | scope.isnull() | ((t["engine"] == "watch") & (scope == "connection"))
+    t = t.filter(of_scope)
+    if plan.experiment is not None:
+        t = t.filter(t["arm_experiment"] == plan.experiment)
+    since, until = plan.window
+    if since is not None:
+        t = t.filter(t["service_start_unix_ns"] >= since)
+    return t if until is None else t.filter(t["service_start_unix_ns"] < until)
+
+
+def _arms(units: pa.Table, plan: ReducePlan) -> tuple[str, ...]:
+    """The arms that occur, control first. Arms of several experiments are never mixed."""
+    experiments = sorted({name for name in units["experiment"].to_pylist() if name})
+    if len(experiments) > 1:
+        raise InputError(
+            "--experiment", f"the records are of several: {', '.join(experiments)}", "choose one"
+        )
+    found = sorted({arm for arm in units["arm"].to_pylist() if arm})
+    if plan.control not in found:
+        there = ", ".join(found) or "none"
+        raise InputError(
+            "--control", f"the column {plan.arm} has no arm {plan.control!r}", f"there are: {there}"
+        )
+    others = [arm for arm in found if arm != plan.control and (plan.arms is None or arm in plan.arms)]
+    return (plan.control, *others)

@@ -1,0 +1,122 @@
+"""The canonical columns: the flow record's own names (docs/results.md), their types and units."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+Kind = Literal["text", "count", "number"]
+
+NANOS_PER_SECOND: Final = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A canonical column. A count is a whole number and never negative; a number is floating point."""
+
+    name: str
+    kind: Kind
+    unit: str = ""
+    about: str = ""
+
+
+def _text(*names: str) -> list[Column]:
+    return [Column(name, "text") for name in names]
+
+
+def _count(*names: str) -> list[Column]:
+    return [Column(name, "count", _unit(name)) for name in names]
+
+
+def _unit(name: str) -> str:
+    endings = {"_ns": "ns", "_ms": "ms", "_bytes": "bytes", "_bps": "bit/s"}
+    if name.startswith("bytes_"):
+        return "bytes"
+    return next((unit for ending, unit in endings.items() if name.endswith(ending)), "")
+
+
+COLUMNS: Final[tuple[Column, ...]] = (
+    *_text("engine", "group", "cc"),
+    *_count("seed", "flow", "start_ns", "completion_ns", "first_byte_ns", "busy_ns", "size_bytes"),
+    *_count("bytes_delivered", "bytes_acked", "bytes_sent", "bytes_retransmitted"),
+    *_count("packets_sent", "packets_lost", "packets_marked", "timeouts"),
+    *(Column(name, "number", "ms") for name in ("rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms")),
+    *_count("playback_startup_ns", "playback_played_ns", "playback_stalled_ns", "playback_stutters"),
+    *_count("playback_items", "playback_bitrate_bps", "playback_switches"),
+    *_text("service_scope"),
+    *_count("service_start_unix_ns"),
+    *_text("service_protocol", "service_listener", "service_host", "service_client"),
+    *_count("service_asn"),
+    *_text("service_country"),
+    *_count("service_status", "service_object_bytes", "service_responses", "service_broken_off"),
+    *_count("service_min_rtt_ns", "service_delivery_rate_bps", "service_rwnd_limited_ns"),
+    *_count("service_sndbuf_limited_ns", "service_app_limited_ns"),
+    *_text("choice_policy", "choice_rule", "choice_cc", "arm_experiment", "arm"),
+    *_count("arm_unit", "arm_bucket"),
+    Column("arm_propensity", "number"),
+    Column("source", "text", about="How throughput was measured: one of SOURCES. Not in uncork's own files."),
+)
+
+NAMES: Final = frozenset(column.name for column in COLUMNS)
+
+SOURCES: Final = ("client", "acked", "log_lowat", "log")
+"""Where throughput comes from, best first: measured by the client; acknowledged bytes over busy time; a log
+of a server that limits unsent data (``tcp_notsent_lowat``); a plain log, which measures the send buffer."""
+
+CLIENT_ENGINES: Final = ("sim", "quic-sim", "netns", "play")
+"""Engines whose records have the time at which the client had the last byte."""
+
+SERVER_ENGINES: Final = ("serve", "watch")
+
+_ARROW: Final[dict[Kind, pa.DataType]] = {"text": pa.string(), "count": pa.int64(), "number": pa.float64()}
+_IBIS: Final[dict[Kind, str]] = {"text": "string", "count": "int64", "number": "float64"}
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """Hashes of units have 64 bits, all others fit into 63: a signed type, which every engine has."""
+    return pa.uint64() if column.name == "arm_unit" else _ARROW[column.kind]
+
+
+def arrow_schema(extra: Iterable[str] = ()) -> pa.Schema:
+    """The schema of records that this package writes, with further columns of text."""
+    fields = [(column.name, arrow_type(column)) for column in COLUMNS]
+    return pa.schema(fields + [(name, pa.string()) for name in extra])
+
+
+def unbound(extra: Iterable[str] = ()) -> ir.Table:
+    """A table of canonical records that is nowhere yet: to compile queries."""
+    columns = {column.name: _IBIS[column.kind] for column in COLUMNS} | dict.fromkeys(extra, "string")
+    return ibis.table(columns, name="records")
+
+
+def canonical(records: ir.Table) -> ir.Table:
+    """The records with all canonical columns: signed integers, a null where they have no such column.
+
+    Further columns stay as they are. ``source`` follows from the engine where it is missing.
+    """
+    have = records.columns
+    cast = {c.name: _cast(records, c) for c in COLUMNS if c.name in have and c.name != "arm_unit"}
+    missing = [c for c in COLUMNS if c.name not in have]
+    nulls = {c.name: ibis.null().cast(_IBIS[c.kind]) for c in missing}
+    return records.mutate(**(cast | nulls | {"source": _source(records)}))
+
+
+def _cast(records: ir.Table, column: Column) -> ir.Value:
+    value = records[column.name]
+    wanted = _IBIS[column.kind]
+    return value if value.type() == ibis.dtype(wanted) else value.cast(wanted)
+
+
+def _source(records: ir.Table) -> ir.StringValue:
+    if "engine" not in records.columns:
+        by_engine: ir.StringValue = ibis.null().cast("string")
+    else:
+        engine = records["engine"]
+        is_client, is_server = engine.isin(CLIENT_ENGINES), engine.isin(SERVER_ENGINES)
+        by_engine = ibis.cases((is_client, "client"), (is_server, "acked"), else_=ibis.null().cast("string"))
+    if "source" not in records.columns:
+        return by_engine
+    return ibis.coalesce(records["source"].cast("string"), by_engine)

@@ -1,0 +1,157 @@
+"""CMCD (CTA-5004): what players tell about themselves, versions 1 and 2.
+
+A request of a player is a chunk with its bandwidth. Stutters and playback latency belong to a session, which
+is kept in memory until the file ends, or until too many others are open.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from uncork_experiment.sources.lines import Read, Row, RowError
+
+SESSIONS: Final = 100_000
+"""Sessions in memory. Of more, the one that was silent for longest is written."""
+
+_PAIR = re.compile(r'\s*([a-z][a-z0-9-]*)(?:=("(?:[^"\\]|\\.)*"|\([^)]*\)|[^,]*))?\s*(?:,|$)')
+
+
+def parse(payload: str) -> Row:
+    """The keys of a payload. Of an inner list (version 2) the first member counts; a key alone is true."""
+    row: Row = {}
+    at = 0
+    while at < len(payload):
+        match = _PAIR.match(payload, at)
+        if match is None or match.end() == at:
+            raise RowError("CMCD: no list of keys and values")
+        row[match[1]] = _value(match[2])
+        at = match.end()
+    return row
+
+
+def _value(text: str | None) -> object:
+    if text is None:
+        return True
+    if text.startswith("("):
+        members = text[1:-1].split()
+        return _value(members[0].split(";")[0]) if members else None
+    if text.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return {"?1": True, "?0": False}.get(text, text)
+
+
+def payload_of(text: str) -> str | None:
+    """The payload in a field: a URL or query with ``CMCD=…``, or the payload itself, perhaps encoded."""
+    if "CMCD=" in text:
+        query = urlsplit(text).query or text
+        found = parse_qs(query).get("CMCD")
+        return found[0] if found else None
+    return unquote(text) if "%" in text else text
+
+
+@dataclass
+class _Session:
+    """A song or film of a player so far."""
+
+    row: Row
+    stutters: int = 0
+    total_stutters: int = 0
+    stalled_ms: int = 0
+    total_stalled_ms: int = 0
+    played_ms: int = 0
+    startup_ms: int | None = None
+
+    def add(self, keys: Row) -> None:
+        """A further request or event. Counts since the start (``bsa``, ``bsda``) go before single ones."""
+        self.stutters += keys.get("bs") is True
+        self.total_stutters = max(self.total_stutters, _whole(keys, "bsa") or 0)
+        self.stalled_ms += _whole(keys, "bsd") or 0
+        self.total_stalled_ms = max(self.total_stalled_ms, _whole(keys, "bsda") or 0)
+        if "e" not in keys or keys["e"] == "rr":
+            self.played_ms += _whole(keys, "d") or 0
+        self.startup_ms = self.startup_ms if self.startup_ms is not None else _whole(keys, "msd")
+
+    def finished(self) -> Row:
+        """The row of the session."""
+        return self.row | {
+            "session.stutters": self.total_stutters or self.stutters,
+            "session.stalled_ms": self.total_stalled_ms or self.stalled_ms,
+            "session.played_ms": self.played_ms,
+            "session.startup_ms": self.startup_ms,
+            "session.items": 1,
+        }
+
+
+@dataclass
+class Sessions:
+    """Rows with CMCD to rows of chunks and of sessions."""
+
+    source: str
+    """The field with the payload."""
+    _open: dict[tuple[object, object], _Session] = field(default_factory=dict)
+
+    def rows(self, reads: Iterable[Read]) -> Iterator[Read]:
+        """The rows with fields ``cmcd.KEY``, ``chunk.…`` and ``session.…``."""
+        last = 0
+        for number, line, row in reads:
+            last = number
+            if isinstance(row, RowError):
+                yield number, line, row
+                continue
+            try:
+                yield from self._row(number, line, row)
+            except RowError as error:
+                yield number, line, error
+        for session in self._open.values():
+            yield last, "", session.finished()
+        self._open.clear()
+
+    def _row(self, number: int, line: str, row: Row) -> Iterator[Read]:
+        payload = payload_of(str(row.get(self.source) or ""))
+        if not payload:
+            raise RowError("no CMCD")
+        keys = parse(payload)
+        if "sid" not in keys:
+            raise RowError("CMCD: no sid")
+        named = row | {f"cmcd.{key}": value for key, value in keys.items()}
+        name = (keys["sid"], keys.get("cid"))
+        session = self._open.pop(name, None) or _Session(named)
+        session.add(keys)
+        self._open[name] = session
+        if chunk := _chunk(keys):
+            yield number, line, named | chunk
+        if len(self._open) > SESSIONS:
+            yield number, "", self._open.pop(next(iter(self._open))).finished()
+
+
+def _chunk(keys: Row) -> Row:
+    """Size and time of a chunk, in bytes and milliseconds. Without a time of its own (version 2: ``ttlb``),
+    the throughput that the player measured last gives it.
+    """
+    bitrate, duration = _whole(keys, "br"), _whole(keys, "d")
+    throughput, took = _whole(keys, "mtp"), _whole(keys, "ttlb")
+    if not bitrate or not duration:
+        return {}
+    bits = bitrate * duration
+    if took is None and throughput:
+        took_ms = str(bits / throughput)
+    elif took:
+        took_ms = str(took)
+    else:
+        return {}
+    return {"chunk.bytes": bits // 8, "chunk.ms": took_ms, "chunk.ttfb_ms": _whole(keys, "ttfb")}
+
+
+def _whole(keys: Row, name: str) -> int | None:
+    value = keys.get(name)
+    if value is None or value is True:
+        return None
+    try:
+        number = int(str(value))
+    except ValueError:
+        raise RowError(f"CMCD {name}: no whole number") from None
+    if number < 0:
+        raise RowError(f"CMCD {name}: negative")
+    return number

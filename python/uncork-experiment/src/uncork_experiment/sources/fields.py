@@ -1,0 +1,190 @@
+"""A field of a log to a value of a canonical column: numbers with units, times, networks."""
+
+import ipaddress
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from uncork_experiment.schema import Column
+from uncork_experiment.sources.lines import Row, RowError
+
+NONE: Final = ("", "-", "null", "None")
+"""What logs write for a missing value."""
+
+MAX_COUNT: Final = 2**63 - 1
+
+_TIMES: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_BYTES: Final = {"bytes": 1, "kB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20}
+_RATES: Final = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6}
+_FACTORS: Final[dict[str, dict[str, Decimal]]] = {
+    "ns": {unit: Decimal(factor) for unit, factor in _TIMES.items()},
+    "ms": {unit: Decimal(factor) / 10**6 for unit, factor in _TIMES.items()},
+    "bytes": {unit: Decimal(factor) for unit, factor in _BYTES.items()},
+    "bit/s": {unit: Decimal(factor) for unit, factor in _RATES.items()},
+}
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where a column's value comes from."""
+
+    sources: tuple[str, ...] = ()
+    """Names of fields; the values of several are joined with a space."""
+    value: str | None = None
+    """The same for all rows."""
+    unit: str | None = None
+    time: str | None = None
+    """How a time is written: ``iso``, ``clf``, ``unix_s``, ``unix_ms``, ``unix_us``, ``unix_ns``."""
+    is_in: tuple[str, ...] = ()
+    """1 if the value is one of these, else 0."""
+    is_network: bool = False
+    """An address, of which the /24 or /48 is kept."""
+    pattern: re.Pattern[str] | None = None
+    """The value is what its first group matches; no match, no value."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Other names for values, such as of arms."""
+    is_required: bool = False
+
+
+def units_of(column: Column) -> tuple[str, ...]:
+    """The units in which a log may have this column."""
+    return tuple(_FACTORS.get(column.unit, ()))
+
+
+def converter(column: Column, field: Field) -> Callable[[Row], Value]:
+    """The function from a row to the column's value. It raises ``RowError``."""
+    convert = _convert(column, field)
+    place = " ".join(field.sources) or column.name
+
+    def value(row: Row) -> Value:
+        text = _raw(row, field)
+        if text is None:
+            if field.is_required:
+                raise RowError(f"{place}: missing")
+            return None
+        try:
+            return convert(text)
+        except (ValueError, ArithmeticError) as error:
+            raise RowError(f"{place}: {_reason(error, column, field)}") from error
+
+    return value
+
+
+def _reason(error: Exception, column: Column, field: Field) -> str:
+    if isinstance(error, RowError):
+        return str(error)
+    if field.time:
+        return f"no time of the form {field.time}"
+    return {"text": "no address" if field.is_network else "no text"}.get(column.kind, "no number")
+
+
+def _raw(row: Row, field: Field) -> str | None:
+    if field.value is not None:
+        return field.value
+    found = [_text(row.get(name)) for name in field.sources]
+    if any(text is None for text in found):
+        return None
+    text = " ".join(str(text) for text in found)
+    if field.pattern is not None:
+        match = field.pattern.search(text)
+        text = match.group(1) if match and match.group(1) else ""
+    return None if text in NONE else dict(field.names).get(text, text)
+
+
+def _text(value: object) -> str | None:
+    if value is None or value in NONE:
+        return None
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _convert(column: Column, field: Field) -> Callable[[str], Value]:
+    if field.is_in:
+        return lambda text: int(text in field.is_in)
+    if field.time:
+        return _TIME_FORMS[field.time]
+    if field.is_network:
+        return _network
+    if column.kind == "text":
+        return lambda text: text
+    factor = _FACTORS[column.unit][field.unit] if field.unit else Decimal(1)
+    if column.kind == "number":
+        return lambda text: _number(text, float(factor))
+    return lambda text: _count(text, factor)
+
+
+def _count(text: str, factor: Decimal) -> int:
+    is_plain = factor == 1 and text.isascii() and text.isdigit()
+    number = int(text) if is_plain else _whole(text, factor)
+    if number < 0:
+        raise RowError("negative")
+    if number > MAX_COUNT:
+        raise RowError("too large")
+    return number
+
+
+def _whole(text: str, factor: Decimal) -> int:
+    try:
+        number = Decimal(text) * factor
+    except InvalidOperation:
+        raise RowError("no number") from None
+    if not number.is_finite():
+        raise RowError("not finite")
+    return int(number.to_integral_value())
+
+
+def _number(text: str, factor: float) -> float:
+    number = float(text) * factor
+    if not math.isfinite(number):
+        raise RowError("not finite")
+    if number < 0:
+        raise RowError("negative")
+    return number
+
+
+def _network(text: str) -> str:
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return str(ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False))
+
+
+def _unix(factor: int) -> Callable[[str], int]:
+    return lambda text: _count(text, Decimal(factor))
+
+
+def _iso(text: str) -> int:
+    """Without an offset it is UTC."""
+    return _unix_ns(datetime.fromisoformat(text))
+
+
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_CLF = re.compile(r"(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ([+-]\d{4}))?")
+
+
+def _clf(text: str) -> int:
+    """``10/Oct/2026:13:55:36.123 -0700``: of NCSA logs, and of HAProxy, whose times have no offset: UTC."""
+    match = _CLF.search(text)
+    if match is None:
+        raise ValueError(text)
+    day, month, year, time, offset = match.groups()
+    return _iso(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{time}{offset or '+0000'}")
+
+
+def _unix_ns(time: datetime) -> int:
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    since = aware - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
+
+
+_TIME_FORMS: Final[dict[str, Callable[[str], int]]] = {
+    "iso": _iso,
+    "clf": _clf,
+    **{f"unix_{unit}": _unix(factor) for unit, factor in _TIMES.items()},
+}
+TIME_FORMS: Final = tuple(_TIME_FORMS)

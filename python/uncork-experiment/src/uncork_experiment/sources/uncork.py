@@ -1,0 +1,118 @@
+"""uncork's own records: JSON lines of `serve`, `play` and `watch`, and the laboratory's Parquet files.
+
+Records of the laboratory have no unit: a bucket is computed from columns that tell flows apart. Their arm is
+the controller.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from uncork_experiment.assignment import Experiment, assign, cookie
+from uncork_experiment.errors import InputError
+from uncork_experiment.schema import COLUMNS, NAMES, arrow_type
+from uncork_experiment.sources.fields import Field
+from uncork_experiment.sources.importing import BATCH
+from uncork_experiment.sources.mapping import Mapping
+
+LAB_UNIT: Final = ("seed", "group", "flow")
+"""What tells flows of the laboratory apart, beside the axes of its matrix."""
+
+_ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
+
+_PARTS: Final = {"playback_": "playback.", "service_": "service.", "choice_": "choice."}
+_ARM: Final = {
+    "arm_experiment": "choice.arm.experiment",
+    "arm": "choice.arm.arm",
+    "arm_unit": "choice.arm.unit",
+    "arm_bucket": "choice.arm.bucket",
+    "arm_propensity": "choice.arm.propensity",
+}
+_RTT: Final = {"rtt_min_ms": "rtt_ms.min", "rtt_p50_ms": "rtt_ms.p50", "rtt_p95_ms": "rtt_ms.p95"}
+
+
+def _json_name(column: str) -> str:
+    for start, part in _PARTS.items():
+        if column.startswith(start):
+            return part + column.removeprefix(start)
+    return (_ARM | _RTT).get(column, column)
+
+
+JSON_LINES: Final = Mapping(
+    name="uncork",
+    format="json",
+    columns={
+        column.name: Field(sources=(_json_name(column.name),), is_required=column.name in ("engine", "cc"))
+        for column in COLUMNS
+    },
+    flat=True,
+)
+"""A flow record in each line."""
+
+
+def has_buckets(path: Path) -> bool:
+    """Whether a Parquet file has all that an analysis needs."""
+    names = _names(path)
+    return {"arm", "arm_bucket"} <= names
+
+
+def _names(path: Path) -> set[str]:
+    try:
+        names = set(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(str(path), f"no Parquet file: {error}") from None
+    if not names & {"cc", "arm"}:
+        raise InputError(str(path), "no records: it has neither a column cc nor arm", "see docs/results.md")
+    return names
+
+
+def add_buckets(path: Path, target: Path, unit: Sequence[str] | None = None) -> int:
+    """Writes the file again with ``arm``, ``arm_unit`` and ``arm_bucket``: the laboratory's, row group by row
+    group. Returns the number of rows.
+    """
+    names = _names(path)
+    columns = tuple(unit) if unit else _lab_unit(path, names)
+    if stray := [name for name in columns if name not in names]:
+        raise InputError(str(path), f"no column {stray[0]!r}", f"there are {', '.join(sorted(names))}")
+    file, rows = pq.ParquetFile(path), 0
+    schema: pa.Schema | None = None
+    writer: pq.ParquetWriter | None = None
+    try:
+        for batch in file.iter_batches(BATCH):
+            table = _with_unit(pa.Table.from_batches([batch]), columns)
+            if writer is None:
+                schema = table.schema
+                writer = pq.ParquetWriter(target, schema, compression="zstd")
+            writer.write_table(table.cast(schema))
+            rows += table.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+def _lab_unit(path: Path, names: set[str]) -> tuple[str, ...]:
+    """Axes are the columns before ``engine`` or ``group`` that are no canonical ones."""
+    axes = [name for name in pq.read_schema(path).names if "." in name and name not in NAMES]
+    missing = [name for name in LAB_UNIT if name not in names]
+    if missing:
+        raise InputError(
+            str(path), f"no arm_bucket, and no {missing[0]} to compute it", "name the unit's columns"
+        )
+    return (*axes, *LAB_UNIT)
+
+
+def _with_unit(table: pa.Table, columns: tuple[str, ...]) -> pa.Table:
+    texts = [pc.fill_null(table[name].cast(pa.string()), "") for name in columns]
+    joined = pc.binary_join_element_wise(*texts, "\x1f").to_pylist()
+    assigned = assign(_ANY, [cookie(text or "\x1f") for text in joined])
+    if "arm" not in table.column_names:
+        table = table.append_column("arm", table["cc"].cast(pa.string()))
+    kept = table.drop_columns([name for name in ("arm_unit", "arm_bucket") if name in table.column_names])
+    types = {column.name: arrow_type(column) for column in COLUMNS}
+    kept = kept.append_column("arm_unit", pa.array(assigned.hash, types["arm_unit"]))
+    return kept.append_column("arm_bucket", pa.array(assigned.bucket, types["arm_bucket"]))
