@@ -56,14 +56,14 @@ def _region(country: object) -> str:
 
 
 def _day(number: object) -> str:
-    return _date(int(str(number)) * DAY_NS, "%Y-%m-%d")
+    return date(int(str(number)) * DAY_NS, "%Y-%m-%d")
 
 
 def _block(number: object) -> str:
-    return _date(int(str(number)) * HOUR_NS, "%Y-%m-%dT%H")
+    return date(int(str(number)) * HOUR_NS, "%Y-%m-%dT%H")
 
 
-def _date(unix_ns: int, form: str) -> str:
+def date(unix_ns: int, form: str) -> str:
     return datetime.fromtimestamp(unix_ns // NANOS_PER_SECOND, UTC).strftime(form)
 
 

@@ -1,0 +1,17 @@
+"""Faults in records: each one found and named. Engines count, plain functions judge."""
+
+import ibis.expr.types as ir
+
+from uncork_experiment.health.counts import count
+from uncork_experiment.health.judge import empty_cells, judge
+from uncork_experiment.reduce import ReducePlan, Run, to_arrow
+from uncork_experiment.result import Finding
+
+__all__ = ["check", "count", "empty_cells", "judge"]
+
+
+def check(
+    records: ir.Table, plan: ReducePlan, run: Run = to_arrow, now_ns: int | None = None
+) -> tuple[Finding, ...]:
+    """All checks of the records that ``plan`` reads. ``now_ns`` (since 1970) serves to find later ones."""
+    return judge(count(records, plan, run), now_ns)
