@@ -1,0 +1,378 @@
+"""Reduced records -> Analysis. Pure: no file, no clock; the same cubes give the same result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from uncork_experiment import estimate, guard, measures
+from uncork_experiment.cubes import Cube, DistributionCube, Key, Reduced
+from uncork_experiment.estimate import Cubes
+from uncork_experiment.measures import PRIMARY
+from uncork_experiment.metrics import METRICS, SIZE_CLASSES
+from uncork_experiment.result import (
+    Analysis,
+    Cell,
+    Curve,
+    Distribution,
+    Facts,
+    Finding,
+    Guarded,
+    Heat,
+    HeatCell,
+    Measure,
+    Price,
+    Row,
+    SequentialLook,
+    Series,
+)
+from uncork_experiment.rows import Settings, first_of, in_family, primary_for, rows_of
+from uncork_experiment.stats import power, sequential
+from uncork_experiment.stats.effect import Effect, ab_at_share
+from uncork_experiment.timeline import SHOWN, incidents, interference, pooled, series_of
+
+View = tuple[str, ...]
+Views = Mapping[View, Reduced]
+Pasts = Mapping[View, Reduced]
+
+TIMES = ("day", "hour", "block")
+MOST_CELLS = 400
+"""Of a key; the smaller ones are left out, and the page says so."""
+
+
+DAILY = (
+    Measure("throughput", "p50"),
+    Measure("throughput", "p10"),
+    Measure("bandwidth", "p10"),
+    Measure("stutters", "ratio"),
+    Measure("playback_latency", "p50"),
+    Measure("retransmitted", "ratio"),
+)
+HEAT = Measure("throughput", "p50"), Measure("completion", "p50")
+
+Counted = list[tuple[tuple[str, ...], list[View]]]
+"""Metrics, and the groupings in which they are counted."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What to count: in the window of the decision, of all time by day, and before the switch."""
+
+    window: Counted
+    daily: Counted
+    past: Counted
+
+
+def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> Needed:
+    """Every scan counts only what is shown."""
+
+    def some(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for name in dict.fromkeys(names) if name in metrics)
+
+    keys = [key for key in settings.keys if key not in TIMES]
+    primary = some([measure.metric for measure in ([settings.primary] if settings.primary else PRIMARY)])
+    window: Counted = [(some(metrics), [(), *((key,) for key in keys)])]
+    past: Counted = [(primary, [(), *((key,) for key in keys)])]
+    daily: Counted = []
+    if has_time:
+        heat = some([measure.metric for measure in HEAT])
+        window += [(heat, [("size_class", "hour")])] if heat else []
+        by_day = some([*primary, *(measure.metric for measure in DAILY)])
+        in_cells = some([*primary, *(measure.metric for measure in SHOWN)])
+        daily = [(by_day, [("day",)]), (in_cells, [(key, "day") for key in keys if key != "size_class"])]
+    return Needed(window, [one for one in daily if one[0] and one[1]], past if primary else [])
+
+
+def analyse(
+    window: Views,
+    daily: Views,
+    past: Pasts,
+    facts: Facts,
+    settings: Settings,
+    health: tuple[Finding, ...] = (),
+    shares: Mapping[str, float] | None = None,
+) -> Analysis:
+    """The analysis of two arms. `shares`: by day, the share of traffic in the treated arm."""
+    whole = _only(window[()])
+    settings = replace(settings, primary=settings.primary or first_of(whole))
+    estimand = ab_at_share(round(facts.share, 4))
+    before = _only(past[()]) if () in past else {}
+    scorecard = _scorecard(whole, before, settings, estimand)
+    guardrails = guard.states(whole, settings, estimand)
+    cells = _cells(window, past, daily, settings, facts, estimand)
+    primary = settings.primary
+    days = daily.get(("day",))
+    return Analysis(
+        facts=facts,
+        settings=settings.words(),
+        health=health,
+        scorecard=scorecard,
+        guardrails=guardrails,
+        cells=cells,
+        distributions=_distributions(whole, facts, settings, estimand),
+        daily=_daily(days, primary),
+        looks=_looks(days, facts, settings, estimand),
+        heat=_heat(window.get(("size_class", "hour")), settings, estimand),
+        prices=_prices(cells, settings),
+        incidents=incidents(daily, facts, settings.keys, settings, estimand),
+        interference=interference(days, shares or {}, facts, settings),
+        notes=_notes(window, settings),
+    )
+
+
+def _only(reduced: Reduced) -> Cubes:
+    """The cubes of everything."""
+    return reduced.cells.get((), {})
+
+
+def _scorecard(whole: Cubes, before: Cubes, settings: Settings, estimand: str) -> tuple[Row, ...]:
+    guarded = {limit.measure for limit in settings.guardrails}
+    names = sorted(whole, key=list(METRICS).index)
+    shown = [measure for name in names for measure in measures.shown(name)]
+    extra = [settings.primary] if settings.primary and settings.primary not in shown else []
+    wanted = [
+        (
+            measure,
+            "primary" if measure == settings.primary else "guardrail" if measure in guarded else "secondary",
+        )
+        for measure in [*extra, *shown]
+    ]
+    wanted.sort(key=lambda pair: pair[1] != "primary")
+    rows = rows_of(whole, wanted, settings, estimand, before)
+    # The primary measure was declared before: a family of its own.
+    first = [row for row in rows if row.role == "primary"]
+    return (*in_family(first, settings), *in_family(rows[len(first) :], settings))
+
+
+def _cells(
+    window: Views, past: Pasts, daily: Views, settings: Settings, facts: Facts, estimand: str
+) -> tuple[Cell, ...]:
+    """All cells of all keys. Their primary rows are one family."""
+    drafts: list[Cell] = []
+    for key in settings.keys:
+        if (key,) not in window or key in TIMES:
+            continue
+        reduced = window[(key,)]
+        earlier = past[(key,)].cells if (key,) in past else {}
+        values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MOST_CELLS]
+        drafts += [
+            _draft(key, value, reduced, earlier.get(value, {}), settings, estimand) for value in values
+        ]
+    judged = iter(in_family([cell.primary for cell in drafts if cell.primary], settings))
+    cells = [replace(cell, primary=next(judged) if cell.primary else None) for cell in drafts]
+    ordered = sorted(cells, key=lambda cell: _order(cell, settings))
+    return tuple(
+        _advised(cell, settings, lambda cell: _days_more(cell, daily, past, facts, settings))
+        for cell in ordered
+    )
+
+
+def _order(cell: Cell, settings: Settings) -> tuple[int, int, float]:
+    sizes = SIZE_CLASSES.index(cell.value) if cell.value in SIZE_CLASSES else 0
+    return settings.keys.index(cell.key), sizes, -cell.share
+
+
+def _draft(key: str, value: Key, reduced: Reduced, earlier: Cubes, settings: Settings, estimand: str) -> Cell:
+    cubes = reduced.cells[value]
+    everybody = sum(int(units.sum()) for units in reduced.units.values())
+    units = reduced.units[value].sum(axis=1)
+    primary = primary_for(cubes, settings)
+    others = [
+        (measure, "secondary")
+        for name in ("throughput", "completion", "retransmitted", "stutters", "bandwidth")
+        if name in cubes
+        for measure in measures.shown(name)
+        if measure != primary
+    ]
+    first = rows_of(cubes, [(primary, "primary")] if primary else [], settings, estimand, earlier)
+    return Cell(
+        key,
+        value[0],
+        (int(units[0]), int(units[1])),
+        float(units.sum()) / everybody if everybody else 0.0,
+        first[0] if first else None,
+        tuple(rows_of(cubes, others, settings, estimand)),
+        guard.states(cubes, settings, estimand),
+        "wait",
+        "",
+        None,
+    )
+
+
+def _advised(cell: Cell, settings: Settings, days_more: Callable[[Cell], int | None]) -> Cell:
+    """What to do in this cell, and why."""
+    row = cell.primary
+    broken = [guarded for guarded in cell.guardrails if guarded.state == "broken"]
+    if row is None or row.effect is None:
+        return replace(cell, advice="wait", why=row.reason if row else "no primary measure here")
+    if row.verdict == "worse":
+        return replace(cell, advice="keep", why=f"{row.title} is worse")
+    if broken:
+        return replace(cell, advice="keep", why=f"guardrail broken: {listed_guards(broken)}")
+    if row.verdict == "better":
+        return replace(cell, advice="enable", why=f"{row.title} is better")
+    if _best_case(row) < settings.worth:
+        return replace(
+            cell, advice="keep", why=f"no gain of {settings.worth:.0%} or more is left to be found"
+        )
+    if power.data_needed(row.effect, _aimed(row, settings.detect)) <= 1:
+        return replace(
+            cell, advice="keep", why=f"a gain of {100 * settings.detect:g} % would have been found"
+        )
+    return replace(cell, advice="wait", why="the interval is too wide", days_more=days_more(cell))
+
+
+def _days_more(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Settings) -> int | None:
+    """Days until a change of `detect` would be found; None if more days of the same units cannot show it.
+
+    The variance is a + b / days: what differs between units does not go away with time. Both parts come from the
+    variances of the whole time and of its halves. Without records by day, all of it counts as falling: a lower limit.
+    """
+    assert cell.primary is not None
+    effect = cell.primary.effect
+    assert effect is not None
+    needed = power.data_needed(effect, _aimed(cell.primary, settings.detect))
+    whole = power.log_error(effect) ** 2
+    halves = _halves(cell, daily, past, facts, settings)
+    falling = min(max(sum(halves) / 2 - whole, 0.0), whole) if len(halves) == 2 else whole
+    staying, wanted = whole - falling, whole / needed
+    if wanted <= staying:
+        return None
+    return math.ceil(facts.days * (falling / (wanted - staying) - 1))
+
+
+def _halves(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Settings) -> list[float]:
+    """Variances of the logarithm of the ratio in the first and the second half of the days."""
+    reduced = daily.get((cell.key, "day"))
+    if reduced is None or cell.primary is None:
+        return []
+    days = sorted(key for key in reduced.cells if key[0] == cell.value and key[1] >= facts.switch[:10])
+    measure, middle = cell.primary.measure, len(days) // 2
+    before = past[(cell.key,)].cells.get((cell.value,), {}) if (cell.key,) in past else {}
+    variances = []
+    for half in (days[:middle], days[middle:]):
+        pool = pooled([reduced.cells[day] for day in half])
+        rows = rows_of(pool, [(measure, "primary")], settings, "", before)
+        variances += [power.log_error(row.effect) ** 2 for row in rows if row.effect]
+    return variances
+
+
+def _best_case(row: Row) -> float:
+    """The largest gain that the interval allows."""
+    assert row.effect is not None
+    return row.effect.ratio_high - 1 if row.better == "higher" else 1 - row.effect.ratio_low
+
+
+def _aimed(row: Row, change: float) -> float:
+    return change if row.better == "higher" else -change
+
+
+def listed_guards(guards: Sequence[Guarded]) -> str:
+    return ", ".join(guarded.row.name for guarded in guards)
+
+
+def _distributions(cubes: Cubes, facts: Facts, settings: Settings, estimand: str) -> tuple[Distribution, ...]:
+    found = []
+    for metric in ("throughput", "completion", "bandwidth", "playback_latency"):
+        cube = cubes.get(metric)
+        if not isinstance(cube, DistributionCube):
+            continue
+        names = facts.control, facts.treated
+        bands = tuple(Curve(names[arm], estimate.cdf(cube, arm, level=settings.level)) for arm in (0, 1))
+        curve = estimate.curve(cube, level=settings.level, estimand=estimand)
+        found.append(
+            Distribution(
+                metric,
+                measures.title(metric),
+                measures.unit(metric),
+                METRICS[metric].better,
+                settings.sources.get(metric, ""),
+                bands,
+                curve,
+            )
+        )
+    return tuple(found)
+
+
+def _daily(days: Reduced | None, primary: Measure | None) -> tuple[Series, ...]:
+    if days is None or len(days.cells) < 2:
+        return ()
+    wanted = list(dict.fromkeys([*([primary] if primary else []), *DAILY]))
+    series = [
+        series_of(days.cells, [(key[0], key) for key in sorted(days.cells)], measure) for measure in wanted
+    ]
+    return tuple(one for one in series if sum(level.value is not None for level in one.control) > 1)
+
+
+def _looks(
+    days: Reduced | None, facts: Facts, settings: Settings, estimand: str
+) -> tuple[SequentialLook, ...]:
+    """The primary measure as it would have been seen each day, against the O'Brien-Fleming boundary for daily looks."""
+    primary = settings.primary
+    if days is None or primary is None:
+        return ()
+    names = [
+        key for key in sorted(days.cells) if key[0] >= facts.switch[:10] and primary.metric in days.cells[key]
+    ]
+    if len(names) < 2:
+        return ()
+    boundary = sequential.obrien_fleming(len(names), 1 - settings.level)
+    sign = 1 if METRICS[primary.metric].better == "higher" else -1
+    looks = []
+    so_far: Cube | None = None
+    for n, key in enumerate(names):
+        cube = days.cells[key][primary.metric]
+        so_far = cube if so_far is None else estimate.total([so_far, cube])
+        assert so_far is not None
+        outcome = estimate.outcomes(so_far, [primary], level=settings.level, estimand=estimand)[0]
+        z = sign * math.log(outcome.ratio) / power.log_error(outcome) if isinstance(outcome, Effect) else None
+        looks.append(SequentialLook(key[0], z, float(boundary[n])))
+    return tuple(looks)
+
+
+def _heat(reduced: Reduced | None, settings: Settings, estimand: str) -> Heat | None:
+    if reduced is None or len(reduced.cells) < 4:
+        return None
+    hours = [f"{hour:02d}" for hour in range(24)]
+    blocks = {f"{start:02d}–{start + 3:02d}": hours[start : start + 3] for start in range(0, 24, 3)}
+    sizes = [size for size in SIZE_CLASSES if any(key[0] == size for key in reduced.cells)]
+    drafts: list[tuple[str, str, Row | None]] = []
+    for size in sizes:
+        for block, of_block in blocks.items():
+            parts = [reduced.cells[(size, hour)] for hour in of_block if (size, hour) in reduced.cells]
+            drafts.append((block, size, _heat_row(parts, settings, estimand)))
+    judged = iter(in_family([row for _, _, row in drafts if row], settings))
+    cells = tuple(HeatCell(x, y, next(judged) if row else None) for x, y, row in drafts)
+    return Heat("hour of the day, UTC", "object size", tuple(blocks), tuple(sizes), cells)
+
+
+def _heat_row(parts: Sequence[Cubes], settings: Settings, estimand: str) -> Row | None:
+    for measure in HEAT:
+        cube = estimate.total([cubes[measure.metric] for cubes in parts if measure.metric in cubes])
+        if cube is not None:
+            return rows_of({measure.metric: cube}, [(measure, "secondary")], settings, estimand)[0]
+    return None
+
+
+def _prices(cells: Sequence[Cell], settings: Settings) -> tuple[Price, ...]:
+    """Retransmissions against gain, by network where there are networks."""
+    key = "asn" if "asn" in settings.keys else settings.keys[0] if settings.keys else ""
+    prices = []
+    for cell in cells:
+        sent = next((row for row in cell.rows if row.measure.metric == "retransmitted"), None)
+        row = cell.primary
+        if cell.key != key or row is None or row.effect is None or sent is None:
+            continue
+        if sent.control is not None and sent.treated is not None:
+            prices.append(Price(cell.value, sent.control, sent.treated, row.effect, cell.share, row.verdict))
+    return tuple(prices)
+
+
+def _notes(window: Views, settings: Settings) -> tuple[str, ...]:
+    notes = []
+    for key in settings.keys:
+        if (key,) in window and len(window[(key,)].cells) > MOST_CELLS:
+            left = len(window[(key,)].cells) - MOST_CELLS
+            notes.append(f"The {left} smallest cells by {key} are left out.")
+    return tuple(notes)

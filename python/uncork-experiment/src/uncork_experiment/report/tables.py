@@ -1,0 +1,196 @@
+"""The tables of a report. On a phone each row becomes a card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from uncork_experiment import words
+from uncork_experiment.result import Analysis, Cell, Finding, Guarded, Row
+from uncork_experiment.verdict import SOURCES, days_words, key_words
+
+DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "not enough data"}
+TONES = {"better": "better", "worse": "worse"}
+FIRST = 12
+"""Rows of a table of cells that are not folded away."""
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", left: Sequence[int] = ()
+) -> str:
+    """A table of ready HTML cells; the first is the row's name. Columns of words, `left`, are set left."""
+    heads = "".join(
+        f'<th scope="col"{_class(n, left)}>{escape(heading)}</th>' for n, heading in enumerate(headings)
+    )
+    body = "".join(
+        "<tr>"
+        + f'<th scope="row" class="broad">{row[0]}</th>'
+        + "".join(
+            f'<td{_class(n, left)} data-h="{escape(headings[n])}">{cell}</td>'
+            for n, cell in enumerate(row[1:], 1)
+        )
+        + "</tr>\n"
+        for row in rows
+    )
+    below = f"<caption>{escape(caption)}</caption>\n" if caption else ""
+    return (
+        f'<div class="wide cards" tabindex="0" role="group" aria-label="Table">\n<table class="free">\n{below}'
+        f"<thead>\n<tr>{heads}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+    )
+
+
+def _class(n: int, left: Sequence[int]) -> str:
+    return ' class="l"' if n in left else ""
+
+
+def toned(text: str, verdict: str) -> str:
+    """A figure in the colour of better or worse; the word stands beside it in the table."""
+    return f'<span class="{TONES[verdict]}">{escape(text)}</span>' if verdict in TONES else escape(text)
+
+
+def change_cell(row: Row | None) -> str:
+    """`+6.1 %` and its interval."""
+    if row is None or row.effect is None:
+        return "–"
+    effect = row.effect
+    reach = words.interval(effect.ratio_low, effect.ratio_high)
+    difference = f" {words.points(effect.difference)}," if words.is_share(row.unit) else ""
+    return f'{toned(words.change(effect.ratio), row.verdict)}<br/><span class="spread">{escape(difference)} {escape(reach)}</span>'
+
+
+def decisions(analysis: Analysis, key: str) -> str:
+    """Cells of a key with what to do in each."""
+    cells = [cell for cell in analysis.cells if cell.key == key]
+    control, treated = analysis.facts.controllers
+    several = len({cell.primary.measure for cell in cells if cell.primary}) > 1
+    headings = [
+        key_words(key),
+        "decision",
+        "change, 95 % interval",
+        "q",
+        f"{control} → {treated}",
+        "retransmitted",
+        "units",
+        "of all",
+    ]
+    rows = [_decision(cell, control, treated, several) for cell in cells]
+    whole = next((row for row in analysis.scorecard if row.role == "primary"), None)
+    caption = f"By {whole.name if whole else 'the primary measure'}. Units are what was assigned: {analysis.facts.control} / "
+    caption += f"{analysis.facts.treated}. q is the p-value after correction for all cells of the page."
+    if len(rows) <= FIRST + 3:
+        return table(headings, rows, caption, (0, 1))
+    rest = table(headings, rows[FIRST:], "", (0, 1))
+    return (
+        table(headings, rows[:FIRST], caption, (0, 1))
+        + f'<details class="kept">\n<summary>{len(rows) - FIRST} more</summary>\n{rest}</details>\n'
+    )
+
+
+def _decision(cell: Cell, control: str, treated: str, several: bool) -> list[str]:
+    row = cell.primary
+    do = DO[cell.advice].format(control=control, treated=treated)
+    why = cell.why
+    if cell.advice == "wait":
+        do = f"{do}: {days_words(cell.days_more)}"
+    sent = next((one for one in cell.rows if one.measure.metric == "retransmitted"), None)
+    name = f"<br/><small>{escape(row.name)}</small>" if several and row else ""
+    return [
+        escape(cell.value),
+        f'<strong>{escape(do)}</strong><br/><span class="why">{escape(why)}</span>',
+        change_cell(row) + name,
+        words.probability(row.q_value if row else None).replace("<", "&lt;"),
+        both(row),
+        both(sent),
+        f"{cell.units[0]:,} / {cell.units[1]:,}",
+        f"{100 * cell.share:.1f} %",
+    ]
+
+
+def both(row: Row | None) -> str:
+    """`12.4 → 14.7 Mbit/s`."""
+    if row is None or row.control is None or row.treated is None:
+        return "–"
+    return escape(words.pair(row.control, row.treated, row.unit))
+
+
+def scorecard(analysis: Analysis) -> str:
+    """Every measure over all clients."""
+    control, treated = analysis.facts.controllers
+    headings = [
+        "measure",
+        "verdict",
+        control,
+        treated,
+        "change, 95 % interval",
+        "q",
+        "MDE",
+        "source",
+        "estimand",
+    ]
+    rows = [
+        [
+            escape(row.name) + (" <small>primary</small>" if row.role == "primary" else ""),
+            toned(row.verdict, row.verdict),
+            words.quantity(row.control, row.unit),
+            words.quantity(row.treated, row.unit),
+            change_cell(row),
+            words.probability(row.q_value).replace("<", "&lt;"),
+            f"{100 * row.mde:.1f} %" if row.mde is not None else "–",
+            escape(SOURCES.get(row.source, row.source) or "records"),
+            escape(row.effect.estimand if row.effect else ""),
+        ]
+        for row in analysis.scorecard
+    ]
+    caption = (
+        "MDE: the smallest change that this much data finds four times out of five. A wide interval is no proof of "
+        "equality. q: p-value adjusted for all rows (Benjamini-Hochberg). Verdicts need q < 0.05."
+    )
+    return table(headings, rows, caption, (0, 1, 7, 8))
+
+
+SIGNS = {
+    "holds": ("✓", "yes"),
+    "ok": ("✓", "yes"),
+    "broken": ("✗", "no"),
+    "blocks": ("✗", "no"),
+    "open": ("?", "soft"),
+    "warning": ("!", "soft"),
+}
+
+
+def sign(state: str) -> str:
+    mark, kind = SIGNS[state]
+    return f'<span class="{kind}"><span aria-hidden="true">{mark}</span> {escape(state)}</span>'
+
+
+def guardrails(guards: Sequence[Guarded], control: str, treated: str) -> str:
+    """The guardrails with their bounds."""
+    rows = [
+        [
+            escape(one.row.name),
+            sign(one.state),
+            escape(one.limit),
+            harm(one),
+            words.quantity(one.row.control, one.row.unit),
+            words.quantity(one.row.treated, one.row.unit),
+        ]
+        for one in guards
+    ]
+    caption = "Worse by: with the interval that holds at every look. Broken: all of it is beyond the limit. Open: it holds the limit."
+    return table(["guardrail", "state", "limit", "worse by", control, treated], rows, caption, (0, 1, 2))
+
+
+def harm(one: Guarded) -> str:
+    if one.harm is None or one.harm_low is None or one.harm_high is None:
+        return escape(one.row.reason or "–")
+    if one.limit.endswith("pp"):
+        return f'{words.points(one.harm)}<br/><span class="spread">{words.points(one.harm_low)} to {words.points(one.harm_high)}</span>'
+    ends = words.interval(1 + one.harm_low, 1 + one.harm_high)
+    return f'{words.change(1 + one.harm)}<br/><span class="spread">{ends}</span>'
+
+
+def health(findings: Sequence[Finding]) -> str:
+    rows = [
+        [escape(one.name), sign(one.severity), escape(one.sentence), escape(one.remedy)] for one in findings
+    ]
+    return table(["check", "state", "finding", "remedy"], rows, "", (0, 1, 2, 3))

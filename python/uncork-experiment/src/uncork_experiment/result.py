@@ -1,0 +1,289 @@
+"""What an analysis finds: plain data, the same for the terminal, the JSON document and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from uncork_experiment.stats.effect import Effect
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric and what is taken of it: `p50`, `mean`, or `ratio` of a ratio metric."""
+
+    metric: str
+    statistic: str
+
+    def __str__(self) -> str:
+        return f"{self.metric}:{self.statistic}"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much worse a guardrail may get: `relative` as a share of the control's value, or `points` of a share."""
+
+    measure: Measure
+    relative: float | None = None
+    points: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a scorecard: one measure in one cell."""
+
+    measure: Measure
+    title: str
+    unit: str
+    better: str
+    """`higher` or `lower`."""
+    role: str
+    """`primary`, `secondary` or `guardrail`."""
+    source: str
+    control: float | None
+    treated: float | None
+    effect: Effect | None
+    reason: str
+    """Why there is no effect; empty if there is."""
+    q_value: float | None
+    """p-value adjusted for the declared family (Benjamini-Hochberg); None outside of it."""
+    mde: float | None
+    """Smallest relative change that this much data would find with power 80 %."""
+    verdict: str
+    """`better`, `worse`, `equivalent`, `inconclusive` or `no interval`."""
+
+    @property
+    def name(self) -> str:
+        """`p50 first byte`; ratio metrics have no statistic in their name."""
+        return self.title if self.measure.statistic == "ratio" else f"{self.measure.statistic} {self.title}"
+
+    @property
+    def gain(self) -> float | None:
+        """The relative change, positive if it is for the better."""
+        if self.effect is None:
+            return None
+        change = self.effect.ratio - 1
+        return change if self.better == "higher" else -change
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A guardrail's state in one cell."""
+
+    row: Row
+    limit: str
+    """In words: `at most +2.00 pp`."""
+    state: str
+    """`holds`, `broken`, or `open` if there is not enough data to say."""
+    harm: float | None
+    """How much worse it got, in the limit's own unit; with an interval that holds at every look."""
+    harm_low: float | None
+    harm_high: float | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of a key, such as region = Europe, and what to do there."""
+
+    key: str
+    value: str
+    units: tuple[int, int]
+    """Of control and treated."""
+    share: float
+    """Of all units."""
+    primary: Row | None
+    rows: tuple[Row, ...]
+    guardrails: tuple[Guarded, ...]
+    advice: str
+    """`enable`, `keep` or `wait`."""
+    why: str
+    days_more: int | None
+    """Only of `wait`: days until a change of `detect` would be found; None if more days cannot help."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A check of the records' health."""
+
+    name: str
+    severity: str
+    """`ok`, `warning` or `blocks`."""
+    sentence: str
+    remedy: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Level:
+    """The value of a measure in one arm, with its interval."""
+
+    at: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Both arms of a measure by day."""
+
+    measure: Measure
+    title: str
+    unit: str
+    control: tuple[Level, ...]
+    treated: tuple[Level, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A distribution function: (value, share, low, high) for each point."""
+
+    arm: str
+    points: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Both arms' distribution of a metric, and the quantile treatment curve: (quantile, ratio, low, high)."""
+
+    metric: str
+    title: str
+    unit: str
+    better: str
+    source: str
+    cdf: tuple[Curve, ...]
+    curve: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """One size class at one time of day."""
+
+    x: str
+    y: str
+    row: Row | None
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Changes by two keys. Rows of large objects are of throughput, of small ones of completion time."""
+
+    x: str
+    y: str
+    x_values: tuple[str, ...]
+    y_values: tuple[str, ...]
+    cells: tuple[HeatCell, ...]
+
+
+@dataclass(frozen=True)
+class Price:
+    """Retransmissions against gain in one network."""
+
+    value: str
+    retransmitted_control: float
+    retransmitted_treated: float
+    gain: Effect
+    share: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A break in time in one cell: both arms before, during and after."""
+
+    key: str
+    value: str
+    first: str
+    last: str
+    contested: bool
+    """Whether the control arm suffered while both arms shared the link."""
+    phases: tuple[tuple[str, tuple[Row, ...]], ...]
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class SequentialLook:
+    """The primary measure with all data until a day: its z score, positive for the better, and the boundary."""
+
+    at: str
+    z: float | None
+    boundary: float
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """The control arm's level at one share of treated traffic."""
+
+    share: float
+    days: int
+    control: Level
+    effect: Effect | None
+
+
+@dataclass(frozen=True)
+class Interference:
+    """Whether the control arm moves with the allocation."""
+
+    measure: Measure
+    title: str
+    unit: str
+    steps: tuple[Allocation, ...]
+    sentence: str
+    moved: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about the experiment beside its numbers."""
+
+    experiment: str
+    control: str
+    treated: str
+    controllers: tuple[str, str]
+    """What was in force in most records of each arm."""
+    share: float
+    """Of the units, in the treated arm."""
+    since: str
+    until: str
+    days: int
+    switch: str
+    """When the arms began to differ, if the records tell; else empty."""
+    rows: int
+    rejected: Mapping[str, int]
+    units: tuple[int, int]
+    policies: tuple[str, ...] = ()
+    made_up: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The decision in words."""
+
+    decision: str
+    """`enable`, `enable some`, `keep`, `wait`, `stop` (a guardrail is broken), `blocked`, `refused`, `A/A`."""
+    sentence: str
+    reasons: tuple[str, ...]
+    enable: tuple[str, ...]
+    keep: tuple[str, ...]
+    wait: tuple[str, ...]
+    exit_status: int
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything that the report shows."""
+
+    facts: Facts
+    settings: Mapping[str, str]
+    health: tuple[Finding, ...]
+    scorecard: tuple[Row, ...]
+    guardrails: tuple[Guarded, ...]
+    cells: tuple[Cell, ...]
+    distributions: tuple[Distribution, ...]
+    daily: tuple[Series, ...]
+    looks: tuple[SequentialLook, ...]
+    heat: Heat | None
+    prices: tuple[Price, ...]
+    incidents: tuple[Incident, ...]
+    interference: Interference | None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,218 @@
+"""From a table of canonical records to an analysis: the queries in order, with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import ibis.expr.types as ir
+
+from uncork_experiment import facts as facts_
+from uncork_experiment.analysis import Counted, analyse, views_needed
+from uncork_experiment.cubes import Reduced
+from uncork_experiment.errors import InputError
+from uncork_experiment.keys import DAY_NS, HOUR_NS
+from uncork_experiment.metrics import available
+from uncork_experiment.reduce import ReducePlan, Run, reduce_views, to_arrow
+from uncork_experiment.result import Analysis, Facts, Finding
+from uncork_experiment.rows import Settings
+from uncork_experiment.schema import canonical
+from uncork_experiment.stats.srm import sample_ratio
+
+Progress = Callable[[str], None]
+CONTROLS = ("control", "cubic", "a", "default")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compare, in which records."""
+
+    settings: Settings = Settings()
+    control: str | None = None
+    treated: str | None = None
+    arm: str = "arm"
+    unit: str = "arm_unit"
+    bucket: str = "arm_bucket"
+    experiment: str | None = None
+    since: int | None = None
+    until: int | None = None
+    """In nanoseconds since 1970 (UTC)."""
+    past: bool = True
+    """Whether the time before the switch makes intervals narrower (CUPED)."""
+    scope: str = "response"
+    made_up: bool = False
+
+
+@dataclass(frozen=True)
+class Named:
+    """The two arms, and when they began to differ."""
+
+    experiment: str
+    control: str
+    treated: str
+    switch: int | None
+
+
+def run(
+    records: ir.Table,
+    request: Request,
+    *,
+    query: Run = to_arrow,
+    progress: Progress = lambda _: None,
+    health: Callable[[ReducePlan], tuple[Finding, ...]] = lambda _: (),
+    rejected: Mapping[str, int] | None = None,
+) -> Analysis:
+    """The analysis of `records`. `query` runs a query where the records are."""
+    progress("who ran what, and when")
+    has = set(records.columns)
+    full = canonical(records)
+    traffic = facts_.traffic(full, query, arm=request.arm, experiment=request.experiment)
+    named = name_arms(traffic, request)
+    plan = ReducePlan(
+        control=named.control,
+        arm=request.arm,
+        bucket=request.bucket,
+        unit=request.unit,
+        experiment=request.experiment,
+        arms=(named.control, named.treated),
+        window=(request.since, request.until),
+        scope=request.scope,
+    )
+    views = views_needed(request.settings, traffic.has_time, available(has))
+    since = max((at for at in (request.since, named.switch) if at is not None), default=None)
+
+    def count(some: Counted, window: tuple[int | None, int | None]) -> dict[tuple[str, ...], Reduced]:
+        counted: dict[tuple[str, ...], Reduced] = {}
+        for metrics, keys in some:
+            counted |= reduce_views(records, replace(plan, window=window, metrics=metrics), keys, query)
+        return _paired(counted)
+
+    progress("counting the records of the decision")
+    of_window = count(views.window, (since, request.until))
+    progress("counting by day")
+    of_days = count(views.daily, (request.since, request.until))
+    past: dict[tuple[str, ...], Reduced] = {}
+    if request.past and named.switch is not None:
+        progress("counting the time before the switch")
+        past = count(views.past, (request.since, named.switch))
+    facts = _facts(traffic, named, of_window[()], request, since, rejected or {})
+    metrics = next(iter(of_window[()].cells.values()), {})
+    sources = facts_.sources(full, query, metrics) if "engine" in has or "source" in has else {}
+    settings = replace(request.settings, sources=sources)
+    progress("checking the records")
+    findings = (*_sample_ratio(of_window[()], facts), *health(plan))
+    progress("estimating effects")
+    shares = {_day(day): share for day, share in traffic.shares_by_day(named.treated).items()}
+    return analyse(of_window, of_days, past, facts, settings, findings, shares)
+
+
+def name_arms(traffic: facts_.Traffic, request: Request) -> Named:
+    """Control and treated, from the request or from the records."""
+    experiments = traffic.experiments()
+    if request.experiment is None and len(experiments) > 1:
+        raise InputError(
+            "records", f"they have the experiments {', '.join(experiments)}", "choose one with --experiment"
+        )
+    arms = traffic.arms()
+    control = request.control or next((name for name in CONTROLS if name in arms), None)
+    control = control or next((arm for arm in arms if traffic.controller(arm) == "cubic"), None)
+    if control is None or control not in arms:
+        problem = f"there is no arm {control!r}" if control else "it is not clear which arm is the control"
+        raise InputError(
+            "--control", f"{problem}; the records have {', '.join(arms)}", "name the one to compare with"
+        )
+    others = [arm for arm in arms if arm != control]
+    treated = request.treated or (others[0] if len(others) == 1 else None)
+    if treated is None or treated not in others:
+        there = ", ".join(others) or "no other arm"
+        problem = f"there is no arm {treated!r}" if treated else "one arm is compared at a time"
+        remedy = (
+            "name one of them"
+            if others
+            else "an arm is missing: check the policy and the records' arm column"
+        )
+        raise InputError("--treated", f"{problem}; beside {control} there is {there}", remedy)
+    switch = traffic.switch_hour(control, treated)
+    experiment = request.experiment or (experiments[0] if experiments else "experiment")
+    return Named(experiment, control, treated, switch * HOUR_NS if switch is not None else None)
+
+
+def _paired(views: Mapping[tuple[str, ...], Reduced]) -> dict[tuple[str, ...], Reduced]:
+    """Views whose cubes have both arms."""
+    for view, reduced in views.items():
+        if len(reduced.arms) != 2:
+            raise InputError(
+                "records",
+                f"by {', '.join(view) or 'nothing'} there is one arm, {reduced.arms[0]}",
+                "an arm is missing in this window: check --since, --until and the policy",
+            )
+    return dict(views)
+
+
+def _facts(
+    traffic: facts_.Traffic,
+    named: Named,
+    whole: Reduced,
+    request: Request,
+    since: int | None,
+    rejected: Mapping[str, int],
+) -> Facts:
+    start = since // HOUR_NS if since is not None else None
+    days = [day for day in traffic.days() if since is None or (day + 1) * DAY_NS > since]
+    if request.until is not None:
+        days = [day for day in days if day * DAY_NS < request.until]
+    units = sum(whole.units.values()).sum(axis=1) if whole.units else (0, 0)  # type: ignore[union-attr]
+    return Facts(
+        experiment=named.experiment,
+        control=named.control,
+        treated=named.treated,
+        controllers=(traffic.controller(named.control, start), traffic.controller(named.treated, start)),
+        share=round(traffic.share(named.treated, start), 4),
+        since=_day(days[0]) if days else "",
+        until=_day(days[-1]) if days else "",
+        days=len(days) or 1,
+        switch=_hour(named.switch) if named.switch is not None else "",
+        rows=whole.rows,
+        rejected=dict(sorted({**whole.rejected, **rejected}.items())),
+        units=(int(units[0]), int(units[1])),
+        policies=traffic.policies(),
+        made_up=request.made_up,
+    )
+
+
+def _sample_ratio(whole: Reduced, facts: Facts) -> tuple[Finding, ...]:
+    """As many units in each arm as were to be assigned?"""
+    if not sum(facts.units):
+        return ()
+    test = sample_ratio(facts.units, (1 - facts.share, facts.share))
+    numbers = {"p": test.p_value} if test.p_value is not None else {}
+    counts = f"{facts.units[0]:,} units of {facts.control} and {facts.units[1]:,} of {facts.treated}"
+    if test.p_value is None:
+        return (
+            Finding("sample ratio", "warning", f"{counts}: {test.reason}.", "Wait for more units.", numbers),
+        )
+    if test.blocks:
+        expected = " and ".join(f"{value:,.0f}" for value in test.expected)
+        return (
+            Finding(
+                "sample ratio",
+                "blocks",
+                f"Sample-ratio mismatch: {counts}, where {expected} were to be assigned (p {_p(test.p_value)}).",
+                "Find out where units are lost or counted twice: an arm whose server fails, records that are lost, bots.",
+                numbers,
+            ),
+        )
+    return (Finding("sample ratio", "ok", f"{counts}, as assigned (p = {test.p_value:.2f}).", "", numbers),)
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def _day(day: int) -> str:
+    return datetime.fromtimestamp(day * 86400, UTC).strftime("%Y-%m-%d")
+
+
+def _hour(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M")

@@ -1,0 +1,172 @@
+"""What happened in time: breaks with both arms before, during and after; the control arm against the allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from uncork_experiment import estimate, measures, words
+from uncork_experiment.cubes import Cube, Key, Reduced
+from uncork_experiment.estimate import Cubes
+from uncork_experiment.result import Allocation, Facts, Incident, Interference, Level, Measure, Row, Series
+from uncork_experiment.rows import Settings, rows_of
+from uncork_experiment.stats.breaks import Break, find
+from uncork_experiment.stats.effect import ab_at_share
+
+View = tuple[str, ...]
+LEAST_DAYS = 7
+MOST_INCIDENTS = 6
+CONTESTED = 0.10
+"""The control arm lost at least this share of the measure while a break lasted."""
+SHOWN = (
+    Measure("throughput", "p10"),
+    Measure("throughput", "p50"),
+    Measure("bandwidth", "p10"),
+    Measure("stutters", "ratio"),
+)
+
+
+def incidents(
+    daily: Mapping[View, Reduced], facts: Facts, keys: View, settings: Settings, estimand: str
+) -> tuple[Incident, ...]:
+    """Breaks of the primary measure, in every cell with enough days; of nested cells only the smallest."""
+    found: list[Incident] = []
+    primary = settings.primary
+    if primary is None:
+        return ()
+    for key in keys:
+        reduced = daily.get((key, "day"))
+        if reduced is None:
+            continue
+        for value in sorted({cell[0] for cell in reduced.cells}):
+            days = sorted(
+                cell[1] for cell in reduced.cells if cell[0] == value and cell[1] >= facts.switch[:10]
+            )
+            cells = {day: reduced.cells[(value, day)] for day in days}
+            found += _in_cell(key, value, cells, primary, settings, estimand)
+    found.sort(key=lambda incident: (incident.first, -keys.index(incident.key)))
+    return tuple(found[:MOST_INCIDENTS])
+
+
+def _in_cell(
+    key: str, value: str, cells: Mapping[str, Cubes], primary: Measure, settings: Settings, estimand: str
+) -> list[Incident]:
+    days = [day for day, cubes in cells.items() if primary.metric in cubes]
+    levels = [
+        [estimate.level_of(cells[day][primary.metric], arm, primary, day) for day in days] for arm in (0, 1)
+    ]
+    usable = [n for n in range(len(days)) if levels[0][n].value and levels[1][n].value]
+    if len(usable) < LEAST_DAYS:
+        return []
+    days = [days[n] for n in usable]
+    series = [np.array([arm[n].value for n in usable], dtype=np.float64) for arm in levels]
+    breaks = find(series[0], series[1], np.random.default_rng(0))
+    return [_incident(key, value, days, cells, one, settings, estimand) for one in breaks]
+
+
+def _incident(
+    key: str,
+    value: str,
+    days: Sequence[str],
+    cells: Mapping[str, Cubes],
+    found: Break,
+    settings: Settings,
+    estimand: str,
+) -> Incident:
+    first, after = found.start, found.end
+    phases = (("before", days[:first]), ("during", days[first:after]), ("after", days[after:]))
+    wanted = [(measure, "secondary") for measure in SHOWN]
+    rows: list[tuple[str, tuple[Row, ...]]] = []
+    for name, some in phases:
+        cubes = pooled([cells[day] for day in some])
+        rows.append((name, tuple(rows_of(cubes, wanted, settings, estimand))))
+    metrics = dict.fromkeys(measure for measure in SHOWN if any(measure.metric in cells[day] for day in days))
+    drawn = tuple(_series(cells, days, measure) for measure in list(metrics)[:3])
+    return Incident(key, value, days[first], days[after - 1], _is_contested(rows), tuple(rows), drawn)
+
+
+def _is_contested(phases: Sequence[tuple[str, tuple[Row, ...]]]) -> bool:
+    """Whether the control arm itself got worse, as where both arms share a full link."""
+    before, during = ({row.measure: row for row in rows} for _, rows in phases[:2])
+    for measure, row in during.items():
+        was = before[measure].control if measure in before else None
+        if row.control and was and row.better == "higher" and row.control < (1 - CONTESTED) * was:
+            return True
+    return False
+
+
+def pooled(parts: Sequence[Cubes]) -> dict[str, Cube]:
+    """The sum of cells."""
+    names = dict.fromkeys(name for cubes in parts for name in cubes)
+    sums = {name: estimate.total([cubes[name] for cubes in parts if name in cubes]) for name in names}
+    return {name: cube for name, cube in sums.items() if cube is not None}
+
+
+def series_of(cells: Mapping[Key, Cubes], keys: Sequence[tuple[str, Key]], measure: Measure) -> Series:
+    """Both arms of a measure over time."""
+    arms = [
+        tuple(estimate.level_of(cells[key].get(measure.metric), arm, measure, at) for at, key in keys)
+        for arm in (0, 1)
+    ]
+    return Series(measure, measures.title(measure.metric), measures.unit(measure.metric), arms[0], arms[1])
+
+
+def _series(cells: Mapping[str, Cubes], days: Sequence[str], measure: Measure) -> Series:
+    return series_of({(day,): cells[day] for day in days}, [(day, (day,)) for day in days], measure)
+
+
+def interference(
+    days: Reduced | None, shares: Mapping[str, float], facts: Facts, settings: Settings
+) -> Interference | None:
+    """The control arm's level at each share of treated traffic."""
+    primary = settings.primary
+    if days is None or primary is None:
+        return None
+    steps: dict[float, list[Cubes]] = {}
+    for (day,), cubes in sorted(days.cells.items()):
+        if primary.metric in cubes and day in shares:
+            steps.setdefault(round(shares[day], 2), []).append(cubes)
+    found = tuple(_step(share, steps[share], primary, settings) for share in sorted(steps))
+    if not found:
+        return None
+    moved = len(found) > 1 and _apart(found[0].control, found[-1].control)
+    sentence = _words(found, facts, moved)
+    return Interference(
+        primary, measures.title(primary.metric), measures.unit(primary.metric), found, sentence, moved
+    )
+
+
+def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Settings) -> Allocation:
+    name = ab_at_share(share)
+    pool = pooled(cubes)
+    rows = rows_of(pool, [(primary, "primary")], settings, name) if share not in (0.0, 1.0) else []
+    control = estimate.level_of(pool.get(primary.metric), 0, primary, f"{share:.2f}")
+    return Allocation(share, len(cubes), control, rows[0].effect if rows else None)
+
+
+def _apart(first: Level, last: Level) -> bool:
+    """Whether two intervals do not overlap: stricter than a test at 5 %."""
+    if first.low is None or first.high is None or last.low is None or last.high is None:
+        return False
+    return first.high < last.low or last.high < first.low
+
+
+def _words(steps: Sequence[Allocation], facts: Facts, moved: bool) -> str:
+    shares = words.listed([f"{100 * step.share:g} %" for step in steps])
+    if len(steps) == 1:
+        return (
+            f"The share of treated traffic was {shares} on every day. So these records cannot tell whether {facts.treated} "
+            f"takes bandwidth from {facts.control}: every effect here is the difference between the arms at that share, "
+            f"not what a switch of all traffic would bring. A switchback or paired links can tell: "
+            f"uncork-experiment design --switchback."
+        )
+    if moved:
+        return (
+            f"The control arm moved with the share of treated traffic ({shares}). The arms share bottlenecks, or something "
+            f"else changed at the same time: the A/B difference is not the total effect. Run a switchback before a decision."
+        )
+    return (
+        f"The control arm did not move by more than chance between the shares {shares}. That is no proof of the "
+        f"absence of interference: two arms that share a full link can keep a constant gap."
+    )
