@@ -97,7 +97,11 @@ def test_a_hundred_thousand_units_are_assigned_as_the_policy_does() -> None:
     text = "".join(f"{unit}\n" for unit in listed)
     command = [str(built), str(DATA / "assignments.toml")]
     run = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
-    wrong = [pair for pair in zip(answers(listed), run.stdout.decode().splitlines(), strict=True) if not same(*pair)]
+    wrong = [
+        pair
+        for pair in zip(answers(listed), run.stdout.decode().splitlines(), strict=True)
+        if not same(*pair)
+    ]
     assert wrong == []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +49,7 @@ class Experiment:
         """First slot and number of slots of each arm: of its part by weight, the first `share`."""
         weights = self.weights or (1,) * len(self.arms)
         ends = np.cumsum((0, *weights), dtype=np.int64) * SLOTS // sum(weights)
-        return [
-            (int(first), int(end - first) * self.share // SLOTS)
-            for first, end in zip(ends, ends[1:], strict=False)
-        ]
+        return [(int(first), int(end - first) * self.share // SLOTS) for first, end in pairwise(ends)]
 
     def propensities(self) -> tuple[float, ...]:
         """Share of all units that each arm gets."""
@@ -72,7 +70,8 @@ class Assigned:
 
 
 def client(address: str) -> bytes:
-    """The unit `prefix`: the client's /24 of IPv4 or /48 of IPv6. Raises ValueError for what is no address."""
+    """The unit `prefix`: the client's /24 of IPv4 or /48 of IPv6. Raises ValueError for what is no
+    address."""
     parsed = ipaddress.ip_address(address)
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
         parsed = parsed.ipv4_mapped

@@ -18,9 +18,9 @@ def siphash24(key: bytes, messages: Sequence[bytes]) -> Words:
         raise ValueError(f"a key has 16 bytes, this one has {len(key)}")
     hashes = np.empty(len(messages), dtype=np.uint64)
     lengths = np.array([len(message) for message in messages], dtype=np.int64)
-    for length in np.unique(lengths):
+    for length in set(lengths.tolist()):
         chosen = np.flatnonzero(lengths == length)
-        hashes[chosen] = _same_length(key, [messages[index] for index in chosen], int(length))
+        hashes[chosen] = _same_length(key, [messages[index] for index in chosen.tolist()], length)
     return hashes
 
 

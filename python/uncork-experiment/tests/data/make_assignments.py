@@ -1,4 +1,4 @@
-"""Writes assignments.txt: what `uncork policy explain` says of 240 units. Run: make_assignments.py PATH-OF-UNCORK"""
+"""Writes assignments.txt, what `uncork policy explain` says of 240 units: make_assignments.py PATH-OF-UNCORK"""
 
 import json
 import subprocess
@@ -15,9 +15,11 @@ def main() -> None:
     lines = []
     for unit in units(240):
         kind, value = unit.split(" ", 1)
-        flag = {"ip": ["--ip", value], "cookie": ["--cookie", value], "header": ["--header", value.replace("=", ": ", 1)]}[kind]
-        command = [sys.argv[1], "policy", "explain", str(HERE / "assignments.toml"), *flag, "--format", "json"]
-        arm = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["decision"]["arm"]
+        text = value.replace("=", ": ", 1) if kind == "header" else value
+        policy = str(HERE / "assignments.toml")
+        command = [sys.argv[1], "policy", "explain", policy, f"--{kind}", text, "--format=json"]
+        explained = subprocess.run(command, check=True, capture_output=True).stdout
+        arm = json.loads(explained)["decision"]["arm"]
         keys = ("experiment", "arm", "unit", "slot", "bucket", "propensity")
         lines.append(" ".join(str(arm[key]) for key in keys) if arm else "-")
     (HERE / "assignments.txt").write_text("".join(f"{line}\n" for line in lines))

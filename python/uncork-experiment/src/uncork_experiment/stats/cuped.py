@@ -1,21 +1,27 @@
 """CUPED: use what the same units did before the experiment to make its intervals narrower (Deng et al. 2013).
 
-Before the experiment the arms differ by chance only. What that chance explains of the buckets' later differences is
-subtracted: adjusted = later - theta x earlier, theta by least squares over the jackknife's replicates. This works for
-every statistic that has replicates, quantiles included. Where the past explains nothing, it changes nothing but
-costs one degree of freedom. Compute the earlier replicates from the *same* units in their later arms.
+Before the experiment the arms differ by chance only. What that chance explains of the buckets' later
+differences is subtracted: adjusted = later - theta x earlier, theta by least squares over the jackknife's
+replicates. This works for every statistic that has replicates, quantiles included. Where the past explains
+nothing, it changes nothing but costs one degree of freedom. Compute the earlier replicates from the *same*
+units in their later arms.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
-from uncork_experiment.stats.jackknife import kurtosis_freedom, quantiles_with_replicates, ratio_with_replicates
+from uncork_experiment.stats.jackknife import (
+    kurtosis_freedom,
+    quantiles_with_replicates,
+    ratio_with_replicates,
+)
 
 Floats = NDArray[np.float64]
 
@@ -30,10 +36,11 @@ def adjust(
     estimand: str = "A/B",
     kurtosis: bool = False,
 ) -> Outcome:
-    """Effect, adjusted by the past. Each array: the value (element 0) and its K delete-one replicates, all positive.
+    """Effect, adjusted by the past. Each array: the value (element 0) and its K delete-one replicates, all
+    positive.
 
-    `control` and `treated` of the result are as measured; its differences and ratios are adjusted. `kurtosis` corrects
-    the degrees of freedom, which quantiles need.
+    `control` and `treated` of the result are as measured; its differences and ratios are adjusted. `kurtosis`
+    corrects the degrees of freedom, which quantiles need.
     """
     arrays = control, treated, control_before, treated_before
     if len({len(array) for array in arrays}) != 1:
@@ -41,7 +48,9 @@ def adjust(
     if any(not np.all(np.isfinite(array)) or np.any(array <= 0) for array in arrays):
         return NoInterval("a value, or one of the past, is not above zero", estimand=estimand)
     difference, error, _ = _without_the_past(treated - control, treated_before - control_before)
-    logs, log_error, rest = _without_the_past(np.log(treated / control), np.log(treated_before / control_before))
+    logs, log_error, rest = _without_the_past(
+        np.log(treated / control), np.log(treated_before / control_before)
+    )
     if log_error == 0:
         return NoInterval("the buckets do not vary", float(control[0]), float(treated[0]), estimand)
     freedom = (kurtosis_freedom(rest) if kurtosis else len(control) - 2.0) - 1
@@ -63,13 +72,14 @@ def adjust(
 
 
 def ratio_effect(
-    later: tuple[Floats, Floats, Floats, Floats],
-    earlier: tuple[Floats, Floats, Floats, Floats],
+    later: Sequence[Floats],
+    earlier: Sequence[Floats],
     *,
     level: float = 0.95,
     estimand: str = "A/B",
 ) -> Outcome:
-    """Adjusted effect on a ratio. `later`, `earlier`: numerator and denominator of control, then of treated, (K,)."""
+    """Adjusted effect on a ratio. `later`, `earlier`: numerator and denominator of control, then of treated,
+    (K,)."""
     used = np.any([part != 0 for part in (later[1], later[3])], axis=0)
     parts = [np.asarray(part, dtype=np.float64)[used] for part in (*later, *earlier)]
     if np.count_nonzero(used) < 2 or any(np.count_nonzero(part) < 2 for part in parts):
@@ -79,8 +89,8 @@ def ratio_effect(
 
 
 def quantile_effect(
-    later: tuple[NDArray[np.int64], NDArray[np.int64]],
-    earlier: tuple[NDArray[np.int64], NDArray[np.int64]],
+    later: Sequence[NDArray[np.int64]],
+    earlier: Sequence[NDArray[np.int64]],
     q: float,
     *,
     first_bins: tuple[int, int],
@@ -88,12 +98,18 @@ def quantile_effect(
     level: float = 0.95,
     estimand: str = "A/B",
 ) -> Outcome:
-    """Adjusted effect on the quantile `q`. `later`, `earlier`: counts of control and treated, each (K, bins)."""
-    arms = [(counts, first) for pair, first in zip((later, earlier), first_bins, strict=True) for counts in pair]
+    """Adjusted effect on the quantile `q`. `later`, `earlier`: counts of control and treated, each (K,
+    bins)."""
+    arms = [
+        (counts, first) for pair, first in zip((later, earlier), first_bins, strict=True) for counts in pair
+    ]
     if any(np.count_nonzero(counts.sum(axis=1)) < 2 for counts, _ in arms):
         return NoInterval("an arm has too few buckets, now or in the past", estimand=estimand)
     wanted = np.array([q])
-    sides = [quantiles_with_replicates(counts, wanted, first_bin=first, gamma=gamma)[:, 0] for counts, first in arms]
+    sides = [
+        quantiles_with_replicates(counts, wanted, first_bin=first, gamma=gamma)[:, 0]
+        for counts, first in arms
+    ]
     return adjust(sides[0], sides[1], sides[2], sides[3], level=level, estimand=estimand, kurtosis=True)
 
 

@@ -21,7 +21,8 @@ def ab_at_share(share: float) -> str:
 class Effect:
     """An effect and its intervals at `level`, in the metric's own unit.
 
-    `difference` is treated minus control, `ratio` is treated over control. `p_value` tests that the ratio is 1.
+    `difference` is treated minus control, `ratio` is treated over control. `p_value` tests that the ratio is
+    1.
     """
 
     control: float

@@ -1,7 +1,7 @@
 """Interference: does the control arm move when more traffic beside it is treated?
 
-If it does, an A/B difference is not what a rollout brings. A stable A/B difference shows nothing: on a full link it
-is the same at every share, while the total effect is zero (Spang et al. 2021).
+If it does, an A/B difference is not what a rollout brings. A stable A/B difference shows nothing: on a full
+link it is the same at every share, while the total effect is zero (Spang et al. 2021).
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def control_level(
 ) -> Interference:
     """Slope of log(control level) over the share of treated traffic, within places.
 
-    `places`, `shares` (0 to 1) and `levels` (above zero) have one entry for each place and step. The test permutes
-    the steps of each place, so the order of the steps must have been drawn: a plain ramp upwards would mistake a
-    trend in time for interference.
+    `places`, `shares` (0 to 1) and `levels` (above zero) have one entry for each place and step. The test
+    permutes the steps of each place, so the order of the steps must have been drawn: a plain ramp upwards
+    would mistake a trend in time for interference.
     """
     names = np.unique(np.asarray(places), return_inverse=True)[1]
     known = np.isfinite(levels) & (levels > 0)
@@ -64,10 +64,11 @@ def control_level(
     if not isinstance(found, Effect):
         return _open(found.reason)
     moves = found.p_value <= 1 - level
-    change = f"{(found.ratio - 1) * 100:+.0f} % ({(found.ratio_low - 1) * 100:+.0f} to {(found.ratio_high - 1) * 100:+.0f} %)"
+    center, low, high = (f"{(x - 1) * 100:+.0f}" for x in (found.ratio, found.ratio_low, found.ratio_high))
+    change = f"{center} % ({low} to {high} %)"
     sentence = (
-        f"The control arm moves by {change} as the treated share goes from 0 to 100 %: the arms share bottlenecks, and the "
-        "A/B difference is not the effect of a rollout."
+        f"The control arm moves by {change} as the treated share goes from 0 to 100 %: "
+        "the arms share bottlenecks, and the A/B difference is not the effect of a rollout."
         if moves
         else f"The control arm is not seen to move with the treated share: {change} from 0 to 100 %."
     )
@@ -75,7 +76,8 @@ def control_level(
 
 
 def _open(reason: str) -> Interference:
-    sentence = f"Whether the arms share bottlenecks is not known: {reason}. Plan steps of the share, or a switchback."
+    remedy = "Plan steps of the share, or a switchback."
+    sentence = f"Whether the arms share bottlenecks is not known: {reason}. {remedy}"
     return Interference(NoInterval(reason, estimand=SPILL_OVER), False, sentence)
 
 

@@ -3,19 +3,22 @@
 All units of an experiment are hashed to K buckets (100), independent of their arm. A replicate leaves out one
 bucket of *both* arms. This joint jackknife is right whether or not the arms are correlated within a bucket:
 
-- In an A/B test the units of the two arms differ, so their covariance is zero, and the joint variance estimates
-  the same as the sum of two separate ones.
-- In a switchback, or when a bucket is a block of time or a network, both arms share the bucket's ups and downs.
-  Separate variances would then be too large (or too small, if the arms compete).
+- In an A/B test the units of the two arms differ, so their covariance is zero, and the joint variance
+  estimates the same as the sum of two separate ones.
+- In a switchback, or when a bucket is a block of time or a network, both arms share the bucket's ups and
+  downs. Separate variances would then be too large (or too small, if the arms compete).
 
-The price is fewer degrees of freedom: K - 1 instead of up to 2 (K - 1). With K = 100 an interval is 0.6 % wider.
+The price is fewer degrees of freedom: K - 1 instead of up to 2 (K - 1). With K = 100 an interval is 0.6 %
+wider.
 
 A quantile needs a further correction. Its replicates move by the few observations next to it, so the variance
-estimate of an outer quantile is itself noisy, and t with K - 1 degrees of freedom covers too little (p99 of 1,000
-clustered units: 93.9 %). A variance estimated from K values of kurtosis k has 2 K / (k - 1) degrees of freedom
-(Satterthwaite 1946), K of normal values. With these, p01 to p99 cover 94.5 to 95.6 % from 1,000 units on.
+estimate of an outer quantile is itself noisy, and t with K - 1 degrees of freedom covers too little (p99 of
+1,000 clustered units: 93.9 %). A variance estimated from K values of kurtosis k has 2 K / (k - 1) degrees of
+freedom (Satterthwaite 1946), K of normal values. With these, p01 to p99 cover 94.5 to 95.6 % from 1,000 units
+on.
 
-Sources: Quenouille 1956; Kott 2001 (delete-a-group jackknife); Deng, Knoblich and Lu 2018 (clustered metrics).
+Sources: Quenouille 1956; Kott 2001 (delete-a-group jackknife); Deng, Knoblich and Lu 2018 (clustered
+metrics).
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+
+PERCENTILES = tuple(percent / 100 for percent in range(1, 100))
 
 MIN_BUCKETS = 20
 """Buckets that must have data in each arm. Below, randomisation inference is the honest method."""
@@ -54,11 +59,16 @@ def ratio_effect(
     All arrays have shape (K,): sums per bucket. Numerators must not be negative.
     """
     used = (control_den != 0) | (treated_den != 0)
-    parts = [np.asarray(part, dtype=np.float64)[used] for part in (control_num, control_den, treated_num, treated_den)]
+    parts = [
+        np.asarray(part, dtype=np.float64)[used]
+        for part in (control_num, control_den, treated_num, treated_den)
+    ]
     if not all(np.all(np.isfinite(part)) and np.all(part >= 0) for part in parts):
         return NoInterval("a sum is negative or not a number", estimand=estimand)
     for arm, num, den in (("control", *parts[:2]), ("treated", *parts[2:])):
-        reason = _too_few(arm, int(np.count_nonzero(den))) or _too_few(arm, int(np.count_nonzero(num)), " above zero")
+        reason = _too_few(arm, int(np.count_nonzero(den))) or _too_few(
+            arm, int(np.count_nonzero(num)), " above zero"
+        )
         if reason:
             return NoInterval(reason, _ratio(*parts[:2]), _ratio(*parts[2:]), estimand)
     control, treated = ratio_with_replicates(*parts[:2]), ratio_with_replicates(*parts[2:])
@@ -125,7 +135,7 @@ def treatment_curve(
     gamma: float,
     level: float = 0.95,
     estimand: str = "A/B",
-    quantiles: Sequence[float] = tuple(n / 100 for n in range(1, 100)),
+    quantiles: Sequence[float] = PERCENTILES,
 ) -> list[tuple[float, Outcome]]:
     """The quantile treatment curve: the effect on each quantile, p01 to p99. Intervals hold pointwise."""
     effects = quantile_effects(
@@ -170,7 +180,8 @@ def cdf_band(counts: Counts, *, first_bin: int, gamma: float, level: float = 0.9
 def quantiles_with_replicates(counts: Counts, quantiles: Floats, *, first_bin: int, gamma: float) -> Floats:
     """Quantiles of all buckets, and without each: shape (1 + K, len(quantiles)). Row 0 is the whole.
 
-    A quantile is interpolated within its bin on the logarithmic scale. Every replicate must have observations.
+    A quantile is interpolated within its bin on the logarithmic scale. Every replicate must have
+    observations.
     """
     reduced = _whole_and_replicates(counts)
     below = np.cumsum(reduced, axis=1)
@@ -179,7 +190,9 @@ def quantiles_with_replicates(counts: Counts, quantiles: Floats, *, first_bin: i
     wanted = quantiles[None, :] * total[:, None]
     # One search in all rows: each row is lifted above the one before.
     lift = np.arange(rows, dtype=np.int64)[:, None] * (int(total[0]) + 1)
-    found = np.searchsorted((below + lift).ravel(), (wanted + lift).ravel(), side="left").reshape(wanted.shape)
+    found = np.searchsorted((below + lift).ravel(), (wanted + lift).ravel(), side="left").reshape(
+        wanted.shape
+    )
     at = np.clip(found - np.arange(rows)[:, None] * bins, 0, bins - 1)
     inside = np.take_along_axis(reduced, at, axis=1)
     before = np.take_along_axis(below, at, axis=1) - inside
@@ -234,7 +247,8 @@ def _whole_and_replicates(counts: Counts) -> Counts:
 
 
 def ratio_with_replicates(num: Floats, den: Floats) -> Floats:
-    """The ratio of all buckets (element 0), and without each: shape (1 + K,). Each replicate needs a denominator."""
+    """The ratio of all buckets (element 0), and without each: shape (1 + K,). Each replicate needs a
+    denominator."""
     return np.asarray(
         np.append(num.sum(), num.sum() - num) / np.append(den.sum(), den.sum() - den), dtype=np.float64
     )

@@ -1,8 +1,9 @@
-"""Paired links: one of two like links treats most of its traffic, the other little; then they swap (Spang et al. 2021).
+"""Paired links: one of two like links treats most of its traffic, the other little; then they swap (Spang et
+al. 2021).
 
-One experiment gives three kinds of numbers: the A/B difference at each share, the spill-over on the control arm, and
-the total effect. Periods come in pairs with the links swapped, so that what distinguishes the links cancels. A coin
-decides which link is first, and inference turns these coins.
+One experiment gives three kinds of numbers: the A/B difference at each share, the spill-over on the control
+arm, and the total effect. Periods come in pairs with the links swapped, so that what distinguishes the links
+cancels. A coin decides which link is first, and inference turns these coins.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class PairedLinks:
     levels: Floats
     """Shape (periods, 2 links, 2 arms), control first: a mean per period, link and arm; above zero."""
     high: NDArray[np.int64]
-    """Shape (periods,): the link, 0 or 1, that treats the higher share. Periods 0 and 1 are a pair, and so on."""
+    """Shape (periods,): the link, 0 or 1, that treats the higher share. Periods 0 and 1 are a pair, and so
+    on."""
     shares: tuple[float, float] = (0.05, 0.95)
     """The lower and the higher share of treated traffic."""
 
@@ -40,11 +42,14 @@ class PairedLinks:
             raise ValueError(f"shares {self.shares} are not rising between 0 and 1")
 
 
-def total_effect(links: PairedLinks, rng: np.random.Generator, *, level: float = 0.95, draws: int = DRAWS) -> Outcome:
+def total_effect(
+    links: PairedLinks, rng: np.random.Generator, *, level: float = 0.95, draws: int = DRAWS
+) -> Outcome:
     """Total effect, from the mean of *all* traffic of each link, whatever its arm.
 
-    On a full link this mean does not depend on who gets what, so it is right where the arms take from each other, and
-    right where they do not. It is extended from the two shares to 0 and 1 on the logarithmic scale.
+    On a full link this mean does not depend on who gets what, so it is right where the arms take from each
+    other, and right where they do not. It is extended from the two shares to 0 and 1 on the logarithmic
+    scale.
     """
     lower, higher = links.shares
     shares = np.where(np.arange(2)[None, :] == links.high[:, None], higher, lower)
@@ -52,18 +57,26 @@ def total_effect(links: PairedLinks, rng: np.random.Generator, *, level: float =
     return _between(links, whole, whole, TOTAL_EFFECT, rng, level, draws, extend=1 / (higher - lower))
 
 
-def spill_over(links: PairedLinks, rng: np.random.Generator, *, level: float = 0.95, draws: int = DRAWS) -> Outcome:
-    """What treated traffic does to the control arm: control at the higher share against control at the lower."""
+def spill_over(
+    links: PairedLinks, rng: np.random.Generator, *, level: float = 0.95, draws: int = DRAWS
+) -> Outcome:
+    """What treated traffic does to the control arm: control at the higher share against control at the
+    lower."""
     control = links.levels[:, :, 0]
     return _between(links, control, control, SPILL_OVER, rng, level, draws)
 
 
-def across(links: PairedLinks, rng: np.random.Generator, *, level: float = 0.95, draws: int = DRAWS) -> Outcome:
+def across(
+    links: PairedLinks, rng: np.random.Generator, *, level: float = 0.95, draws: int = DRAWS
+) -> Outcome:
     """Treated at the higher share against control at the lower: what Spang et al. take for the total effect.
 
-    It leaves the last 5 % on each side out. Where the arms compete, these matter: `total_effect` does without.
+    It leaves the last 5 % on each side out. Where the arms compete, these matter: `total_effect` does
+    without.
     """
-    estimand = f"treated at share {links.shares[1] * 100:g} % against control at share {links.shares[0] * 100:g} %"
+    estimand = (
+        f"treated at share {links.shares[1] * 100:g} % against control at share {links.shares[0] * 100:g} %"
+    )
     return _between(links, links.levels[:, :, 1], links.levels[:, :, 0], estimand, rng, level, draws)
 
 
@@ -95,7 +108,8 @@ def _between(
     draws: int,
     extend: float = 1.0,
 ) -> Outcome:
-    """`at_high` on the link with the higher share against `at_low` on the other; both have shape (periods, links)."""
+    """`at_high` on the link with the higher share against `at_low` on the other; both have shape (periods,
+    links)."""
     rows = np.arange(len(links.high))
     values = at_high[rows, links.high], at_low[rows, 1 - links.high]
     if any(np.any(~np.isfinite(value)) or np.any(value <= 0) for value in values):

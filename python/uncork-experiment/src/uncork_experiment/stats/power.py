@@ -33,7 +33,8 @@ def mde(effect: Effect, *, power: float = 0.8) -> float:
 def data_needed(effect: Effect, relative: float, *, power: float = 0.8) -> float:
     """How many times this much data finds a relative change of `relative`: 2.0 is twice as much.
 
-    The variance falls with the number of *units*. More days of the same units help less: this is a lower limit.
+    The variance falls with the number of *units*. More days of the same units help less: this is a lower
+    limit.
     """
     if relative == 0 or relative <= -1:
         raise ValueError(f"a relative change of {relative:g} cannot be looked for")
@@ -42,7 +43,8 @@ def data_needed(effect: Effect, relative: float, *, power: float = 0.8) -> float
 
 
 def days_needed(effect: Effect, days: float, relative: float, *, power: float = 0.8) -> float:
-    """Days *more* than the `days` so far until a relative change of `relative` is found; 0 if there are enough."""
+    """Days *more* than the `days` so far until a relative change of `relative` is found; 0 if there are
+    enough."""
     return max(0.0, days * (data_needed(effect, relative, power=power) - 1))
 
 

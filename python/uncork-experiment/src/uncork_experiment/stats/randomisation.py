@@ -1,7 +1,7 @@
 """Randomisation inference: what would the estimate be, had the design's coins fallen otherwise? (Fisher 1935)
 
-It holds for few blocks and for values that hang together in time, where a t interval does not. An interval consists of
-all effects that the test does not reject (Ernst 2004).
+It holds for few blocks and for values that hang together in time, where a t interval does not. An interval
+consists of all effects that the test does not reject (Ernst 2004).
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def coins(count: int, rng: np.random.Generator, draws: int = DRAWS) -> Floats:
     return np.concatenate([np.ones((1, count)), drawn])
 
 
-def sign_flips(differences: Floats, rng: np.random.Generator, *, level: float, draws: int = DRAWS) -> Tested | None:
+def sign_flips(
+    differences: Floats, rng: np.random.Generator, *, level: float, draws: int = DRAWS
+) -> Tested | None:
     """Mean of paired differences, treated minus control, each of which a coin could have turned round.
 
     None if there are too few to reject anything at this level (6 are enough for 95 %).
@@ -58,8 +60,9 @@ def sign_flips(differences: Floats, rng: np.random.Generator, *, level: float, d
 def linear(redrawn: Floats, of_treatment: Floats, *, level: float) -> Tested | None:
     """Test of a linear statistic, shape (draws,) each, row 0 as observed.
 
-    `redrawn`: the statistic of the outcomes under each redraw. `of_treatment`: the statistic of the treatment itself,
-    1 in row 0. If the effect is x, the statistic of the outcomes without treatment is `redrawn - x * of_treatment`.
+    `redrawn`: the statistic of the outcomes under each redraw. `of_treatment`: the statistic of the treatment
+    itself, 1 in row 0. If the effect is x, the statistic of the outcomes without treatment is `redrawn - x *
+    of_treatment`.
     """
     estimate = float(redrawn[0])
 
@@ -71,7 +74,8 @@ def linear(redrawn: Floats, of_treatment: Floats, *, level: float) -> Tested | N
 
 
 def invert(p_value: Callable[[float], float], estimate: float, step: float, level: float) -> Tested | None:
-    """The effects that are not rejected: from `estimate` outwards, first by steps that double, then halving."""
+    """The effects that are not rejected: from `estimate` outwards, first by steps that double, then
+    halving."""
     if step <= 0 or not math.isfinite(step):
         return None
     ends = []

@@ -1,10 +1,10 @@
 """Looking at an experiment while it runs, without more false alarms.
 
-- `obrien_fleming`: boundaries for the *verdict* at planned looks. The error rate is spent as Lan and DeMets (1983)
-  do in the manner of O'Brien and Fleming (1979): almost nothing early, so the last look costs almost no power.
-  Boundaries come from the recursive integration of Armitage, McPherson and Rowe (1969).
-- `always_valid`: a bound for *guardrails*, which may be looked at any number of times: the normal-mixture confidence
-  sequence of Robbins (1970), in the asymptotic form of Waudby-Smith et al. (2024). It is wider.
+- `obrien_fleming`: boundaries for the *verdict* at planned looks. The error rate is spent as Lan and DeMets
+  (1983) do in the manner of O'Brien and Fleming (1979): almost nothing early, so the last look costs almost
+  no power. Boundaries come from the recursive integration of Armitage, McPherson and Rowe (1969).
+- `always_valid`: a bound for *guardrails*, which may be looked at any number of times: the normal-mixture
+  confidence sequence of Robbins (1970), in the asymptotic form of Waudby-Smith et al. (2024). It is wider.
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ from uncork_experiment.stats.power import log_error
 Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-13
-"""Error rate below which a boundary ignores the earlier looks: it is then too high by less than can be computed."""
+"""Error rate below which a boundary ignores the earlier looks: it is then too high by less than can be
+computed."""
 
 
 def spent(fraction: float, alpha: float = 0.05) -> float:
-    """The part of `alpha` (two-sided, half on each side) spent when `fraction` (0 to 1) of the information is in."""
+    """The part of `alpha` (two-sided, half on each side) spent when `fraction` (0 to 1) of the information is
+    in."""
     return float(4 * stats.norm.sf(stats.norm.isf(alpha / 4) / math.sqrt(min(fraction, 1.0))))
 
 
 def obrien_fleming(looks: int | Sequence[float], alpha: float = 0.05) -> Floats:
     """Boundaries for |z| at each look, shape (looks,). Stop for a verdict where |z| is at or above.
 
-    `looks` is their number (equally spaced), or the share of the information at each, rising to at most 1. Where
-    units return from day to day, their later days tell less: shares by calendar time are then on the safe side.
+    `looks` is their number (equally spaced), or the share of the information at each, rising to at most 1.
+    Where units return from day to day, their later days tell less: shares by calendar time are then on the
+    safe side.
     """
-    fractions = np.arange(1, looks + 1) / looks if isinstance(looks, int) else np.asarray(looks, dtype=np.float64)
+    fractions = (
+        np.arange(1, looks + 1) / looks if isinstance(looks, int) else np.asarray(looks, dtype=np.float64)
+    )
     steps = np.diff(fractions, prepend=0.0)
     if fractions.size == 0 or np.any(steps <= 0) or fractions[-1] > 1 + 1e-12:
         raise ValueError("looks are shares of the information: above 0, rising, at most 1")
@@ -45,9 +50,11 @@ def obrien_fleming(looks: int | Sequence[float], alpha: float = 0.05) -> Floats:
     budget = np.diff([spent(float(fraction), alpha) for fraction in fractions], prepend=0.0)
     # Positions of the Brownian motion that has not crossed yet, and their probability masses.
     places, masses = np.zeros(1), np.ones(1)
-    bounds = []
+    bounds: list[float] = []
     for step, share in zip(steps, budget, strict=True):
-        limit = _limit(places, masses, math.sqrt(step), share, math.sqrt(float(np.sum(steps[: len(bounds) + 1]))))
+        limit = _limit(
+            places, masses, math.sqrt(step), share, math.sqrt(float(np.sum(steps[: len(bounds) + 1])))
+        )
         places, masses = _onward(places, masses, math.sqrt(step), limit, steps)
         bounds.append(limit)
     return np.asarray(bounds / np.sqrt(fractions), dtype=np.float64)
@@ -64,10 +71,11 @@ def repeated_interval(effect: Effect, boundary: float) -> tuple[float, float]:
 
 
 def always_valid(effect: Effect, *, alpha: float = 0.05, expected: float = 0.05) -> tuple[float, float]:
-    """Interval of the ratio that holds at all times at once, however often one looks, with probability 1 - alpha.
+    """Interval of the ratio that holds at all times at once, however often one looks, with probability 1 -
+    alpha.
 
-    `expected` is the size of change (0.05 is 5 %) for which it is narrowest. It needs no plan. It is asymptotic:
-    the first look should have the buckets that `Effect` demands anyway.
+    `expected` is the size of change (0.05 is 5 %) for which it is narrowest. It needs no plan. It is
+    asymptotic: the first look should have the buckets that `Effect` demands anyway.
     """
     error = log_error(effect)
     spread = (math.log1p(expected) / error) ** 2
@@ -83,7 +91,8 @@ def _ratio_within(effect: Effect, z: float) -> tuple[float, float]:
 
 
 def _limit(places: Floats, masses: Floats, spread: float, share: float, whole: float) -> float:
-    """Where the motion crosses with probability `share` in this step; `whole` is its deviation if unstopped."""
+    """Where the motion crosses with probability `share` in this step; `whole` is its deviation if
+    unstopped."""
     alone = whole * float(stats.norm.isf(share / 2))
     if share < NEGLIGIBLE:
         return alone
@@ -95,7 +104,9 @@ def _limit(places: Floats, masses: Floats, spread: float, share: float, whole: f
     return float(optimize.brentq(excess, 0.0, alone + spread, xtol=1e-10))
 
 
-def _onward(places: Floats, masses: Floats, spread: float, limit: float, steps: Floats) -> tuple[Floats, Floats]:
+def _onward(
+    places: Floats, masses: Floats, spread: float, limit: float, steps: Floats
+) -> tuple[Floats, Floats]:
     """Positions within the limit after a step, and their masses, at the nodes of Gauss and Legendre."""
     least = math.sqrt(float(steps.min()))
     reach = min(limit, 9.0)

@@ -50,5 +50,7 @@ def sample_ratio(units: Sequence[int] | NDArray[np.int64], propensities: Sequenc
     if len(observed) < 2:
         return SampleRatio(*known, None, "there is one arm")
     if expected.min() < MIN_EXPECTED:
-        return SampleRatio(*known, None, f"an arm is to have {expected.min():.1f} units, and {MIN_EXPECTED:g} are needed")
+        return SampleRatio(
+            *known, None, f"an arm is to have {expected.min():.1f} units, and {MIN_EXPECTED:g} are needed"
+        )
     return SampleRatio(*known, float(stats.chisquare(observed, expected).pvalue))

@@ -1,7 +1,9 @@
-"""Switchback: a whole place alternates between the arms in time, so that no traffic shares a link with the other arm.
+"""Switchback: a whole place alternates between the arms in time, so that no traffic shares a link with the
+other arm.
 
-The blocks are paired by hour of the week (or of the day); a coin decides which block of a pair is treated. Inference
-turns the same coins (Bojinov, Simchi-Levi and Zhao 2023; Spang et al. 2021). It estimates the total effect.
+The blocks are paired by hour of the week (or of the day); a coin decides which block of a pair is treated.
+Inference turns the same coins (Bojinov, Simchi-Levi and Zhao 2023; Spang et al. 2021). It estimates the total
+effect.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ def paired_schedule(
 ) -> Schedule:
     """A schedule from the Unix second `first`: a block of each pair lies in each of two successive periods.
 
-    `block` and `period` are in seconds. A period of a week pairs by hour of the week, of a day by hour of the day.
-    Raises ValueError if the blocks do not fill the period, or the number of periods is odd.
+    `block` and `period` are in seconds. A period of a week pairs by hour of the week, of a day by hour of the
+    day. Raises ValueError if the blocks do not fill the period, or the number of periods is odd.
     """
     if block <= 0 or period % block != 0:
         raise ValueError(f"blocks of {block} s do not fill a period of {period} s: choose a divisor")
@@ -112,7 +114,8 @@ def total_effect(
     tops = stays @ n1, turned @ n0, stays @ n0, turned @ n1
 
     def redrawn(log_ratio: float) -> Floats:
-        """The log ratio of each redraw, with the treatment's effect `log_ratio` taken out of the treated blocks."""
+        """The log ratio of each redraw, with the treatment's effect `log_ratio` taken out of the treated
+        blocks."""
         less = math.exp(-log_ratio)
         up, down = tops[0] * less + tops[1], tops[2] + tops[3] * less
         with np.errstate(divide="ignore"):

@@ -1,8 +1,9 @@
 """Worlds of known truth, in which A/B tests of congestion control lie.
 
-The links are full, and two controllers divide each by weights: a flow of the treated arm gets `weight` times what a
-flow of the control arm gets. If everyone is treated, nobody gains: the total effect of a full link is nothing. In a
-mixed world part of the users have an access line of their own instead, where the treated arm truly gains.
+The links are full, and two controllers divide each by weights: a flow of the treated arm gets `weight` times
+what a flow of the control arm gets. If everyone is treated, nobody gains: the total effect of a full link is
+nothing. In a mixed world part of the users have an access line of their own instead, where the treated arm
+truly gains.
 
 Truth is what the same world gives with everyone treated, over what it gives with nobody treated.
 """
@@ -59,7 +60,8 @@ class Hour:
 
 
 def hour(world: World, time: int, rng: np.random.Generator, *, links: float = 1.0) -> Hour:
-    """The users of hour `time`: more in the evening, with chance from hour to hour; `links` scales the capacity."""
+    """The users of hour `time`: more in the evening, with chance from hour to hour; `links` scales the
+    capacity."""
     load = 1 + 0.5 * np.sin((time % HOURS - 14) / HOURS * 2 * np.pi)
     count = int(rng.poisson(world.users * load * np.exp(rng.normal(0, 0.1)))) + 2
     on_full_link = rng.random(count) < world.full
@@ -132,7 +134,8 @@ class ToldByLinks:
 
 
 def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws: int = 999) -> ToldByLinks:
-    """Two links of which one has a tenth more capacity, 95 % treated on one and 5 % on the other, swapped by coins."""
+    """Two links of which one has a tenth more capacity, 95 % treated on one and 5 % on the other, swapped by
+    coins."""
     first = rng.integers(0, 2, days // 2)
     high = np.stack([first, 1 - first], axis=1).ravel()
     levels, everything = np.zeros((days, 2, 2)), []
