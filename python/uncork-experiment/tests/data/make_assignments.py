@@ -1,4 +1,4 @@
-"""Writes assignments.txt, what `uncork policy explain` says of 240 units: make_assignments.py PATH-OF-UNCORK"""
+"""Writes assignments.txt, what `uncork policy explain` says of 240 units. Run: make_assignments.py UNCORK"""
 
 import json
 import subprocess

@@ -59,7 +59,8 @@ def find(
     steps = levels.shape[1]
     if steps < LEAST_STEPS:
         return ()
-    rest, found = np.log(levels), []
+    rest = np.log(levels)
+    found: list[Break] = []
     spans = _spans(steps)
     for _ in range(most):
         scores, shifts = _scan(rest[None], spans)
