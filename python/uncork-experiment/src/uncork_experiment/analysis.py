@@ -80,7 +80,7 @@ def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> 
         window += [(heat, [("size_class", "hour")])] if heat else []
         by_day = some([*primary, *(measure.metric for measure in DAILY)])
         in_cells = some([*primary, *(measure.metric for measure in SHOWN)])
-        daily = [(by_day, [("day",)]), (in_cells, [(key, "day") for key in keys if key != "size_class"])]
+        daily = [(by_day, [("day",)]), (in_cells, [(key, "day") for key in keys])]
     return Needed(window, [one for one in daily if one[0] and one[1]], past if primary else [])
 
 

@@ -30,14 +30,14 @@ SHOWN = (
 def incidents(
     daily: Mapping[View, Reduced], facts: Facts, keys: View, settings: Settings, estimand: str
 ) -> tuple[Incident, ...]:
-    """Breaks of the primary measure, in every cell with enough days; of nested cells only the smallest."""
+    """Breaks of the primary measure, in every cell with enough days; where a smaller cell explains a larger one, that."""
     found: list[Incident] = []
     primary = settings.primary
     if primary is None:
         return ()
     for key in keys:
         reduced = daily.get((key, "day"))
-        if reduced is None:
+        if reduced is None or key == "size_class":
             continue
         for value in sorted({cell[0] for cell in reduced.cells}):
             days = sorted(
@@ -45,8 +45,14 @@ def incidents(
             )
             cells = {day: reduced.cells[(value, day)] for day in days}
             found += _in_cell(key, value, cells, primary, settings, estimand)
-    found.sort(key=lambda incident: (incident.first, -keys.index(incident.key)))
-    return tuple(found[:MOST_INCIDENTS])
+    smallest = [one for one in found if not any(_within(other, one, keys) for other in found)]
+    return tuple(sorted(smallest, key=lambda one: (one.first, one.value))[:MOST_INCIDENTS])
+
+
+def _within(inner: Incident, outer: Incident, keys: View) -> bool:
+    """Whether a cell by a later key had a break at the same time, which then explains the larger one."""
+    same_time = inner.first <= outer.last and outer.first <= inner.last
+    return same_time and keys.index(inner.key) > keys.index(outer.key)
 
 
 def _in_cell(

@@ -84,6 +84,8 @@ def change(ratio: float | None) -> str:
     if ratio is None or not math.isfinite(ratio):
         return "–"
     percent = 100 * (ratio - 1)
+    if abs(percent) < 0.005:
+        return "0 %"
     return f"{signed(percent, _decimals([percent]))} %"
 
 

@@ -35,10 +35,11 @@ def page(analysis: Analysis, verdict: Verdict, command: str) -> str:
         _glossary(analysis),
         _footer(command),
     ]
-    return _document(f"uncork experiment: {facts.experiment}: {title}", "".join(sections))
+    return document(f"uncork experiment: {facts.experiment}: {title}", "".join(sections))
 
 
-def _document(title: str, body: str) -> str:
+def document(title: str, body: str) -> str:
+    """A whole page around `body`."""
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>\n'

@@ -88,6 +88,8 @@ def _rules(page: int, diverging: tuple[str, ...]) -> str:
         ink = "#000" if _luminance(colour) > 0.179 else "#fff"
         rules.append(f".v{n} path{{fill:{colour}}}svg.chart .v{n} text{{fill:{ink}}}\n")
     worse, better = (diverging[0], diverging[-1])
+    for name, number in (("hit", 0), ("miss", 4)):
+        rules.append(f".s-{name}{{stroke:{COLOURS[number][page]}}}.f-{name}{{fill:{COLOURS[number][page]}}}\n")
     rules.append(f".worse{{color:{worse}}}.better{{color:{better}}}\n")
     rules.append(
         f".s-worse{{stroke:{worse}}}.f-worse{{fill:{worse}}}.s-better{{stroke:{better}}}"

@@ -228,7 +228,7 @@ class Chart:
     def _rule(self, frame: Frame, at: float, name: str) -> str:
         y = frame.y(self.y, at)
         line = path("rule", f"M{px(frame.left)} {px(y)}H{px(frame.right)}")
-        return line + text(frame.right - 4, y - 5, "e q", fitted(name, frame.right - frame.left))
+        return line + text(frame.right - 4, y + 15, "e q", fitted(name, frame.right - frame.left))
 
     def _mark(self, frame: Frame, mark: Mark, row: int) -> str:
         x = frame.x(self.x, mark.x)
@@ -290,23 +290,23 @@ class Forest:
     x: Axis
     none: float
     rows: Sequence[ForestRow]
-    better_right: bool = True
+    sides: tuple[str, str] = ("← worse", "better →")
+    """Words at the left and the right of the line."""
 
     def render(self, width: float) -> str:
         narrow = width < 500
         row_height = 38 if narrow else 24
         notes = 0.0 if narrow else max((width_of(row.note) for row in self.rows), default=0) + 10
         names = max((width_of(row.label) for row in self.rows), default=0) + 12
-        left = 8.0 if narrow else min(names, 230.0)
+        left = 8.0 if narrow else min(names, 270.0)
         top = 26.0
         frame = Frame(left, width - notes - 12, top, top + row_height * len(self.rows) + 4)
         body = [frame.x_axis(self.x)]
         zero = frame.x(self.x, self.none)
         body.append(path("axis", f"M{px(zero)} {px(top - 4)}V{px(frame.bottom)}"))
-        worse, better = ("← worse", "better →") if self.better_right else ("worse →", "← better")
-        sides = (worse, better) if self.better_right else (better, worse)
-        body.append(text(zero - 6, top - 10, f"e {'worse' if self.better_right else 'better'}-ink", sides[0]))
-        body.append(text(zero + 6, top - 10, f"{'better' if self.better_right else 'worse'}-ink", sides[1]))
+        kinds = ("worse-ink", "better-ink") if "better" in self.sides[1] else ("q", "h")
+        body.append(text(zero - 6, top - 10, f"e {kinds[0]}", self.sides[0]))
+        body.append(text(zero + 6, top - 10, kinds[1], self.sides[1]))
         for n, row in enumerate(self.rows):
             body.append(self._row(frame, row, top + row_height * n, row_height, width, narrow))
         return document(self.title, self.description, width, frame.bottom + 42, "".join(body))

@@ -1,0 +1,152 @@
+"""The command line: parsers, errors and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from uncork_experiment.commands import analyze, others
+from uncork_experiment.commands.common import OutputError
+from uncork_experiment.document import package_version
+from uncork_experiment.errors import InputError
+
+USAGE, OUTPUT, INTERRUPTED = 2, 3, 130
+
+Add = Callable[[argparse.ArgumentParser], None]
+Command = Callable[[argparse.Namespace, str], int]
+
+EXAMPLES = {
+    "": """\
+Examples:
+  uncork-experiment demo --open                          a built-in example, made up, and its report
+  uncork-experiment analyze records/                     records of `uncork serve --records records/`
+  uncork-experiment analyze records/ --by country,asn    decide by country, then by network
+  uncork-experiment analyze records/ --follow            watch it come; stops when a guardrail breaks
+  uncork-experiment import access.log --mapping nginx -o records/
+  uncork-experiment interference --open                  when an A/B test lies, in five minutes
+""",
+    "analyze": """\
+Examples:
+  uncork-experiment analyze records/
+  uncork-experiment analyze records/ --by region,asn,size_class -o report/
+  uncork-experiment analyze records/ --primary bandwidth:p10 --guardrail stutters=5% --look 2/4
+  uncork-experiment analyze access.log --mapping nginx --rejected rejected.jsonl
+  uncork-experiment analyze records/ --follow --every 60
+  uncork-experiment analyze --show-sql trino
+""",
+    "demo": """\
+Examples:
+  uncork-experiment demo --open
+  uncork-experiment demo --seed 2 -o another
+""",
+    "import": """\
+Examples:
+  uncork-experiment import access.log --mapping nginx -o records/
+  uncork-experiment import logs/*.gz --mapping my-logs.toml -o records/ --rejected rejected.jsonl
+""",
+    "export": """\
+Examples:
+  uncork-experiment export growthbook records/ -o growthbook/ --datasource ds_abc123
+""",
+    "growthbook": """\
+Examples:
+  uncork-experiment export growthbook records/ -o growthbook/ --datasource ds_abc123
+""",
+    "interference": """\
+Examples:
+  uncork-experiment interference --open
+  uncork-experiment interference --seed 7 --format json
+""",
+}
+
+STATUSES = "Exit status: 0 done; 1 a guardrail is broken; 2 wrong input; 3 a result cannot be written; 130 interrupted."
+
+
+class Parser(argparse.ArgumentParser):
+    """Help begins with examples; errors say where to look."""
+
+    examples = ""
+
+    def format_help(self) -> str:
+        return f"{self.examples}\n{super().format_help()}" if self.examples else super().format_help()
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"error: {message}\nhelp: {self.prog} --help\n")
+
+
+def parser() -> Parser:
+    """All commands."""
+    top = Parser(
+        prog="uncork-experiment",
+        description="Did it help, for whom, and can the answer be trusted? A/B experiments of congestion control, from "
+        "flow records to a verdict.",
+        epilog=STATUSES,
+    )
+    top.examples = EXAMPLES[""]
+    top.add_argument("--version", action="version", version=f"uncork-experiment {package_version()}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add(commands, "analyze", "analyse records: scorecard, result.json and report.html", analyze.add_analyze, analyze.run_analyze)
+    _add(commands, "demo", "analyse a built-in example, which is made up", analyze.add_demo, analyze.run_demo)
+    _add(commands, "import", "turn logs into records", others.add_import, others.run_import)
+    exports = _add(commands, "export", "write what other tools read", None, None)
+    targets = exports.add_subparsers(title="targets", metavar="TARGET", required=True)
+    _add(targets, "growthbook", "tables and definitions for GrowthBook", others.add_growthbook, others.run_growthbook)
+    _add(commands, "interference", "show when an A/B test lies, and which designs do not", others.add_interference,
+         others.run_interference)  # fmt: skip
+    return top
+
+
+def _add(
+    commands: "argparse._SubParsersAction[Parser]", name: str, about: str, add: Add | None, command: Command | None
+) -> Parser:
+    one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    one.examples = EXAMPLES.get(name, "")
+    if add is not None and command is not None:
+        add(one)
+        one.set_defaults(command=command)
+    return one
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser().parse_args(words)
+    try:
+        status: int = options.command(options, shlex.join(["uncork-experiment", *words]))
+        sys.stdout.flush()
+        return status
+    except OutputError as error:
+        return _failed(str(error), OUTPUT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT
+    except KeyboardInterrupt:
+        return _failed("interrupted", INTERRUPTED)
+    except InputError as error:
+        return _failed(str(error), USAGE)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{place}{error.strerror or error}", USAGE)
+    except _engine_errors() as error:
+        return _failed(f"records: {str(error).splitlines()[0]}", USAGE)
+
+
+def _engine_errors() -> tuple[type[Exception], ...]:
+    """What the engines raise for files that they cannot read."""
+    import duckdb
+    import pyarrow as pa
+
+    return duckdb.Error, pa.ArrowException
+
+
+def _failed(message: str, status: int) -> int:
+    print(f"\rerror: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

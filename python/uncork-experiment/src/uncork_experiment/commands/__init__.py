@@ -1,0 +1,1 @@
+"""What the subcommands do. Each module adds its parser and runs its command."""

@@ -1,0 +1,258 @@
+"""`analyze` and `demo`: from records to scorecard, result document and page."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from uncork_experiment import demo, health, measures, terminal, words
+from uncork_experiment.commands.common import Progress, Records, add_reading, instant, read_records, share, show, write
+from uncork_experiment.document import document, to_json
+from uncork_experiment.errors import InputError
+from uncork_experiment.keys import KEYS, key_column
+from uncork_experiment.reduce import ReducePlan, sql
+from uncork_experiment.report import page
+from uncork_experiment.result import Analysis, Finding, Verdict
+from uncork_experiment.rows import Settings
+from uncork_experiment.run import Request, run
+from uncork_experiment.stats import sequential
+from uncork_experiment.verdict import decide
+
+DEFAULT_KEYS = ("region", "asn", "size_class")
+DIALECTS = ("duckdb", "pyspark", "databricks", "clickhouse", "trino", "athena", "bigquery", "snowflake", "postgres")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An analysis with its verdict and document."""
+
+    analysis: Analysis
+    verdict: Verdict
+    text: str
+
+
+def add_analyze(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="records: Parquet, JSON lines, logs, or directories")
+    parser.add_argument("--by", metavar="KEYS", help="decide by these, most important first: region, country, asn, size_class, "
+                        "protocol, host, listener ... or any column [default: region,asn,size_class]")  # fmt: skip
+    add_comparison(parser)
+    add_rules(parser)
+    add_reading(parser)
+    add_output(parser)
+    following = parser.add_argument_group("records that grow")
+    following.add_argument("--follow", action="store_true", help="analyse again as records arrive; stop when a guardrail breaks")
+    following.add_argument("--every", default=30.0, type=float, metavar="SECONDS", help="look this often [default: 30]")
+    following.add_argument("--rounds", type=int, metavar="N", help="end after N analyses [default: go on]")
+    parser.add_argument("--show-sql", metavar="DIALECT", choices=DIALECTS, help="print the queries for your own engine, and end: "
+                        + ", ".join(DIALECTS))  # fmt: skip
+
+
+def add_comparison(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is compared")
+    group.add_argument("--control", metavar="ARM", help="the arm to compare with [default: control, or the one with CUBIC]")
+    group.add_argument("--treated", metavar="ARM", help="the other arm [default: the only other one]")
+    group.add_argument("--experiment", metavar="NAME", help="where records have several")
+    group.add_argument("--arm", default="arm", metavar="COLUMN", help="column of the arms; cc where no policy assigned any")
+    group.add_argument("--since", metavar="TIME", help="from this time on, such as 2026-11-02 or 2026-11-02T18:00Z")
+    group.add_argument("--until", metavar="TIME", help="before this time")
+    group.add_argument("--scope", choices=("response", "connection"), default="response", help=argparse.SUPPRESS)
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("rules, to be declared before the data is looked at")
+    group.add_argument("--primary", metavar="METRIC:STATISTIC", help="what decides [default: throughput:p50]")
+    group.add_argument("--guardrail", action="append", metavar="METRIC[:STATISTIC]=LIMIT", help="how much worse something may "
+                       "get: retransmitted=2pp, first_byte:p90=10%%; may be repeated, and replaces the default ones")  # fmt: skip
+    group.add_argument("--worth", default="1%", metavar="SHARE", help="least gain that is worth a change [default: 1%%]")
+    group.add_argument("--detect", default="5%", metavar="SHARE", help="change that must not be missed [default: 5%%]")
+    group.add_argument("--look", metavar="K/N", help="this is look K of N planned ones: O'Brien-Fleming boundaries")
+    group.add_argument("--no-past", action="store_true", help="do not adjust by the time before the switch (CUPED)")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("-o", "--output", default="experiment", type=Path, metavar="DIR", help="directory of result.json and "
+                       "report.html [default: experiment]")  # fmt: skip
+    group.add_argument("--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]")
+    group.add_argument("--open", action="store_true", help="open the report in a browser")
+
+
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=1, help="of the made-up records [default: 1]")
+    parser.add_argument("--scale", type=float, default=1.0, help="more or fewer clients; 1 is about 330,000 records")
+    parser.add_argument("--records", type=Path, metavar="DIR", help="keep the made-up records in DIR")
+    add_output(parser)
+
+
+def settings_of(arguments: argparse.Namespace, keys: tuple[str, ...]) -> Settings:
+    guards = tuple(measures.parse_limit(text) for text in arguments.guardrail or ())
+    return Settings(
+        keys=keys,
+        primary=measures.parse(arguments.primary, "--primary") if arguments.primary else None,
+        guardrails=guards or measures.GUARDRAILS,
+        worth=share(arguments.worth, "--worth"),
+        detect=share(arguments.detect, "--detect"),
+        look=_look(arguments.look),
+    )
+
+
+def _look(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise InputError(f"--look {text}", "this is no look", "write K/N with K from 1 to N, such as 2/4")
+    return int(found[1]), int(found[2])
+
+
+def keys_of(text: str | None, columns: set[str]) -> tuple[str, ...]:
+    """The keys that were asked for, or the usual ones that the records have."""
+    if text is not None:
+        keys = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
+        for key in keys:
+            key_column(key, columns)
+        return keys
+    return tuple(key for key in DEFAULT_KEYS if all(columns & set(need.split("|")) for need in KEYS[key].needs))
+
+
+def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
+    return Request(
+        settings=settings,
+        control=arguments.control,
+        treated=arguments.treated,
+        arm=arguments.arm,
+        experiment=arguments.experiment,
+        since=instant(arguments.since, "--since"),
+        until=instant(arguments.until, "--until"),
+        past=not arguments.no_past,
+        scope=arguments.scope,
+    )
+
+
+def run_analyze(arguments: argparse.Namespace, command: str) -> int:
+    if arguments.show_sql:
+        return _show_sql(arguments)
+    if arguments.follow:
+        return follow(arguments, command)
+    progress = Progress()
+    records = read_records(arguments, progress)
+    settings = settings_of(arguments, keys_of(arguments.by, set(records.table.columns)))
+    outcome = analysed(records, request_of(arguments, settings), command, progress)
+    return finish(outcome, arguments, command)
+
+
+def run_demo(arguments: argparse.Namespace, command: str) -> int:
+    progress = Progress()
+    with tempfile.TemporaryDirectory(prefix="uncork-experiment-") as temporary:
+        progress("making records up")
+        path = demo.write(arguments.records or Path(temporary), arguments.seed, arguments.scale)
+        parser = argparse.ArgumentParser()
+        add_analyze(parser)
+        options = parser.parse_args([str(path)])
+        records = read_records(options, progress)
+        settings = settings_of(options, keys_of(None, set(records.table.columns)))
+        request = Request(settings=settings, made_up=True)
+        outcome = analysed(records, request, command, progress)
+    return finish(outcome, arguments, command)
+
+
+def analysed(records: Records, request: Request, command: str, progress: Progress) -> Outcome:
+    now = time.time_ns()
+
+    def checks(plan: ReducePlan) -> tuple[Finding, ...]:
+        return health.check(records.table, plan, records.run, now)
+
+    analysis = run(
+        records.table, request, query=records.run, progress=progress, health=checks, rejected=records.rejected
+    )
+    verdict = decide(analysis, request.settings)
+    progress.done()
+    return Outcome(analysis, verdict, to_json(document(analysis, verdict, command)))
+
+
+def finish(outcome: Outcome, arguments: argparse.Namespace, command: str) -> int:
+    """Files, stdout and the exit status."""
+    report = save(outcome, arguments.output, command)
+    if arguments.format == "json":
+        sys.stdout.write(outcome.text)
+    else:
+        width = shutil.get_terminal_size((100, 24)).columns
+        sys.stdout.write(terminal.scorecard(outcome.analysis, outcome.verdict, width))
+    print(f"report: {report}", file=sys.stderr)
+    if arguments.open:
+        show(report)
+    return outcome.verdict.exit_status
+
+
+def save(outcome: Outcome, directory: Path, command: str) -> Path:
+    report = directory / "report.html"
+    write(directory / "result.json", outcome.text)
+    write(report, page(outcome.analysis, outcome.verdict, command))
+    return report
+
+
+def _show_sql(arguments: argparse.Namespace) -> int:
+    keys = tuple(key.strip() for key in (arguments.by or ",".join(DEFAULT_KEYS)).split(","))
+    since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
+    plan = ReducePlan(
+        control=arguments.control or "control", arm=arguments.arm, experiment=arguments.experiment, by=keys,
+        window=(since, until), scope=arguments.scope,
+    )  # fmt: skip
+    sys.stdout.write(sql(plan, arguments.show_sql))
+    return 0
+
+
+def follow(arguments: argparse.Namespace, command: str) -> int:
+    """Analyses again whenever files have changed. Its bounds hold at every look."""
+    seen: object = None
+    rounds = 0
+    while arguments.rounds is None or rounds < arguments.rounds:
+        if rounds or seen is not None:
+            time.sleep(arguments.every)
+        state = _state(arguments.paths)
+        if state == seen:
+            continue
+        seen = state
+        stamp = datetime.now(UTC).strftime("%H:%M:%SZ")
+        try:
+            records = read_records(arguments, Progress(is_terminal=False))
+            settings = settings_of(arguments, keys_of(arguments.by, set(records.table.columns)))
+            outcome = analysed(records, request_of(arguments, settings), command, Progress())
+        except InputError as error:
+            print(f"{stamp}  waiting: {error}", flush=True)
+            continue
+        rounds += 1
+        report = save(outcome, arguments.output, command)
+        print(f"{stamp}  {_line(outcome)}", flush=True)
+        if outcome.verdict.exit_status:
+            print(f"{outcome.verdict.sentence}\nreport: {report}", flush=True)
+            return outcome.verdict.exit_status
+    return 0
+
+
+def _state(paths: list[Path]) -> object:
+    """What tells whether files have changed."""
+    files = sorted(it for path in paths for it in (path.rglob("*") if path.is_dir() else [path]) if it.is_file())
+    return [(str(it), it.stat().st_size, it.stat().st_mtime_ns) for it in files if not it.name.startswith(".")]
+
+
+def _line(outcome: Outcome) -> str:
+    """The state in one line: data, primary measure with an interval that holds at every look, guardrails."""
+    analysis = outcome.analysis
+    row = next((row for row in analysis.scorecard if row.role == "primary"), None)
+    parts = [f"{words.counted(analysis.facts.rows, 'record')}, {words.counted(sum(analysis.facts.units), 'unit')}"]
+    if row is not None and row.effect is not None:
+        low, high = sequential.always_valid(row.effect)
+        parts.append(f"{row.name} {words.change(row.effect.ratio)} ({words.interval(low, high)} at every look)")
+    elif row is not None:
+        parts.append(f"{row.name}: {row.reason}")
+    states = [guarded.state for guarded in analysis.guardrails]
+    parts.append(", ".join(f"{states.count(state)} {state}" for state in ("holds", "open", "broken") if state in states))
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,151 @@
+"""What several commands share: reading records, progress, times, output files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import ibis.expr.types as ir
+
+from uncork_experiment.engines import duckdb
+from uncork_experiment.errors import InputError
+from uncork_experiment.reduce import Run, to_arrow
+from uncork_experiment.sources import load, read
+from uncork_experiment.sources.reading import found
+
+ENGINES = ("duckdb", "spark", "clickhouse")
+QUIET_SECONDS = 5.0
+
+
+class OutputError(Exception):
+    """A result could not be written."""
+
+
+@dataclass
+class Progress:
+    """Steps of long work on stderr: one changing line on a terminal, else a line now and then."""
+
+    is_terminal: bool = field(default_factory=lambda: sys.stderr.isatty())
+    started: float = field(default_factory=time.monotonic)
+    last: float = field(default_factory=time.monotonic)
+
+    def __call__(self, step: str) -> None:
+        now = time.monotonic()
+        if self.is_terminal:
+            print(f"\r\x1b[K{now - self.started:4.0f} s  {step}", end="", file=sys.stderr, flush=True)
+        elif now - self.last > QUIET_SECONDS:
+            print(f"{now - self.started:4.0f} s  {step}", file=sys.stderr, flush=True)
+            self.last = now
+
+    def rows(self, name: str, done: int, total: int, rows: int) -> None:
+        """Of a log that is imported."""
+        share = f"{100 * done / total:.0f} %" if total else "all"
+        self(f"{name}: {share}, {rows:,} rows")
+
+    def done(self) -> None:
+        if self.is_terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Records:
+    """A table of records and what runs its queries. `keep` holds temporary files."""
+
+    table: ir.Table
+    run: Run
+    rejected: dict[str, int]
+    keep: object = None
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Options about where records are."""
+    group = parser.add_argument_group("records")
+    group.add_argument("--mapping", metavar="NAME|FILE", help="read logs with this mapping: nginx, haproxy, varnish, w3c, "
+                       "csv, cmcd ... or a TOML file of your own")  # fmt: skip
+    group.add_argument("--rejected", metavar="FILE", type=Path, help="write rows that could not be read to FILE, with reasons")
+    group.add_argument("--unit-columns", metavar="COLUMNS", help="of results of the laboratory: the columns that make a unit, "
+                       "such as seed")  # fmt: skip
+    group.add_argument("--engine", choices=ENGINES, default="duckdb", help="what runs the queries [default: duckdb]")
+    group.add_argument("--spark-master", default="local-cluster[2,1,1024]", metavar="URL", help=argparse.SUPPRESS)
+    group.add_argument("--memory", default="3GB", metavar="SIZE", help="most memory of duckdb; beyond it spills [default: 3GB]")
+
+
+def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
+    """The records of the paths, on the chosen engine."""
+    paths: Sequence[Path] = arguments.paths
+    if not paths:
+        raise InputError("PATH", "no files or directories are given", "name some, or try: uncork-experiment demo")
+    if arguments.engine != "duckdb":
+        return _elsewhere(arguments, paths)
+    mapping = load(arguments.mapping) if arguments.mapping else None
+    unit = arguments.unit_columns.split(",") if arguments.unit_columns else None
+    settings = duckdb.Settings(memory=arguments.memory)
+    loaded = read(paths, mapping, unit=unit, rejected=arguments.rejected, progress=progress.rows, settings=settings)
+    return Records(loaded.table, to_arrow, loaded.rejected, loaded)
+
+
+def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
+    """On Spark or ClickHouse, which are extras of this package."""
+    if arguments.mapping:
+        raise InputError("--mapping", f"logs cannot be read with --engine {arguments.engine}", "import them first")
+    files = found(list(paths), False)
+    try:
+        if arguments.engine == "spark":
+            from uncork_experiment.engines import spark
+
+            table, run = spark.open_files(files, spark.local_session(arguments.spark_master))
+        else:
+            from uncork_experiment.engines import clickhouse
+
+            table, run = clickhouse.open_files(files)
+    except ImportError as error:
+        remedy = f"pip install 'uncork-experiment[{arguments.engine}]'"
+        raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
+    return Records(table, run, {})
+
+
+def instant(text: str | None, option: str) -> int | None:
+    """A time in ISO 8601, UTC unless it has an offset, as nanoseconds since 1970."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{option} {text}", "this is no time", "write 2026-11-02 or 2026-11-02T18:00Z") from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(moment.timestamp()) * 1_000_000_000
+
+
+def share(text: str, option: str) -> float:
+    """`5%` or `0.5 %` as a fraction."""
+    try:
+        number, unit = float(text.rstrip("% ")), text.strip()[-1:]
+    except ValueError:
+        number, unit = 0.0, ""
+    if unit != "%" or not 0 < number < 100:
+        raise InputError(f"{option} {text}", "this is no share", "write it in percent, such as 2%")
+    return number / 100
+
+
+def write(path: Path, text: str) -> None:
+    """The whole file or nothing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from error
+
+
+def show(path: Path) -> None:
+    """Opens a page in the browser."""
+    if not webbrowser.open(path.resolve().as_uri()):
+        print(f"no browser was found: open {path} yourself", file=sys.stderr)

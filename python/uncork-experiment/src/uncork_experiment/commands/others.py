@@ -1,0 +1,118 @@
+"""`import`, `export` and `interference`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from uncork_experiment import growthbook
+from uncork_experiment.commands.analyze import add_comparison, add_rules, settings_of
+from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, show, write
+from uncork_experiment.document import to_json
+from uncork_experiment.facts import traffic
+from uncork_experiment.interference import Lesson, document, lessons
+from uncork_experiment.report import explain
+from uncork_experiment.run import Request, name_arms
+from uncork_experiment.schema import canonical
+from uncork_experiment.sources import MAPPINGS, import_files, load
+from uncork_experiment.sources.reading import found
+from uncork_experiment.stats.effect import Effect
+from uncork_experiment.terminal import table
+from uncork_experiment.words import change, interval
+
+SHOWN_REASONS = 8
+
+
+def add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="LOG", type=Path, help="logs, also compressed ones, or directories")
+    parser.add_argument("--mapping", required=True, metavar="NAME|FILE", help=f"{', '.join(MAPPINGS)}, or a TOML file")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="directory of the Parquet files")
+    parser.add_argument("--rejected", type=Path, metavar="FILE", help="rows that could not be read, with reasons "
+                        "[default: DIR/rejected.jsonl]")  # fmt: skip
+
+
+def run_import(arguments: argparse.Namespace, _: str) -> int:
+    """Logs to canonical records. Bad rows are counted and kept apart."""
+    progress = Progress()
+    mapping = load(arguments.mapping)
+    rejected = arguments.rejected or arguments.output / "rejected.jsonl"
+    files = found(arguments.paths, True)
+    imported = import_files(files, mapping, arguments.output, rejected, progress.rows)
+    progress.done()
+    left_out = sum(imported.rejected.values())
+    print(f"{imported.rows:,} records in {arguments.output}, from {len(files)} logs")
+    if left_out:
+        print(f"{left_out:,} rows left out, in {rejected}:")
+        for reason, count in imported.rejected.most_common(SHOWN_REASONS):
+            print(f"  {count:>8,}  {reason}")
+    return 0
+
+
+def add_growthbook(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="records, as of analyze")
+    parser.add_argument("-o", "--output", default=Path("growthbook"), type=Path, metavar="DIR", help="[default: growthbook]")
+    parser.add_argument("--datasource", default="DATASOURCE_ID", metavar="ID", help="id of the data source in GrowthBook")
+    add_comparison(parser)
+    add_rules(parser)
+    add_reading(parser)
+
+
+def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
+    """Tables and definitions for a GrowthBook on the premises."""
+    progress = Progress()
+    records = read_records(arguments, progress)
+    settings = settings_of(arguments, ())
+    request = Request(settings, arguments.control, arguments.treated, arguments.arm, experiment=arguments.experiment)
+    named = name_arms(traffic(canonical(records.table), records.run, arm=arguments.arm, experiment=arguments.experiment), request)
+    since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
+    progress("writing tables")
+    arms = (named.control, named.treated)
+    files = growthbook.export(
+        growthbook.within(records.table, since, until), arms, named.experiment, settings, arguments.output,
+        arm=arguments.arm, datasource=arguments.datasource,
+    )  # fmt: skip
+    progress.done()
+    print("\n".join(str(file) for file in files))
+    return 0
+
+
+def add_interference(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=1, help="[default: 1]")
+    parser.add_argument("-o", "--output", default=Path("interference"), type=Path, metavar="DIR",
+                        help="directory of interference.json and interference.html [default: interference]")  # fmt: skip
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+
+
+def run_interference(arguments: argparse.Namespace, command: str) -> int:
+    """Worlds of known truth, and what each design says of them."""
+    progress = Progress()
+    found_ = lessons(arguments.seed, progress)
+    progress.done()
+    text = to_json(document(found_, arguments.seed))
+    html = arguments.output / "interference.html"
+    write(arguments.output / "interference.json", text)
+    write(html, explain.page(found_, command))
+    sys.stdout.write(text if arguments.format == "json" else _lessons(found_))
+    print(f"page: {html}", file=sys.stderr)
+    if arguments.open:
+        show(html)
+    return 0
+
+
+def _lessons(some: tuple[Lesson, ...]) -> str:
+    width = shutil.get_terminal_size((100, 24)).columns
+    blocks = []
+    for lesson in some:
+        rows = []
+        for told in lesson.told:
+            effect = told.outcome if isinstance(told.outcome, Effect) else None
+            covers = {True: "yes", False: "NO", None: "–"}[told.covers(lesson.truth)]
+            reach = interval(effect.ratio_low, effect.ratio_high) if effect else "–"
+            rows.append([told.design, told.outcome.estimand, change(effect.ratio) if effect else "–", reach, covers])
+        heading = f"{lesson.world.name}: all treated against none is truly {change(lesson.truth)}"
+        headings = ["design", "estimates", "estimate", "95 % interval", "holds the truth"]
+        blocks.append(f"{heading}\n{table(headings, rows, width, left=2)}")
+    return "\n\n".join(blocks) + "\n"
