@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 from uncork_experiment.errors import InputError
 from uncork_experiment.metrics import SIZE_CLASSES, SIZE_LIMITS, size
 from uncork_experiment.regions import REGIONS
-from uncork_experiment.schema import NANOS_PER_SECOND
+from uncork_experiment.schema import NANOS_PER_SECOND, Columns
 
 UNKNOWN: Final = "unknown"
 """The text of a missing value."""
@@ -28,12 +28,12 @@ DAY_NS: Final = 24 * HOUR_NS
 class KeyColumn:
     """How to compute a key, and its text."""
 
-    value: Callable[[ir.Table], ir.Value]
+    value: Callable[[Columns], ir.Value]
     text: Callable[[object], str] = str
     needs: tuple[str, ...] = ()
 
 
-def _time(t: ir.Table) -> ir.IntegerValue:
+def _time(t: Columns) -> ir.IntegerValue:
     return t["service_start_unix_ns"]
 
 
@@ -43,7 +43,7 @@ def _quotient(value: ir.Value, by: int) -> ir.Value:
     return ((value - value % divisor) / divisor).cast("int64")
 
 
-def _size_class(t: ir.Table) -> ir.Value:
+def _size_class(t: Columns) -> ir.Value:
     """The number of the class; no size, no class."""
     of = size(t)
     steps = [(of < limit, ibis.literal(number, "int64")) for number, limit in enumerate(SIZE_LIMITS)]

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import ibis
 import ibis.expr.types as ir
 
-from uncork_experiment.schema import NANOS_PER_SECOND
+from uncork_experiment.schema import NANOS_PER_SECOND, Columns
 
 LARGE_BYTES: Final = 3_000_000
 """Of objects from this size on throughput is compared; of smaller ones completion time."""
@@ -22,7 +22,7 @@ CHUNK_BYTES: Final = 500_000
 SIZE_CLASSES: Final = ("<100 kB", "100 kB-1 MB", "1-3 MB", "3-10 MB", ">=10 MB")
 SIZE_LIMITS: Final = (100_000, 1_000_000, 3_000_000, 10_000_000)
 
-Expression = Callable[[ir.Table], ir.Value]
+Expression = Callable[[Columns], ir.Value]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Metric:
     about: str = ""
 
 
-def size(t: ir.Table) -> ir.IntegerValue:
+def size(t: Columns) -> ir.IntegerValue:
     """What was asked for: known before the controller had any influence. Of a whole connection, what came."""
     return ibis.coalesce(t["size_bytes"], t["bytes_acked"], t["bytes_delivered"])
 
@@ -63,33 +63,33 @@ def _only(condition: ir.Value, value: ir.Value) -> ir.Value:
     return ibis.cases((condition, value), else_=ibis.null().cast(value.type()))
 
 
-def rate(t: ir.Table) -> ir.Value:
+def rate(t: Columns) -> ir.Value:
     """Throughput by the best measure that the record has. A player's song is rated while it was fetched."""
     is_timed = (t["source"] != "acked") & t["completion_ns"].notnull() & t["playback_items"].isnull()
     by_clock = _rate(t["bytes_delivered"], t["completion_ns"])
     return ibis.cases((is_timed, by_clock), else_=_rate(t["bytes_acked"], t["busy_ns"]))
 
 
-def _throughput(t: ir.Table) -> ir.Value:
+def _throughput(t: Columns) -> ir.Value:
     return _only((size(t) >= LARGE_BYTES) & t["playback_items"].isnull(), rate(t))
 
 
-def _bandwidth(t: ir.Table) -> ir.Value:
+def _bandwidth(t: Columns) -> ir.Value:
     return _only((size(t) >= CHUNK_BYTES) | t["playback_items"].notnull(), rate(t))
 
 
-def _completion(t: ir.Table) -> ir.Value:
+def _completion(t: Columns) -> ir.Value:
     """Of smaller objects. What was asked for and did not arrive took longer than all others."""
     took = ibis.coalesce(_seconds(t["completion_ns"]), ibis.literal(HOUR, "float64"))
     return _only(t["size_bytes"] < LARGE_BYTES, took)
 
 
-def _playback_latency(t: ir.Table) -> ir.Value:
+def _playback_latency(t: Columns) -> ir.Value:
     waited = ibis.coalesce(_seconds(t["playback_startup_ns"]), ibis.literal(HOUR, "float64"))
     return _only(t["playback_items"].notnull(), waited)
 
 
-def _rtt_inflation(t: ir.Table) -> ir.Value:
+def _rtt_inflation(t: Columns) -> ir.Value:
     return t["rtt_p50_ms"] / t["rtt_min_ms"].nullif(0.0)
 
 

@@ -18,7 +18,7 @@ from uncork_experiment.cubes import BUCKETS, Reduced
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import key_column
 from uncork_experiment.metrics import METRICS, Metric, available, missing
-from uncork_experiment.schema import canonical, unbound
+from uncork_experiment.schema import Columns, unbound
 
 Run = Callable[[ir.Table], pa.Table]
 """Runs a query; what comes back is small."""
@@ -109,7 +109,7 @@ class Queries:
                 )
         names = available(columns) if plan.metrics is None else plan.metrics
         metrics = tuple(_metric(name, columns) for name in names)
-        return Queries(_in_scope(canonical(records), plan), plan, metrics, columns)
+        return Queries(in_scope(records, plan), plan, metrics, columns)
 
     def texts(self) -> dict[str, Callable[[object], str]]:
         """How the values of each key become text."""
@@ -120,43 +120,49 @@ class Queries:
         denominator, n`` of a ratio. Values that cannot be (negative, infinite, no number) have the bin null,
         or are counted by ``n``.
         """
-        rows = self.table.filter(self._assigned())
+        rows = self._assigned()
         if metric.kind == "distribution":
             return self._distribution(rows, metric)
         return self._ratio(rows, metric)
 
     def units(self) -> ir.Table:
         """Records and distinct units by the keys, arm, bucket and experiment; also those without an arm."""
-        t = self.table
-        known = self.plan.unit in self.columns
-        units = t[self.plan.unit].nunique() if known else ibis.literal(0, "int64")
-        grouped = t.group_by(**self._keys(t), experiment=t["arm_experiment"])
-        return grouped.aggregate(rows=t.count(), units=units)
+        t = Columns(self.table)
+        unit = self.table[self.plan.unit] if self.plan.unit in self.columns else None
+        keys = self._keys(t) | {"experiment": t["arm_experiment"]}
+        rows = self.table.select(**keys) if unit is None else self.table.select(**keys, unit=unit)
+        units = ibis.literal(0, "int64") if unit is None else rows["unit"].nunique()
+        return rows.group_by(list(keys)).aggregate(rows=rows.count(), units=units)
 
     def sources(self) -> ir.Table:
         """Records by source of their throughput: ``source, rows``."""
-        rows = self.table.filter(self._assigned())
+        rows = self._assigned()
+        rows = rows.select(source=Columns(rows)["source"])
         return rows.group_by("source").aggregate(rows=rows.count())
 
-    def _keys(self, t: ir.Table) -> dict[str, ir.Value]:
+    def _keys(self, t: Columns) -> dict[str, ir.Value]:
         keys = {name: key_column(name, self.columns).value(t) for name in self.plan.by}
         return keys | {"arm": t[self.plan.arm].cast("string"), "bucket": t[self.plan.bucket].cast("int64")}
 
-    def _assigned(self) -> ir.BooleanValue:
-        arm, bucket = self.table[self.plan.arm].cast("string"), self.table[self.plan.bucket]
-        assigned = arm.notnull() & (bucket >= 0) & (bucket < BUCKETS)
-        return assigned if self.plan.arms is None else assigned & arm.isin(self.plan.arms)
+    def _assigned(self) -> ir.Table:
+        """Records with an arm that is compared, and a bucket."""
+        t = Columns(self.table)
+        arm, bucket = t[self.plan.arm].cast("string"), t[self.plan.bucket]
+        of_arms = arm.notnull() if self.plan.arms is None else arm.isin(self.plan.arms)
+        return self.table.filter(of_arms, bucket >= 0, bucket < BUCKETS)
 
     def _distribution(self, rows: ir.Table, metric: Metric) -> ir.Table:
-        values = rows.select(**self._keys(rows), x=metric.value(rows))
+        t = Columns(rows)
+        keys = self._keys(t)
+        values = rows.select(**keys, x=metric.value(t))
         values = values.filter(values["x"].notnull())
-        keys = [name for name in values.columns if name != "x"]
         binned = values.select(*keys, bin=_bin(values["x"], metric.bounds))
         return binned.group_by(binned.columns).aggregate(n=binned.count())
 
     def _ratio(self, rows: ir.Table, metric: Metric) -> ir.Table:
         assert metric.per is not None, metric.name
-        parts = rows.select(**self._keys(rows), numerator=metric.value(rows), denominator=metric.per(rows))
+        t = Columns(rows)
+        parts = rows.select(**self._keys(t), numerator=metric.value(t), denominator=metric.per(t))
         parts = parts.filter(parts["numerator"].notnull() & parts["denominator"].notnull())
         valid = (parts["numerator"] >= 0) & (parts["denominator"] >= 0)
         return parts.group_by([*self.plan.by, "arm", "bucket"]).aggregate(
@@ -188,17 +194,22 @@ def _metric(name: str, columns: frozenset[str]) -> Metric:
     return metric
 
 
-def _in_scope(t: ir.Table, plan: ReducePlan) -> ir.Table:
+def in_scope(records: ir.Table, plan: ReducePlan) -> ir.Table:
     """Records of the scope, the experiment and the window. `uncork host watch` has connections only."""
-    scope = t["service_scope"]
-    of_scope = (scope == plan.scope) | scope.isnull() | ((t["engine"] == "watch") & (scope == "connection"))
-    t = t.filter(of_scope)
+    t, known = Columns(records), frozenset(records.columns)
+    conditions: list[ir.Value] = []
+    if "service_scope" in known:
+        scope = t["service_scope"]
+        is_watch = (t["engine"] == "watch") & (scope == "connection")
+        conditions.append((scope == plan.scope) | scope.isnull() | is_watch)
     if plan.experiment is not None:
-        t = t.filter(t["arm_experiment"] == plan.experiment)
+        conditions.append(t["arm_experiment"] == plan.experiment)
     since, until = plan.window
     if since is not None:
-        t = t.filter(t["service_start_unix_ns"] >= since)
-    return t if until is None else t.filter(t["service_start_unix_ns"] < until)
+        conditions.append(t["service_start_unix_ns"] >= since)
+    if until is not None:
+        conditions.append(t["service_start_unix_ns"] < until)
+    return records.filter(conditions) if conditions else records
 
 
 def _arms(units: pa.Table, plan: ReducePlan) -> tuple[str, ...]:

@@ -92,31 +92,44 @@ def unbound(extra: Iterable[str] = ()) -> ir.Table:
     return ibis.table(columns, name="records")
 
 
-def canonical(records: ir.Table) -> ir.Table:
-    """The records with all canonical columns: signed integers, a null where they have no such column.
+class Columns:
+    """The canonical columns of records, each made when it is asked for: ``Columns(records)["busy_ns"]``.
 
-    Further columns stay as they are. ``source`` follows from the engine where it is missing.
+    Integers are signed; a column that the records lack is null. Further columns are as they are. ``source``
+    follows from the engine where it is missing.
     """
-    have = records.columns
-    cast = {c.name: _cast(records, c) for c in COLUMNS if c.name in have and c.name != "arm_unit"}
-    missing = [c for c in COLUMNS if c.name not in have]
-    nulls = {c.name: ibis.null().cast(_IBIS[c.kind]) for c in missing}
-    return records.mutate(**(cast | nulls | {"source": _source(records)}))
 
+    def __init__(self, records: ir.Table) -> None:
+        self.table = records
+        self._known = frozenset(records.columns)
 
-def _cast(records: ir.Table, column: Column) -> ir.Value:
-    value = records[column.name]
-    wanted = _IBIS[column.kind]
-    return value if value.type() == ibis.dtype(wanted) else value.cast(wanted)
+    def __getitem__(self, name: str) -> ir.Value:
+        if name == "source":
+            return self._source()
+        column = _BY_NAME.get(name)
+        if column is None or (name == "arm_unit" and name in self._known):
+            return self.table[name]
+        wanted = _IBIS[column.kind]
+        if name not in self._known:
+            return ibis.null().cast(wanted)
+        value = self.table[name]
+        return value if value.type() == ibis.dtype(wanted) else value.cast(wanted)
 
-
-def _source(records: ir.Table) -> ir.StringValue:
-    if "engine" not in records.columns:
-        by_engine: ir.StringValue = ibis.null().cast("string")
-    else:
-        engine = records["engine"]
+    def _source(self) -> ir.Value:
+        engine, none = self["engine"], ibis.null().cast("string")
         is_client, is_server = engine.isin(CLIENT_ENGINES), engine.isin(SERVER_ENGINES)
-        by_engine = ibis.cases((is_client, "client"), (is_server, "acked"), else_=ibis.null().cast("string"))
-    if "source" not in records.columns:
-        return by_engine
-    return ibis.coalesce(records["source"].cast("string"), by_engine)
+        by_engine = none
+        if "engine" in self._known:
+            by_engine = ibis.cases((is_client, "client"), (is_server, "acked"), else_=none)
+        if "source" not in self._known:
+            return by_engine
+        return ibis.coalesce(self.table["source"].cast("string"), by_engine)
+
+
+def canonical(records: ir.Table) -> ir.Table:
+    """The records with all canonical columns, and their own."""
+    columns = Columns(records)
+    return records.mutate(**{column.name: columns[column.name] for column in COLUMNS})
+
+
+_BY_NAME: Final = {column.name: column for column in COLUMNS}

@@ -8,8 +8,8 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork_experiment.metrics import LARGE_BYTES, rate, size
-from uncork_experiment.reduce import Queries, ReducePlan, Run
-from uncork_experiment.schema import COLUMNS
+from uncork_experiment.reduce import ReducePlan, Run, in_scope
+from uncork_experiment.schema import COLUMNS, Columns, canonical
 
 SAMPLE: Final = 3_000_000
 """Records that are compared with each other to find duplicates: those of the first buckets, so that equal
@@ -65,8 +65,8 @@ class Counts:
 
 def count(records: ir.Table, plan: ReducePlan, run: Run) -> Counts:
     """Runs all queries."""
-    queries = Queries.of(records, plan)
-    t, arm = queries.table, queries.table[plan.arm].cast("string")
+    t = canonical(in_scope(records, plan))
+    arm = t[plan.arm].cast("string")
     known = frozenset(records.columns)
     rows = int(_one(run, t.aggregate(rows=t.count()))["rows"])
     duplicates = _duplicates(t, plan, rows, known, run)
@@ -156,8 +156,8 @@ def _times(t: ir.Table, run: Run) -> dict[str, int | None]:
 
 def _scales(t: ir.Table, run: Run) -> Rows:
     """Geometric means of what large objects show: wrong units stand out by a factor of a thousand."""
-    large = t.filter(size(t) >= LARGE_BYTES)
-    of = large.select("engine", "source", listener=large["service_listener"], rate=rate(large),
+    large = t.filter(size(Columns(t)) >= LARGE_BYTES)
+    of = large.select("engine", "source", listener=large["service_listener"], rate=rate(Columns(large)),
                       rtt=large["rtt_min_ms"], busy=large["completion_ns"].cast("float64")
                       / large["busy_ns"].nullif(0).cast("float64"))  # fmt: skip
     query = of.group_by("engine", "source", "listener").aggregate(

@@ -148,7 +148,7 @@ def _compliance(counts: Counts) -> Finding | None:
     sentence = (
         f"Of the arm {worst}, {_percent(shares[worst])} of the records ran another controller than chosen."
     )
-    remedy = "A route may lock its controller (congctl lock), or the kernel lack it: see the records' cc and choice."
+    remedy = "A route may lock its controller (congctl lock), or the kernel lack it: see cc and choice_cc."
     return _finding("compliance", severity, sentence, remedy, numbers)
 
 
@@ -208,27 +208,27 @@ def _clocks(counts: Counts, now_ns: int | None) -> Finding | None:
 
 
 def _units_of_measure(counts: Counts) -> Finding | None:
-    """Large objects at an impossible speed, or a group a thousand times from the others: ms for s, and the like."""
+    """Large objects at an impossible speed, or a group far from the others: ms for s, and the like."""
     groups = [row for row in counts.scales if row["rows"] >= 20]
-    checks = (("rate", "throughput", 1.0, RATES, "bit/s"), ("rtt_ms", "the least round-trip time", 1.0, RTTS, "ms"),
-              ("over_busy", "completion over busy time", 1.0, OVER_BUSY, ""))  # fmt: skip
+    checks = (
+        ("rate", "throughput in bit/s", RATES),
+        ("rtt_ms", "the least round-trip time in ms", RTTS),
+        ("over_busy", "completion over busy time", OVER_BUSY),
+    )
     numbers: dict[str, float] = {}
-    for column, title, _, limits, unit in checks:
+    for column, title, limits in checks:
         known = [row for row in groups if row[column] is not None]
         usual = float(np.median([row[column] for row in known])) if known else 0.0
         for row in known:
-            value = math.exp(row[column])
+            value = float(f"{math.exp(row[column]):.6g}")
             numbers[f"{column} {_group(row)}"] = value
             is_far = len(known) > 1 and abs(row[column] - usual) > math.log(FACTOR)
-            if not limits[0] <= value <= limits[1] or is_far:
-                sentence = (
-                    f"Of {_group(row)}, {title} of large objects is {value:.3g} {unit} in the mean.".replace(
-                        " )", ")"
-                    )
-                )
-                return _finding("units of measure", "blocks", sentence.replace("  ", " "),
-                                "Is a time in ms taken for s, or the reverse? Correct the mapping's units.",
-                                {column: value})  # fmt: skip
+            is_outside = not limits[0] <= value <= limits[1]
+            if is_outside or is_far:
+                sentence = f"Of {_group(row)}, {title} of large objects is {value:.3g} in the mean."
+                remedy = "Is a time in ms taken for s, or the reverse? Correct the mapping's units."
+                severity = "blocks" if is_outside else "warning"
+                return _finding("units of measure", severity, sentence, remedy, {column: value})
     return (
         _finding("units of measure", "ok", "Rates and times are plausible.", numbers=numbers)
         if groups
@@ -288,7 +288,7 @@ def _shared_connections(counts: Counts) -> Finding | None:
         return _finding("shared connections", "ok", "No connection carried several arms.", numbers=numbers)
     share = mixed / connections
     sentence = f"{mixed} of {connections} connections carried requests of several arms ({_percent(share)})."
-    remedy = "HTTP/2 and HTTP/3 use one connection for host names that share address and certificate: separate them."
+    remedy = "Give each arm its own address or certificate: HTTP/2 and 3 share connections between names."
     return _finding("shared connections", _graded(share, (0.0, 0.01)), sentence, remedy, numbers)
 
 
@@ -343,5 +343,6 @@ def _sources(counts: Counts) -> Finding | None:
     if differs > 0.05:
         sentence = f"The arms were not measured alike: {', '.join(sorted(by_source))} in different shares."
         return _finding("sources", "blocks", sentence, "Analyse one source at a time.", numbers)
-    return _finding("sources", "warning", f"Throughput comes from several sources: {', '.join(sorted(by_source))}.",
-                    "Their levels differ; the arms have them in equal shares.", numbers)  # fmt: skip
+    severity = "ok" if set(by_source) <= {"client", "acked"} else "warning"
+    sentence = f"The arms were measured alike, by several sources: {', '.join(sorted(by_source))}."
+    return _finding("sources", severity, sentence, numbers=numbers)
