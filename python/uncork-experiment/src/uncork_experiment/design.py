@@ -29,6 +29,9 @@ Floats = NDArray[np.float64]
 LEAST_STEPS = 4
 """Cumulated spans of days that show how fast the variance falls."""
 
+MOST_DAYS = 730
+"""Longer experiments are not proposed."""
+
 ASSUMED_FALL = 0.5
 """How the variance falls with days where the past is too short to show it: as days to the power of -0.5."""
 
@@ -106,15 +109,15 @@ def mde(past: Precision, goal: Goal, days: float) -> float:
 
 
 def days_needed(past: Precision, goal: Goal) -> float | None:
-    """Days until `goal.relative` is found; None if more days bring too little (the units are always the
-    same)."""
+    """Days until `goal.relative` is found; None if it takes years, as the same units return: take more units."""
     if goal.relative == 0 or goal.relative <= -1:
         raise ValueError(f"a relative change of {goal.relative:g} cannot be looked for")
     times = (goal.reach() * _error(past, goal, past.days) / math.log1p(abs(goal.relative))) ** 2
     if times <= 1:
         # Within the past the variance is known, and falls at most as fast as the days.
-        return max(1.0, past.days * times ** (1 / max(past.fall, 0.25)))
-    return float(past.days * times ** (1 / past.fall)) if past.fall > 0.05 else None
+        return max(1.0, past.days * math.pow(times, 1 / max(past.fall, 0.25)))
+    days = past.days * math.exp(min(math.log(times) / max(past.fall, 0.05), 50.0))
+    return days if days <= MOST_DAYS else None
 
 
 def units_needed(past: Precision, goal: Goal) -> int:
@@ -179,7 +182,7 @@ class AaCheck:
 
 
 def aa_check(
-    cube: Cube, q: float | None, rng: np.random.Generator, *, splits: int = 1_000
+    cube: Cube, q: float | None, rng: np.random.Generator, *, splits: int = 400
 ) -> AaCheck | NoPrecision:
     """Splits the past's buckets at random into two arms of the same size, again and again.
 
@@ -204,7 +207,7 @@ def aa_check(
     if done < splits // 2:
         return NoPrecision("most halves of the records have too little data")
     share = hits / done
-    holds = 0.03 <= share <= 0.07
+    holds = 0.02 <= share <= 0.08
     words = (
         "as it should"
         if holds
@@ -234,7 +237,10 @@ def _sum(cubes: Sequence[Cube]) -> Cube:
     """The sum of cubes, with all arms as one."""
     whole = total(cubes)
     if isinstance(whole, DistributionCube):
-        return DistributionCube(whole.counts.sum(axis=0, keepdims=True), whole.first_bin, whole.gamma)
+        counts = whole.counts.sum(axis=0, keepdims=True)
+        used = np.flatnonzero(counts.sum(axis=(0, 1)))
+        first, last = (int(used[0]), int(used[-1]) + 1) if used.size else (0, 1)
+        return DistributionCube(counts[:, :, first:last], whole.first_bin + first, whole.gamma)
     assert whole is not None, "there is at least one"
     return RatioCube(whole.numerator.sum(axis=0, keepdims=True), whole.denominator.sum(axis=0, keepdims=True))
 
