@@ -27,7 +27,7 @@ from uncork_experiment.result import (
     SequentialLook,
     Series,
 )
-from uncork_experiment.rows import Settings, first_of, in_family, primary_for, rows_of
+from uncork_experiment.rows import Settings, first_of, in_family, primary_for, row_of, rows_of
 from uncork_experiment.stats import power, sequential
 from uncork_experiment.stats.effect import Effect, ab_at_share
 from uncork_experiment.timeline import SHOWN, incidents, interference, pooled, series_of
@@ -113,7 +113,7 @@ def analyse(
         distributions=_distributions(whole, facts, settings, estimand),
         daily=_daily(days, primary),
         looks=_looks(days, facts, settings, estimand),
-        heat=_heat(window.get(("size_class", "hour")), settings, estimand),
+        heat=_heat(window.get(("size_class", "hour")), past.get(("size_class",)), settings, estimand),
         prices=_prices(cells, settings),
         incidents=incidents(daily, facts, settings.keys, settings, estimand),
         interference=interference(days, shares or {}, facts, settings),
@@ -214,7 +214,7 @@ def _advised(cell: Cell, settings: Settings, days_more: Callable[[Cell], int | N
         return replace(cell, advice="enable", why=f"{row.title} is better")
     if _best_case(row) < settings.worth:
         return replace(
-            cell, advice="keep", why=f"no gain of {settings.worth:.0%} or more is left to be found"
+            cell, advice="keep", why=f"no gain of {100 * settings.worth:g} % or more is left to be found"
         )
     if power.data_needed(row.effect, _aimed(row, settings.detect)) <= 1:
         return replace(
@@ -226,8 +226,9 @@ def _advised(cell: Cell, settings: Settings, days_more: Callable[[Cell], int | N
 def _days_more(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Settings) -> int | None:
     """Days until a change of `detect` would be found; None if more days of the same units cannot show it.
 
-    The variance is a + b / days: what differs between units does not go away with time. Both parts come from the
-    variances of the whole time and of its halves. Without records by day, all of it counts as falling: a lower limit.
+    The variance is a + b / days: what differs between units does not go away with time. Both parts come from
+    the variances of the whole time and of its halves. Without records by day, all of it counts as falling: a
+    lower limit.
     """
     assert cell.primary is not None
     effect = cell.primary.effect
@@ -308,7 +309,9 @@ def _daily(days: Reduced | None, primary: Measure | None) -> tuple[Series, ...]:
 def _looks(
     days: Reduced | None, facts: Facts, settings: Settings, estimand: str
 ) -> tuple[SequentialLook, ...]:
-    """The primary measure as it would have been seen each day, against the O'Brien-Fleming boundary for daily looks."""
+    """The primary measure as it would have been seen each day, against the O'Brien-Fleming boundary for
+    daily looks.
+    """
     primary = settings.primary
     if days is None or primary is None:
         return ()
@@ -331,27 +334,32 @@ def _looks(
     return tuple(looks)
 
 
-def _heat(reduced: Reduced | None, settings: Settings, estimand: str) -> Heat | None:
+def _heat(reduced: Reduced | None, past: Reduced | None, settings: Settings, estimand: str) -> Heat | None:
     if reduced is None or len(reduced.cells) < 4:
         return None
     hours = [f"{hour:02d}" for hour in range(24)]
     blocks = {f"{start:02d}–{start + 3:02d}": hours[start : start + 3] for start in range(0, 24, 3)}
     sizes = [size for size in SIZE_CLASSES if any(key[0] == size for key in reduced.cells)]
+    before = past.cells if past else {}
     drafts: list[tuple[str, str, Row | None]] = []
     for size in sizes:
         for block, of_block in blocks.items():
             parts = [reduced.cells[(size, hour)] for hour in of_block if (size, hour) in reduced.cells]
-            drafts.append((block, size, _heat_row(parts, settings, estimand)))
+            drafts.append((block, size, _heat_row(parts, before.get((size,), {}), settings, estimand)))
     judged = iter(in_family([row for _, _, row in drafts if row], settings))
     cells = tuple(HeatCell(x, y, next(judged) if row else None) for x, y, row in drafts)
     return Heat("hour of the day, UTC", "object size", tuple(blocks), tuple(sizes), cells)
 
 
-def _heat_row(parts: Sequence[Cubes], settings: Settings, estimand: str) -> Row | None:
+def _heat_row(parts: Sequence[Cubes], before: Cubes, settings: Settings, estimand: str) -> Row | None:
     for measure in HEAT:
         cube = estimate.total([cubes[measure.metric] for cubes in parts if measure.metric in cubes])
         if cube is not None:
-            return rows_of({measure.metric: cube}, [(measure, "secondary")], settings, estimand)[0]
+            past = before.get(measure.metric)
+            outcome = estimate.outcomes(cube, [measure], level=settings.level, estimand=estimand, past=past)[
+                0
+            ]
+            return row_of(measure, outcome, "secondary", settings)
     return None
 
 

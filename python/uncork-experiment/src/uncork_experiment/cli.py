@@ -63,7 +63,10 @@ Examples:
 """,
 }
 
-STATUSES = "Exit status: 0 done; 1 a guardrail is broken; 2 wrong input; 3 a result cannot be written; 130 interrupted."
+STATUSES = (
+    "Exit status: 0 done; 1 a guardrail is broken; 2 wrong input; 3 a result cannot be written; 130 "
+    "interrupted."
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -82,26 +85,48 @@ def parser() -> Parser:
     """All commands."""
     top = Parser(
         prog="uncork-experiment",
-        description="Did it help, for whom, and can the answer be trusted? A/B experiments of congestion control, from "
+        description="Did it help, for whom, and can the answer be trusted? A/B experiments of congestion "
+        "control, from "
         "flow records to a verdict.",
         epilog=STATUSES,
     )
     top.examples = EXAMPLES[""]
     top.add_argument("--version", action="version", version=f"uncork-experiment {package_version()}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add(commands, "analyze", "analyse records: scorecard, result.json and report.html", analyze.add_analyze, analyze.run_analyze)
+    _add(
+        commands,
+        "analyze",
+        "analyse records: scorecard, result.json and report.html",
+        analyze.add_analyze,
+        analyze.run_analyze,
+    )
     _add(commands, "demo", "analyse a built-in example, which is made up", analyze.add_demo, analyze.run_demo)
     _add(commands, "import", "turn logs into records", others.add_import, others.run_import)
     exports = _add(commands, "export", "write what other tools read", None, None)
     targets = exports.add_subparsers(title="targets", metavar="TARGET", required=True)
-    _add(targets, "growthbook", "tables and definitions for GrowthBook", others.add_growthbook, others.run_growthbook)
-    _add(commands, "interference", "show when an A/B test lies, and which designs do not", others.add_interference,
-         others.run_interference)  # fmt: skip
+    _add(
+        targets,
+        "growthbook",
+        "tables and definitions for GrowthBook",
+        others.add_growthbook,
+        others.run_growthbook,
+    )
+    _add(
+        commands,
+        "interference",
+        "show when an A/B test lies, and which designs do not",
+        others.add_interference,
+        others.run_interference,
+    )
     return top
 
 
 def _add(
-    commands: "argparse._SubParsersAction[Parser]", name: str, about: str, add: Add | None, command: Command | None
+    commands: argparse._SubParsersAction[Parser],
+    name: str,
+    about: str,
+    add: Add | None,
+    command: Command | None,
 ) -> Parser:
     one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
     one.examples = EXAMPLES.get(name, "")

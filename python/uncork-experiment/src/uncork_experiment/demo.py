@@ -1,9 +1,9 @@
 """Flow records of an experiment that never took place: a small generator over paths, seeded.
 
-Everything here is MADE UP. It exists so that the first command shows a whole report, and so that tests know the
-truth. Rates follow the controllers' published response functions (CUBIC: RFC 9438 section 5; BBR: bottleneck rate
-less its probing), so BBR helps on lossy long paths, costs retransmissions where buffers are shallow, and halves
-throughput inside a data centre.
+Everything here is MADE UP. It exists so that the first command shows a whole report, and so that tests know
+the truth. Rates follow the controllers' published response functions (CUBIC: RFC 9438 section 5; BBR:
+bottleneck rate less its probing), so BBR helps on lossy long paths, costs retransmissions where buffers are
+shallow, and halves throughput inside a data centre.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ MSS = 1448
 
 @dataclass(frozen=True)
 class Network:
-    """One autonomous system: rate in Mbit/s, round-trip time in s, loss as a share, buffer in bandwidth-delay products."""
+    """One autonomous system: rate in Mbit/s, round-trip time in s, loss as a share, buffer in
+    bandwidth-delay products.
+    """
 
     country: str
     asn: int
@@ -58,12 +60,14 @@ NETWORKS = (
     Network("US", 64531, 700, 70, 0.035, 1.7e-05, 1.0),
     Network("US", 64532, 450, 25, 0.060, 6.6e-05, 0.4),
     Network("ZA", 64541, 26, 15, 0.170, 0.00012, 0.8),
-    Network("US", 64600, 300, 900, 0.0015, 1e-06, 0.5, "internal"),
+    Network("US", 64600, 110, 900, 0.0015, 1e-06, 0.5, "internal"),
 )
 
 
 def cubic_rate(rtt: Floats, loss: Floats) -> Floats:
-    """Mean rate in bit/s that CUBIC reaches at this loss: the larger of its two regions (RFC 9438 section 5)."""
+    """Mean rate in bit/s that CUBIC reaches at this loss: the larger of its two regions (RFC 9438 section
+    5).
+    """
     window = np.maximum(1.054 * (rtt / loss) ** 0.75, 1.31 / np.sqrt(loss))
     return window * MSS * 8 / rtt
 
@@ -99,7 +103,7 @@ def _units(rng: np.random.Generator, scale: float) -> _Units:
         rng.random(count) < 0.5,
         rng.integers(0, 100, count),
         rng.integers(0, 2**63, count, dtype=np.uint64),
-        np.exp(rng.normal(0, 0.30, count)),
+        np.exp(rng.normal(0, 0.25, count)),
         np.exp(rng.normal(0, 0.60, count)),
     )
 
@@ -135,9 +139,9 @@ def table(seed: int = 1, scale: float = 1.0) -> pa.Table:
     noise = np.exp(rng.normal(0, 0.30, len(who)))
     rtt = _of_networks("rtt", net) * np.exp(rng.normal(0, 0.15, len(who)))
     rate = (
-        _of_networks("rate", net) * 1e6 * units.speed[who] * noise * np.where(bad, 0.45, 1 - 0.15 * evening)
+        _of_networks("rate", net) * 1e6 * units.speed[who] * noise * np.where(bad, 0.55, 1 - 0.15 * evening)
     )
-    loss = _of_networks("loss", net) * units.loss[who] * (1 + 0.8 * evening) + np.where(bad, 0.0012, 0.0)
+    loss = _of_networks("loss", net) * units.loss[who] * (1 + 0.8 * evening) + np.where(bad, 0.0018, 0.0)
     loss = np.clip(loss, 1e-7, 0.2)
     buffer = _of_networks("buffer", net)
     got = _rates(bbr, rate, rtt, loss, buffer)

@@ -1,4 +1,6 @@
-"""From cubes to effects, levels and curves: the calls of the statistics that all parts of an analysis share."""
+"""From cubes to effects, levels and curves: the calls of the statistics that all parts of an analysis
+share.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Cubes = Mapping[str, Cube]
 def outcomes(
     cube: Cube, wanted: Sequence[Measure], *, level: float, estimand: str, past: Cube | None = None
 ) -> list[Outcome]:
-    """The effect of arm 1 against arm 0 on each measure of one metric; adjusted by the past where there is one."""
+    """The effect of arm 1 against arm 0 on each measure of one metric; adjusted by the past where there is
+    one.
+    """
     quantiles = [q for measure in wanted if (q := measures.quantile(measure.statistic))]
     if isinstance(cube, DistributionCube) and len(quantiles) == len(wanted) and past is None:
         return jackknife.quantile_effects(

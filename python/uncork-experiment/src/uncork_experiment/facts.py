@@ -48,7 +48,9 @@ class Traffic:
         )
 
     def switch_hour(self, control: str, treated: str) -> int | None:
-        """The first hour in which the arms' controllers differ, if before it they were the same for a time."""
+        """The first hour in which the arms' controllers differ, if before it they were the same for a
+        time.
+        """
         by_hour: dict[int, dict[str, Counter[str]]] = {}
         for row in self.rows:
             if row["hour"] is not None:

@@ -1,8 +1,9 @@
 """Export for a GrowthBook on the premises: tables for its warehouse, and definitions for its REST API.
 
-GrowthBook is warehouse-native: it reads assignments and facts by SQL. So the export has Parquet files to load,
-the SQL of the assignment query, and the body of `POST /api/v1/bulk-import/facts` and of `POST /api/v1/experiments`.
-GrowthBook has neither switchback nor interference: the result document stays the place of the verdict.
+GrowthBook is warehouse-native: it reads assignments and facts by SQL. So the export has Parquet files to
+load, the SQL of the assignment query, and the body of `POST /api/v1/bulk-import/facts` and of `POST
+/api/v1/experiments`. GrowthBook has neither switchback nor interference: the result document stays the place
+of the verdict.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def assignments(records: ir.Table, arms: Sequence[str], arm: str) -> ir.Table:
 
 
 def facts(records: ir.Table, metrics: Sequence[str], arms: Sequence[str], arm: str) -> ir.Table:
-    """A row for each transfer: `user_id, timestamp`, region and size class, and a column (two of a ratio) by metric."""
+    """A row for each transfer: `user_id, timestamp`, region and size class, and a column (two of a ratio)
+    by metric.
+    """
     have = set(records.columns)
     table = canonical(records)
     table = table.filter(table[arm].isin(list(arms)) & table["arm_unit"].notnull())
@@ -77,7 +80,10 @@ def definitions(metrics: Sequence[str], settings: Settings, datasource: str, tab
     declared = [settings.primary, *(limit.measure for limit in settings.guardrails)]
     wanted = [measure for name in metrics for measure in measures.shown(name)]
     wanted += [measure for measure in declared if measure and measure.metric in metrics]
-    return {"factTables": [fact_table], "factMetrics": [_fact_metric(measure) for measure in dict.fromkeys(wanted)]}
+    return {
+        "factTables": [fact_table],
+        "factMetrics": [_fact_metric(measure) for measure in dict.fromkeys(wanted)],
+    }
 
 
 def _fact_metric(measure: Measure) -> dict[str, object]:
@@ -89,13 +95,25 @@ def _fact_metric(measure: Measure) -> dict[str, object]:
             "numerator": {"factTableId": FACT_TABLE, "column": name},
             "denominator": {"factTableId": FACT_TABLE, "column": f"{name}_per"},
         }
-        return {"id": _metric_id(measure), "data": {"name": metric.title, "metricType": "ratio", **sums, **common}}
+        return {
+            "id": _metric_id(measure),
+            "data": {"name": metric.title, "metricType": "ratio", **sums, **common},
+        }
     value = {"numerator": {"factTableId": FACT_TABLE, "column": name}}
     q = measures.quantile(measure.statistic)
     if q is None:
-        return {"id": _metric_id(measure), "data": {"name": metric.title, "metricType": "mean", **value, **common}}
+        return {
+            "id": _metric_id(measure),
+            "data": {"name": metric.title, "metricType": "mean", **value, **common},
+        }
     quantile = {"quantileSettings": {"type": "event", "ignoreZeros": False, "quantile": q}}
-    data = {"name": f"{metric.title}, {measure.statistic}", "metricType": "quantile", **value, **quantile, **common}
+    data = {
+        "name": f"{metric.title}, {measure.statistic}",
+        "metricType": "quantile",
+        **value,
+        **quantile,
+        **common,
+    }
     return {"id": _metric_id(measure), "data": data}
 
 

@@ -22,7 +22,9 @@ class Told:
     outcome: Outcome
 
     def covers(self, truth: float) -> bool | None:
-        """Whether the interval holds the true total effect; None of a spill-over, which is another quantity."""
+        """Whether the interval holds the true total effect; None of a spill-over, which is another
+        quantity.
+        """
         if self.kind == "spill-over" or not isinstance(self.outcome, Effect):
             return None
         return self.outcome.ratio_low <= truth <= self.outcome.ratio_high
@@ -56,7 +58,8 @@ def lessons(seed: int, progress: Callable[[str], None] = lambda _: None) -> tupl
 
 
 def by_share(world: toy.World, share: float) -> tuple[float, float]:
-    """Mean throughput (Mbit/s) of control and treated users at this share, without chance: the arithmetic behind it.
+    """Mean throughput (Mbit/s) of control and treated users at this share, without chance: the arithmetic
+    behind it.
 
     A full link of capacity C and n users gives a user of weight v the part v / sum of weights.
     """

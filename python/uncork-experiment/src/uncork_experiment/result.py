@@ -21,7 +21,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class Limit:
-    """How much worse a guardrail may get: `relative` as a share of the control's value, or `points` of a share."""
+    """How much worse a guardrail may get: `relative` as a share of the control's value, or `points` of a
+    share.
+    """
 
     measure: Measure
     relative: float | None = None
@@ -203,7 +205,9 @@ class Incident:
 
 @dataclass(frozen=True)
 class SequentialLook:
-    """The primary measure with all data until a day: its z score, positive for the better, and the boundary."""
+    """The primary measure with all data until a day: its z score, positive for the better, and the
+    boundary.
+    """
 
     at: str
     z: float | None
@@ -230,6 +234,8 @@ class Interference:
     steps: tuple[Allocation, ...]
     sentence: str
     moved: bool
+    spill_over: Effect | None
+    """From no treated traffic to nothing else, where the share changed."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +266,9 @@ class Verdict:
     """The decision in words."""
 
     decision: str
-    """`enable`, `enable some`, `keep`, `wait`, `stop` (a guardrail is broken), `blocked`, `refused`, `A/A`."""
+    """`enable`, `enable some`, `keep`, `wait`, `stop` (a guardrail is broken), `blocked`, `refused`,
+    `A/A`.
+    """
     sentence: str
     reasons: tuple[str, ...]
     enable: tuple[str, ...]

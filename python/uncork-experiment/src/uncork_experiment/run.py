@@ -18,9 +18,12 @@ from uncork_experiment.reduce import ReducePlan, Run, reduce_views, to_arrow
 from uncork_experiment.result import Analysis, Facts, Finding
 from uncork_experiment.rows import Settings
 from uncork_experiment.schema import canonical
-from uncork_experiment.stats.srm import sample_ratio
+from uncork_experiment.stats.srm import BLOCKS_BELOW, sample_ratio
 
 Progress = Callable[[str], None]
+NOT_ASSIGNED = ("size_class", "hour", "day", "block", "protocol")
+"""Keys of which the arm itself may change the number of units: a better controller causes more requests."""
+
 CONTROLS = ("control", "cubic", "a", "default")
 
 
@@ -28,7 +31,7 @@ CONTROLS = ("control", "cubic", "a", "default")
 class Request:
     """What to compare, in which records."""
 
-    settings: Settings = Settings()
+    settings: Settings
     control: str | None = None
     treated: str | None = None
     arm: str = "arm"
@@ -100,8 +103,13 @@ def run(
     metrics = next(iter(of_window[()].cells.values()), {})
     sources = facts_.sources(full, query, metrics) if "engine" in has or "source" in has else {}
     settings = replace(request.settings, sources=sources)
+    decision = replace(plan, window=(since, request.until))
     progress("checking the records")
-    findings = (*_sample_ratio(of_window[()], facts), *health(plan))
+    findings = (
+        *_sample_ratio(facts),
+        *_ratio_by_cell(of_window, request.settings.keys, facts),
+        *health(decision),
+    )
     progress("estimating effects")
     shares = {_day(day): share for day, share in traffic.shares_by_day(named.treated).items()}
     return analyse(of_window, of_days, past, facts, settings, findings, shares)
@@ -181,7 +189,7 @@ def _facts(
     )
 
 
-def _sample_ratio(whole: Reduced, facts: Facts) -> tuple[Finding, ...]:
+def _sample_ratio(facts: Facts) -> tuple[Finding, ...]:
     """As many units in each arm as were to be assigned?"""
     if not sum(facts.units):
         return ()
@@ -198,12 +206,36 @@ def _sample_ratio(whole: Reduced, facts: Facts) -> tuple[Finding, ...]:
             Finding(
                 "sample ratio",
                 "blocks",
-                f"Sample-ratio mismatch: {counts}, where {expected} were to be assigned (p {_p(test.p_value)}).",
-                "Find out where units are lost or counted twice: an arm whose server fails, records that are lost, bots.",
+                f"Sample-ratio mismatch: {counts}, where {expected} were to be assigned (p "
+                f"{_p(test.p_value)}).",
+                "Find out where units are lost or counted twice: an arm whose server fails, records that are "
+                "lost, bots.",
                 numbers,
             ),
         )
     return (Finding("sample ratio", "ok", f"{counts}, as assigned (p = {test.p_value:.2f}).", "", numbers),)
+
+
+def _ratio_by_cell(
+    views: Mapping[tuple[str, ...], Reduced], keys: tuple[str, ...], facts: Facts
+) -> tuple[Finding, ...]:
+    """The same in each cell: a fault of one place hides in the sum."""
+    found: list[tuple[float, str]] = []
+    tests = 0
+    for key in keys:
+        reduced = views.get((key,))
+        for value, units in reduced.units.items() if reduced and key not in NOT_ASSIGNED else ():
+            test = sample_ratio(units.sum(axis=1), (1 - facts.share, facts.share))
+            if test.p_value is not None:
+                tests += 1
+                found.append((test.p_value, f"{value[0]} ({test.units[0]:,} and {test.units[1]:,} units)"))
+    bad = sorted(one for one in found if one[0] * tests < BLOCKS_BELOW)
+    if not tests or not bad:
+        return ()
+    named = ", ".join(name for _, name in bad[:4])
+    sentence = f"Sample-ratio mismatch in {len(bad)} of {tests} cells: {named}."
+    remedy = "Do not use the effects of these cells before the cause is known."
+    return (Finding("sample ratio by cell", "warning", sentence, remedy, {"cells": float(len(bad))}),)
 
 
 def _p(value: float) -> str:

@@ -26,7 +26,9 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
         )
     ]
     if facts.made_up:
-        blocks.append(_wrapped("MADE UP: the records come from a small generator; nothing was measured.", width))
+        blocks.append(
+            _wrapped("MADE UP: the records come from a small generator; nothing was measured.", width)
+        )
     blocks.append("\n".join(_wrapped(text, width) for text in (verdict.sentence, *verdict.reasons)))
     blocks += _guardrails(analysis.guardrails, width)
     blocks += _health(analysis, width)
@@ -44,7 +46,12 @@ def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
     marks = {"holds": "✓", "broken": "✗", "open": "?"}
     order = ("broken", "open", "holds")
     lines = [
-        _wrapped(f"{marks[state]} guardrails {state}: {words.listed([_guard(g) for g in guards if g.state == state])}", width, "  ")
+        _wrapped(
+            f"{marks[state]} guardrails {state}: "
+            f"{words.listed([_guard(g) for g in guards if g.state == state])}",
+            width,
+            "  ",
+        )
         for state in order
         if any(g.state == state for g in guards)
     ]
@@ -58,7 +65,9 @@ def _guard(one: Guarded) -> str:
 def _health(analysis: Analysis, width: int) -> list[str]:
     bad = [finding for finding in analysis.health if finding.severity != "ok"]
     marks = {"warning": "!", "blocks": "✗"}
-    lines = [_wrapped(f"{marks[one.severity]} {one.name}: {one.sentence} {one.remedy}", width, "  ") for one in bad]
+    lines = [
+        _wrapped(f"{marks[one.severity]} {one.name}: {one.sentence} {one.remedy}", width, "  ") for one in bad
+    ]
     passed = len(analysis.health) - len(bad)
     if passed:
         lines.append(f"✓ {words.counted(passed, 'check')} of the records passed")
@@ -67,7 +76,15 @@ def _health(analysis: Analysis, width: int) -> list[str]:
 
 def _cells(analysis: Analysis, key: str, width: int) -> str:
     control, treated = analysis.facts.controllers
-    headings = [key_words(key), "decision", "change", "95 % interval", f"{control} → {treated}", "retransmitted", "units"]
+    headings = [
+        key_words(key),
+        "decision",
+        "change",
+        "95 % interval",
+        f"{control} → {treated}",
+        "retransmitted",
+        "units",
+    ]
     rows = [_cell(cell, control, treated) for cell in analysis.cells if cell.key == key]
     return table(headings, rows, width, left=2)
 
@@ -95,20 +112,37 @@ def _pair(row: Row | None) -> str:
 
 def _measures(analysis: Analysis, width: int) -> str:
     control, treated = analysis.facts.controllers
-    headings = ["measure", "verdict", "change", "95 % interval", f"{control} → {treated}", "q", "MDE", "source", "estimand"]
+    headings = [
+        "measure",
+        "verdict",
+        "change",
+        "95 % interval",
+        f"{control} → {treated}",
+        "q",
+        "MDE",
+        "source",
+        "estimand",
+    ]
     rows = [
         [
-            row.name, row.verdict, *_change(row), _pair(row), words.probability(row.q_value),
-            f"{100 * row.mde:.1f} %" if row.mde is not None else "–", row.source or "–",
+            row.name,
+            row.verdict,
+            *_change(row),
+            _pair(row),
+            words.probability(row.q_value),
+            f"{100 * row.mde:.1f} %" if row.mde is not None else "–",
+            row.source or "–",
             row.effect.estimand if row.effect else "–",
         ]
         for row in analysis.scorecard
-    ]  # fmt: skip
+    ]
     return table(headings, rows, width, left=2)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, left: int) -> str:
-    """Columns in line; the first `left` are words. What does not fit is left out from the right, and counted."""
+    """Columns in line; the first `left` are words. What does not fit is left out from the right, and
+    counted.
+    """
     widths = [max(len(line[n]) for line in [headings, *rows]) for n in range(len(headings))]
     shown = len(headings)
     while shown > 2 and sum(widths[:shown]) + 2 * (shown - 1) > width:
@@ -125,7 +159,8 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, le
 def _line(cells: Sequence[str], widths: Sequence[int], left: int) -> str:
     shown = zip(cells, widths, strict=False)
     parts = [
-        _fitted(cell, width).ljust(width) if n < left else cell.rjust(width) for n, (cell, width) in enumerate(shown)
+        _fitted(cell, width).ljust(width) if n < left else cell.rjust(width)
+        for n, (cell, width) in enumerate(shown)
     ]
     return "  ".join(parts).rstrip()
 

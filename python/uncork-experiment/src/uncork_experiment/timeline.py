@@ -1,4 +1,6 @@
-"""What happened in time: breaks with both arms before, during and after; the control arm against the allocation."""
+"""What happened in time: breaks with both arms before, during and after; the control arm against the
+allocation.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from uncork_experiment import estimate, measures, words
+from uncork_experiment import estimate, measures
 from uncork_experiment.cubes import Cube, Key, Reduced
 from uncork_experiment.estimate import Cubes
-from uncork_experiment.result import Allocation, Facts, Incident, Interference, Level, Measure, Row, Series
+from uncork_experiment.result import Allocation, Facts, Incident, Interference, Measure, Row, Series
 from uncork_experiment.rows import Settings, rows_of
 from uncork_experiment.stats.breaks import Break, find
-from uncork_experiment.stats.effect import ab_at_share
+from uncork_experiment.stats.effect import Effect, ab_at_share
+from uncork_experiment.stats.interference import control_level
 
 View = tuple[str, ...]
 LEAST_DAYS = 7
@@ -30,7 +33,9 @@ SHOWN = (
 def incidents(
     daily: Mapping[View, Reduced], facts: Facts, keys: View, settings: Settings, estimand: str
 ) -> tuple[Incident, ...]:
-    """Breaks of the primary measure, in every cell with enough days; where a smaller cell explains a larger one, that."""
+    """Breaks of the primary measure, in every cell with enough days; where a smaller cell explains a
+    larger one, that.
+    """
     found: list[Incident] = []
     primary = settings.primary
     if primary is None:
@@ -136,11 +141,35 @@ def interference(
     found = tuple(_step(share, steps[share], primary, settings) for share in sorted(steps))
     if not found:
         return None
-    moved = len(found) > 1 and _apart(found[0].control, found[-1].control)
-    sentence = _words(found, facts, moved)
+    moved, sentence, spill_over = False, _constant(found[0], facts), None
+    if len(found) > 1:
+        moved, sentence, spill_over = _moved(days, shares, primary)
     return Interference(
-        primary, measures.title(primary.metric), measures.unit(primary.metric), found, sentence, moved
+        primary,
+        measures.title(primary.metric),
+        measures.unit(primary.metric),
+        found,
+        sentence,
+        moved,
+        spill_over,
     )
+
+
+def _moved(days: Reduced, shares: Mapping[str, float], primary: Measure) -> tuple[bool, str, Effect | None]:
+    """Whether the control arm moves with the share from day to day, and the sentence about it."""
+    known = [
+        (shares[day], estimate.level_of(cubes.get(primary.metric), 0, primary, day).value)
+        for (day,), cubes in sorted(days.cells.items())
+        if day in shares
+    ]
+    steps = [(share, value) for share, value in known if value]
+    test = control_level(
+        ["everywhere"] * len(steps),
+        np.array([share for share, _ in steps]),
+        np.array([value for _, value in steps]),
+        np.random.default_rng(0),
+    )
+    return test.contested, test.sentence, test.spill_over if isinstance(test.spill_over, Effect) else None
 
 
 def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Settings) -> Allocation:
@@ -151,28 +180,13 @@ def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Sett
     return Allocation(share, len(cubes), control, rows[0].effect if rows else None)
 
 
-def _apart(first: Level, last: Level) -> bool:
-    """Whether two intervals do not overlap: stricter than a test at 5 %."""
-    if first.low is None or first.high is None or last.low is None or last.high is None:
-        return False
-    return first.high < last.low or last.high < first.low
-
-
-def _words(steps: Sequence[Allocation], facts: Facts, moved: bool) -> str:
-    shares = words.listed([f"{100 * step.share:g} %" for step in steps])
-    if len(steps) == 1:
-        return (
-            f"The share of treated traffic was {shares} on every day. So these records cannot tell whether {facts.treated} "
-            f"takes bandwidth from {facts.control}: every effect here is the difference between the arms at that share, "
-            f"not what a switch of all traffic would bring. A switchback or paired links can tell: "
-            f"uncork-experiment design --switchback."
-        )
-    if moved:
-        return (
-            f"The control arm moved with the share of treated traffic ({shares}). The arms share bottlenecks, or something "
-            f"else changed at the same time: the A/B difference is not the total effect. Run a switchback before a decision."
-        )
+def _constant(step: Allocation, facts: Facts) -> str:
+    """What one share cannot tell."""
     return (
-        f"The control arm did not move by more than chance between the shares {shares}. That is no proof of the "
-        f"absence of interference: two arms that share a full link can keep a constant gap."
+        f"The share of treated traffic was {100 * step.share:g} % on every day. So these records cannot tell "
+        f"whether {facts.controllers[1]} takes bandwidth from {facts.controllers[0]}: every effect here is "
+        "the "
+        "difference between the arms at that share, not what a switch of all traffic would bring. Steps of "
+        "the "
+        "share, a switchback or paired links can tell."
     )

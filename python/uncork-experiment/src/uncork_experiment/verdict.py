@@ -66,11 +66,15 @@ def _refused(analysis: Analysis) -> Verdict | None:
         return None
     return Verdict(
         "refused",
-        f"No verdict: {primary.title} comes from a plain log, which stops its clock when the last byte is in the send "
-        f"buffer, not at the client. That favours the controller with more data in flight: on equal paths, BBR.",
+        f"No verdict: {primary.title} comes from a plain log, which stops its clock when the last byte is in "
+        "the send "
+        "buffer, not at the client. That favours the controller with more data in flight: on equal paths, "
+        "BBR.",
         (
-            "Remedy: analyse what clients measured, or acknowledged bytes over busy time (records of uncork serve or "
-            "uncork host watch; tcpi_bytes_acked and tcpi_busy_time). As a stopgap set tcp_notsent_lowat=16384 for "
+            "Remedy: analyse what clients measured, or acknowledged bytes over busy time (records of uncork "
+            "serve or "
+            "uncork host watch; tcpi_bytes_acked and tcpi_busy_time). As a stopgap set "
+            "tcp_notsent_lowat=16384 for "
             'both arms and declare source = "log_lowat" in the mapping file.',
         ),
         (),
@@ -160,7 +164,8 @@ def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str,
     sent = next((g.row for g in analysis.guardrails if g.row.measure.metric == "retransmitted"), None)
     if sent and sent.effect:
         sentences.append(f"The price: {facts.controllers[1]} retransmits {price_words(sent)}.")
-    hurt = [cell for cell in analysis.cells if cell.primary and cell.primary.verdict == "worse"]
+    first = {cell.key for cell in decision_cells(analysis)}
+    hurt = [c for c in analysis.cells if c.key not in first and c.primary and c.primary.verdict == "worse"]
     for key in dict.fromkeys(cell.key for cell in hurt):
         where = words.listed(
             [

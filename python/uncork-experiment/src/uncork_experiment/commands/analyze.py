@@ -13,7 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from uncork_experiment import demo, health, measures, terminal, words
-from uncork_experiment.commands.common import Progress, Records, add_reading, instant, read_records, share, show, write
+from uncork_experiment.commands.common import (
+    Progress,
+    Records,
+    add_reading,
+    instant,
+    read_records,
+    share,
+    show,
+    write,
+)
 from uncork_experiment.document import document, to_json
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import KEYS, key_column
@@ -26,7 +35,17 @@ from uncork_experiment.stats import sequential
 from uncork_experiment.verdict import decide
 
 DEFAULT_KEYS = ("region", "asn", "size_class")
-DIALECTS = ("duckdb", "pyspark", "databricks", "clickhouse", "trino", "athena", "bigquery", "snowflake", "postgres")
+DIALECTS = (
+    "duckdb",
+    "pyspark",
+    "databricks",
+    "clickhouse",
+    "trino",
+    "athena",
+    "bigquery",
+    "snowflake",
+    "postgres",
+)
 
 
 @dataclass(frozen=True)
@@ -39,54 +58,103 @@ class Outcome:
 
 
 def add_analyze(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="records: Parquet, JSON lines, logs, or directories")
-    parser.add_argument("--by", metavar="KEYS", help="decide by these, most important first: region, country, asn, size_class, "
-                        "protocol, host, listener ... or any column [default: region,asn,size_class]")  # fmt: skip
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        type=Path,
+        help="records: Parquet, JSON lines, logs, or directories",
+    )
+    parser.add_argument(
+        "--by",
+        metavar="KEYS",
+        help="decide by these, most important first: region, country, asn, size_class, "
+        "protocol, host, listener ... or any column [default: region,asn,size_class]",
+    )
     add_comparison(parser)
     add_rules(parser)
     add_reading(parser)
     add_output(parser)
     following = parser.add_argument_group("records that grow")
-    following.add_argument("--follow", action="store_true", help="analyse again as records arrive; stop when a guardrail breaks")
-    following.add_argument("--every", default=30.0, type=float, metavar="SECONDS", help="look this often [default: 30]")
+    following.add_argument(
+        "--follow", action="store_true", help="analyse again as records arrive; stop when a guardrail breaks"
+    )
+    following.add_argument(
+        "--every", default=30.0, type=float, metavar="SECONDS", help="look this often [default: 30]"
+    )
     following.add_argument("--rounds", type=int, metavar="N", help="end after N analyses [default: go on]")
-    parser.add_argument("--show-sql", metavar="DIALECT", choices=DIALECTS, help="print the queries for your own engine, and end: "
-                        + ", ".join(DIALECTS))  # fmt: skip
+    parser.add_argument(
+        "--show-sql",
+        metavar="DIALECT",
+        choices=DIALECTS,
+        help="print the queries for your own engine, and end: " + ", ".join(DIALECTS),
+    )
 
 
 def add_comparison(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is compared")
-    group.add_argument("--control", metavar="ARM", help="the arm to compare with [default: control, or the one with CUBIC]")
+    group.add_argument(
+        "--control", metavar="ARM", help="the arm to compare with [default: control, or the one with CUBIC]"
+    )
     group.add_argument("--treated", metavar="ARM", help="the other arm [default: the only other one]")
     group.add_argument("--experiment", metavar="NAME", help="where records have several")
-    group.add_argument("--arm", default="arm", metavar="COLUMN", help="column of the arms; cc where no policy assigned any")
-    group.add_argument("--since", metavar="TIME", help="from this time on, such as 2026-11-02 or 2026-11-02T18:00Z")
+    group.add_argument(
+        "--arm", default="arm", metavar="COLUMN", help="column of the arms; cc where no policy assigned any"
+    )
+    group.add_argument(
+        "--since", metavar="TIME", help="from this time on, such as 2026-11-02 or 2026-11-02T18:00Z"
+    )
     group.add_argument("--until", metavar="TIME", help="before this time")
-    group.add_argument("--scope", choices=("response", "connection"), default="response", help=argparse.SUPPRESS)
+    group.add_argument(
+        "--scope", choices=("response", "connection"), default="response", help=argparse.SUPPRESS
+    )
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("rules, to be declared before the data is looked at")
     group.add_argument("--primary", metavar="METRIC:STATISTIC", help="what decides [default: throughput:p50]")
-    group.add_argument("--guardrail", action="append", metavar="METRIC[:STATISTIC]=LIMIT", help="how much worse something may "
-                       "get: retransmitted=2pp, first_byte:p90=10%%; may be repeated, and replaces the default ones")  # fmt: skip
-    group.add_argument("--worth", default="1%", metavar="SHARE", help="least gain that is worth a change [default: 1%%]")
-    group.add_argument("--detect", default="5%", metavar="SHARE", help="change that must not be missed [default: 5%%]")
-    group.add_argument("--look", metavar="K/N", help="this is look K of N planned ones: O'Brien-Fleming boundaries")
-    group.add_argument("--no-past", action="store_true", help="do not adjust by the time before the switch (CUPED)")
+    group.add_argument(
+        "--guardrail",
+        action="append",
+        metavar="METRIC[:STATISTIC]=LIMIT",
+        help="how much worse something may "
+        "get: retransmitted=2pp, first_byte:p90=10%%; may be repeated, and replaces the default ones",
+    )
+    group.add_argument(
+        "--worth", default="1%", metavar="SHARE", help="least gain that is worth a change [default: 1%%]"
+    )
+    group.add_argument(
+        "--detect", default="5%", metavar="SHARE", help="change that must not be missed [default: 5%%]"
+    )
+    group.add_argument(
+        "--look", metavar="K/N", help="this is look K of N planned ones: O'Brien-Fleming boundaries"
+    )
+    group.add_argument(
+        "--no-past", action="store_true", help="do not adjust by the time before the switch (CUPED)"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument("-o", "--output", default="experiment", type=Path, metavar="DIR", help="directory of result.json and "
-                       "report.html [default: experiment]")  # fmt: skip
-    group.add_argument("--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]")
+    group.add_argument(
+        "-o",
+        "--output",
+        default="experiment",
+        type=Path,
+        metavar="DIR",
+        help="directory of result.json and report.html [default: experiment]",
+    )
+    group.add_argument(
+        "--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]"
+    )
     group.add_argument("--open", action="store_true", help="open the report in a browser")
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the made-up records [default: 1]")
-    parser.add_argument("--scale", type=float, default=1.0, help="more or fewer clients; 1 is about 330,000 records")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="more or fewer clients; 1 is about 330,000 records"
+    )
     parser.add_argument("--records", type=Path, metavar="DIR", help="keep the made-up records in DIR")
     add_output(parser)
 
@@ -119,7 +187,9 @@ def keys_of(text: str | None, columns: set[str]) -> tuple[str, ...]:
         for key in keys:
             key_column(key, columns)
         return keys
-    return tuple(key for key in DEFAULT_KEYS if all(columns & set(need.split("|")) for need in KEYS[key].needs))
+    return tuple(
+        key for key in DEFAULT_KEYS if all(columns & set(need.split("|")) for need in KEYS[key].needs)
+    )
 
 
 def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
@@ -202,9 +272,13 @@ def _show_sql(arguments: argparse.Namespace) -> int:
     keys = tuple(key.strip() for key in (arguments.by or ",".join(DEFAULT_KEYS)).split(","))
     since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
     plan = ReducePlan(
-        control=arguments.control or "control", arm=arguments.arm, experiment=arguments.experiment, by=keys,
-        window=(since, until), scope=arguments.scope,
-    )  # fmt: skip
+        control=arguments.control or "control",
+        arm=arguments.arm,
+        experiment=arguments.experiment,
+        by=keys,
+        window=(since, until),
+        scope=arguments.scope,
+    )
     sys.stdout.write(sql(plan, arguments.show_sql))
     return 0
 
@@ -239,20 +313,32 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
 
 def _state(paths: list[Path]) -> object:
     """What tells whether files have changed."""
-    files = sorted(it for path in paths for it in (path.rglob("*") if path.is_dir() else [path]) if it.is_file())
-    return [(str(it), it.stat().st_size, it.stat().st_mtime_ns) for it in files if not it.name.startswith(".")]
+    files = sorted(
+        it for path in paths for it in (path.rglob("*") if path.is_dir() else [path]) if it.is_file()
+    )
+    return [
+        (str(it), it.stat().st_size, it.stat().st_mtime_ns) for it in files if not it.name.startswith(".")
+    ]
 
 
 def _line(outcome: Outcome) -> str:
     """The state in one line: data, primary measure with an interval that holds at every look, guardrails."""
     analysis = outcome.analysis
     row = next((row for row in analysis.scorecard if row.role == "primary"), None)
-    parts = [f"{words.counted(analysis.facts.rows, 'record')}, {words.counted(sum(analysis.facts.units), 'unit')}"]
+    parts = [
+        f"{words.counted(analysis.facts.rows, 'record')}, {words.counted(sum(analysis.facts.units), 'unit')}"
+    ]
     if row is not None and row.effect is not None:
         low, high = sequential.always_valid(row.effect)
-        parts.append(f"{row.name} {words.change(row.effect.ratio)} ({words.interval(low, high)} at every look)")
+        parts.append(
+            f"{row.name} {words.change(row.effect.ratio)} ({words.interval(low, high)} at every look)"
+        )
     elif row is not None:
         parts.append(f"{row.name}: {row.reason}")
     states = [guarded.state for guarded in analysis.guardrails]
-    parts.append(", ".join(f"{states.count(state)} {state}" for state in ("holds", "open", "broken") if state in states))
+    parts.append(
+        ", ".join(
+            f"{states.count(state)} {state}" for state in ("holds", "open", "broken") if state in states
+        )
+    )
     return "; ".join(part for part in parts if part)

@@ -67,34 +67,61 @@ class Records:
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Options about where records are."""
     group = parser.add_argument_group("records")
-    group.add_argument("--mapping", metavar="NAME|FILE", help="read logs with this mapping: nginx, haproxy, varnish, w3c, "
-                       "csv, cmcd ... or a TOML file of your own")  # fmt: skip
-    group.add_argument("--rejected", metavar="FILE", type=Path, help="write rows that could not be read to FILE, with reasons")
-    group.add_argument("--unit-columns", metavar="COLUMNS", help="of results of the laboratory: the columns that make a unit, "
-                       "such as seed")  # fmt: skip
-    group.add_argument("--engine", choices=ENGINES, default="duckdb", help="what runs the queries [default: duckdb]")
-    group.add_argument("--spark-master", default="local-cluster[2,1,1024]", metavar="URL", help=argparse.SUPPRESS)
-    group.add_argument("--memory", default="3GB", metavar="SIZE", help="most memory of duckdb; beyond it spills [default: 3GB]")
+    group.add_argument(
+        "--mapping",
+        metavar="NAME|FILE",
+        help="read logs with this mapping: nginx, haproxy, varnish, w3c, "
+        "csv, cmcd ... or a TOML file of your own",
+    )
+    group.add_argument(
+        "--rejected",
+        metavar="FILE",
+        type=Path,
+        help="write rows that could not be read to FILE, with reasons",
+    )
+    group.add_argument(
+        "--unit-columns",
+        metavar="COLUMNS",
+        help="of results of the laboratory: the columns that make a unit, such as seed",
+    )
+    group.add_argument(
+        "--engine", choices=ENGINES, default="duckdb", help="what runs the queries [default: duckdb]"
+    )
+    group.add_argument(
+        "--spark-master", default="local-cluster[2,1,1024]", metavar="URL", help=argparse.SUPPRESS
+    )
+    group.add_argument(
+        "--memory",
+        default="3GB",
+        metavar="SIZE",
+        help="most memory of duckdb; beyond it spills [default: 3GB]",
+    )
 
 
 def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     """The records of the paths, on the chosen engine."""
     paths: Sequence[Path] = arguments.paths
     if not paths:
-        raise InputError("PATH", "no files or directories are given", "name some, or try: uncork-experiment demo")
+        raise InputError(
+            "PATH", "no files or directories are given", "name some, or try: uncork-experiment demo"
+        )
     if arguments.engine != "duckdb":
         return _elsewhere(arguments, paths)
     mapping = load(arguments.mapping) if arguments.mapping else None
     unit = arguments.unit_columns.split(",") if arguments.unit_columns else None
     settings = duckdb.Settings(memory=arguments.memory)
-    loaded = read(paths, mapping, unit=unit, rejected=arguments.rejected, progress=progress.rows, settings=settings)
+    loaded = read(
+        paths, mapping, unit=unit, rejected=arguments.rejected, progress=progress.rows, settings=settings
+    )
     return Records(loaded.table, to_arrow, loaded.rejected, loaded)
 
 
 def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
     """On Spark or ClickHouse, which are extras of this package."""
     if arguments.mapping:
-        raise InputError("--mapping", f"logs cannot be read with --engine {arguments.engine}", "import them first")
+        raise InputError(
+            "--mapping", f"logs cannot be read with --engine {arguments.engine}", "import them first"
+        )
     files = found(list(paths), False)
     try:
         if arguments.engine == "spark":
@@ -118,7 +145,9 @@ def instant(text: str | None, option: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(f"{option} {text}", "this is no time", "write 2026-11-02 or 2026-11-02T18:00Z") from None
+        raise InputError(
+            f"{option} {text}", "this is no time", "write 2026-11-02 or 2026-11-02T18:00Z"
+        ) from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return int(moment.timestamp()) * 1_000_000_000
 

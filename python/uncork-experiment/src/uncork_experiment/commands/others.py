@@ -26,11 +26,21 @@ SHOWN_REASONS = 8
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="LOG", type=Path, help="logs, also compressed ones, or directories")
-    parser.add_argument("--mapping", required=True, metavar="NAME|FILE", help=f"{', '.join(MAPPINGS)}, or a TOML file")
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="directory of the Parquet files")
-    parser.add_argument("--rejected", type=Path, metavar="FILE", help="rows that could not be read, with reasons "
-                        "[default: DIR/rejected.jsonl]")  # fmt: skip
+    parser.add_argument(
+        "paths", nargs="+", metavar="LOG", type=Path, help="logs, also compressed ones, or directories"
+    )
+    parser.add_argument(
+        "--mapping", required=True, metavar="NAME|FILE", help=f"{', '.join(MAPPINGS)}, or a TOML file"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="DIR", help="directory of the Parquet files"
+    )
+    parser.add_argument(
+        "--rejected",
+        type=Path,
+        metavar="FILE",
+        help="rows that could not be read, with reasons [default: DIR/rejected.jsonl]",
+    )
 
 
 def run_import(arguments: argparse.Namespace, _: str) -> int:
@@ -52,8 +62,12 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
 
 def add_growthbook(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="records, as of analyze")
-    parser.add_argument("-o", "--output", default=Path("growthbook"), type=Path, metavar="DIR", help="[default: growthbook]")
-    parser.add_argument("--datasource", default="DATASOURCE_ID", metavar="ID", help="id of the data source in GrowthBook")
+    parser.add_argument(
+        "-o", "--output", default=Path("growthbook"), type=Path, metavar="DIR", help="[default: growthbook]"
+    )
+    parser.add_argument(
+        "--datasource", default="DATASOURCE_ID", metavar="ID", help="id of the data source in GrowthBook"
+    )
     add_comparison(parser)
     add_rules(parser)
     add_reading(parser)
@@ -64,15 +78,25 @@ def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
     progress = Progress()
     records = read_records(arguments, progress)
     settings = settings_of(arguments, ())
-    request = Request(settings, arguments.control, arguments.treated, arguments.arm, experiment=arguments.experiment)
-    named = name_arms(traffic(canonical(records.table), records.run, arm=arguments.arm, experiment=arguments.experiment), request)
+    request = Request(
+        settings, arguments.control, arguments.treated, arguments.arm, experiment=arguments.experiment
+    )
+    named = name_arms(
+        traffic(canonical(records.table), records.run, arm=arguments.arm, experiment=arguments.experiment),
+        request,
+    )
     since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
     progress("writing tables")
     arms = (named.control, named.treated)
     files = growthbook.export(
-        growthbook.within(records.table, since, until), arms, named.experiment, settings, arguments.output,
-        arm=arguments.arm, datasource=arguments.datasource,
-    )  # fmt: skip
+        growthbook.within(records.table, since, until),
+        arms,
+        named.experiment,
+        settings,
+        arguments.output,
+        arm=arguments.arm,
+        datasource=arguments.datasource,
+    )
     progress.done()
     print("\n".join(str(file) for file in files))
     return 0
@@ -80,9 +104,17 @@ def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
 
 def add_interference(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="[default: 1]")
-    parser.add_argument("-o", "--output", default=Path("interference"), type=Path, metavar="DIR",
-                        help="directory of interference.json and interference.html [default: interference]")  # fmt: skip
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]")
+    parser.add_argument(
+        "-o",
+        "--output",
+        default=Path("interference"),
+        type=Path,
+        metavar="DIR",
+        help="directory of interference.json and interference.html [default: interference]",
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]"
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -111,7 +143,9 @@ def _lessons(some: tuple[Lesson, ...]) -> str:
             effect = told.outcome if isinstance(told.outcome, Effect) else None
             covers = {True: "yes", False: "NO", None: "–"}[told.covers(lesson.truth)]
             reach = interval(effect.ratio_low, effect.ratio_high) if effect else "–"
-            rows.append([told.design, told.outcome.estimand, change(effect.ratio) if effect else "–", reach, covers])
+            rows.append(
+                [told.design, told.outcome.estimand, change(effect.ratio) if effect else "–", reach, covers]
+            )
         heading = f"{lesson.world.name}: all treated against none is truly {change(lesson.truth)}"
         headings = ["design", "estimates", "estimate", "95 % interval", "holds the truth"]
         blocks.append(f"{heading}\n{table(headings, rows, width, left=2)}")

@@ -21,22 +21,34 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
     naive = [told.outcome for told in first.told if told.kind == "A/B"][1]
     seen = words.change(naive.ratio) if isinstance(naive, Effect) else "–"
     body = [
-        '<header>\n<p class="kind">uncork experiment · interference</p>\n<h1>When an A/B test of congestion control lies</h1>\n'
+        '<header>\n<p class="kind">uncork experiment · interference</p>\n<h1>When an A/B test of '
+        "congestion control lies</h1>\n"
         '<p class="question">Five minutes, three made-up worlds in which the truth is known.</p>\n</header>\n',
-        f'<section class="verdict" aria-label="In short">\n<p class="sentence">Where both arms share a full link, the A/B test '
-        f"says {escape(seen)}, and nobody gains.</p>\n<p>A faster arm takes its bandwidth from the other arm. The difference "
-        f"between the arms is real, but it is gone once everybody has the faster controller. A gap that stays the same at "
-        f"every share is no sign of the absence of interference: only the level of the control arm, a switchback or paired "
+        '<section class="verdict" aria-label="In short">\n<p class="sentence">Where both arms share a full '
+        "link, the A/B test "
+        f"says {escape(seen)}, and nobody gains.</p>\n<p>A faster arm takes its bandwidth from the other "
+        "arm. The difference "
+        "between the arms is real, but it is gone once everybody has the faster controller. A gap that "
+        "stays the same at "
+        "every share is no sign of the absence of interference: only the level of the control arm, a "
+        "switchback or paired "
         f"links tell.</p>\n</section>\n",
         "<h2>1. How the link is divided</h2>\n",
-        _paragraph("A full link has a fixed capacity. A treated user takes twice what a control user takes. The more users are "
-                   "treated, the less is left for each: both curves fall, and their gap stays. With nobody treated and with "
-                   "everybody treated each user gets the same."),
+        _paragraph(
+            "A full link has a fixed capacity. A treated user takes twice what a control user takes. The "
+            "more users are "
+            "treated, the less is left for each: both curves fall, and their gap stays. With nobody treated "
+            "and with "
+            "everybody treated each user gets the same."
+        ),
         figure(_division(first), 1),
         "<h2>2. What each design says</h2>\n",
-        _paragraph("The line is the truth: all treated against none. Each row is what a design would have reported, labelled "
-                   "with what it estimates."),
-    ]  # fmt: skip
+        _paragraph(
+            "The line is the truth: all treated against none. Each row is what a design would have reported, "
+            "labelled "
+            "with what it estimates."
+        ),
+    ]
     for n, lesson in enumerate(lessons, 2):
         body += [figure(_forest(lesson, n), n), _told(lesson)]
     body += ["<h2>3. What to do</h2>\n", _advice(), _footer(command)]
@@ -50,7 +62,8 @@ def _paragraph(text: str) -> str:
 def _division(lesson: Lesson) -> Figure:
     world = lesson.world
     caption = (
-        f"{world.name.capitalize()} of {world.capacity / 1000:g} Gbit/s with {world.users} users. By arithmetic, without chance."
+        f"{world.name.capitalize()} of {world.capacity / 1000:g} Gbit/s with {world.users} users. By "
+        "arithmetic, without chance."
     )
 
     def draw(width: float) -> str:
@@ -59,7 +72,9 @@ def _division(lesson: Lesson) -> Figure:
         control = [(at, both[0]) for at, both in pairs if at < 100]
         treated = [(at, both[1]) for at, both in pairs if at > 0]
         x = svg.Axis("share of users in the treated arm, %", 0, 100)
-        y = svg.around("throughput of a user, Mbit/s", [v for _, both in pairs for v in both], zero=True, most=5)
+        y = svg.around(
+            "throughput of a user, Mbit/s", [v for _, both in pairs for v in both], zero=True, most=5
+        )
         fair = by_share(world, 0.0)[0]
         lines = [svg.Line("control", "s0 d0", control), svg.Line("treated", "s1 d0", treated)]
         rules = [(fair, "none treated, or all: the same")]
@@ -73,15 +88,23 @@ def _forest(lesson: Lesson, number: int) -> Figure:
     rows = [_row(told, lesson.truth) for told in lesson.told]
     ends = [end for row in rows for end in (row.low, row.high) if end is not None] + [truth]
     caption = (
-        f"{lesson.world.name.capitalize()}: the true total effect is {words.change(lesson.truth)}. {_typeset(lesson.control)} "
+        f"{lesson.world.name.capitalize()}: the true total effect is {words.change(lesson.truth)}. "
+        f"{_typeset(lesson.control)} "
         "Blue: the interval holds the truth. Orange: it does not. Grey: another quantity."
     )
 
     def draw(width: float) -> str:
         axis = svg.around("change of the mean throughput", ends, zero=True, shown=percent)
-        return svg.Forest(f"Designs in {lesson.world.name}", caption, axis, truth, rows, sides=("", "truth")).render(width)
+        return svg.Forest(
+            f"Designs in {lesson.world.name}", caption, axis, truth, rows, sides=("", "truth")
+        ).render(width)
 
-    return Figure(f"world-{number}", f"{lesson.world.name.capitalize()}: truth {words.change(lesson.truth)}", caption, draw)
+    return Figure(
+        f"world-{number}",
+        f"{lesson.world.name.capitalize()}: truth {words.change(lesson.truth)}",
+        caption,
+        draw,
+    )
 
 
 def _typeset(sentence: str) -> str:
@@ -103,32 +126,53 @@ def _told(lesson: Lesson) -> str:
     for told in lesson.told:
         outcome = told.outcome
         covers = told.covers(lesson.truth)
-        reach = words.interval(outcome.ratio_low, outcome.ratio_high) if isinstance(outcome, Effect) else outcome.reason
+        reach = (
+            words.interval(outcome.ratio_low, outcome.ratio_high)
+            if isinstance(outcome, Effect)
+            else outcome.reason
+        )
         estimate = words.change(outcome.ratio) if isinstance(outcome, Effect) else "–"
         judged = ANSWERS[covers] if covers is not None else "another quantity"
         rows.append([escape(told.design), escape(outcome.estimand), escape(estimate), escape(reach), judged])
     headings = ["design", "what it estimates", "estimate", "95 % interval", "holds the total effect"]
-    return f"<details>\n<summary>In numbers</summary>\n{tables.table(headings, rows, '', (0, 1, 4))}</details>\n"
+    return (
+        f"<details>\n<summary>In numbers</summary>\n{tables.table(headings, rows, '', (0, 1, 4))}</details>\n"
+    )
 
 
 def _advice() -> str:
     rows = [
-        ["A/B test by client", "difference between the arms at this share", "a first look, and a guard against harm; never "
-         "the gain of a rollout"],
-        ["steps of the share (5, 50, 95 %) in random order", "spill-over: how the control arm moves", "whether the arms share "
-         "bottlenecks at all"],
-        ["switchback: a whole place changes each hour, at random", "total effect", "the decision, where one place is enough; "
-         "leave out the first minutes of each block"],
-        ["paired links: 95 % on one, 5 % on the other, swapped", "total effect and spill-over", "the decision, where two links "
-         "are alike"],
-    ]  # fmt: skip
-    table = tables.table(["design", "estimates", "use it for"], [[escape(cell) for cell in row] for row in rows], "", (0, 1, 2))
+        [
+            "A/B test by client",
+            "difference between the arms at this share",
+            "a first look, and a guard against harm; never the gain of a rollout",
+        ],
+        [
+            "steps of the share (5, 50, 95 %) in random order",
+            "spill-over: how the control arm moves",
+            "whether the arms share bottlenecks at all",
+        ],
+        [
+            "switchback: a whole place changes each hour, at random",
+            "total effect",
+            "the decision, where one place is enough; leave out the first minutes of each block",
+        ],
+        [
+            "paired links: 95 % on one, 5 % on the other, swapped",
+            "total effect and spill-over",
+            "the decision, where two links are alike",
+        ],
+    ]
+    table = tables.table(
+        ["design", "estimates", "use it for"], [[escape(cell) for cell in row] for row in rows], "", (0, 1, 2)
+    )
     source = "After Spang et al., “Unbiased experiments in congested networks”, IMC 2021."
     return table + f'<p class="soft">{source}</p>\n'
 
 
 def _footer(command: str) -> str:
     return (
-        "<footer>\n<p>Made up, by arithmetic and chance with a seed: no network was measured. Repeat it with</p>\n"
+        "<footer>\n<p>Made up, by arithmetic and chance with a seed: no network was measured. Repeat it "
+        "with</p>\n"
         f'<pre><code class="command">{escape(command)}</code></pre>\n</footer>\n'
     )

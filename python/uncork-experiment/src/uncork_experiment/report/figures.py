@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from uncork_experiment import measures, words
-from uncork_experiment.report import palette, svg
+from uncork_experiment.report import palette, svg, tables
 from uncork_experiment.result import (
     Analysis,
     Cell,
@@ -34,6 +34,8 @@ class Figure:
     title: str
     caption: str
     draw: Callable[[float], str]
+    below: str = ""
+    """A table under the caption, ready HTML."""
 
 
 def all_of(analysis: Analysis) -> list[Figure]:
@@ -47,7 +49,8 @@ def all_of(analysis: Analysis) -> list[Figure]:
     figures += [heat(analysis.heat)] if analysis.heat else []
     figures += [price(analysis.prices, analysis)] if len(analysis.prices) > 1 else []
     figures += [incident(one, n, names, inks) for n, one in enumerate(analysis.incidents)]
-    figures += [interference(analysis.interference, names, inks)] if analysis.interference else []
+    if analysis.interference and len(analysis.interference.steps) > 1:
+        figures.append(interference(analysis.interference, names, inks))
     return figures
 
 
@@ -109,7 +112,10 @@ def forest(analysis: Analysis, key: str) -> Figure:
     )
     caption += "Arrows leave the picture. "
     if key == "size_class":
-        caption += "Objects of 3 MB and more by throughput, smaller ones by completion time (less time is more speed). "
+        caption += (
+            "Objects of 3 MB and more by throughput, smaller ones by completion time (less time is "
+            "more speed). "
+        )
     caption += f"The {left} smallest are left out." if left else ""
     chart = svg.Forest(f"Effect by {of}", caption, axis, 0.0, rows)
     return Figure(f"by-{key}", f"Where it helps and where it hurts: by {of}", caption, chart.render)
@@ -143,8 +149,10 @@ def distribution(of: Distribution, names: tuple[str, str], inks: tuple[str, str]
     if len(of.curve) > 4:
         better = "Above" if of.better == "higher" else "Below"
         caption = (
-            f"The change at each percentile, slowest at the {'left' if of.better == 'higher' else 'right'}, with {_band()}. "
-            f"{better} zero is better. Each interval holds for its percentile alone. The ends of wide ones leave the picture."
+            f"The change at each percentile, slowest at the {'left' if of.better == 'higher' else 'right'}, "
+            f"with {_band()}. "
+            f"{better} zero is better. Each interval holds for its percentile alone. The ends of wide ones "
+            "leave the picture."
         )
         figures.append(
             Figure(
@@ -298,8 +306,10 @@ def day_label(day: str) -> str:
 
 def looks(some: Sequence[SequentialLook], analysis: Analysis) -> Figure:
     caption = (
-        "The primary measure with all data until each day, in standard errors, against the O'Brien-Fleming boundary for "
-        "daily looks. Stop for a verdict only where the line is outside: a look each day at 1.96 would be wrong 27 % of "
+        "The primary measure with all data until each day, in standard errors, against the O'Brien-Fleming "
+        "boundary for "
+        "daily looks. Stop for a verdict only where the line is outside: a look each day at 1.96 would be "
+        "wrong 27 % of "
         "the time (28 looks)."
     )
 
@@ -323,7 +333,8 @@ def looks(some: Sequence[SequentialLook], analysis: Analysis) -> Figure:
 
 def heat(of: Heat) -> Figure:
     caption = (
-        "Median throughput of objects of 3 MB and more, median completion time of smaller ones (less is better). Green is "
+        "Median throughput of objects of 3 MB and more, median completion time of smaller ones (less is "
+        "better). Green is "
         "better, purple worse; grey where it is not significant after correction for all cells (q < 0.05)."
     )
 
@@ -356,7 +367,10 @@ def _heat_cell(row: Row | None, most: float, width: float) -> tuple[float | None
 def price(prices: Sequence[Price], analysis: Analysis) -> Figure:
     key = "asn" if any(cell.key == "asn" for cell in analysis.cells) else analysis.cells[0].key
     metric = next(row.name for row in analysis.scorecard if row.role == "primary")
-    caption = f"Each dot is one {key_words(key)}: what is paid in bytes sent again, and what is gained. Larger dots have more units."
+    caption = (
+        f"Each dot is one {key_words(key)}: what is paid in bytes sent again, and what is gained. "
+        "Larger dots have more units."
+    )
 
     def draw(width: float) -> str:
         most = max(one.share for one in prices)
@@ -387,8 +401,10 @@ def incident(of: Incident, n: int, names: tuple[str, str], inks: tuple[str, str]
     caption = f"A break in {of.value}, {dates}. "
     if of.contested:
         caption += (
-            "Contested link: the control arm got worse as well, so both arms shared what was full. The gap is the "
-            "difference between arms that compete there; how much of it would remain if all traffic were treated is not known."
+            "Contested link: the control arm got worse as well, so both arms shared what was full. The gap "
+            "is the "
+            "difference between arms that compete there; how much of it would remain if all traffic were "
+            "treated is not known."
         )
 
     def draw(width: float) -> str:
@@ -400,11 +416,15 @@ def incident(of: Incident, n: int, names: tuple[str, str], inks: tuple[str, str]
             for at, series in enumerate(of.series)
         )
 
-    return Figure(f"incident-{n}", f"An incident: {of.value}, {dates}", caption, draw)
+    title = f"An incident: {of.value}, {dates}"
+    return Figure(f"incident-{n}", title, caption, draw, tables.incident(of, names))
 
 
 def interference(of: Interference, names: tuple[str, str], inks: tuple[str, str]) -> Figure:
-    caption = f"The control arm's own level at each share of treated traffic (spill-over), with {_band()}. {of.sentence}"
+    caption = (
+        f"The control arm's own level at each share of treated traffic (spill-over), with {_band()}. "
+        f"{of.sentence}"
+    )
 
     def draw(width: float) -> str:
         levels = [(step.share, step.control) for step in of.steps]

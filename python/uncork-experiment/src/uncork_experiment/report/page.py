@@ -25,12 +25,13 @@ def page(analysis: Analysis, verdict: Verdict, command: str) -> str:
     sections = [
         _header(analysis, title),
         _doubts(analysis),
-        _verdict(analysis, verdict),
+        _verdict(verdict),
         _guardrails(analysis),
         _cells(analysis),
         _setting(analysis),
         _health(analysis),
         _scorecard(analysis),
+        _estimands(analysis),
         _figures(all_of(analysis)),
         _glossary(analysis),
         _footer(command),
@@ -44,7 +45,8 @@ def document(title: str, body: str) -> str:
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
-        f'<meta name="color-scheme" content="light dark"/>\n<title>{escape(title)}</title>\n<style>\n{style()}</style>\n'
+        '<meta name="color-scheme" content="light '
+        f'dark"/>\n<title>{escape(title)}</title>\n<style>\n{style()}</style>\n'
         f"</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
     )
 
@@ -65,7 +67,8 @@ def _header(analysis: Analysis, title: str) -> str:
         f"{words.counted(units, 'unit')}, {words.counted(facts.rows, 'record')}."
     )
     return (
-        f'<header>\n<p class="kind">uncork experiment · {escape(facts.experiment)}</p>\n<h1>{escape(title)}</h1>\n'
+        '<header>\n<p class="kind">uncork experiment · '
+        f"{escape(facts.experiment)}</p>\n<h1>{escape(title)}</h1>\n"
         f'<p class="question">{escape(question)}</p>\n</header>\n'
     )
 
@@ -74,14 +77,15 @@ def _doubts(analysis: Analysis) -> str:
     doubts = []
     if analysis.facts.made_up:
         doubts.append(
-            "<strong>Made up:</strong> these records come from a small generator, to show what a report looks like. "
+            "<strong>Made up:</strong> these records come from a small generator, to show what a report "
+            "looks like. "
             "No network, client or controller was measured."
         )
     doubts += [escape(note) for note in analysis.notes]
     return "".join(f'<p class="doubt">{doubt}</p>\n' for doubt in doubts)
 
 
-def _verdict(analysis: Analysis, verdict: Verdict) -> str:
+def _verdict(verdict: Verdict) -> str:
     kind = verdict.decision if verdict.decision in ("blocked", "refused", "stop") else ""
     reasons = "".join(f"<p>{escape(reason)}</p>\n" for reason in verdict.reasons)
     return (
@@ -110,8 +114,10 @@ def _guardrails(analysis: Analysis) -> str:
         words_ = "The guardrail holds" if len(guards) == 1 else f"All {len(guards)} guardrails hold"
     summary = f'<span aria-hidden="true">{mark}</span> {escape(words_)}.'
     return (
-        f'<section id="guardrails" class="verdict {kind}" aria-label="Guardrails">\n<p class="count">{summary}</p>\n'
-        f"<details>\n<summary>Limits and bounds</summary>\n{tables.guardrails(guards, control, treated)}</details>\n</section>\n"
+        f'<section id="guardrails" class="verdict {kind}" aria-label="Guardrails">\n<p '
+        f'class="count">{summary}</p>\n'
+        "<details>\n<summary>Limits and "
+        f"bounds</summary>\n{tables.guardrails(guards, control, treated)}</details>\n</section>\n"
     )
 
 
@@ -130,7 +136,8 @@ def _setting(analysis: Analysis) -> str:
     rejected = sum(facts.rejected.values())
     entries = {
         "Control": f"{facts.control}: {facts.controllers[0]}, {facts.units[0]:,} units",
-        "Treated": f"{facts.treated}: {facts.controllers[1]}, {facts.units[1]:,} units, {100 * facts.share:g} %",
+        "Treated": f"{facts.treated}: {facts.controllers[1]}, {facts.units[1]:,} units, "
+        f"{100 * facts.share:g} %",
         "Time": f"{facts.since} to {facts.until}, {words.counted(facts.days, 'day')}",
         "Primary measure": settings.get("primary", ""),
         "Source": SOURCES.get(source, source),
@@ -155,7 +162,10 @@ def _health(analysis: Analysis) -> str:
     first = tables.health(bad) if bad else f"<p>All {len(good)} checks of the records passed.</p>\n"
     rest = ""
     if good:
-        rest = f"<details>\n<summary>{words.counted(len(good), 'check')} passed</summary>\n{tables.health(good)}</details>\n"
+        rest = (
+            f"<details>\n<summary>{words.counted(len(good), 'check')} "
+            f"passed</summary>\n{tables.health(good)}</details>\n"
+        )
     return f'<section id="health">\n<h2>Can the records be trusted?</h2>\n{first}{rest}</section>\n'
 
 
@@ -164,6 +174,19 @@ def _scorecard(analysis: Analysis) -> str:
         f'<section id="scorecard">\n<h2>Scorecard</h2>\n{tables.scorecard(analysis)}</section>\n'
         if analysis.scorecard
         else ""
+    )
+
+
+def _estimands(analysis: Analysis) -> str:
+    """Three different quantities, and which of them this test tells."""
+    found = analysis.interference
+    if found is None:
+        return ""
+    body = tables.estimands(analysis, found)
+    return (
+        '<section id="estimands">\n<h2>Is it what a rollout would '
+        f"bring?</h2>\n<p>{escape(found.sentence)}</p>\n"
+        f"{body}</section>\n"
     )
 
 
@@ -179,20 +202,26 @@ def figure(one: Figure, number: int) -> str:
     """A figure, drawn for a wide page and for a phone."""
     return (
         f'<figure id="{escape(one.id)}">\n<h3>{escape(one.title)}</h3>\n<div class="picture">\n'
-        f'<div class="broad-only">{one.draw(BROAD)}</div>\n<div class="narrow" aria-hidden="true">{one.draw(NARROW)}</div>\n</div>\n'
-        f"<figcaption><b>Figure {number}.</b> {escape(one.caption)}</figcaption>\n</figure>\n"
+        f'<div class="broad-only">{one.draw(BROAD)}</div>\n<div class="narrow" '
+        f'aria-hidden="true">{one.draw(NARROW)}</div>\n</div>\n'
+        f"<figcaption><b>Figure {number}.</b> {escape(one.caption)}</figcaption>\n{one.below}</figure>\n"
     )
 
 
 WORDS = {
-    "estimand": "What a number estimates. “A/B at share p”: the difference between the arms while the share p is treated. "
-    "“Spill-over”: how the control arm moves because others are treated. “Total effect”: all treated against none. "
+    "estimand": "What a number estimates. “A/B at share p”: the difference between the arms while the share "
+    "p is treated. "
+    "“Spill-over”: how the control arm moves because others are treated. “Total effect”: all treated against "
+    "none. "
     "Only a switchback or paired links estimate the last.",
-    "interval": "95 % interval by the delete-one-bucket jackknife: 100 buckets of the units that were assigned, not of requests.",
-    "q": "The p-value after the correction of Benjamini and Hochberg: of all rows called better or worse, at most 5 % are "
+    "interval": "95 % interval by the delete-one-bucket jackknife: 100 buckets of the units that were "
+    "assigned, not of requests.",
+    "q": "The p-value after the correction of Benjamini and Hochberg: of all rows called better or worse, at "
+    "most 5 % are "
     "expected to be wrong.",
     "MDE": "Minimum detectable effect: the change that this much data finds with a power of 80 %.",
-    "guardrail": "What must not get worse than its limit. Judged by a bound that holds at every look, so it may be watched.",
+    "guardrail": "What must not get worse than its limit. Judged by a bound that holds at every look, so it "
+    "may be watched.",
 }
 
 
@@ -200,7 +229,10 @@ def _glossary(analysis: Analysis) -> str:
     metrics = dict.fromkeys(row.measure.metric for row in analysis.scorecard)
     entries = {measures.title(name): _about(name) for name in metrics} | WORDS
     items = "".join(f"<dt>{escape(term)}</dt><dd>{escape(about)}</dd>\n" for term, about in entries.items())
-    return f'<section id="glossary">\n<h2>What the words mean</h2>\n<dl class="glossary">\n{items}</dl>\n</section>\n'
+    return (
+        '<section id="glossary">\n<h2>What the words mean</h2>\n<dl '
+        f'class="glossary">\n{items}</dl>\n</section>\n'
+    )
 
 
 def _about(name: str) -> str:
@@ -210,6 +242,7 @@ def _about(name: str) -> str:
 
 def _footer(command: str) -> str:
     return (
-        f"<footer>\n<p>Made by uncork-experiment {escape(package_version())}. All figures are in the result document. "
+        f"<footer>\n<p>Made by uncork-experiment {escape(package_version())}. All figures are in the result "
+        "document. "
         f'Repeat it with</p>\n<pre><code class="command">{escape(command)}</code></pre>\n</footer>\n'
     )

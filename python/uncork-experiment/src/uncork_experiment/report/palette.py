@@ -1,7 +1,8 @@
-"""Colours: those of the laboratory's reports (crates/report/src/svg/palette.rs, lab/inks.rs, svg/heat_colours.rs).
+"""Colours: those of the laboratory's reports (crates/report/src/svg/palette.rs, lab/inks.rs,
+svg/heat_colours.rs).
 
-A controller has one colour on every page. Better is green and worse is purple (ColorBrewer PRGn): never the red
-of a failed check. A test compares these tables with the Rust sources.
+A controller has one colour on every page. Better is green and worse is purple (ColorBrewer PRGn): never the
+red of a failed check. A test compares these tables with the Rust sources.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def _rules(page: int, diverging: tuple[str, ...]) -> str:
         rules.append(f".v{n} path{{fill:{colour}}}svg.chart .v{n} text{{fill:{ink}}}\n")
     worse, better = (diverging[0], diverging[-1])
     for name, number in (("hit", 0), ("miss", 4)):
-        rules.append(f".s-{name}{{stroke:{COLOURS[number][page]}}}.f-{name}{{fill:{COLOURS[number][page]}}}\n")
+        rules.append(
+            f".s-{name}{{stroke:{COLOURS[number][page]}}}.f-{name}{{fill:{COLOURS[number][page]}}}\n"
+        )
     rules.append(f".worse{{color:{worse}}}.better{{color:{better}}}\n")
     rules.append(
         f".s-worse{{stroke:{worse}}}.f-worse{{fill:{worse}}}.s-better{{stroke:{better}}}"

@@ -1,7 +1,7 @@
 """Charts as SVG text, with the class names of the laboratory's charts: their style sheet draws both.
 
-Own functions, not a plotting library: a library brings its own fonts, colours and inline styles, cannot follow
-the reader's dark mode or text size, and needs as many lines to be made to look like the other reports.
+Own functions, not a plotting library: a library brings its own fonts, colours and inline styles, cannot
+follow the reader's dark mode or text size, and needs as many lines to be made to look like the other reports.
 Every chart is drawn for a given width, so that a phone gets one of its own with text of the same size.
 """
 
@@ -41,17 +41,17 @@ class Axis:
         """Round values within the axis, with labels."""
         if self.names:
             step = -(-len(self.names) // (2 * self.most))
-            return [(n, name) for n, name in enumerate(self.names) if n % step == 0]
+            return [(float(n), name) for n, name in enumerate(self.names) if n % step == 0]
         if self.log:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             steps = (1, 2, 5) if len(decades) <= 4 else (1,)
             values = [step * 10.0**n for n in decades for step in steps]
             values = [v for v in values if self.low * 0.999 <= v <= self.high * 1.001]
             return [(v, self._text(v, None)) for v in values[:: -(-len(values) // 9)]]
-        step = nice_step((self.high - self.low) / self.most)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        return [(k * step, self._text(k * step, decimals)) for k in range(first, last + 1)]
+        size = nice_step((self.high - self.low) / self.most)
+        first, last = math.ceil(self.low / size - 1e-9), math.floor(self.high / size + 1e-9)
+        decimals = max(0, -math.floor(math.log10(size) + 1e-9))
+        return [(k * size, self._text(k * size, decimals)) for k in range(first, last + 1)]
 
     def _text(self, value: float, decimals: int | None) -> str:
         if self.shown:
@@ -117,7 +117,8 @@ def fitted(words: str, width: float) -> str:
 
 def document(title: str, description: str, width: float, height: float, body: str) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {px(width)} {px(height)}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" viewBox="0 0 {px(width)} '
+        f'{px(height)}">\n'
         f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>\n{body}</svg>\n"
     )
 
@@ -198,13 +199,14 @@ class Chart:
         legend, below = (
             legend_of([(line.ink, line.name) for line in self.lines], width) if self.legend else ("", 0.0)
         )
-        shown = [mark for mark in self.marks if mark.name]
-        top = below + 26 + 15 * len(shown)
-        frame = Frame(left, width - 16, top, top + height)
+        right = width - 16
+        rows = self._mark_rows(left, right)
+        top = below + 26 + 15 * max(rows.values(), default=0)
+        frame = Frame(left, right, top, top + height)
         body = [legend, *(self._shade(frame, mark) for mark in self.marks if mark.until is not None)]
         body += [frame.x_axis(self.x), frame.y_axis(self.y)]
         body += [self._rule(frame, at, name) for at, name in self.rules]
-        body += [self._mark(frame, mark, n) for n, mark in enumerate(shown)]
+        body += [self._mark(frame, mark, row) for mark, row in rows.items()]
         body += [self._band(frame, line) for line in self.lines]
         body += [self._line(frame, line) for line in self.lines]
         return document(
@@ -230,13 +232,29 @@ class Chart:
         line = path("rule", f"M{px(frame.left)} {px(y)}H{px(frame.right)}")
         return line + text(frame.right - 4, y + 15, "e q", fitted(name, frame.right - frame.left))
 
+    def _mark_rows(self, left: float, right: float) -> dict[Mark, int]:
+        """The line above the plot for each name, clear of the vertical axis's label and of other names."""
+        taken = [(0, 0.0, width_of(self.y.label))]
+        rows: dict[Mark, int] = {}
+        for mark in self.marks:
+            if mark.name:
+                start, end = self._mark_span(mark, left, right)
+                row = next(n for n in range(9) if all(r != n or end < a or start > b for r, a, b in taken))
+                taken.append((row, start, end))
+                rows[mark] = row
+        return rows
+
+    def _mark_span(self, mark: Mark, left: float, right: float) -> Point:
+        """Where a name begins and ends: at the right of its line, or at the left near the edge."""
+        x = left + self.x.fraction(mark.x) * (right - left)
+        needed = width_of(mark.name)
+        return (x + 3, x + 3 + needed) if x + needed <= right else (right - needed, right)
+
     def _mark(self, frame: Frame, mark: Mark, row: int) -> str:
-        x = frame.x(self.x, mark.x)
-        y = frame.top - 12 - 15 * row if len(self.y.label) * CHAR < x else frame.top - 27 - 15 * row
-        y = max(y, frame.top - 26 - 15 * row)
-        end = x + width_of(mark.name) > frame.right
+        x, y = frame.x(self.x, mark.x), frame.top - 12 - 15 * row
+        start, _ = self._mark_span(mark, frame.left, frame.right)
         line = "" if mark.until is not None else path("mark", f"M{px(x)} {px(y + 3)}V{px(frame.bottom)}")
-        return line + text(x - 3 if end else x + 3, y, "e q" if end else "q", mark.name)
+        return line + text(start, y, "q", mark.name)
 
     def _shade(self, frame: Frame, mark: Mark) -> str:
         left, right = frame.x(self.x, mark.x), frame.x(self.x, mark.until or mark.x)
@@ -298,9 +316,11 @@ class Forest:
         row_height = 38 if narrow else 24
         notes = 0.0 if narrow else max((width_of(row.note) for row in self.rows), default=0) + 10
         names = max((width_of(row.label) for row in self.rows), default=0) + 12
-        left = 8.0 if narrow else min(names, 270.0)
+        left = 24.0 if narrow else min(names, 270.0)
         top = 26.0
-        frame = Frame(left, width - notes - 12, top, top + row_height * len(self.rows) + 4)
+        frame = Frame(
+            left, width - notes - (24 if narrow else 12), top, top + row_height * len(self.rows) + 4
+        )
         body = [frame.x_axis(self.x)]
         zero = frame.x(self.x, self.none)
         body.append(path("axis", f"M{px(zero)} {px(top - 4)}V{px(frame.bottom)}"))
@@ -419,7 +439,8 @@ class Scatter:
                 )
             )
             body.append(
-                f'<circle class="f-{tone} dot" cx="{px(at[0])}" cy="{px(at[1])}" r="{px(3 + 6 * weight**0.5)}"/>\n'
+                f'<circle class="f-{tone} dot" cx="{px(at[0])}" cy="{px(at[1])}" '
+                f'r="{px(3 + 6 * weight**0.5)}"/>\n'
             )
             body.append(self._label(frame, at, name, taken))
         return document(self.title, self.description, width, frame.bottom + 42, "".join(body))

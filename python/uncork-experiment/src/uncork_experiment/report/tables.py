@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from uncork_experiment import words
-from uncork_experiment.result import Analysis, Cell, Finding, Guarded, Row
+from uncork_experiment.result import Analysis, Cell, Finding, Guarded, Incident, Interference, Row
 from uncork_experiment.verdict import SOURCES, days_words, key_words
 
 DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "not enough data"}
@@ -16,17 +16,22 @@ FIRST = 12
 
 
 def table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", left: Sequence[int] = ()
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str = "",
+    left: Sequence[int] = (),
+    wide: Sequence[int] = (),
 ) -> str:
-    """A table of ready HTML cells; the first is the row's name. Columns of words, `left`, are set left."""
+    """A table of ready HTML cells; the first is the row's name. Columns of words, `left`, are set left;
+    those in `wide` are left out on a phone."""
     heads = "".join(
-        f'<th scope="col"{_class(n, left)}>{escape(heading)}</th>' for n, heading in enumerate(headings)
+        f'<th scope="col"{_class(n, left, wide)}>{escape(heading)}</th>' for n, heading in enumerate(headings)
     )
     body = "".join(
         "<tr>"
         + f'<th scope="row" class="broad">{row[0]}</th>'
         + "".join(
-            f'<td{_class(n, left)} data-h="{escape(headings[n])}">{cell}</td>'
+            f'<td{_class(n, left, wide)} data-h="{escape(headings[n])}">{cell}</td>'
             for n, cell in enumerate(row[1:], 1)
         )
         + "</tr>\n"
@@ -34,13 +39,15 @@ def table(
     )
     below = f"<caption>{escape(caption)}</caption>\n" if caption else ""
     return (
-        f'<div class="wide cards" tabindex="0" role="group" aria-label="Table">\n<table class="free">\n{below}'
+        '<div class="wide cards" tabindex="0" role="group" aria-label="Table">\n<table '
+        f'class="free">\n{below}'
         f"<thead>\n<tr>{heads}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
     )
 
 
-def _class(n: int, left: Sequence[int]) -> str:
-    return ' class="l"' if n in left else ""
+def _class(n: int, left: Sequence[int], wide: Sequence[int] = ()) -> str:
+    names = [name for name, some in (("l", left), ("wide-only", wide)) if n in some]
+    return f' class="{" ".join(names)}"' if names else ""
 
 
 def toned(text: str, verdict: str) -> str:
@@ -55,7 +62,10 @@ def change_cell(row: Row | None) -> str:
     effect = row.effect
     reach = words.interval(effect.ratio_low, effect.ratio_high)
     difference = f" {words.points(effect.difference)}," if words.is_share(row.unit) else ""
-    return f'{toned(words.change(effect.ratio), row.verdict)}<br/><span class="spread">{escape(difference)} {escape(reach)}</span>'
+    return (
+        f'{toned(words.change(effect.ratio), row.verdict)}<br/><span class="spread">{escape(difference)} '
+        f"{escape(reach)}</span>"
+    )
 
 
 def decisions(analysis: Analysis, key: str) -> str:
@@ -75,7 +85,10 @@ def decisions(analysis: Analysis, key: str) -> str:
     ]
     rows = [_decision(cell, control, treated, several) for cell in cells]
     whole = next((row for row in analysis.scorecard if row.role == "primary"), None)
-    caption = f"By {whole.name if whole else 'the primary measure'}. Units are what was assigned: {analysis.facts.control} / "
+    caption = (
+        f"By {whole.name if whole else 'the primary measure'}. Units are what was assigned: "
+        f"{analysis.facts.control} / "
+    )
     caption += f"{analysis.facts.treated}. q is the p-value after correction for all cells of the page."
     if len(rows) <= FIRST + 3:
         return table(headings, rows, caption, (0, 1))
@@ -141,11 +154,17 @@ def scorecard(analysis: Analysis) -> str:
         ]
         for row in analysis.scorecard
     ]
-    caption = (
-        "MDE: the smallest change that this much data finds four times out of five. A wide interval is no proof of "
-        "equality. q: p-value adjusted for all rows (Benjamini-Hochberg). Verdicts need q < 0.05."
+    estimands = words.listed(
+        list(dict.fromkeys(row.effect.estimand for row in analysis.scorecard if row.effect))
     )
-    return table(headings, rows, caption, (0, 1, 7, 8))
+    caption = (
+        "MDE: the smallest change that this much data finds four times out of five. A wide interval is no "
+        "proof of "
+        "equality. q: p-value adjusted for all rows but the primary one, which was declared "
+        "(Benjamini-Hochberg). "
+        f"Verdicts need q < 0.05. Every row estimates: {estimands}."
+    )
+    return table(headings, rows, caption, (0, 1, 7, 8), (7, 8))
 
 
 SIGNS = {
@@ -176,7 +195,10 @@ def guardrails(guards: Sequence[Guarded], control: str, treated: str) -> str:
         ]
         for one in guards
     ]
-    caption = "Worse by: with the interval that holds at every look. Broken: all of it is beyond the limit. Open: it holds the limit."
+    caption = (
+        "Worse by: with the interval that holds at every look. Broken: all of it is beyond the limit. "
+        "Open: it holds the limit."
+    )
     return table(["guardrail", "state", "limit", "worse by", control, treated], rows, caption, (0, 1, 2))
 
 
@@ -184,7 +206,10 @@ def harm(one: Guarded) -> str:
     if one.harm is None or one.harm_low is None or one.harm_high is None:
         return escape(one.row.reason or "–")
     if one.limit.endswith("pp"):
-        return f'{words.points(one.harm)}<br/><span class="spread">{words.points(one.harm_low)} to {words.points(one.harm_high)}</span>'
+        return (
+            f'{words.points(one.harm)}<br/><span class="spread">{words.points(one.harm_low)} to '
+            f"{words.points(one.harm_high)}</span>"
+        )
     ends = words.interval(1 + one.harm_low, 1 + one.harm_high)
     return f'{words.change(1 + one.harm)}<br/><span class="spread">{ends}</span>'
 
@@ -194,3 +219,40 @@ def health(findings: Sequence[Finding]) -> str:
         [escape(one.name), sign(one.severity), escape(one.sentence), escape(one.remedy)] for one in findings
     ]
     return table(["check", "state", "finding", "remedy"], rows, "", (0, 1, 2, 3))
+
+
+def incident(of: Incident, names: tuple[str, str]) -> str:
+    """Both arms before, during and after."""
+    rows = [
+        [escape(row.name), escape(phase), both(row), change_cell(row)]
+        for measure in dict.fromkeys(row.measure for _, some in of.phases for row in some)
+        for phase, some in of.phases
+        for row in some
+        if row.measure == measure
+    ]
+    return table(["measure", "when", f"{names[0]} → {names[1]}", "change, 95 % interval"], rows, "", (0, 1))
+
+
+def estimands(analysis: Analysis, found: Interference) -> str:
+    """A/B, spill-over and total effect: what is known of each."""
+    row = next((row for row in analysis.scorecard if row.role == "primary"), None)
+    unknown = "not known"
+    rows = []
+    if row is not None and row.effect is not None:
+        rows.append(
+            [escape(row.effect.estimand), change_cell(row), "the difference between the arms, side by side"]
+        )
+    spill = found.spill_over
+    rows.append(
+        [
+            "spill-over",
+            escape(
+                f"{words.change(spill.ratio)} ({words.interval(spill.ratio_low, spill.ratio_high)})"
+                if spill
+                else unknown
+            ),
+            "how the control arm moves because others are treated, from none to all",
+        ]
+    )
+    rows.append(["total effect", unknown, "all treated against none: needs a switchback or paired links"])
+    return table(["quantity", row.name if row else "estimate", "what it is"], rows, "", (0, 2))
