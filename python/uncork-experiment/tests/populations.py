@@ -1,4 +1,5 @@
-"""Experiments of known effect: users with many requests each, heavy tails, and arms that differ by a known ratio."""
+"""Experiments of known effect: users with many requests each, heavy tails, and arms that differ by a known
+ratio."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ NAMES = ("p01", "p10", "p50", "p90", "p99", "mean", "stutters")
 
 @dataclass(frozen=True)
 class Population:
-    """Requests of `units` users per arm. The logarithm of a value is the user's level plus the request's noise.
+    """Requests of `units` users per arm. The logarithm of a value is the user's level plus the request's
+    noise.
 
-    The arms' levels have mean `shift` and 0 and deviation `spreads` (control, treated). With `tail`, one request in
-    twenty is slower or faster by a Pareto factor of index 2.5, and busy users have other levels: then the arms must
-    differ by `shift` alone, and so do all quantiles and the mean.
+    The arms' levels have mean `shift` and 0 and deviation `spreads` (control, treated). With `tail`, one
+    request in twenty is slower or faster by a Pareto factor of index 2.5, and busy users have other levels:
+    then the arms must differ by `shift` alone, and so do all quantiles and the mean.
     """
 
     units: int = 1_000
@@ -36,7 +38,8 @@ class Population:
     tail: bool = False
     stutter_ratio: float = 1.0
     busy: float = field(default=1.0)
-    """Deviation of the logarithm of a user's requests: at 1, a tenth of the users has half of the requests."""
+    """Deviation of the logarithm of a user's requests: at 1, a tenth of the users has half of the
+    requests."""
 
     def truth(self, name: str) -> float:
         """The true ratio of treated to control."""
@@ -83,18 +86,20 @@ def draw(population: Population, arm: int, rng: np.random.Generator) -> Drawn:
 
 def effects(control: Drawn, treated: Drawn) -> dict[str, Outcome]:
     """All effects of one experiment, by the names of `NAMES`."""
-    quantiles = quantile_effects(
-        control.counts, treated.counts, QUANTILES, first_bin=FIRST_BIN, gamma=GAMMA
-    )
+    quantiles = quantile_effects(control.counts, treated.counts, QUANTILES, first_bin=FIRST_BIN, gamma=GAMMA)
     mean = ratio_effect(control.total, control.requests, treated.total, treated.requests)
     stutters = ratio_effect(control.stutters, control.requests, treated.stutters, treated.requests)
     return dict(zip(NAMES, [*quantiles, mean, stutters], strict=True))
 
 
 def repeat(
-    population: Population, experiments: int, rng: np.random.Generator, counts: Callable[[Effect, float], bool]
+    population: Population,
+    experiments: int,
+    rng: np.random.Generator,
+    counts: Callable[[Effect, float], bool],
 ) -> dict[str, float]:
-    """Share of the experiments of which `counts(effect, truth)` holds, by name. Every effect must have an interval."""
+    """Share of the experiments of which `counts(effect, truth)` holds, by name. Every effect must have an
+    interval."""
     hits = dict.fromkeys(NAMES, 0)
     for _ in range(experiments):
         for name, effect in effects(draw(population, 0, rng), draw(population, 1, rng)).items():
@@ -114,8 +119,8 @@ def rejects(effect: Effect, _: float) -> bool:
 
 
 def within(share: float, experiments: int, low: float, high: float) -> bool:
-    """Whether `share` of the experiments could come from a true share of `low` to `high`, but for one chance in 10,000
-    on either side."""
+    """Whether `share` of the experiments could come from a true share of `low` to `high`, but for one chance
+    in 10,000 on either side."""
     least = stats.binom.ppf(1e-4, experiments, low) / experiments
     most = stats.binom.ppf(1 - 1e-4, experiments, high) / experiments
     return bool(least <= share <= most)

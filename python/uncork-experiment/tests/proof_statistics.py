@@ -5,12 +5,12 @@ Each prints what it measured. The fast suite has a smaller version of each in te
 
 import numpy as np
 import pytest
+
 from populations import Population, covers, rejects, repeat
 from sequences import always_valid_errors, verdict_errors
 from switchbacks import cover_total
-from worlds import coverage
-
 from uncork_experiment.stats import toy
+from worlds import coverage
 
 pytestmark = pytest.mark.proof
 

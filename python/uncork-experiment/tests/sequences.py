@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from populations import BINS, FIRST_BIN, GAMMA
 
+from populations import BINS, FIRST_BIN, GAMMA
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.stats.jackknife import quantile_effect, ratio_effect
 from uncork_experiment.stats.sequential import always_valid, crosses, obrien_fleming
@@ -15,7 +15,8 @@ DAYS = 30
 
 
 def verdict_errors(experiments: int, rng: np.random.Generator, users: int = 400) -> dict[str, float]:
-    """Share of A/A tests of 30 days that O'Brien-Fleming looks end with a verdict, and that plain looks would."""
+    """Share of A/A tests of 30 days that O'Brien-Fleming looks end with a verdict, and that plain looks
+    would."""
     boundaries = obrien_fleming(DAYS)
     errors = {"mean": 0, "p50": 0, "mean, looked at without correction": 0}
     for _ in range(experiments):
@@ -48,7 +49,8 @@ def verdict_errors(experiments: int, rng: np.random.Generator, users: int = 400)
 
 
 def always_valid_errors(experiments: int, rng: np.random.Generator, looks: int = 200) -> float:
-    """Share of A/A tests in which the always-valid interval ever leaves out the truth. New users come at each look."""
+    """Share of A/A tests in which the always-valid interval ever leaves out the truth. New users come at each
+    look."""
     errors = 0
     for _ in range(experiments):
         sums = np.zeros((4, 100))

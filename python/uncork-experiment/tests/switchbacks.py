@@ -16,7 +16,9 @@ def schedule(rng: np.random.Generator, weeks: int = 4) -> Schedule:
     return paired_schedule(1_790_000_000, block=BLOCK, periods=weeks, rng=rng)
 
 
-def outcomes(times: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def outcomes(
+    times: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each block would total untreated, and treated: 8 % more in the mean, more at night."""
     drift = np.zeros(len(times))
     shocks = rng.standard_t(4, len(times)) * 0.1

@@ -1,13 +1,13 @@
-"""The statistics are true: smaller versions of proof_statistics.py, with bounds that chance breaks once in 5,000 runs."""
+"""The statistics are true: a smaller proof_statistics.py. Chance breaks a bound once in 5,000 runs."""
 
 import numpy as np
 import pytest
+
 from populations import Population, covers, rejects, repeat, within
 from sequences import always_valid_errors, verdict_errors
 from switchbacks import cover_total
-from worlds import coverage
-
 from uncork_experiment.stats import toy
+from worlds import coverage
 
 EXPERIMENTS = 200
 

@@ -15,7 +15,12 @@ def _covers(outcome: Outcome, truth: float) -> bool:
 
 def coverage(world: toy.World, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
     """Share of repetitions in which each design's interval has the true total effect."""
-    hits = {"A/B at share 50 %": 0, "switchback": 0, "paired links": 0, "treated against control across links": 0}
+    hits = {
+        "A/B at share 50 %": 0,
+        "switchback": 0,
+        "paired links": 0,
+        "treated against control across links": 0,
+    }
     for _ in range(repetitions):
         told = toy.ab_test(world, 0.5, rng, days=1)
         hits["A/B at share 50 %"] += _covers(told.outcome, told.truth)

@@ -109,7 +109,7 @@ def mde(past: Precision, goal: Goal, days: float) -> float:
 
 
 def days_needed(past: Precision, goal: Goal) -> float | None:
-    """Days until `goal.relative` is found; None if it takes years, as the same units return: take more units."""
+    """Days until `goal.relative` is found; None if it takes years, as the same units return: take more."""
     if goal.relative == 0 or goal.relative <= -1:
         raise ValueError(f"a relative change of {goal.relative:g} cannot be looked for")
     times = (goal.reach() * _error(past, goal, past.days) / math.log1p(abs(goal.relative))) ** 2

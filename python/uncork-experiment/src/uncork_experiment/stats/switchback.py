@@ -116,7 +116,7 @@ def total_effect(
     def redrawn(log_ratio: float) -> Floats:
         """The log ratio of each redraw, with the treatment's effect `log_ratio` taken out of the treated
         blocks."""
-        less = math.exp(-log_ratio)
+        less = math.exp(min(max(-log_ratio, -300.0), 300.0))
         up, down = tops[0] * less + tops[1], tops[2] + tops[3] * less
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(up) - np.log(down) - scale)
