@@ -30,7 +30,7 @@ from uncork_experiment.result import (
 from uncork_experiment.rows import Settings, first_of, in_family, primary_for, row_of, rows_of
 from uncork_experiment.stats import power, sequential
 from uncork_experiment.stats.effect import Effect, ab_at_share
-from uncork_experiment.timeline import SHOWN, incidents, interference, pooled, series_of
+from uncork_experiment.timeline import SHOWN, incidents, interference, series_of
 
 View = tuple[str, ...]
 Views = Mapping[View, Reduced]
@@ -253,7 +253,7 @@ def _halves(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Setti
     before = past[(cell.key,)].cells.get((cell.value,), {}) if (cell.key,) in past else {}
     variances = []
     for half in (days[:middle], days[middle:]):
-        pool = pooled([reduced.cells[day] for day in half])
+        pool = estimate.pooled([reduced.cells[day] for day in half])
         rows = rows_of(pool, [(measure, "primary")], settings, "", before)
         variances += [power.log_error(row.effect) ** 2 for row in rows if row.effect]
     return variances

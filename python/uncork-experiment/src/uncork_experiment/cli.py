@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from uncork_experiment.commands import analyze, others
+from uncork_experiment.commands import analyze, design, others
 from uncork_experiment.commands.common import OutputError
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
@@ -26,6 +26,7 @@ Examples:
   uncork-experiment analyze records/                     records of `uncork serve --records records/`
   uncork-experiment analyze records/ --by country,asn    decide by country, then by network
   uncork-experiment analyze records/ --follow            watch it come; stops when a guardrail breaks
+  uncork-experiment design records/                      how long, how large? From past records
   uncork-experiment import access.log --mapping nginx -o records/
   uncork-experiment interference --open                  when an A/B test lies, in five minutes
 """,
@@ -42,6 +43,13 @@ Examples:
 Examples:
   uncork-experiment demo --open
   uncork-experiment demo --seed 2 -o another
+""",
+    "design": """\
+Examples:
+  uncork-experiment design records/                      how long, how large? From past records
+  uncork-experiment design records/ --detect 3% --share 20%
+  uncork-experiment design -o plan/ --key "$(openssl rand -hex 16)" --share 10%
+  uncork-experiment design -o plan/ --key "$(openssl rand -hex 16)" --kind switchback --places lima
 """,
     "import": """\
 Examples:
@@ -101,6 +109,13 @@ def parser() -> Parser:
         analyze.run_analyze,
     )
     _add(commands, "demo", "analyse a built-in example, which is made up", analyze.add_demo, analyze.run_demo)
+    _add(
+        commands,
+        "design",
+        "plan an experiment, and write the files that put it in force",
+        design.add_design,
+        design.run_design,
+    )
     _add(commands, "import", "turn logs into records", others.add_import, others.run_import)
     exports = _add(commands, "export", "write what other tools read", None, None)
     targets = exports.add_subparsers(title="targets", metavar="TARGET", required=True)

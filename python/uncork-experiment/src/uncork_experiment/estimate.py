@@ -144,6 +144,13 @@ def total(cubes: Iterable[Cube]) -> Cube | None:
     return DistributionCube(counts, first, counted[0].gamma)
 
 
+def pooled(parts: Sequence[Cubes]) -> dict[str, Cube]:
+    """The sum of cells."""
+    names = dict.fromkeys(name for cubes in parts for name in cubes)
+    sums = {name: total([cubes[name] for cubes in parts if name in cubes]) for name in names}
+    return {name: cube for name, cube in sums.items() if cube is not None}
+
+
 def curve(
     cube: DistributionCube, *, level: float, estimand: str
 ) -> tuple[tuple[float, float, float, float], ...]:

@@ -54,6 +54,12 @@ def title(metric: str) -> str:
     return TITLES.get(metric) or METRICS[metric].title
 
 
+def name(measure: Measure) -> str:
+    """`p50 first byte`; ratio metrics have no statistic in their name."""
+    of = title(measure.metric)
+    return of if measure.statistic == "ratio" else f"{measure.statistic} {of}"
+
+
 def unit(metric: str) -> str:
     return "share" if metric in SHARES else METRICS[metric].unit
 

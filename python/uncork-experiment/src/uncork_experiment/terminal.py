@@ -18,7 +18,7 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
     width = max(width, NARROWEST)
     facts = analysis.facts
     blocks = [
-        _wrapped(
+        wrapped(
             f"{facts.controllers[1]} against {facts.controllers[0]} · {facts.experiment} · "
             f"{words.counted(facts.days, 'day')}, {words.counted(sum(facts.units), 'unit')}, "
             f"{words.counted(facts.rows, 'record')}",
@@ -27,9 +27,9 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
     ]
     if facts.made_up:
         blocks.append(
-            _wrapped("MADE UP: the records come from a small generator; nothing was measured.", width)
+            wrapped("MADE UP: the records come from a small generator; nothing was measured.", width)
         )
-    blocks.append("\n".join(_wrapped(text, width) for text in (verdict.sentence, *verdict.reasons)))
+    blocks.append("\n".join(wrapped(text, width) for text in (verdict.sentence, *verdict.reasons)))
     blocks += _guardrails(analysis.guardrails, width)
     blocks += _health(analysis, width)
     for key in dict.fromkeys(cell.key for cell in analysis.cells):
@@ -38,7 +38,8 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _wrapped(text: str, width: int, indent: str = "") -> str:
+def wrapped(text: str, width: int, indent: str = "") -> str:
+    """The text in lines of at most `width`."""
     return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
@@ -46,7 +47,7 @@ def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
     marks = {"holds": "✓", "broken": "✗", "open": "?"}
     order = ("broken", "open", "holds")
     lines = [
-        _wrapped(
+        wrapped(
             f"{marks[state]} guardrails {state}: "
             f"{words.listed([_guard(g) for g in guards if g.state == state])}",
             width,
@@ -66,7 +67,7 @@ def _health(analysis: Analysis, width: int) -> list[str]:
     bad = [finding for finding in analysis.health if finding.severity != "ok"]
     marks = {"warning": "!", "blocks": "✗"}
     lines = [
-        _wrapped(f"{marks[one.severity]} {one.name}: {one.sentence} {one.remedy}", width, "  ") for one in bad
+        wrapped(f"{marks[one.severity]} {one.name}: {one.sentence} {one.remedy}", width, "  ") for one in bad
     ]
     passed = len(analysis.health) - len(bad)
     if passed:
@@ -152,7 +153,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, le
     lines = [_line(line, widths[:shown], left) for line in [headings, *rows]]
     if shown < len(headings):
         more = words.listed(headings[shown:])
-        lines.append(_wrapped(f"(in the report: {more})", width))
+        lines.append(wrapped(f"(in the report: {more})", width))
     return "\n".join(line[:width] for line in lines)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from uncork_experiment import estimate, measures
-from uncork_experiment.cubes import Cube, Key, Reduced
+from uncork_experiment.cubes import Key, Reduced
 from uncork_experiment.estimate import Cubes
 from uncork_experiment.result import Allocation, Facts, Incident, Interference, Measure, Row, Series
 from uncork_experiment.rows import Settings, rows_of
@@ -90,7 +90,7 @@ def _incident(
     wanted = [(measure, "secondary") for measure in SHOWN]
     rows: list[tuple[str, tuple[Row, ...]]] = []
     for name, some in phases:
-        cubes = pooled([cells[day] for day in some])
+        cubes = estimate.pooled([cells[day] for day in some])
         rows.append((name, tuple(rows_of(cubes, wanted, settings, estimand))))
     metrics = dict.fromkeys(measure for measure in SHOWN if any(measure.metric in cells[day] for day in days))
     drawn = tuple(_series(cells, days, measure) for measure in list(metrics)[:3])
@@ -105,13 +105,6 @@ def _is_contested(phases: Sequence[tuple[str, tuple[Row, ...]]]) -> bool:
         if row.control and was and row.better == "higher" and row.control < (1 - CONTESTED) * was:
             return True
     return False
-
-
-def pooled(parts: Sequence[Cubes]) -> dict[str, Cube]:
-    """The sum of cells."""
-    names = dict.fromkeys(name for cubes in parts for name in cubes)
-    sums = {name: estimate.total([cubes[name] for cubes in parts if name in cubes]) for name in names}
-    return {name: cube for name, cube in sums.items() if cube is not None}
 
 
 def series_of(cells: Mapping[Key, Cubes], keys: Sequence[tuple[str, Key]], measure: Measure) -> Series:
@@ -174,7 +167,7 @@ def _moved(days: Reduced, shares: Mapping[str, float], primary: Measure) -> tupl
 
 def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Settings) -> Allocation:
     name = ab_at_share(share)
-    pool = pooled(cubes)
+    pool = estimate.pooled(cubes)
     rows = rows_of(pool, [(primary, "primary")], settings, name) if share not in (0.0, 1.0) else []
     control = estimate.level_of(pool.get(primary.metric), 0, primary, f"{share:.2f}")
     return Allocation(share, len(cubes), control, rows[0].effect if rows else None)

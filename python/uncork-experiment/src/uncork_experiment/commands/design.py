@@ -1,0 +1,294 @@
+"""`design`: how long and how large, from past records; and the files that put the design in force."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import ibis
+import numpy as np
+
+from uncork_experiment import design, measures, policyfile, schedules, terminal, words
+from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share, write
+from uncork_experiment.cubes import Reduced
+from uncork_experiment.errors import InputError
+from uncork_experiment.estimate import Cubes, pooled
+from uncork_experiment.metrics import available
+from uncork_experiment.reduce import ReducePlan, reduce_views
+from uncork_experiment.result import Measure
+from uncork_experiment.stats.switchback import DAY, WEEK
+
+KINDS = ("ab", "switchback", "paired-links", "steps")
+DAYS = (7, 14, 28)
+SECONDS = {"min": 60, "h": 3600, "d": 86400}
+SHOWN = tuple(
+    measures.parse(name, "")
+    for name in (
+        "throughput:p50",
+        "throughput:p10",
+        "completion:p90",
+        "bandwidth:p10",
+        "retransmitted",
+        "stutters",
+    )
+)
+
+
+def add_design(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        type=Path,
+        help="records of the past; without any, only files are made",
+    )
+    goal = parser.add_argument_group("what is to be found")
+    goal.add_argument("--primary", metavar="METRIC:STATISTIC", help="what decides [default: throughput:p50]")
+    goal.add_argument(
+        "--detect", default="5%", metavar="SHARE", help="change that must not be missed [default: 5%%]"
+    )
+    goal.add_argument("--looks", type=int, default=1, metavar="N", help="planned looks [default: 1]")
+    goal.add_argument("--since", metavar="TIME", help="use records from this time on")
+    goal.add_argument("--until", metavar="TIME", help="use records before this time")
+    add_reading(parser)
+    files = parser.add_argument_group("files to put in force, in the directory -o")
+    files.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="write policy.toml, and schedule.csv of a design in time",
+    )
+    files.add_argument("--kind", choices=KINDS, default="ab", help="[default: ab]")
+    files.add_argument("--name", default="bbr", help="of the experiment [default: bbr]")
+    files.add_argument(
+        "--control",
+        default="quic=cubic,tcp=cubic",
+        metavar="SETTINGS",
+        help="[default: quic=cubic,tcp=cubic]",
+    )
+    files.add_argument(
+        "--treated", default="quic=bbr3,tcp=bbr", metavar="SETTINGS", help="[default: quic=bbr3,tcp=bbr]"
+    )
+    files.add_argument(
+        "--unit",
+        default="prefix",
+        help="what is assigned: prefix, cookie:NAME, header:NAME [default: prefix]",
+    )
+    files.add_argument(
+        "--share", metavar="SHARE", help="of the units that take part in an A/B experiment [default: 10%%]"
+    )
+    files.add_argument(
+        "--key", metavar="HEX", help="32 hexadecimal digits, of your own (openssl rand -hex 16)"
+    )
+    files.add_argument("--listener", metavar="NAME", help="only connections of this listener, such as public")
+    files.add_argument("--places", metavar="A,B", help="listeners or hosts that a design in time moves")
+    files.add_argument(
+        "--place-is", choices=("listener", "host"), default="listener", help="[default: listener]"
+    )
+    files.add_argument(
+        "--start", metavar="TIME", help="start of a design in time [default: tomorrow, 00:00 UTC]"
+    )
+    files.add_argument(
+        "--block", default="1h", metavar="TIME", help="of a switchback: 15min, 1h [default: 1h]"
+    )
+    files.add_argument(
+        "--periods", type=int, metavar="N", help="weeks of a switchback, days of paired links [default: 2, 8]"
+    )
+    files.add_argument(
+        "--seed", type=int, default=1, help="of the coins that order a design in time [default: 1]"
+    )
+
+
+def run_design(arguments: argparse.Namespace, _: str) -> int:
+    if not arguments.paths and not arguments.output:
+        raise InputError(
+            "design", "neither records nor -o are given", "give past records, -o DIR for the files, or both"
+        )
+    if arguments.paths:
+        sys.stdout.write(_precision(arguments))
+    if arguments.output:
+        sys.stdout.write(_files(arguments))
+    return 0
+
+
+@dataclass(frozen=True)
+class Past:
+    """Past records by day."""
+
+    days: Sequence[Cubes]
+    units: int
+
+
+def _precision(arguments: argparse.Namespace) -> str:
+    """What an experiment on such traffic would find, and when."""
+    progress = Progress()
+    records = read_records(arguments, progress)
+    wanted = measures.parse(arguments.primary, "--primary") if arguments.primary else None
+    have = available(set(records.table.columns))
+    shown = [one for one in dict.fromkeys([*([wanted] if wanted else []), *SHOWN]) if one.metric in have]
+    if not shown or (wanted and wanted not in shown):
+        raise InputError(
+            "records", f"they have no {wanted.metric if wanted else 'metric'}", f"there are {', '.join(have)}"
+        )
+    plan = ReducePlan(
+        control="*",
+        arm="everyone",
+        metrics=tuple(dict.fromkeys(one.metric for one in shown)),
+        window=(instant(arguments.since, "--since"), instant(arguments.until, "--until")),
+    )
+    progress("counting")
+    table = records.table.mutate(everyone=ibis.literal("*"))
+    views = reduce_views(table, plan, [(), ("day",)], records.run)
+    progress("estimating")
+    past = Past([cells for _, cells in sorted(views[("day",)].cells.items())], _units(views[()]))
+    text = _told(past, views[()], shown, arguments)
+    progress.done()
+    return text
+
+
+def _units(reduced: Reduced) -> int:
+    return sum(int(counts.sum()) for counts in reduced.units.values())
+
+
+def _told(past: Past, whole: Reduced, shown: Sequence[Measure], arguments: argparse.Namespace) -> str:
+    width = max(shutil.get_terminal_size((100, 24)).columns, terminal.NARROWEST)
+    part = share(arguments.share, "--share") if arguments.share else 1.0
+    goal = design.Goal(
+        share(arguments.detect, "--detect"), shares=(part / 2, part / 2), looks=arguments.looks
+    )
+    headings = ["measure", *(f"{days} days" for days in DAYS), f"days to find {arguments.detect}", "now"]
+    rows = [_row(past, one, goal) for one in shown]
+    first = (
+        f"{words.counted(len(past.days), 'day')} of the past, {words.counted(past.units, 'unit')}; "
+        f"{100 * part:g} % of the units "
+    )
+    first += "take part, half of them treated. Smallest change that is found four times out of five:"
+    blocks = [terminal.wrapped(first, width), terminal.table(headings, rows, width, left=1)]
+    blocks += [terminal.wrapped(_aa(whole, shown[0]), width)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _row(past: Past, measure: Measure, goal: design.Goal) -> list[str]:
+    known = design.precision(past.days, measure.metric, measures.quantile(measure.statistic), past.units)
+    name = measures.name(measure)
+    if isinstance(known, design.NoPrecision):
+        return [name, *("–" for _ in DAYS), known.reason, "–"]
+    found = [f"{100 * design.mde(known, goal, days):.1f} %" for days in DAYS]
+    days = design.days_needed(known, goal)
+    more = f"no: {design.units_needed(known, goal):,} units an arm"
+    needed = more if days is None or days > 365 else f"{days:.0f}"
+    return [name, *found, needed, words.quantity(known.value, measures.unit(measure.metric))]
+
+
+def _aa(whole: Reduced, measure: Measure) -> str:
+    """Whether the intervals hold where nothing was changed."""
+    cube = pooled(list(whole.cells.values())).get(measure.metric)
+    if cube is None:
+        return ""
+    check = design.aa_check(cube, measures.quantile(measure.statistic), np.random.default_rng(1), splits=400)
+    if isinstance(check, design.NoPrecision):
+        return f"A/A check of {measures.name(measure)}: none ({check.reason})."
+    return f"A/A check of {measures.name(measure)}: {check.sentence}"
+
+
+def _files(arguments: argparse.Namespace) -> str:
+    directory: Path = arguments.output
+    plan = _plan(arguments)
+    if arguments.kind == "ab":
+        write(directory / "policy.toml", policyfile.ab_policy(plan))
+        return _in_force(directory, [])
+    calendar = _calendar(arguments)
+    write(directory / "policy.toml", policyfile.calendar_policy(plan, calendar, arguments.place_is))
+    write(directory / "schedule.csv", schedules.to_csv(calendar))
+    first, last = calendar.spans[0].since, calendar.spans[-1].until
+    about = (
+        f"{calendar.kind}: {words.counted(len(calendar.spans), 'span')} from {schedules.utc(first)} to "
+        f"{schedules.utc(last)}"
+    )
+    return _in_force(directory, [about])
+
+
+def _in_force(directory: Path, lines: list[str]) -> str:
+    return "\n".join(
+        [
+            *lines,
+            f"wrote {directory}/policy.toml",
+            "check it:    uncork policy check " + f"{directory}/policy.toml",
+            f"in force:    uncork serve --root public --policy {directory}/policy.toml --records records/",
+            "",
+        ]
+    )
+
+
+def _plan(arguments: argparse.Namespace) -> policyfile.PolicyPlan:
+    part = share(arguments.share, "--share") if arguments.share else (0.1 if arguments.kind == "ab" else 1.0)
+    if not arguments.key:
+        remedy = "make one of your own with: openssl rand -hex 16"
+        raise InputError(
+            "--key", "the policy needs a secret, so that clients cannot compute their arm", remedy
+        )
+    return policyfile.PolicyPlan(
+        name=arguments.name,
+        control=policyfile.Arm("control", _settings(arguments.control, "--control")),
+        treated=policyfile.Arm(
+            "bbr" if "bbr" in arguments.treated else "treated", _settings(arguments.treated, "--treated")
+        ),
+        key=arguments.key,
+        unit=arguments.unit,
+        share=part,
+        conditions={"listener": arguments.listener} if arguments.listener else {},
+    )
+
+
+def _settings(text: str, option: str) -> dict[str, str]:
+    pairs = [one.partition("=") for one in text.split(",")]
+    if not all(key and equals and value for key, equals, value in pairs):
+        raise InputError(f"{option} {text}", "these are no settings", "write quic=bbr3,tcp=bbr")
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _calendar(arguments: argparse.Namespace) -> schedules.Calendar:
+    places = [place for place in (arguments.places or "").split(",") if place]
+    if not places:
+        raise InputError(
+            "--places",
+            f"a {arguments.kind} design moves places",
+            "name listeners or hosts: --places lima,quito",
+        )
+    start = instant(arguments.start, "--start")
+    today = int(datetime.now(UTC).timestamp()) // DAY * DAY
+    since = start // 1_000_000_000 if start is not None else today + DAY
+    if arguments.kind == "switchback":
+        block = _seconds(arguments.block)
+        return schedules.switchback(
+            places,
+            since,
+            block=block,
+            periods=arguments.periods or 2,
+            seed=arguments.seed,
+            period=WEEK,
+            burn_in=min(600, block // 4),
+        )
+    if arguments.kind == "paired-links":
+        if len(places) != 2:
+            raise InputError(
+                "--places", f"there are {len(places)}", "paired links are two: --places link-a,link-b"
+            )
+        return schedules.paired_links(
+            (places[0], places[1]), since, periods=arguments.periods or 8, seed=arguments.seed
+        )
+    return schedules.steps(places, since, seed=arguments.seed)
+
+
+def _seconds(text: str) -> int:
+    found = re.fullmatch(r"(\d+)\s*(min|h|d)", text)
+    if not found:
+        raise InputError(f"--block {text}", "this is no span of time", "write 15min, 1h or 1d")
+    return int(found[1]) * SECONDS[found[2]]
