@@ -48,7 +48,7 @@ def verdict_errors(experiments: int, rng: np.random.Generator, users: int = 400)
     return {name: count / experiments for name, count in errors.items()}
 
 
-def always_valid_errors(experiments: int, rng: np.random.Generator, looks: int = 200) -> float:
+def always_valid_errors(experiments: int, rng: np.random.Generator, looks: int = 60) -> float:
     """Share of A/A tests in which the always-valid interval ever leaves out the truth. New users come at each
     look."""
     errors = 0

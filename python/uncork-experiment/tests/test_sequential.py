@@ -1,13 +1,16 @@
 """Looks: boundaries against the published table and simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
+from ville._boundaries import normal_mixture
 
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.stats.jackknife import ratio_effect
+from uncork_experiment.stats.power import log_error
 from uncork_experiment.stats.sequential import (
     always_valid,
     crosses,
@@ -66,3 +69,12 @@ def test_the_always_valid_interval_is_wider_than_one_look_and_narrowest_as_expec
     assert low < effect.ratio_low < effect.ratio_high < high
     widths = [math.log(np.divide(*always_valid(effect, expected=size)[::-1])) for size in (0.001, 0.08, 50.0)]
     assert widths[1] == min(widths)
+
+
+def test_the_always_valid_interval_is_villes() -> None:
+    effect = an_effect(1.1)
+    many = replace(effect, degrees_of_freedom=1e9)
+    information = 1 / log_error(many) ** 2
+    boundary = float(normal_mixture(information, 0.05, 1 / math.log1p(0.05) ** 2)) / information
+    low, high = always_valid(many)
+    assert math.log(high / low) / 2 == pytest.approx(boundary, rel=1e-6)

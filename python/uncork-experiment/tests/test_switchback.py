@@ -121,7 +121,7 @@ def test_too_few_pairs_give_a_reason() -> None:
 
 
 def links(spill: float, gain: float, periods: int = 24) -> paired.PairedLinks:
-    """Two links of which one is 20 % faster; control falls by `spill` per treated share, treated has `gain`."""
+    """Two links, one faster. Control falls by `spill` per treated share; treated has `gain` times that."""
     rng = np.random.default_rng(6)
     high = np.stack([(first := rng.integers(0, 2, periods // 2)), 1 - first], axis=1).ravel()
     levels = np.empty((periods, 2, 2))
