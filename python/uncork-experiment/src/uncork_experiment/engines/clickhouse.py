@@ -22,10 +22,10 @@ Execute = Callable[[str], pa.Table]
 def open_files(files: Sequence[Path]) -> tuple[ir.Table, Run]:
     """Parquet files of one schema as a table, and what runs queries on it, with the embedded engine."""
     session: Any = importlib.import_module("chdb.session").Session()
-    names = ",".join(str(path.resolve()).replace("'", "\\'") for path in files)
-    source = f"file('{{{names}}}', Parquet)" if len(files) > 1 else f"file('{names}', Parquet)"
+    quoted = [str(path.resolve()).replace("\\", "\\\\").replace("'", "\\'") for path in files]
+    selects = " UNION ALL ".join(f"SELECT * FROM file('{name}', Parquet)" for name in quoted)
     session.query("CREATE DATABASE IF NOT EXISTS uncork ENGINE = Atomic")
-    session.query(f"CREATE OR REPLACE VIEW uncork.records AS SELECT * FROM {source}")
+    session.query(f"CREATE OR REPLACE VIEW uncork.records AS {selects}")
 
     def execute(sql: str) -> pa.Table:
         return _read(session.query(sql, "ArrowStream").bytes())

@@ -36,8 +36,8 @@ class Connection:
 DEFAULT = Settings()
 
 
-def connect(settings: Settings = DEFAULT) -> Connection:
-    """Starts an engine."""
+def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
+    """Starts an engine. ``keep`` lives as long as its tables do, such as the directory of their files."""
     spill = settings.spill or Path(tempfile.gettempdir()) / "uncork-experiment-spill"
     backend = ibis.duckdb.connect(
         memory_limit=settings.memory,
@@ -45,4 +45,5 @@ def connect(settings: Settings = DEFAULT) -> Connection:
         temp_directory=str(spill),
         preserve_insertion_order=False,
     )
+    backend.uncork_keep = keep
     return Connection(backend)

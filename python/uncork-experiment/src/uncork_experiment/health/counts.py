@@ -1,6 +1,6 @@
 """What the checks need to know, counted where the records are. Every result is a few rows."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from uncork_experiment.metrics import LARGE_BYTES, rate, size
 from uncork_experiment.reduce import ReducePlan, Run, in_scope
-from uncork_experiment.schema import COLUMNS, Columns, canonical
+from uncork_experiment.schema import COLUMNS, Column, Columns
 
 SAMPLE: Final = 3_000_000
 """Records that are compared with each other to find duplicates: those of the first buckets, so that equal
@@ -21,14 +21,13 @@ IDENTITY: Final = (
 )  # fmt: skip
 """Columns of which two records never have all in common."""
 
-CONNECTION: Final = (
-    "engine",
-    "service_listener",
-    "service_client",
-    "service_protocol",
-    "flow",
-    "connection_start",
-)
+CONNECTION: Final = ("engine", "service_listener", "service_client", "service_protocol", "flow")
+"""Columns that tell connections of a server apart, beside the time of its start."""
+
+YEAR_2010: Final = 1_262_304_000_000_000_000
+
+NAMED_SHARE: Final = 0.05
+"""Share of the records or bytes from which a unit is looked up."""
 
 Rows = tuple[dict[str, Any], ...]
 
@@ -40,7 +39,7 @@ class Counts:
     plan: ReducePlan
     rows: int
     arms: Rows
-    """By arm and listener: rows, bytes, and those whose controller was not the chosen one."""
+    """By arm and listener: rows, and those whose controller was not the chosen one."""
     numbers: dict[str, tuple[int, int]]
     """By column: values below zero, and values that are no number."""
     impossible: dict[str, int]
@@ -54,7 +53,7 @@ class Counts:
     scales: Rows
     """By engine, source and listener: geometric means."""
     units: dict[str, Any]
-    """Units, those in several arms, and the heaviest."""
+    """Units, those in several arms, and the share and name of the heaviest."""
     leaks: dict[str, int]
     """Connections, and those with requests of several arms."""
     policies: Rows
@@ -65,26 +64,47 @@ class Counts:
 
 def count(records: ir.Table, plan: ReducePlan, run: Run) -> Counts:
     """Runs all queries."""
-    t = canonical(in_scope(records, plan))
-    arm = t[plan.arm].cast("string")
     known = frozenset(records.columns)
-    rows = int(_one(run, t.aggregate(rows=t.count()))["rows"])
-    duplicates = _duplicates(t, plan, rows, known, run)
+    t = _Records(in_scope(records, plan), plan)
+    totals = _one(run, t.narrow().aggregate(**_totals(t.columns, known)))
+    rows = int(totals["rows"])
+    duplicates = _duplicates(t, rows, known, run)
     return Counts(
         plan=plan,
         rows=rows,
-        arms=_arms(t, arm, run),
-        numbers=_numbers(t, known, run),
-        impossible=_impossible(t, run),
+        arms=_arms(t, run),
+        numbers=_numbers(totals, known),
+        impossible={name: int(totals[f"c{number}"]) for number, name in enumerate(CONTRADICTIONS)},
         compared=duplicates[0],
         duplicates=duplicates[1],
-        times=_times(t, run),
+        times={
+            name: None if totals[name] is None else int(totals[name]) for name in ("first", "last", "old")
+        },
         scales=_scales(t, run),
-        units=_units(t, arm, plan, known, run),
-        leaks=_leaks(t, arm, known, run),
-        policies=_policies(t, arm, run),
-        scopes=_sorted(run(t.group_by("engine", "source", arm=arm).aggregate(rows=t.count())).to_pylist()),
+        units=_units(t, plan, known, run),
+        leaks=_leaks(t, known, run),
+        policies=_policies(t, run),
+        scopes=_scopes(t, run),
     )
+
+
+@dataclass(frozen=True)
+class _Records:
+    """Records of a plan's scope."""
+
+    table: ir.Table
+    plan: ReducePlan
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(self.table)
+
+    def narrow(self, *names: str) -> ir.Table:
+        """These canonical columns, with the arm as ``arm``; all if none is named."""
+        if not names:
+            return self.table
+        columns = {name: self.columns[name] for name in names if name != "arm"}
+        return self.table.select(**columns, arm=self.columns[self.plan.arm].cast("string"))
 
 
 def _one(run: Run, query: ir.Table) -> dict[str, Any]:
@@ -97,69 +117,91 @@ def _sorted(rows: Iterable[dict[str, Any]]) -> Rows:
     return tuple(sorted(rows, key=lambda row: [str(value) for value in row.values()]))
 
 
-def _arms(t: ir.Table, arm: ir.Value, run: Run) -> Rows:
+CONTRADICTIONS: Final[dict[str, Callable[[Columns], ir.Value]]] = {
+    "the first byte came after the last one": lambda t: t["first_byte_ns"] > t["completion_ns"],
+    "more bytes were sent again than were sent": lambda t: t["bytes_retransmitted"] > t["bytes_sent"],
+    "the least round-trip time is above the median": lambda t: t["rtt_min_ms"] > t["rtt_p50_ms"] * 1.001,
+    "more responses were broken off than there were": lambda t: (
+        t["service_broken_off"] > t["service_responses"]
+    ),
+}
+"""What no record can be."""
+
+
+def _totals(t: Columns, known: frozenset[str]) -> dict[str, ir.Value]:
+    """All that one scan counts."""
+    at, table = t["service_start_unix_ns"], t.table
+    totals = {
+        f"c{number}": table.count(where=is_so(t)) for number, is_so in enumerate(CONTRADICTIONS.values())
+    }
+    totals |= {
+        "rows": table.count(),
+        "first": at.min(),
+        "last": at.max(),
+        "old": table.count(where=at < YEAR_2010),
+    }
+    for column in _checked(known):
+        value = t[column.name]
+        totals[f"{column.name}__below"] = table.count(where=(value < 0) & (value > -1e300))
+        if column.kind == "number":
+            # ibis compiles isinf to false for Spark
+            totals[f"{column.name}__nan"] = table.count(where=value.isnan() | (value.abs() > 1e300))
+    return totals
+
+
+def _checked(known: frozenset[str]) -> list[Column]:
+    """Columns of numbers that the records have."""
+    return [c for c in COLUMNS if c.kind != "text" and c.name in known and c.name != "arm_unit"]
+
+
+def _numbers(totals: dict[str, Any], known: frozenset[str]) -> dict[str, tuple[int, int]]:
+    pairs = {
+        c.name: (int(totals[f"{c.name}__below"]), int(totals.get(f"{c.name}__nan", 0)))
+        for c in _checked(known)
+    }
+    return {name: pair for name, pair in pairs.items() if any(pair)}
+
+
+def _arms(records: _Records, run: Run) -> Rows:
+    t = records.narrow("service_listener", "arm_experiment", "choice_cc", "cc")
     chosen, used = t["choice_cc"], t["cc"]
     follows = (chosen == used) | chosen.startswith(used.concat(":"))
-    query = t.group_by(listener=t["service_listener"], experiment=t["arm_experiment"], arm=arm).aggregate(
-        rows=t.count(),
-        bytes=t["bytes_acked"].sum().fill_null(0),
-        chosen=t.count(where=chosen.notnull() & used.notnull()),
-        against=t.count(where=chosen.notnull() & used.notnull() & ~follows),
-    )
+    is_known = chosen.notnull() & used.notnull()
+    query = t.group_by(
+        listener=t["service_listener"], experiment=t["arm_experiment"], arm=t["arm"]
+    ).aggregate(rows=t.count(), chosen=t.count(where=is_known), against=t.count(where=is_known & ~follows))
     return _sorted(run(query).to_pylist())
 
 
-def _numbers(t: ir.Table, known: frozenset[str], run: Run) -> dict[str, tuple[int, int]]:
-    columns = [c for c in COLUMNS if c.kind != "text" and c.name in known and c.name != "arm_unit"]
-    counts: dict[str, ir.Value] = {}
-    for column in columns:
-        value = t[column.name]
-        counts[f"{column.name}__below"] = t.count(where=value < 0)
-        if column.kind == "number":
-            no_number = value.isnan() | value.isinf()
-            counts[f"{column.name}__nan"] = t.count(where=value.notnull() & no_number)
-    row = _one(run, t.aggregate(**counts)) if counts else {}
-    found = {c.name: (int(row[f"{c.name}__below"]), int(row.get(f"{c.name}__nan", 0))) for c in columns}
-    return {name: pair for name, pair in found.items() if any(pair)}
+def _scopes(records: _Records, run: Run) -> Rows:
+    t = records.narrow("engine", "source")
+    return _sorted(run(t.group_by("engine", "source", "arm").aggregate(rows=t.count())).to_pylist())
 
 
-def _impossible(t: ir.Table, run: Run) -> dict[str, int]:
-    contradictions = {
-        "the first byte came after the last one": t["first_byte_ns"] > t["completion_ns"],
-        "more bytes were sent again than were sent": t["bytes_retransmitted"] > t["bytes_sent"],
-        "the least round-trip time is above the median": t["rtt_min_ms"] > t["rtt_p50_ms"] * 1.001,
-        "more responses were broken off than there were": t["service_broken_off"] > t["service_responses"],
-    }
-    named = {
-        f"c{number}": t.count(where=condition) for number, condition in enumerate(contradictions.values())
-    }
-    row = _one(run, t.aggregate(**named))
-    return {name: int(row[f"c{number}"]) for number, name in enumerate(contradictions)}
-
-
-def _duplicates(t: ir.Table, plan: ReducePlan, rows: int, known: frozenset[str], run: Run) -> tuple[int, int]:
+def _duplicates(records: _Records, rows: int, known: frozenset[str], run: Run) -> tuple[int, int]:
     buckets = max(1, min(100, 100 * SAMPLE // max(rows, 1)))
-    sample = t if buckets == 100 else t.filter(t[plan.bucket] < buckets)
+    t = records.table
+    sample = t if buckets == 100 else t.filter(t[records.plan.bucket] < buckets)
     identity = [name for name in IDENTITY if name in known]
+    if not identity:
+        return 0, 0
     same = sample.group_by(identity).aggregate(n=sample.count())
     row = _one(run, same.aggregate(compared=same["n"].sum().fill_null(0), distinct=same.count()))
     return int(row["compared"]), int(row["compared"]) - int(row["distinct"])
 
 
-def _times(t: ir.Table, run: Run) -> dict[str, int | None]:
-    at = t["service_start_unix_ns"]
-    query = t.aggregate(
-        known=at.count(), first=at.min(), last=at.max(), old=t.count(where=at < 1_262_304_000_000_000_000)
-    )
-    return {name: None if value is None else int(value) for name, value in _one(run, query).items()}
-
-
-def _scales(t: ir.Table, run: Run) -> Rows:
+def _scales(records: _Records, run: Run) -> Rows:
     """Geometric means of what large objects show: wrong units stand out by a factor of a thousand."""
-    large = t.filter(size(Columns(t)) >= LARGE_BYTES)
-    of = large.select("engine", "source", listener=large["service_listener"], rate=rate(Columns(large)),
-                      rtt=large["rtt_min_ms"], busy=large["completion_ns"].cast("float64")
-                      / large["busy_ns"].nullif(0).cast("float64"))  # fmt: skip
+    large = records.table.filter(size(records.columns) >= LARGE_BYTES)
+    t = Columns(large)
+    of = large.select(
+        engine=t["engine"],
+        source=t["source"],
+        listener=t["service_listener"],
+        rate=rate(t),
+        rtt=t["rtt_min_ms"],
+        busy=t["completion_ns"].cast("float64") / t["busy_ns"].nullif(0).cast("float64"),
+    )
     query = of.group_by("engine", "source", "listener").aggregate(
         rows=of.count(),
         rate=_log_mean(of["rate"]),
@@ -171,50 +213,64 @@ def _scales(t: ir.Table, run: Run) -> Rows:
 
 def _log_mean(value: ir.Value) -> ir.Value:
     """The mean of the logarithms of positive values."""
-    positive = ibis.cases((value > 0.0, value), else_=ibis.null().cast("float64"))
-    return ibis.cases((positive < 1e300, positive), else_=ibis.null().cast("float64")).ln().mean()
+    return ibis.cases(((value > 0.0) & (value < 1e300), value), else_=ibis.null().cast("float64")).ln().mean()
 
 
-def _units(t: ir.Table, arm: ir.Value, plan: ReducePlan, known: frozenset[str], run: Run) -> dict[str, Any]:
+def _units(records: _Records, plan: ReducePlan, known: frozenset[str], run: Run) -> dict[str, Any]:
     if plan.unit not in known:
         return {}
-    assigned = t.filter(arm.notnull())
-    per_unit = assigned.group_by(unit=assigned[plan.unit], experiment=assigned["arm_experiment"]).aggregate(
-        rows=assigned.count(),
-        arms=assigned[plan.arm].nunique(),
-        bytes=ibis.coalesce(assigned["bytes_acked"], assigned["bytes_delivered"]).sum().fill_null(0),
-        client=assigned["service_client"].max(),
+    t = records.table.filter(records.columns[plan.arm].notnull())
+    of = Columns(t)
+    rows = t.select(
+        unit=t[plan.unit],
+        experiment=of["arm_experiment"],
+        arm=of[plan.arm],
+        bytes=ibis.coalesce(of["bytes_acked"], of["bytes_delivered"], ibis.literal(0, "int64")),
+        client=of["service_client"],
     )
-    totals = per_unit.aggregate(
+    per_unit = rows.group_by("unit", "experiment").aggregate(
+        rows=rows.count(), arms=rows["arm"].nunique(), bytes=rows["bytes"].sum(), client=rows["client"].max()
+    )
+    totals = _one(run, per_unit.aggregate(
         units=per_unit.count(), several=per_unit.count(where=per_unit["arms"] > 1),
         rows=per_unit["rows"].sum(), bytes=per_unit["bytes"].sum(),
-    )  # fmt: skip
-    heaviest = run(per_unit.order_by(per_unit["rows"].desc(), "unit").limit(1)).to_pylist()
-    largest = run(per_unit.order_by(per_unit["bytes"].desc(), "unit").limit(1)).to_pylist()
-    return _one(run, totals) | {"by_rows": heaviest, "by_bytes": largest}
+        most_rows=per_unit["rows"].max(), most_bytes=per_unit["bytes"].max(),
+    ))  # fmt: skip
+    found = {name: int(value or 0) for name, value in totals.items()}
+    heavy = {name: found[f"most_{name}"] / max(found[name], 1) for name in ("rows", "bytes")}
+    what = max(heavy, key=lambda name: heavy[name])
+    client = None
+    if heavy[what] >= NAMED_SHARE:
+        heaviest = (
+            per_unit.filter(per_unit[what] == found[f"most_{what}"]).order_by("client", "unit").limit(1)
+        )
+        row = _one(run, heaviest)
+        client = row["client"] or f"unit {row['unit']}"
+    return found | {"what": what, "share": heavy[what], "client": client}
 
 
-def _leaks(t: ir.Table, arm: ir.Value, known: frozenset[str], run: Run) -> dict[str, int]:
+def _leaks(records: _Records, known: frozenset[str], run: Run) -> dict[str, int]:
     """Connections whose requests were of several arms. A server numbers connections from its start."""
     if not {"flow", "start_ns", "service_start_unix_ns"} <= known:
         return {}
+    names = [name for name in CONNECTION if name in known]
+    t = records.narrow(*names, "start_ns", "service_start_unix_ns")
     second = ibis.literal(1_000_000_000, "int64")
     started = t["service_start_unix_ns"] - t["start_ns"]
-    rows = t.mutate(connection_start=((started - started % second) / second).cast("int64"), arm_text=arm)
-    rows = rows.filter(rows["arm_text"].notnull() & rows["flow"].notnull())
-    connections = rows.group_by([name for name in CONNECTION if name == "connection_start" or name in known])
-    several = connections.aggregate(arms=rows["arm_text"].nunique(), rows=rows.count())
-    query = several.aggregate(
-        connections=several.count(), mixed=several.count(where=several["arms"] > 1),
-        rows=several["rows"].sum(where=several["arms"] > 1).fill_null(0),
-    )  # fmt: skip
+    t = t.mutate(server_start=((started - started % second) / second).cast("int64"))
+    t = t.filter(t["arm"].notnull() & t["flow"].notnull())
+    several = t.group_by([*names, "server_start"]).aggregate(
+        arms=t["arm"].nunique(),
+    )
+    query = several.aggregate(connections=several.count(), mixed=several.count(where=several["arms"] > 1))
     return {name: int(value) for name, value in _one(run, query).items()}
 
 
-def _policies(t: ir.Table, arm: ir.Value, run: Run) -> Rows:
-    rows = t.filter(t["choice_policy"].notnull() & arm.notnull())
-    query = rows.group_by(policy=rows["choice_policy"], arm=rows["arm"]).aggregate(
-        rows=rows.count(), propensity=rows["arm_propensity"].min(), most=rows["arm_propensity"].max(),
-        first=rows["service_start_unix_ns"].min(), last=rows["service_start_unix_ns"].max(),
-    )  # fmt: skip
+def _policies(records: _Records, run: Run) -> Rows:
+    t = records.narrow("choice_policy", "arm_propensity", "service_start_unix_ns")
+    t = t.filter(t["choice_policy"].notnull() & t["arm"].notnull())
+    share, at = t["arm_propensity"], t["service_start_unix_ns"]
+    query = t.group_by(policy=t["choice_policy"], arm=t["arm"]).aggregate(
+        rows=t.count(), propensity=share.min(), most=share.max(), first=at.min(), last=at.max()
+    )
     return _sorted(run(query).to_pylist())

@@ -245,25 +245,15 @@ def _one_client(counts: Counts) -> Finding | None:
     units = counts.units
     if not units or not units["units"]:
         return None
-    shares = {
-        "records": units["by_rows"][0]["rows"] / max(int(units["rows"]), 1),
-        "bytes": units["by_bytes"][0]["bytes"] / max(int(units["bytes"]), 1),
-    }
-    what = max(shares, key=lambda name: shares[name])
-    heavy = units["by_rows" if what == "records" else "by_bytes"][0]
-    numbers = {f"share_of_{name}": share for name, share in shares.items()}
-    severity = _graded(shares[what], HEAVY)
+    share, what = units["share"], "records" if units["what"] == "rows" else "bytes"
+    numbers = {f"share_of_{what}": share}
     # with few units each one has a large share
-    if severity == "ok" or shares[what] < 10 / units["units"]:
-        return _finding(
-            "one client",
-            "ok",
-            f"The heaviest unit has {_percent(shares[what])} of the {what}.",
-            numbers=numbers,
-        )
-    name = heavy["client"] or f"unit {heavy['unit']}"
-    sentence = f"One client, {name}, has {_percent(shares[what])} of the {what}."
-    return _finding("one client", severity, sentence, "Leave it out: a crawler, a proxy or a test.", numbers)
+    if share < max(HEAVY[0], 20 / units["units"]):
+        sentence = f"The heaviest client has {_percent(share)} of the {what}."
+        return _finding("one client", "ok", sentence, numbers=numbers)
+    sentence = f"One client, {units['client']}, has {_percent(share)} of the {what}."
+    remedy = "Leave it out: a crawler, a proxy or a test."
+    return _finding("one client", _graded(share, HEAVY), sentence, remedy, numbers)
 
 
 def _two_arms(counts: Counts) -> Finding | None:

@@ -15,6 +15,8 @@ from uncork_experiment.sources.lines import Read, Row, RowError
 SESSIONS: Final = 100_000
 """Sessions in memory. Of more, the one that was silent for longest is written."""
 
+_NUMBERS: Final = ("br", "d", "mtp", "ttfb", "ttlb", "msd", "bsa", "bsd", "bsda")
+
 _PAIR = re.compile(r'\s*([a-z][a-z0-9-]*)(?:=("(?:[^"\\]|\\.)*"|\([^)]*\)|[^,]*))?\s*(?:,|$)')
 
 
@@ -115,6 +117,8 @@ class Sessions:
         keys = parse(payload)
         if "sid" not in keys:
             raise RowError("CMCD: no sid")
+        for number_key in _NUMBERS:
+            _whole(keys, number_key)
         named = row | {f"cmcd.{key}": value for key, value in keys.items()}
         name = (keys["sid"], keys.get("cid"))
         session = self._open.pop(name, None) or _Session(named)

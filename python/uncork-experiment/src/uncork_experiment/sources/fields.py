@@ -16,6 +16,7 @@ NONE: Final = ("", "-", "null", "None")
 """What logs write for a missing value."""
 
 MAX_COUNT: Final = 2**63 - 1
+MAX_HASH: Final = 2**64 - 1
 
 _TIMES: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _BYTES: Final = {"bytes": 1, "kB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20}
@@ -114,16 +115,17 @@ def _convert(column: Column, field: Field) -> Callable[[str], Value]:
         return lambda text: text
     factor = _FACTORS[column.unit][field.unit] if field.unit else Decimal(1)
     if column.kind == "number":
-        return lambda text: _number(text, float(factor))
-    return lambda text: _count(text, factor)
+        return lambda text: _number(text, factor)
+    limit = MAX_HASH if column.name == "arm_unit" else MAX_COUNT
+    return lambda text: _count(text, factor, limit)
 
 
-def _count(text: str, factor: Decimal) -> int:
+def _count(text: str, factor: Decimal, limit: int = MAX_COUNT) -> int:
     is_plain = factor == 1 and text.isascii() and text.isdigit()
     number = int(text) if is_plain else _whole(text, factor)
     if number < 0:
         raise RowError("negative")
-    if number > MAX_COUNT:
+    if number > limit:
         raise RowError("too large")
     return number
 
@@ -138,8 +140,8 @@ def _whole(text: str, factor: Decimal) -> int:
     return int(number.to_integral_value())
 
 
-def _number(text: str, factor: float) -> float:
-    number = float(text) * factor
+def _number(text: str, factor: Decimal) -> float:
+    number = float(text) if factor == 1 else float(Decimal(text) * factor)
     if not math.isfinite(number):
         raise RowError("not finite")
     if number < 0:
@@ -164,7 +166,7 @@ def _iso(text: str) -> int:
 
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_CLF = re.compile(r"(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ([+-]\d{4}))?")
+_CLF: Final = re.compile(r"(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ([+-]\d{4}))?")
 
 
 def _clf(text: str) -> int:

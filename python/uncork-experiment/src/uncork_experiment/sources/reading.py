@@ -23,13 +23,12 @@ JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 
 @dataclass(frozen=True)
 class Loaded:
-    """Records that can be reduced. Imported logs live as long as this does."""
+    """Records that can be reduced. Imported logs live as long as the table does."""
 
     table: ir.Table
     files: tuple[Path, ...]
     rejected: dict[str, int] = field(default_factory=dict)
     """Rows that could not be read, by reason."""
-    _work: tempfile.TemporaryDirectory[str] | None = None
 
 
 def read(
@@ -59,7 +58,7 @@ def read(
         imported = import_files(logs, mapping or uncork.JSON_LINES, into, rejected, progress)
         counts = imported.rejected
         ready += imported.files
-    return Loaded(duckdb.connect(settings).read(ready), tuple(files), dict(counts), temporary)
+    return Loaded(duckdb.connect(settings, temporary).read(ready), tuple(files), dict(counts))
 
 
 def found(paths: Sequence[Path], is_log: bool) -> list[Path]:

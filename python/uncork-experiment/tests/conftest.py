@@ -1,0 +1,36 @@
+"""Tests of engines run where the engine is installed. A test that is not run says so loudly, and fails if
+UNCORK_REQUIRE names what is missing: `UNCORK_REQUIRE=spark,clickhouse pytest`.
+"""
+
+import importlib.util
+import os
+import shutil
+
+import pytest
+
+CAPABILITIES = {"spark": "pyspark and Java", "clickhouse": "chdb"}
+_not_run: dict[str, str] = {}
+
+
+def _missing(capability: str) -> str | None:
+    if capability == "clickhouse":
+        return None if importlib.util.find_spec("chdb") else "chdb is not installed (pip install chdb)"
+    if importlib.util.find_spec("pyspark") is None:
+        return 'pyspark is not installed (pip install "pyspark<4.1")'
+    return None if shutil.which("java") else "there is no java"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    required = {name.strip() for name in os.environ.get("UNCORK_REQUIRE", "").split(",")}
+    for name in CAPABILITIES:
+        if item.get_closest_marker(name) is None or (why := _missing(name)) is None:
+            continue
+        if name in required or "all" in required:
+            pytest.fail(f"UNCORK_REQUIRE demands {name}, but this machine lacks it: {why}", pytrace=False)
+        _not_run[name] = why
+        pytest.skip(f"*** NOT RUN ({name}): {why} ***")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, why in _not_run.items():
+        terminalreporter.write_line(f"*** NOT RUN ({name}): {why} ***", red=True, bold=True)

@@ -1,0 +1,1137 @@
+-- throughput
+SELECT
+  `t2`.`region`,
+  `t2`.`day`,
+  `t2`.`size_class`,
+  `t2`.`arm`,
+  `t2`.`bucket`,
+  `t2`.`bin`,
+  COUNT(*) AS `n`
+FROM (
+  SELECT
+    `t1`.`region`,
+    `t1`.`day`,
+    `t1`.`size_class`,
+    `t1`.`arm`,
+    `t1`.`bucket`,
+    CASE
+      WHEN NOT (
+        (
+          `t1`.`x` >= 0.0
+        ) AND (
+          `t1`.`x` < 1e+300
+        )
+      )
+      THEN CAST(NULL AS INT64)
+      WHEN `t1`.`x` < 1000.0
+      THEN 349
+      WHEN `t1`.`x` > 1000000000000.0
+      THEN 1396
+      ELSE CAST(CEIL(ieee_divide(LN(`t1`.`x`), 0.01980262729617973)) AS INT64)
+    END AS `bin`
+  FROM (
+    SELECT
+      `t0`.`service_country` AS `region`,
+      CAST(TRUNC(
+        ieee_divide(
+          `t0`.`service_start_unix_ns` - (
+            MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+          ),
+          86400000000000
+        )
+      ) AS INT64) AS `day`,
+      CASE
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+        THEN 0
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+        THEN 1
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+        THEN 2
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+        THEN 3
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS INT64)
+      END AS `size_class`,
+      `t0`.`arm`,
+      `t0`.`arm_bucket` AS `bucket`,
+      CASE
+        WHEN (
+          COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) >= 3000000
+        )
+        AND (
+          `t0`.`playback_items` IS NULL
+        )
+        THEN CASE
+          WHEN (
+            COALESCE(
+              `t0`.`source`,
+              CASE
+                WHEN `t0`.`engine` IN ('sim', 'quic-sim', 'netns', 'play')
+                THEN 'client'
+                WHEN `t0`.`engine` IN ('serve', 'watch')
+                THEN 'acked'
+                ELSE CAST(NULL AS STRING)
+              END
+            ) <> 'acked'
+          )
+          AND (
+            `t0`.`completion_ns` IS NOT NULL
+          )
+          AND (
+            `t0`.`playback_items` IS NULL
+          )
+          THEN ieee_divide(
+            CAST(`t0`.`bytes_delivered` AS FLOAT64) * 8000000000.0,
+            CAST(NULLIF(`t0`.`completion_ns`, 0) AS FLOAT64)
+          )
+          ELSE ieee_divide(
+            CAST(`t0`.`bytes_acked` AS FLOAT64) * 8000000000.0,
+            CAST(NULLIF(`t0`.`busy_ns`, 0) AS FLOAT64)
+          )
+        END
+        ELSE CAST(NULL AS FLOAT64)
+      END AS `x`
+    FROM `records` AS `t0`
+    WHERE
+      (
+        (
+          `t0`.`service_scope` = 'response'
+        )
+        OR (
+          `t0`.`service_scope` IS NULL
+        )
+        OR (
+          (
+            `t0`.`engine` = 'watch'
+          ) AND (
+            `t0`.`service_scope` = 'connection'
+          )
+        )
+      )
+      AND `t0`.`arm_experiment` = 'bbr-2026'
+      AND `t0`.`arm` IS NOT NULL
+      AND `t0`.`arm_bucket` >= 0
+      AND `t0`.`arm_bucket` < 100
+  ) AS `t1`
+  WHERE
+    `t1`.`x` IS NOT NULL
+) AS `t2`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- completion
+SELECT
+  `t2`.`region`,
+  `t2`.`day`,
+  `t2`.`size_class`,
+  `t2`.`arm`,
+  `t2`.`bucket`,
+  `t2`.`bin`,
+  COUNT(*) AS `n`
+FROM (
+  SELECT
+    `t1`.`region`,
+    `t1`.`day`,
+    `t1`.`size_class`,
+    `t1`.`arm`,
+    `t1`.`bucket`,
+    CASE
+      WHEN NOT (
+        (
+          `t1`.`x` >= 0.0
+        ) AND (
+          `t1`.`x` < 1e+300
+        )
+      )
+      THEN CAST(NULL AS INT64)
+      WHEN `t1`.`x` < 1e-06
+      THEN -697
+      WHEN `t1`.`x` > 3600.0
+      THEN 414
+      ELSE CAST(CEIL(ieee_divide(LN(`t1`.`x`), 0.01980262729617973)) AS INT64)
+    END AS `bin`
+  FROM (
+    SELECT
+      `t0`.`service_country` AS `region`,
+      CAST(TRUNC(
+        ieee_divide(
+          `t0`.`service_start_unix_ns` - (
+            MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+          ),
+          86400000000000
+        )
+      ) AS INT64) AS `day`,
+      CASE
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+        THEN 0
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+        THEN 1
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+        THEN 2
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+        THEN 3
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS INT64)
+      END AS `size_class`,
+      `t0`.`arm`,
+      `t0`.`arm_bucket` AS `bucket`,
+      CASE
+        WHEN `t0`.`size_bytes` < 3000000
+        THEN COALESCE(ieee_divide(CAST(`t0`.`completion_ns` AS FLOAT64), 1000000000.0), 3600.0)
+        ELSE CAST(NULL AS FLOAT64)
+      END AS `x`
+    FROM `records` AS `t0`
+    WHERE
+      (
+        (
+          `t0`.`service_scope` = 'response'
+        )
+        OR (
+          `t0`.`service_scope` IS NULL
+        )
+        OR (
+          (
+            `t0`.`engine` = 'watch'
+          ) AND (
+            `t0`.`service_scope` = 'connection'
+          )
+        )
+      )
+      AND `t0`.`arm_experiment` = 'bbr-2026'
+      AND `t0`.`arm` IS NOT NULL
+      AND `t0`.`arm_bucket` >= 0
+      AND `t0`.`arm_bucket` < 100
+  ) AS `t1`
+  WHERE
+    `t1`.`x` IS NOT NULL
+) AS `t2`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- first_byte
+SELECT
+  `t2`.`region`,
+  `t2`.`day`,
+  `t2`.`size_class`,
+  `t2`.`arm`,
+  `t2`.`bucket`,
+  `t2`.`bin`,
+  COUNT(*) AS `n`
+FROM (
+  SELECT
+    `t1`.`region`,
+    `t1`.`day`,
+    `t1`.`size_class`,
+    `t1`.`arm`,
+    `t1`.`bucket`,
+    CASE
+      WHEN NOT (
+        (
+          `t1`.`x` >= 0.0
+        ) AND (
+          `t1`.`x` < 1e+300
+        )
+      )
+      THEN CAST(NULL AS INT64)
+      WHEN `t1`.`x` < 1e-06
+      THEN -697
+      WHEN `t1`.`x` > 3600.0
+      THEN 414
+      ELSE CAST(CEIL(ieee_divide(LN(`t1`.`x`), 0.01980262729617973)) AS INT64)
+    END AS `bin`
+  FROM (
+    SELECT
+      `t0`.`service_country` AS `region`,
+      CAST(TRUNC(
+        ieee_divide(
+          `t0`.`service_start_unix_ns` - (
+            MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+          ),
+          86400000000000
+        )
+      ) AS INT64) AS `day`,
+      CASE
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+        THEN 0
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+        THEN 1
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+        THEN 2
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+        THEN 3
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS INT64)
+      END AS `size_class`,
+      `t0`.`arm`,
+      `t0`.`arm_bucket` AS `bucket`,
+      ieee_divide(CAST(`t0`.`first_byte_ns` AS FLOAT64), 1000000000.0) AS `x`
+    FROM `records` AS `t0`
+    WHERE
+      (
+        (
+          `t0`.`service_scope` = 'response'
+        )
+        OR (
+          `t0`.`service_scope` IS NULL
+        )
+        OR (
+          (
+            `t0`.`engine` = 'watch'
+          ) AND (
+            `t0`.`service_scope` = 'connection'
+          )
+        )
+      )
+      AND `t0`.`arm_experiment` = 'bbr-2026'
+      AND `t0`.`arm` IS NOT NULL
+      AND `t0`.`arm_bucket` >= 0
+      AND `t0`.`arm_bucket` < 100
+      AND ieee_divide(CAST(`t0`.`first_byte_ns` AS FLOAT64), 1000000000.0) IS NOT NULL
+  ) AS `t1`
+) AS `t2`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- retransmitted
+SELECT
+  `t1`.`region`,
+  `t1`.`day`,
+  `t1`.`size_class`,
+  `t1`.`arm`,
+  `t1`.`bucket`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t1`.`numerator` >= 0
+        ) AND (
+          `t1`.`denominator` >= 0
+        ),
+        `t1`.`numerator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `numerator`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t1`.`numerator` >= 0
+        ) AND (
+          `t1`.`denominator` >= 0
+        ),
+        `t1`.`denominator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `denominator`,
+  COUNTIF(NOT (
+    (
+      `t1`.`numerator` >= 0
+    ) AND (
+      `t1`.`denominator` >= 0
+    )
+  )) AS `n`
+FROM (
+  SELECT
+    `t0`.`service_country` AS `region`,
+    CAST(TRUNC(
+      ieee_divide(
+        `t0`.`service_start_unix_ns` - (
+          MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+        ),
+        86400000000000
+      )
+    ) AS INT64) AS `day`,
+    CASE
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+      THEN 0
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+      THEN 1
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+      THEN 2
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+      THEN 3
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+      THEN 4
+      ELSE CAST(NULL AS INT64)
+    END AS `size_class`,
+    `t0`.`arm`,
+    `t0`.`arm_bucket` AS `bucket`,
+    `t0`.`bytes_retransmitted` AS `numerator`,
+    `t0`.`bytes_sent` AS `denominator`
+  FROM `records` AS `t0`
+  WHERE
+    (
+      (
+        `t0`.`service_scope` = 'response'
+      )
+      OR (
+        `t0`.`service_scope` IS NULL
+      )
+      OR (
+        (
+          `t0`.`engine` = 'watch'
+        ) AND (
+          `t0`.`service_scope` = 'connection'
+        )
+      )
+    )
+    AND `t0`.`arm_experiment` = 'bbr-2026'
+    AND `t0`.`arm` IS NOT NULL
+    AND `t0`.`arm_bucket` >= 0
+    AND `t0`.`arm_bucket` < 100
+    AND `t0`.`bytes_retransmitted` IS NOT NULL
+    AND `t0`.`bytes_sent` IS NOT NULL
+) AS `t1`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5;
+
+-- rtt_inflation
+SELECT
+  `t2`.`region`,
+  `t2`.`day`,
+  `t2`.`size_class`,
+  `t2`.`arm`,
+  `t2`.`bucket`,
+  `t2`.`bin`,
+  COUNT(*) AS `n`
+FROM (
+  SELECT
+    `t1`.`region`,
+    `t1`.`day`,
+    `t1`.`size_class`,
+    `t1`.`arm`,
+    `t1`.`bucket`,
+    CASE
+      WHEN NOT (
+        (
+          `t1`.`x` >= 0.0
+        ) AND (
+          `t1`.`x` < 1e+300
+        )
+      )
+      THEN CAST(NULL AS INT64)
+      WHEN `t1`.`x` < 0.01
+      THEN -232
+      WHEN `t1`.`x` > 100000.0
+      THEN 582
+      ELSE CAST(CEIL(ieee_divide(LN(`t1`.`x`), 0.01980262729617973)) AS INT64)
+    END AS `bin`
+  FROM (
+    SELECT
+      `t0`.`service_country` AS `region`,
+      CAST(TRUNC(
+        ieee_divide(
+          `t0`.`service_start_unix_ns` - (
+            MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+          ),
+          86400000000000
+        )
+      ) AS INT64) AS `day`,
+      CASE
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+        THEN 0
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+        THEN 1
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+        THEN 2
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+        THEN 3
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS INT64)
+      END AS `size_class`,
+      `t0`.`arm`,
+      `t0`.`arm_bucket` AS `bucket`,
+      ieee_divide(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)) AS `x`
+    FROM `records` AS `t0`
+    WHERE
+      (
+        (
+          `t0`.`service_scope` = 'response'
+        )
+        OR (
+          `t0`.`service_scope` IS NULL
+        )
+        OR (
+          (
+            `t0`.`engine` = 'watch'
+          ) AND (
+            `t0`.`service_scope` = 'connection'
+          )
+        )
+      )
+      AND `t0`.`arm_experiment` = 'bbr-2026'
+      AND `t0`.`arm` IS NOT NULL
+      AND `t0`.`arm_bucket` >= 0
+      AND `t0`.`arm_bucket` < 100
+      AND ieee_divide(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)) IS NOT NULL
+  ) AS `t1`
+) AS `t2`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- aborted
+SELECT
+  `t1`.`region`,
+  `t1`.`day`,
+  `t1`.`size_class`,
+  `t1`.`arm`,
+  `t1`.`bucket`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t1`.`numerator` >= 0
+        ) AND (
+          `t1`.`denominator` >= 0
+        ),
+        `t1`.`numerator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `numerator`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t1`.`numerator` >= 0
+        ) AND (
+          `t1`.`denominator` >= 0
+        ),
+        `t1`.`denominator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `denominator`,
+  COUNTIF(NOT (
+    (
+      `t1`.`numerator` >= 0
+    ) AND (
+      `t1`.`denominator` >= 0
+    )
+  )) AS `n`
+FROM (
+  SELECT
+    `t0`.`service_country` AS `region`,
+    CAST(TRUNC(
+      ieee_divide(
+        `t0`.`service_start_unix_ns` - (
+          MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+        ),
+        86400000000000
+      )
+    ) AS INT64) AS `day`,
+    CASE
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+      THEN 0
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+      THEN 1
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+      THEN 2
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+      THEN 3
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+      THEN 4
+      ELSE CAST(NULL AS INT64)
+    END AS `size_class`,
+    `t0`.`arm`,
+    `t0`.`arm_bucket` AS `bucket`,
+    `t0`.`service_broken_off` AS `numerator`,
+    `t0`.`service_responses` AS `denominator`
+  FROM `records` AS `t0`
+  WHERE
+    (
+      (
+        `t0`.`service_scope` = 'response'
+      )
+      OR (
+        `t0`.`service_scope` IS NULL
+      )
+      OR (
+        (
+          `t0`.`engine` = 'watch'
+        ) AND (
+          `t0`.`service_scope` = 'connection'
+        )
+      )
+    )
+    AND `t0`.`arm_experiment` = 'bbr-2026'
+    AND `t0`.`arm` IS NOT NULL
+    AND `t0`.`arm_bucket` >= 0
+    AND `t0`.`arm_bucket` < 100
+    AND `t0`.`service_broken_off` IS NOT NULL
+    AND `t0`.`service_responses` IS NOT NULL
+) AS `t1`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5;
+
+-- playback_latency
+SELECT
+  `t2`.`region`,
+  `t2`.`day`,
+  `t2`.`size_class`,
+  `t2`.`arm`,
+  `t2`.`bucket`,
+  `t2`.`bin`,
+  COUNT(*) AS `n`
+FROM (
+  SELECT
+    `t1`.`region`,
+    `t1`.`day`,
+    `t1`.`size_class`,
+    `t1`.`arm`,
+    `t1`.`bucket`,
+    CASE
+      WHEN NOT (
+        (
+          `t1`.`x` >= 0.0
+        ) AND (
+          `t1`.`x` < 1e+300
+        )
+      )
+      THEN CAST(NULL AS INT64)
+      WHEN `t1`.`x` < 1e-06
+      THEN -697
+      WHEN `t1`.`x` > 3600.0
+      THEN 414
+      ELSE CAST(CEIL(ieee_divide(LN(`t1`.`x`), 0.01980262729617973)) AS INT64)
+    END AS `bin`
+  FROM (
+    SELECT
+      `t0`.`service_country` AS `region`,
+      CAST(TRUNC(
+        ieee_divide(
+          `t0`.`service_start_unix_ns` - (
+            MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+          ),
+          86400000000000
+        )
+      ) AS INT64) AS `day`,
+      CASE
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+        THEN 0
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+        THEN 1
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+        THEN 2
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+        THEN 3
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS INT64)
+      END AS `size_class`,
+      `t0`.`arm`,
+      `t0`.`arm_bucket` AS `bucket`,
+      CASE
+        WHEN `t0`.`playback_items` IS NOT NULL
+        THEN COALESCE(ieee_divide(CAST(`t0`.`playback_startup_ns` AS FLOAT64), 1000000000.0), 3600.0)
+        ELSE CAST(NULL AS FLOAT64)
+      END AS `x`
+    FROM `records` AS `t0`
+    WHERE
+      (
+        (
+          `t0`.`service_scope` = 'response'
+        )
+        OR (
+          `t0`.`service_scope` IS NULL
+        )
+        OR (
+          (
+            `t0`.`engine` = 'watch'
+          ) AND (
+            `t0`.`service_scope` = 'connection'
+          )
+        )
+      )
+      AND `t0`.`arm_experiment` = 'bbr-2026'
+      AND `t0`.`arm` IS NOT NULL
+      AND `t0`.`arm_bucket` >= 0
+      AND `t0`.`arm_bucket` < 100
+  ) AS `t1`
+  WHERE
+    `t1`.`x` IS NOT NULL
+) AS `t2`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- stutters
+SELECT
+  `t1`.`region`,
+  `t1`.`day`,
+  `t1`.`size_class`,
+  `t1`.`arm`,
+  `t1`.`bucket`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t1`.`numerator` >= 0
+        ) AND (
+          `t1`.`denominator` >= 0
+        ),
+        `t1`.`numerator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `numerator`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t1`.`numerator` >= 0
+        ) AND (
+          `t1`.`denominator` >= 0
+        ),
+        `t1`.`denominator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `denominator`,
+  COUNTIF(NOT (
+    (
+      `t1`.`numerator` >= 0
+    ) AND (
+      `t1`.`denominator` >= 0
+    )
+  )) AS `n`
+FROM (
+  SELECT
+    `t0`.`service_country` AS `region`,
+    CAST(TRUNC(
+      ieee_divide(
+        `t0`.`service_start_unix_ns` - (
+          MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+        ),
+        86400000000000
+      )
+    ) AS INT64) AS `day`,
+    CASE
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+      THEN 0
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+      THEN 1
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+      THEN 2
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+      THEN 3
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+      THEN 4
+      ELSE CAST(NULL AS INT64)
+    END AS `size_class`,
+    `t0`.`arm`,
+    `t0`.`arm_bucket` AS `bucket`,
+    `t0`.`playback_stutters` AS `numerator`,
+    `t0`.`playback_items` AS `denominator`
+  FROM `records` AS `t0`
+  WHERE
+    (
+      (
+        `t0`.`service_scope` = 'response'
+      )
+      OR (
+        `t0`.`service_scope` IS NULL
+      )
+      OR (
+        (
+          `t0`.`engine` = 'watch'
+        ) AND (
+          `t0`.`service_scope` = 'connection'
+        )
+      )
+    )
+    AND `t0`.`arm_experiment` = 'bbr-2026'
+    AND `t0`.`arm` IS NOT NULL
+    AND `t0`.`arm_bucket` >= 0
+    AND `t0`.`arm_bucket` < 100
+    AND `t0`.`playback_stutters` IS NOT NULL
+    AND `t0`.`playback_items` IS NOT NULL
+) AS `t1`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5;
+
+-- stalled
+SELECT
+  `t2`.`region`,
+  `t2`.`day`,
+  `t2`.`size_class`,
+  `t2`.`arm`,
+  `t2`.`bucket`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t2`.`numerator` >= 0
+        ) AND (
+          `t2`.`denominator` >= 0
+        ),
+        `t2`.`numerator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `numerator`,
+  COALESCE(
+    SUM(
+      IF(
+        (
+          `t2`.`numerator` >= 0
+        ) AND (
+          `t2`.`denominator` >= 0
+        ),
+        `t2`.`denominator`,
+        NULL
+      )
+    ),
+    0
+  ) AS `denominator`,
+  COUNTIF(NOT (
+    (
+      `t2`.`numerator` >= 0
+    ) AND (
+      `t2`.`denominator` >= 0
+    )
+  )) AS `n`
+FROM (
+  SELECT
+    *
+  FROM (
+    SELECT
+      `t0`.`service_country` AS `region`,
+      CAST(TRUNC(
+        ieee_divide(
+          `t0`.`service_start_unix_ns` - (
+            MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+          ),
+          86400000000000
+        )
+      ) AS INT64) AS `day`,
+      CASE
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+        THEN 0
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+        THEN 1
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+        THEN 2
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+        THEN 3
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS INT64)
+      END AS `size_class`,
+      `t0`.`arm`,
+      `t0`.`arm_bucket` AS `bucket`,
+      CAST(FLOOR(ieee_divide(CAST(`t0`.`playback_stalled_ns` AS FLOAT64), 1000.0)) AS INT64) AS `numerator`,
+      CAST(FLOOR(ieee_divide(CAST(`t0`.`playback_stalled_ns` AS FLOAT64), 1000.0)) AS INT64) + CAST(FLOOR(ieee_divide(CAST(`t0`.`playback_played_ns` AS FLOAT64), 1000.0)) AS INT64) AS `denominator`
+    FROM `records` AS `t0`
+    WHERE
+      (
+        (
+          `t0`.`service_scope` = 'response'
+        )
+        OR (
+          `t0`.`service_scope` IS NULL
+        )
+        OR (
+          (
+            `t0`.`engine` = 'watch'
+          ) AND (
+            `t0`.`service_scope` = 'connection'
+          )
+        )
+      )
+      AND `t0`.`arm_experiment` = 'bbr-2026'
+      AND `t0`.`arm` IS NOT NULL
+      AND `t0`.`arm_bucket` >= 0
+      AND `t0`.`arm_bucket` < 100
+  ) AS `t1`
+  WHERE
+    `t1`.`numerator` IS NOT NULL AND `t1`.`denominator` IS NOT NULL
+) AS `t2`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5;
+
+-- bandwidth
+SELECT
+  `t2`.`region`,
+  `t2`.`day`,
+  `t2`.`size_class`,
+  `t2`.`arm`,
+  `t2`.`bucket`,
+  `t2`.`bin`,
+  COUNT(*) AS `n`
+FROM (
+  SELECT
+    `t1`.`region`,
+    `t1`.`day`,
+    `t1`.`size_class`,
+    `t1`.`arm`,
+    `t1`.`bucket`,
+    CASE
+      WHEN NOT (
+        (
+          `t1`.`x` >= 0.0
+        ) AND (
+          `t1`.`x` < 1e+300
+        )
+      )
+      THEN CAST(NULL AS INT64)
+      WHEN `t1`.`x` < 1000.0
+      THEN 349
+      WHEN `t1`.`x` > 1000000000000.0
+      THEN 1396
+      ELSE CAST(CEIL(ieee_divide(LN(`t1`.`x`), 0.01980262729617973)) AS INT64)
+    END AS `bin`
+  FROM (
+    SELECT
+      `t0`.`service_country` AS `region`,
+      CAST(TRUNC(
+        ieee_divide(
+          `t0`.`service_start_unix_ns` - (
+            MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+          ),
+          86400000000000
+        )
+      ) AS INT64) AS `day`,
+      CASE
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+        THEN 0
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+        THEN 1
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+        THEN 2
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+        THEN 3
+        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+        THEN 4
+        ELSE CAST(NULL AS INT64)
+      END AS `size_class`,
+      `t0`.`arm`,
+      `t0`.`arm_bucket` AS `bucket`,
+      CASE
+        WHEN (
+          COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) >= 500000
+        )
+        OR (
+          `t0`.`playback_items` IS NOT NULL
+        )
+        THEN CASE
+          WHEN (
+            COALESCE(
+              `t0`.`source`,
+              CASE
+                WHEN `t0`.`engine` IN ('sim', 'quic-sim', 'netns', 'play')
+                THEN 'client'
+                WHEN `t0`.`engine` IN ('serve', 'watch')
+                THEN 'acked'
+                ELSE CAST(NULL AS STRING)
+              END
+            ) <> 'acked'
+          )
+          AND (
+            `t0`.`completion_ns` IS NOT NULL
+          )
+          AND (
+            `t0`.`playback_items` IS NULL
+          )
+          THEN ieee_divide(
+            CAST(`t0`.`bytes_delivered` AS FLOAT64) * 8000000000.0,
+            CAST(NULLIF(`t0`.`completion_ns`, 0) AS FLOAT64)
+          )
+          ELSE ieee_divide(
+            CAST(`t0`.`bytes_acked` AS FLOAT64) * 8000000000.0,
+            CAST(NULLIF(`t0`.`busy_ns`, 0) AS FLOAT64)
+          )
+        END
+        ELSE CAST(NULL AS FLOAT64)
+      END AS `x`
+    FROM `records` AS `t0`
+    WHERE
+      (
+        (
+          `t0`.`service_scope` = 'response'
+        )
+        OR (
+          `t0`.`service_scope` IS NULL
+        )
+        OR (
+          (
+            `t0`.`engine` = 'watch'
+          ) AND (
+            `t0`.`service_scope` = 'connection'
+          )
+        )
+      )
+      AND `t0`.`arm_experiment` = 'bbr-2026'
+      AND `t0`.`arm` IS NOT NULL
+      AND `t0`.`arm_bucket` >= 0
+      AND `t0`.`arm_bucket` < 100
+  ) AS `t1`
+  WHERE
+    `t1`.`x` IS NOT NULL
+) AS `t2`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- units
+SELECT
+  `t1`.`region`,
+  `t1`.`day`,
+  `t1`.`size_class`,
+  `t1`.`arm`,
+  `t1`.`bucket`,
+  `t1`.`experiment`,
+  COUNT(*) AS `rows`,
+  COUNT(DISTINCT `t1`.`unit`) AS `units`
+FROM (
+  SELECT
+    `t0`.`service_country` AS `region`,
+    CAST(TRUNC(
+      ieee_divide(
+        `t0`.`service_start_unix_ns` - (
+          MOD(`t0`.`service_start_unix_ns`, 86400000000000)
+        ),
+        86400000000000
+      )
+    ) AS INT64) AS `day`,
+    CASE
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+      THEN 0
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+      THEN 1
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+      THEN 2
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+      THEN 3
+      WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+      THEN 4
+      ELSE CAST(NULL AS INT64)
+    END AS `size_class`,
+    `t0`.`arm`,
+    `t0`.`arm_bucket` AS `bucket`,
+    `t0`.`arm_experiment` AS `experiment`,
+    `t0`.`arm_unit` AS `unit`
+  FROM `records` AS `t0`
+  WHERE
+    (
+      (
+        `t0`.`service_scope` = 'response'
+      )
+      OR (
+        `t0`.`service_scope` IS NULL
+      )
+      OR (
+        (
+          `t0`.`engine` = 'watch'
+        ) AND (
+          `t0`.`service_scope` = 'connection'
+        )
+      )
+    )
+    AND `t0`.`arm_experiment` = 'bbr-2026'
+) AS `t1`
+GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- sources
+SELECT
+  `t1`.`source`,
+  COUNT(*) AS `rows`
+FROM (
+  SELECT
+    COALESCE(
+      `t0`.`source`,
+      CASE
+        WHEN `t0`.`engine` IN ('sim', 'quic-sim', 'netns', 'play')
+        THEN 'client'
+        WHEN `t0`.`engine` IN ('serve', 'watch')
+        THEN 'acked'
+        ELSE CAST(NULL AS STRING)
+      END
+    ) AS `source`
+  FROM `records` AS `t0`
+  WHERE
+    (
+      (
+        `t0`.`service_scope` = 'response'
+      )
+      OR (
+        `t0`.`service_scope` IS NULL
+      )
+      OR (
+        (
+          `t0`.`engine` = 'watch'
+        ) AND (
+          `t0`.`service_scope` = 'connection'
+        )
+      )
+    )
+    AND `t0`.`arm_experiment` = 'bbr-2026'
+    AND `t0`.`arm` IS NOT NULL
+    AND `t0`.`arm_bucket` >= 0
+    AND `t0`.`arm_bucket` < 100
+) AS `t1`
+GROUP BY
+  1;
