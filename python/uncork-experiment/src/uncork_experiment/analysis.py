@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from uncork_experiment import estimate, guard, measures
+from uncork_experiment import estimate, guard, measures, words
 from uncork_experiment.cubes import Cube, DistributionCube, Key, Reduced
 from uncork_experiment.estimate import Cubes
 from uncork_experiment.measures import PRIMARY
@@ -96,7 +96,7 @@ def analyse(
     """The analysis of two arms. `shares`: by day, the share of traffic in the treated arm."""
     whole = _only(window[()])
     settings = replace(settings, primary=settings.primary or first_of(whole))
-    estimand = ab_at_share(round(facts.share, 4))
+    estimand = _estimand(facts, shares or {})
     before = _only(past[()]) if () in past else {}
     scorecard = _scorecard(whole, before, settings, estimand)
     guardrails = guard.states(whole, settings, estimand)
@@ -119,6 +119,14 @@ def analyse(
         interference=interference(days, shares or {}, facts, settings),
         notes=_notes(window, settings),
     )
+
+
+def _estimand(facts: Facts, shares: Mapping[str, float]) -> str:
+    """What a difference between the arms estimates."""
+    steps = sorted({round(share, 2) for day, share in shares.items() if facts.since <= day <= facts.until})
+    if len(steps) < 2:
+        return ab_at_share(round(facts.share, 4))
+    return f"A/B at shares {words.listed([f'{100 * share:g} %' for share in steps])}"
 
 
 def _only(reduced: Reduced) -> Cubes:

@@ -172,6 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = f"{error.filename}: " if error.filename else ""
         return _failed(f"{place}{error.strerror or error}", USAGE)
     except _engine_errors() as error:
+        if type(error).__name__ == "InterruptException":
+            return _failed("interrupted", INTERRUPTED)
         return _failed(f"records: {str(error).splitlines()[0]}", USAGE)
 
 
@@ -184,7 +186,8 @@ def _engine_errors() -> tuple[type[Exception], ...]:
 
 
 def _failed(message: str, status: int) -> int:
-    print(f"\rerror: {message}", file=sys.stderr)
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{start}error: {message}", file=sys.stderr)
     return status
 
 

@@ -62,7 +62,7 @@ def facts(records: ir.Table, metrics: Sequence[str], arms: Sequence[str], arm: s
 
 
 def _time(table: ir.Table) -> ir.TimestampValue:
-    return (table["service_start_unix_ns"] // 1000).cast("int64").as_timestamp("us")
+    return (table["service_start_unix_ns"] // 1_000_000).cast("int64").as_timestamp("ms")
 
 
 def definitions(metrics: Sequence[str], settings: Settings, datasource: str, table: str) -> dict[str, object]:

@@ -239,6 +239,28 @@ class Interference:
 
 
 @dataclass(frozen=True)
+class Designed:
+    """What a design in time (switchback, paired links, steps of the share) tells of one measure."""
+
+    design: str
+    measure: Measure
+    title: str
+    estimand: str
+    effect: Effect | None
+    reason: str
+    """Why there is no effect; empty if there is."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The primary measure in each span of a calendar at one place."""
+
+    place: str
+    points: tuple[tuple[int, float, float | None], ...]
+    """Start (Unix seconds), share of treated traffic, value of the arm with most of the traffic."""
+
+
+@dataclass(frozen=True)
 class Facts:
     """What is known about the experiment beside its numbers."""
 
@@ -294,4 +316,6 @@ class Analysis:
     prices: tuple[Price, ...]
     incidents: tuple[Incident, ...]
     interference: Interference | None
+    designed: tuple[Designed, ...] = ()
+    traces: tuple[Trace, ...] = ()
     notes: tuple[str, ...] = ()

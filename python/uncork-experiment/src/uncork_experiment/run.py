@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import ibis.expr.types as ir
 
 from uncork_experiment import facts as facts_
+from uncork_experiment import intime
 from uncork_experiment.analysis import Counted, analyse, views_needed
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.errors import InputError
@@ -17,10 +18,15 @@ from uncork_experiment.metrics import available
 from uncork_experiment.reduce import ReducePlan, Run, reduce_views, to_arrow
 from uncork_experiment.result import Analysis, Facts, Finding
 from uncork_experiment.rows import Settings
+from uncork_experiment.schedules import Calendar
 from uncork_experiment.schema import canonical
+from uncork_experiment.stats.effect import TOTAL_EFFECT
 from uncork_experiment.stats.srm import BLOCKS_BELOW, sample_ratio
 
 Progress = Callable[[str], None]
+CHANGED_BY_CALENDARS = ("one arm per unit", "policy")
+"""Checks that a design in time fails by its nature."""
+
 NOT_ASSIGNED = ("size_class", "hour", "day", "block", "protocol")
 """Keys of which the arm itself may change the number of units: a better controller causes more requests."""
 
@@ -44,6 +50,10 @@ class Request:
     past: bool = True
     """Whether the time before the switch makes intervals narrower (CUPED)."""
     scope: str = "response"
+    calendar: Calendar | None = None
+    """Of a design in time; then there are no cells, and the units may change their arm."""
+    place: str = "listener"
+    """The key that tells the calendar's places apart."""
     made_up: bool = False
 
 
@@ -105,20 +115,46 @@ def run(
     settings = replace(request.settings, sources=sources)
     decision = replace(plan, window=(since, request.until))
     progress("checking the records")
-    findings = (
-        *_sample_ratio(facts),
-        *_ratio_by_cell(of_window, request.settings.keys, facts),
-        *health(decision),
-    )
+    findings = health(decision)
+    if request.calendar is None:
+        findings = (*_sample_ratio(facts), *_ratio_by_cell(of_window, settings.keys, facts), *findings)
+    else:
+        findings = tuple(one for one in findings if one.name not in CHANGED_BY_CALENDARS)
     progress("estimating effects")
     shares = {_day(day): share for day, share in traffic.shares_by_day(named.treated).items()}
-    return analyse(of_window, of_days, past, facts, settings, findings, shares)
+    analysis = analyse(of_window, of_days, past, facts, settings, findings, shares)
+    if request.calendar is None:
+        return analysis
+    progress("counting by the calendar")
+    return _in_time(analysis, records, plan, request, settings, query)
+
+
+def _in_time(
+    analysis: Analysis, records: ir.Table, plan: ReducePlan, request: Request, settings: Settings, query: Run
+) -> Analysis:
+    """The analysis with what the calendar's design tells; its total effect becomes the primary row."""
+    calendar = request.calendar
+    assert calendar is not None
+    primary = next((row.measure for row in analysis.scorecard if row.role == "primary"), None)
+    if primary is None:
+        return analysis
+    rows = [row for row in analysis.scorecard if row.measure != primary]
+    wanted = [primary, *(row.measure for row in rows)] if calendar.kind == "switchback" else [primary]
+    keys = intime.place_key(calendar, set(records.columns), request.place)
+    metrics = tuple(dict.fromkeys(measure.metric for measure in wanted))
+    spans = intime.by_span(records, calendar)
+    counted = reduce_views(spans, replace(plan, metrics=metrics, window=(None, None)), [keys], query)[keys]
+    designed = intime.effects(counted, calendar, wanted)
+    total = {one.measure: one for one in designed if one.estimand == TOTAL_EFFECT}
+    scorecard = intime.scorecard(analysis.scorecard, total, settings)
+    traces = intime.traces(counted, calendar, primary)
+    return replace(analysis, scorecard=scorecard, designed=designed, traces=traces)
 
 
 def name_arms(traffic: facts_.Traffic, request: Request) -> Named:
     """Control and treated, from the request or from the records."""
     experiments = traffic.experiments()
-    if request.experiment is None and len(experiments) > 1:
+    if request.experiment is None and len(experiments) > 1 and request.calendar is None:
         raise InputError(
             "records", f"they have the experiments {', '.join(experiments)}", "choose one with --experiment"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uncork_experiment import words
+from uncork_experiment import measures, words
 from uncork_experiment.result import Analysis, Cell, Guarded, Row, Verdict
 from uncork_experiment.rows import Settings
 
@@ -185,6 +185,12 @@ def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str,
             "Throughput comes from a server's log, which is biased towards the controller with more "
             "data in flight even with tcp_notsent_lowat: confirm it with acknowledged bytes."
         )
+    for one in analysis.designed:
+        if one.effect is not None:
+            reach = words.interval(one.effect.ratio_low, one.effect.ratio_high)
+            name = measures.name(one.measure)
+            change = words.change(one.effect.ratio)
+            sentences.append(f"{_capital(one.estimand)} on {name}, by {one.design}: {change} ({reach}).")
     if any(incident.contested for incident in analysis.incidents):
         where = words.listed([incident.value for incident in analysis.incidents if incident.contested])
         sentences.append(f"A contested link in {where}: the gap there is between arms that shared it.")

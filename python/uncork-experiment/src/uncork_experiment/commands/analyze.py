@@ -25,6 +25,7 @@ from uncork_experiment.commands.common import (
 )
 from uncork_experiment.document import document, to_json
 from uncork_experiment.errors import InputError
+from uncork_experiment.intime import read_calendar
 from uncork_experiment.keys import KEYS, key_column
 from uncork_experiment.reduce import ReducePlan, sql
 from uncork_experiment.report import page
@@ -100,6 +101,15 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--experiment", metavar="NAME", help="where records have several")
     group.add_argument(
         "--arm", default="arm", metavar="COLUMN", help="column of the arms; cc where no policy assigned any"
+    )
+    group.add_argument(
+        "--calendar", type=Path, metavar="FILE", help="schedule.csv of a switchback, paired links or steps"
+    )
+    group.add_argument(
+        "--place",
+        default="listener",
+        metavar="KEY",
+        help="what the calendar calls a place [default: listener]",
     )
     group.add_argument(
         "--since", metavar="TIME", help="from this time on, such as 2026-11-02 or 2026-11-02T18:00Z"
@@ -203,6 +213,8 @@ def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
         until=instant(arguments.until, "--until"),
         past=not arguments.no_past,
         scope=arguments.scope,
+        calendar=read_calendar(arguments.calendar) if arguments.calendar else None,
+        place=arguments.place,
     )
 
 
@@ -213,7 +225,8 @@ def run_analyze(arguments: argparse.Namespace, command: str) -> int:
         return follow(arguments, command)
     progress = Progress()
     records = read_records(arguments, progress)
-    settings = settings_of(arguments, keys_of(arguments.by, set(records.table.columns)))
+    keys = () if arguments.calendar else keys_of(arguments.by, set(records.table.columns))
+    settings = settings_of(arguments, keys)
     outcome = analysed(records, request_of(arguments, settings), command, progress)
     return finish(outcome, arguments, command)
 

@@ -19,6 +19,7 @@ from uncork_experiment.result import (
     Row,
     SequentialLook,
     Series,
+    Trace,
 )
 from uncork_experiment.verdict import SOURCES, key_words
 
@@ -49,6 +50,7 @@ def all_of(analysis: Analysis) -> list[Figure]:
     figures += [heat(analysis.heat)] if analysis.heat else []
     figures += [price(analysis.prices, analysis)] if len(analysis.prices) > 1 else []
     figures += [incident(one, n, names, inks) for n, one in enumerate(analysis.incidents)]
+    figures += [trace(analysis, inks)] if analysis.traces else []
     if analysis.interference and len(analysis.interference.steps) > 1:
         figures.append(interference(analysis.interference, names, inks))
     return figures
@@ -418,6 +420,44 @@ def incident(of: Incident, n: int, names: tuple[str, str], inks: tuple[str, str]
 
     title = f"An incident: {of.value}, {dates}"
     return Figure(f"incident-{n}", title, caption, draw, tables.incident(of, names))
+
+
+def trace(analysis: Analysis, inks: tuple[str, str]) -> Figure:
+    """The primary measure in each span, a line for each arm, one picture for each place."""
+    row = next(row for row in analysis.scorecard if row.role == "primary")
+    name = measures.name(row.measure)
+    caption = (
+        f"{name} in each span of the calendar, of the arm that had most of the traffic. The first "
+        "minutes are left out."
+    )
+
+    def one(of: Trace, width: float, first: bool) -> str:
+        known = [(at, share, value) for at, share, value in of.points if value is not None]
+        start = of.points[0][0]
+        unit, size = words.unit_for(max((value for _, _, value in known), default=1.0), row.unit)
+        y = svg.around(
+            f"{of.place}: {name}, {unit}", [value / size for _, _, value in known], zero=True, most=4
+        )
+        x = svg.Axis("days", 0, max((of.points[-1][0] - start) / 86400, 1e-9))
+        lines = [
+            svg.Line(
+                arm,
+                ink,
+                [
+                    ((at - start) / 86400, value / size)
+                    for at, share, value in known
+                    if (share > 0.5) == treated
+                ],
+                dots=True,
+            )
+            for arm, ink, treated in zip(arm_names(analysis), inks, (False, True), strict=True)
+        ]
+        return svg.Chart(f"{name} by span", caption, x, y, lines, legend=first).render(width, 140)
+
+    def draw(width: float) -> str:
+        return "".join(one(of, width, n == 0) for n, of in enumerate(analysis.traces[:6]))
+
+    return Figure("trace", "The design in time", caption, draw)
 
 
 def interference(of: Interference, names: tuple[str, str], inks: tuple[str, str]) -> Figure:

@@ -44,7 +44,7 @@ class Axis:
             return [(float(n), name) for n, name in enumerate(self.names) if n % step == 0]
         if self.log:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+            steps = (1, 2, 5) if math.log10(self.high / self.low) <= 3.2 else (1,)
             values = [step * 10.0**n for n in decades for step in steps]
             values = [v for v in values if self.low * 0.999 <= v <= self.high * 1.001]
             return [(v, self._text(v, None)) for v in values[:: -(-len(values) // 9)]]

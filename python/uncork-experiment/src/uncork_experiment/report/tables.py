@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from uncork_experiment import words
+from uncork_experiment import measures, words
 from uncork_experiment.result import Analysis, Cell, Finding, Guarded, Incident, Interference, Row
+from uncork_experiment.stats.effect import TOTAL_EFFECT
 from uncork_experiment.verdict import SOURCES, days_words, key_words
 
 DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "not enough data"}
@@ -254,5 +255,15 @@ def estimands(analysis: Analysis, found: Interference) -> str:
             "how the control arm moves because others are treated, from none to all",
         ]
     )
-    rows.append(["total effect", unknown, "all treated against none: needs a switchback or paired links"])
+    for one in analysis.designed[:6]:
+        effect = one.effect
+        change = (
+            f"{words.change(effect.ratio)} ({words.interval(effect.ratio_low, effect.ratio_high)})"
+            if effect
+            else "–"
+        )
+        about = f"{measures.name(one.measure)}, by {one.design}" + (f": {one.reason}" if one.reason else "")
+        rows.append([escape(one.estimand), escape(change), escape(about)])
+    if not any(one.estimand == TOTAL_EFFECT for one in analysis.designed):
+        rows.append(["total effect", unknown, "all treated against none: needs a switchback or paired links"])
     return table(["quantity", row.name if row else "estimate", "what it is"], rows, "", (0, 2))

@@ -1,0 +1,220 @@
+"""Designs in time: switchback, paired links and steps of the share, from the calendar that was in force.
+
+Their estimands are the total effect and the spill-over, which no A/B difference tells. The intervals come
+from randomisation inference over the calendar's own coins.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+
+from uncork_experiment import estimate, measures
+from uncork_experiment.cubes import Reduced
+from uncork_experiment.errors import InputError
+from uncork_experiment.estimate import Cubes
+from uncork_experiment.keys import key_column
+from uncork_experiment.result import Designed, Measure, Row, Trace
+from uncork_experiment.rows import Settings, in_family, row_of
+from uncork_experiment.schedules import Calendar, Span
+from uncork_experiment.schema import NANOS_PER_SECOND
+from uncork_experiment.stats import paired, switchback
+from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
+from uncork_experiment.stats.interference import control_level
+
+SPAN = "calendar_span"
+COLUMNS = ("since", "until", "place", "treated", "pair", "counts_from")
+
+
+def read_calendar(path: Path) -> Calendar:
+    """The calendar that `design` wrote."""
+    try:
+        lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--calendar {path}", f"cannot be read ({error})") from None
+    if not lines or set(COLUMNS) - set(lines[0]):
+        raise InputError(
+            f"--calendar {path}", "this is no calendar", "use the schedule.csv that design has written"
+        )
+    try:
+        spans = tuple(_span(line) for line in lines)
+        burn_in = _unix(lines[0]["counts_from"]) - spans[0].since
+    except ValueError as error:
+        raise InputError(
+            f"--calendar {path}", str(error), "use the schedule.csv that design has written"
+        ) from None
+    if len({span.until - span.since for span in spans}) != 1:
+        raise InputError(f"--calendar {path}", "its spans are not of one length")
+    shares = {span.treated for span in spans}
+    kind = (
+        "switchback" if shares <= {0.0, 1.0} else "paired links" if len(shares) == 2 else "steps of the share"
+    )
+    return Calendar(kind, 0, burn_in, spans)
+
+
+def _span(line: Mapping[str, str]) -> Span:
+    return Span(
+        _unix(line["since"]), _unix(line["until"]), line["place"], float(line["treated"]), int(line["pair"])
+    )
+
+
+def _unix(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+def by_span(records: ir.Table, calendar: Calendar) -> ir.Table:
+    """The records of connections that began after the burn-in of a span, with the span's number."""
+    first, length = calendar.spans[0].since, calendar.spans[0].until - calendar.spans[0].since
+    last = max(span.until for span in calendar.spans)
+    seconds = (
+        records["service_start_unix_ns"].cast("int64") // ibis.literal(NANOS_PER_SECOND, "int64") - first
+    )
+    within = (seconds >= 0) & (seconds < last - first) & (seconds % length >= calendar.burn_in)
+    return records.filter(within).mutate(**{SPAN: (seconds // length).cast("string")})
+
+
+def place_key(calendar: Calendar, columns: set[str], key: str) -> tuple[str, ...]:
+    """The keys by which to count; one place needs none."""
+    if len({span.place for span in calendar.spans}) < 2:
+        return (SPAN,)
+    key_column(key, columns)
+    return (SPAN, key)
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """A measure by span and place, of one arm or of what was in force."""
+
+    cells: Mapping[tuple[int, str], Cubes]
+    measure: Measure
+
+    def of(self, span: int, place: str, arm: int) -> float:
+        cubes = self.cells.get((span, place), {})
+        value = estimate.level_of(cubes.get(self.measure.metric), arm, self.measure, "").value
+        return float("nan") if value is None else value
+
+
+def effects(reduced: Reduced, calendar: Calendar, wanted: Sequence[Measure]) -> tuple[Designed, ...]:
+    """What the design tells of each measure, labelled by its estimand."""
+    places = sorted({span.place for span in calendar.spans})
+    cells = {
+        (int(key[0]), key[1] if len(key) > 1 else places[0]): cubes for key, cubes in reduced.cells.items()
+    }
+    found: list[Designed] = []
+    for measure in wanted:
+        levels = _Levels(cells, measure)
+        if calendar.kind == "switchback":
+            outcomes = [_switchback(levels, calendar)]
+        elif calendar.kind == "paired links":
+            outcomes = _paired(_Levels(cells, _mean_of(measure)), calendar)
+        else:
+            outcomes = [_steps(levels, calendar)]
+        found += [_designed(calendar.kind, measure, outcome) for outcome in outcomes]
+    return tuple(found)
+
+
+def _mean_of(measure: Measure) -> Measure:
+    """Paired links tell of means: those of the whole are weighted means of the arms'."""
+    return measure if measure.statistic == "ratio" else Measure(measure.metric, "mean")
+
+
+def _designed(kind: str, measure: Measure, outcome: Outcome) -> Designed:
+    shown = _mean_of(measure) if kind == "paired links" else measure
+    effect = outcome if isinstance(outcome, Effect) else None
+    reason = outcome.reason if isinstance(outcome, NoInterval) else ""
+    return Designed(kind, shown, measures.title(measure.metric), outcome.estimand, effect, reason)
+
+
+def _numbered(calendar: Calendar) -> list[tuple[int, Span]]:
+    first, length = calendar.spans[0].since, calendar.spans[0].until - calendar.spans[0].since
+    return [((span.since - first) // length, span) for span in calendar.spans]
+
+
+def _switchback(levels: _Levels, calendar: Calendar) -> Outcome:
+    spans = _numbered(calendar)
+    schedule = switchback.Schedule(
+        np.array([span.since for _, span in spans]),
+        calendar.spans[0].until - calendar.spans[0].since,
+        np.array([span.pair for _, span in spans]),
+        np.array([span.treated == 1 for _, span in spans]),
+    )
+    values = np.array([levels.of(n, span.place, int(span.treated == 1)) for n, span in spans])
+    return switchback.level_effect(schedule, values, np.random.default_rng(0))
+
+
+def _paired(levels: _Levels, calendar: Calendar) -> list[Outcome]:
+    places = sorted({span.place for span in calendar.spans})
+    shares = sorted({span.treated for span in calendar.spans})
+    spans = _numbered(calendar)
+    periods = max(n for n, _ in spans) + 1
+    values = np.full((periods, 2, 2), np.nan)
+    high = np.zeros(periods, dtype=np.int64)
+    for n, span in spans:
+        at = places.index(span.place)
+        values[n, at] = [levels.of(n, span.place, arm) for arm in (0, 1)]
+        if span.treated == shares[-1]:
+            high[n] = at
+    links = paired.PairedLinks(values, high, (shares[0], shares[-1]))
+    rng = np.random.default_rng(0)
+    both = [paired.ab_effect(links, rng, higher=higher) for higher in (False, True)]
+    return [paired.total_effect(links, rng), paired.spill_over(links, rng), *both]
+
+
+def _steps(levels: _Levels, calendar: Calendar) -> Outcome:
+    spans = _numbered(calendar)
+    return control_level(
+        [span.place for _, span in spans],
+        np.array([span.treated for _, span in spans]),
+        np.array([levels.of(n, span.place, 0) for n, span in spans]),
+        np.random.default_rng(0),
+    ).spill_over
+
+
+def traces(reduced: Reduced, calendar: Calendar, measure: Measure) -> tuple[Trace, ...]:
+    """The measure in each span of each place, of the arm with most of the traffic."""
+    places = sorted({span.place for span in calendar.spans})
+    cells = {
+        (int(key[0]), key[1] if len(key) > 1 else places[0]): cubes for key, cubes in reduced.cells.items()
+    }
+    levels = _Levels(cells, measure)
+    found = []
+    for place in places:
+        spans = [(n, span) for n, span in _numbered(calendar) if span.place == place]
+        values = [levels.of(n, place, int(span.treated > 0.5)) for n, span in spans]
+        points = tuple(
+            (span.since, span.treated, value if np.isfinite(value) else None)
+            for (_, span), value in zip(spans, values, strict=True)
+        )
+        found.append(Trace(place, points))
+    return tuple(found)
+
+
+def scorecard(rows: Sequence[Row], total: Mapping[Measure, Designed], settings: Settings) -> tuple[Row, ...]:
+    """The rows with total effects in place of differences between arms; the first of them is the primary
+    one.
+    """
+    told = [
+        _row(one, "primary" if n == 0 else _role(one, rows), settings) for n, one in enumerate(total.values())
+    ]
+    if not told:
+        return tuple(rows)
+    shown = {row.measure for row in told}
+    kept = [replace(row, role="secondary") if row.role == "primary" else row for row in rows]
+    others = [*told[1:], *(row for row in kept if row.measure not in shown)]
+    return (*in_family(told[:1], settings), *in_family(others, settings))
+
+
+def _role(one: Designed, rows: Sequence[Row]) -> str:
+    return next((row.role for row in rows if row.measure == one.measure), "secondary")
+
+
+def _row(one: Designed, role: str, settings: Settings) -> Row:
+    outcome = one.effect or NoInterval(one.reason, estimand=one.estimand)
+    return row_of(one.measure, outcome, role, settings)

@@ -1,0 +1,23 @@
+"""The built-in example, run once for all tests."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from pathlib import Path
+
+from uncork_experiment.cli import main
+
+SCALE = "0.4"
+
+
+@cache
+def demo() -> Path:
+    """A directory with records/, result.json and report.html. It lives as long as the tests."""
+    directory = Path(tempfile.mkdtemp(prefix="uncork-experiment-tests-"))
+    command = ["demo", "--scale", SCALE, "--records", str(directory / "records"), "-o", str(directory)]
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        assert main(command) == 0
+    return directory
