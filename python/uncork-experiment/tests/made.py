@@ -75,6 +75,7 @@ def row(
         source,
         2e7,
         2e7 * ratio,
+        None,
         one,
         "",
         0.01,

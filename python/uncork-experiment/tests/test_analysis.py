@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import FACTS, distribution, reduced, share
 
+from made import FACTS, distribution, reduced, share
 from uncork_experiment.analysis import analyse, views_needed
 from uncork_experiment.cubes import DistributionCube, RatioCube
 from uncork_experiment.estimate import total

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from made import FACTS, analysis, cell, guarded, row
-
 from uncork_experiment.result import Finding
 from uncork_experiment.rows import Settings
 from uncork_experiment.verdict import decide

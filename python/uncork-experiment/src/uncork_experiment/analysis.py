@@ -228,7 +228,20 @@ def _advised(cell: Cell, settings: Settings, days_more: Callable[[Cell], int | N
         return replace(
             cell, advice="keep", why=f"a gain of {100 * settings.detect:g} % would have been found"
         )
-    return replace(cell, advice="wait", why="the interval is too wide", days_more=days_more(cell))
+    more = power.data_needed(row.effect, _aimed(row, settings.detect)) - 1
+    return replace(
+        cell,
+        advice="wait",
+        why="the interval is too wide",
+        days_more=days_more(cell),
+        units_more=_two_digits(more * sum(cell.units)),
+    )
+
+
+def _two_digits(value: float) -> int:
+    """Rounded up to two significant digits."""
+    step = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 1, 0)
+    return int(math.ceil(value / step) * step)
 
 
 def _days_more(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Settings) -> int | None:

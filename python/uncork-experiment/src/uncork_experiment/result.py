@@ -44,6 +44,11 @@ class Row:
     source: str
     control: float | None
     treated: float | None
+    """The value that the change implies: control times ratio."""
+    raw_treated: float | None
+    """The value as measured, where the change is adjusted by the time before the switch (CUPED); else
+    null.
+    """
     effect: Effect | None
     reason: str
     """Why there is no effect; empty if there is."""
@@ -101,6 +106,8 @@ class Cell:
     why: str
     days_more: int | None
     """Only of `wait`: days until a change of `detect` would be found; None if more days cannot help."""
+    units_more: int | None = None
+    """Only of `wait`: units of both arms together beyond those here that would find it in the same days."""
 
 
 @dataclass(frozen=True)

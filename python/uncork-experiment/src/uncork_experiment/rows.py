@@ -69,6 +69,7 @@ def primary_for(cubes: Cubes, settings: Settings) -> Measure | None:
 def row_of(measure: Measure, outcome: Outcome, role: str, settings: Settings) -> Row:
     """A line without its place in the family."""
     effect = outcome if isinstance(outcome, Effect) else None
+    is_adjusted = effect is not None and abs(effect.treated / effect.control / effect.ratio - 1) > 1e-9
     return Row(
         measure=measure,
         title=measures.title(measure.metric),
@@ -77,7 +78,8 @@ def row_of(measure: Measure, outcome: Outcome, role: str, settings: Settings) ->
         role=role,
         source=settings.sources.get(measure.metric, ""),
         control=outcome.control,
-        treated=outcome.treated,
+        treated=effect.control * effect.ratio if effect and is_adjusted else outcome.treated,
+        raw_treated=outcome.treated if is_adjusted else None,
         effect=effect,
         reason=outcome.reason if isinstance(outcome, NoInterval) else "",
         q_value=None,

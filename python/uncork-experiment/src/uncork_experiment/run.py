@@ -249,7 +249,7 @@ def _sample_ratio(facts: Facts) -> tuple[Finding, ...]:
                 numbers,
             ),
         )
-    return (Finding("sample ratio", "ok", f"{counts}, as assigned (p = {test.p_value:.2f}).", "", numbers),)
+    return (Finding("sample ratio", "ok", f"{counts}, as assigned (p {_p(test.p_value)}).", "", numbers),)
 
 
 def _ratio_by_cell(
@@ -275,7 +275,7 @@ def _ratio_by_cell(
 
 
 def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+    return "< 0.001" if value < 0.001 else "> 0.99" if value > 0.99 else f"= {value:.3f}"
 
 
 def _day(day: int) -> str:

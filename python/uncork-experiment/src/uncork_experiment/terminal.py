@@ -7,8 +7,13 @@ from collections.abc import Sequence
 
 from uncork_experiment import words
 from uncork_experiment.result import Analysis, Cell, Guarded, Row, Verdict
-from uncork_experiment.verdict import days_words, key_words
+from uncork_experiment.verdict import key_words, needed_words
 
+ADJUSTED = (
+    "Changes of the primary measure are adjusted by what the same units did before the switch (CUPED): the "
+    "value of "
+    "the treated arm is control times the change; as measured it is in the report."
+)
 NARROWEST = 40
 DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "not enough data"}
 
@@ -35,6 +40,8 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
     for key in dict.fromkeys(cell.key for cell in analysis.cells):
         blocks.append(_cells(analysis, key, width))
     blocks.append(_measures(analysis, width))
+    if any(row.raw_treated is not None for row in analysis.scorecard):
+        blocks.append(wrapped(ADJUSTED, width))
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -94,7 +101,7 @@ def _cell(cell: Cell, control: str, treated: str) -> list[str]:
     row = cell.primary
     do = DO[cell.advice].format(control=control, treated=treated)
     if cell.advice == "wait":
-        do += f", {days_words(cell.days_more)}"
+        do += f", {needed_words(cell)}"
     sent = next((one for one in cell.rows if one.measure.metric == "retransmitted"), None)
     return [cell.value, do, *_change(row), _pair(row), _pair(sent), f"{sum(cell.units):,}"]
 

@@ -217,24 +217,24 @@ def _names(analysis: Analysis, advice: str) -> tuple[str, ...]:
     return tuple(cell.value for cell in decision_cells(analysis, advice))
 
 
-def days_words(days: int | None) -> str:
-    """`9 more days`, or what to do where days cannot help."""
-    if days is None:
-        return "more units needed"
-    return (
-        f"about {words.counted(days, 'more day')}"
-        if days <= 180
-        else "more than half a year: pool it with others"
-    )
+HALF_A_YEAR = 180
+
+
+def needed_words(cell: Cell) -> str:
+    """`about 9 more days`; or units, where more days of the same ones cannot help."""
+    if cell.days_more is not None and cell.days_more <= HALF_A_YEAR:
+        return f"about {words.counted(cell.days_more, 'more day')}"
+    if cell.units_more is not None:
+        return f"about {cell.units_more:,} more units"
+    return "more units needed"
 
 
 def _with_days(analysis: Analysis, names: Sequence[str]) -> str:
-    days = {cell.value: cell.days_more for cell in decision_cells(analysis)}
-    by_days = dict.fromkeys(days_words(days[name]) for name in names)
-    groups = [
-        (words.listed([name for name in names if days_words(days[name]) == when]), when) for when in by_days
-    ]
-    return words.listed([f"{some} ({when})" for some, when in groups])
+    needed = {cell.value: needed_words(cell) for cell in decision_cells(analysis)}
+    groups = dict.fromkeys(needed[name] for name in names)
+    return words.listed(
+        [f"{words.listed([name for name in names if needed[name] == when])} ({when})" for when in groups]
+    )
 
 
 def _lower(sentence: str) -> str:

@@ -158,7 +158,7 @@ def share(text: str, option: str) -> float:
         number, unit = float(text.rstrip("% ")), text.strip()[-1:]
     except ValueError:
         number, unit = 0.0, ""
-    if unit != "%" or not 0 < number < 100:
+    if unit != "%" or not 0 < number <= 100:
         raise InputError(f"{option} {text}", "this is no share", "write it in percent, such as 2%")
     return number / 100
 

@@ -8,7 +8,7 @@ from html import escape
 from uncork_experiment import measures, words
 from uncork_experiment.result import Analysis, Cell, Finding, Guarded, Incident, Interference, Row
 from uncork_experiment.stats.effect import TOTAL_EFFECT
-from uncork_experiment.verdict import SOURCES, days_words, key_words
+from uncork_experiment.verdict import SOURCES, key_words, needed_words
 
 DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "not enough data"}
 TONES = {"better": "better", "worse": "worse"}
@@ -91,6 +91,7 @@ def decisions(analysis: Analysis, key: str) -> str:
         f"{analysis.facts.control} / "
     )
     caption += f"{analysis.facts.treated}. q is the p-value after correction for all cells of the page."
+    caption += adjusted([cell.primary for cell in cells])
     if len(rows) <= FIRST + 3:
         return table(headings, rows, caption, (0, 1))
     rest = table(headings, rows[FIRST:], "", (0, 1))
@@ -105,7 +106,7 @@ def _decision(cell: Cell, control: str, treated: str, several: bool) -> list[str
     do = DO[cell.advice].format(control=control, treated=treated)
     why = cell.why
     if cell.advice == "wait":
-        do = f"{do}: {days_words(cell.days_more)}"
+        do = f"{do}: {needed_words(cell)}"
     sent = next((one for one in cell.rows if one.measure.metric == "retransmitted"), None)
     name = f"<br/><small>{escape(row.name)}</small>" if several and row else ""
     return [
@@ -124,7 +125,29 @@ def both(row: Row | None) -> str:
     """`12.4 → 14.7 Mbit/s`."""
     if row is None or row.control is None or row.treated is None:
         return "–"
-    return escape(words.pair(row.control, row.treated, row.unit))
+    raw = ""
+    if row.raw_treated is not None:
+        raw = f'<br/><span class="spread">measured {escape(words.quantity(row.raw_treated, row.unit))}</span>'
+    return escape(words.pair(row.control, row.treated, row.unit)) + raw
+
+
+def measured(row: Row) -> str:
+    """The treated value; where it is adjusted, with the one that was measured."""
+    if row.raw_treated is None:
+        return escape(words.quantity(row.treated, row.unit))
+    raw = escape(words.quantity(row.raw_treated, row.unit))
+    return f'{escape(words.quantity(row.treated, row.unit))}<br/><span class="spread">measured {raw}</span>'
+
+
+def adjusted(rows: Sequence[Row | None]) -> str:
+    """What adjusted values are, if there are any."""
+    if all(row is None or row.raw_treated is None for row in rows):
+        return ""
+    return (
+        " The change is adjusted by what the same units did before the switch (CUPED), and the treated value "
+        "is "
+        "control times that change; beside it stands what was measured."
+    )
 
 
 def scorecard(analysis: Analysis) -> str:
@@ -146,7 +169,7 @@ def scorecard(analysis: Analysis) -> str:
             escape(row.name) + (" <small>primary</small>" if row.role == "primary" else ""),
             toned(row.verdict, row.verdict),
             words.quantity(row.control, row.unit),
-            words.quantity(row.treated, row.unit),
+            measured(row),
             change_cell(row),
             words.probability(row.q_value).replace("<", "&lt;"),
             f"{100 * row.mde:.1f} %" if row.mde is not None else "–",
@@ -165,6 +188,7 @@ def scorecard(analysis: Analysis) -> str:
         "(Benjamini-Hochberg). "
         f"Verdicts need q < 0.05. Every row estimates: {estimands}."
     )
+    caption += adjusted(analysis.scorecard)
     return table(headings, rows, caption, (0, 1, 7, 8), (7, 8))
 
 

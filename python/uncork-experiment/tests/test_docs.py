@@ -1,0 +1,74 @@
+"""Commands in the documentation run as they stand there, in one directory, one after the other."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from uncork_experiment.cli import main
+
+REPOSITORY = Path(__file__).parents[3]
+DOCUMENT = REPOSITORY / "docs/experiments.md"
+README = Path(__file__).parents[1] / "README.md"
+
+
+def commands(text: str) -> list[str]:
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.M | re.S)
+    return [line for block in blocks for line in block.strip().splitlines()]
+
+
+def test_the_course_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not DOCUMENT.exists():
+        pytest.skip(f"*** NOT RUN: {DOCUMENT} is only in the repository ***")
+    monkeypatch.chdir(tmp_path)
+    uncork = os.environ.get("UNCORK") or shutil.which("uncork")
+    done = []
+    for line in commands(DOCUMENT.read_text(encoding="utf-8")):
+        program, *arguments = shlex.split(line)
+        if program == "uncork-experiment":
+            assert main(arguments) == 0, line
+        elif uncork:
+            assert program == "uncork"
+            subprocess.run([uncork, *arguments], check=True, timeout=60)
+        done.append(line)
+    assert len(done) >= 10
+    for file in (
+        "demo/report.html",
+        "report/result.json",
+        "plan/schedule.csv",
+        "interference/interference.html",
+    ):
+        assert (tmp_path / file).exists(), file
+    if not uncork:
+        sys.stderr.write("*** NOT RUN: `uncork policy check` (set UNCORK=/path/to/uncork) ***\n")
+
+
+def test_links_of_the_documents_lead_somewhere() -> None:
+    for document in (DOCUMENT, README):
+        if document.exists():
+            for link in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
+                assert link.startswith("http") or (document.parent / link).exists(), (
+                    f"{document.name}: {link}"
+                )
+
+
+def test_readme_begins_with_two_commands() -> None:
+    lines = commands(README.read_text(encoding="utf-8"))[:2]
+    assert lines[0].endswith("uncork-experiment demo --open")
+    assert lines[1].endswith("pytest")
+
+
+def test_options_in_the_documents_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else README.read_text(encoding="utf-8")
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+    known = {"--root", "--policy", "--records"}
+    for command in ("analyze", "demo", "design", "import", "export growthbook", "interference"):
+        with pytest.raises(SystemExit):
+            main([*command.split(), "--help"])
+        known |= set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
+    assert told <= known, told - known
