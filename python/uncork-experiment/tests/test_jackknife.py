@@ -19,7 +19,7 @@ from uncork_experiment.stats.jackknife import (
     CdfBand,
     cdf_band,
     quantile_effect,
-    quantile_effects,
+    quantiles_with_replicates,
     ratio_effect,
     treatment_curve,
 )
@@ -61,25 +61,22 @@ def test_a_quantile_is_that_of_the_values_within_a_bin() -> None:
         assert effect.control == pytest.approx(np.quantile(values, q), rel=0.005)
 
 
-def test_quantiles_are_the_brute_force_jackknife() -> None:
-    one, other = (draw(Population(units=500), arm, np.random.default_rng(arm)).counts for arm in (0, 1))
+def test_a_quantiles_error_is_that_of_its_share_in_its_own_unit() -> None:
+    """By brute force: the share below the median without each bucket, and the slope two errors to each
+    side."""
+    counts = draw(Population(units=500), 0, np.random.default_rng(1)).counts
+    replicates = np.log(quantiles_with_replicates(counts, np.array([0.5]), **PLACE)[:, 0])
+    edges = (FIRST_BIN + np.arange(BINS)) * math.log(GAMMA)
+    keeps = [np.arange(100) != bucket for bucket in range(100)]
+    shares = [np.cumsum(counts[keep].sum(axis=0)) / counts[keep].sum() for keep in keeps]
+    error = jackknife_error(np.array([np.interp(replicates[0], edges, share) for share in shares]))
+    whole = np.cumsum(counts.sum(axis=0)) / counts.sum()
+    low, high = np.interp([0.5 - 2 * error, 0.5 + 2 * error], whole, edges)
+    assert jackknife_error(replicates[1:]) == pytest.approx((high - low) / 4, rel=0.01)
 
-    def quantile(counts: Counts, q: float) -> float:
-        cumulated = np.cumsum(counts.sum(axis=0))
-        wanted = q * cumulated[-1]
-        at = int(np.argmax(cumulated >= wanted))
-        inside = cumulated[at] - (cumulated[at - 1] if at else 0)
-        part = (wanted - (cumulated[at] - inside)) / inside
-        return GAMMA ** (FIRST_BIN + at - 1 + float(part))
 
-    for q, effect in zip((0.1, 0.5), quantile_effects(one, other, (0.1, 0.5), **PLACE), strict=True):
-        assert isinstance(effect, Effect)
-        keeps = [np.arange(100) != bucket for bucket in range(100)]
-        without = np.array([quantile(other[keep], q) - quantile(one[keep], q) for keep in keeps])
-        error = math.sqrt(0.99 * np.sum((without - without.mean()) ** 2))
-        reach = stats.t.ppf(0.975, effect.degrees_of_freedom) * error
-        assert effect.control == pytest.approx(quantile(one, q))
-        assert effect.difference_high - effect.difference == pytest.approx(reach)
+def jackknife_error(values: NDArray[np.float64]) -> float:
+    return math.sqrt((len(values) - 1) / len(values) * np.sum((values - values.mean()) ** 2))
 
 
 def test_errors_of_a_mean_are_those_of_a_regression_clustered_by_bucket() -> None:
@@ -165,6 +162,10 @@ def test_the_band_of_a_distribution_has_the_true_one() -> None:
     assert 0.85 < np.mean(inside) < 1.0
 
 
+ONE_USERS_TAIL = np.zeros((100, 5))
+ONE_USERS_TAIL[:30, 0], ONE_USERS_TAIL[0, 4] = 3, 15
+
+
 @pytest.mark.parametrize(
     ("control", "treated", "reason"),
     [
@@ -173,8 +174,8 @@ def test_the_band_of_a_distribution_has_the_true_one() -> None:
         (np.eye(100, 5), np.ones((100, 5)), "control arm has data in 5 of the buckets"),
         (
             np.ones((100, 5)),
-            np.ones((100, 5)) * (np.arange(100) < 25)[:, None],
-            "treated arm has 125 observations",
+            ONE_USERS_TAIL,
+            "beyond p90 weighs as much as 1 independent users, and 16",
         ),
     ],
 )

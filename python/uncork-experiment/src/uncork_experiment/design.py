@@ -18,7 +18,6 @@ from uncork_experiment.cubes import Cube, DistributionCube, RatioCube, Reduced
 from uncork_experiment.estimate import total
 from uncork_experiment.stats.jackknife import (
     MIN_BUCKETS,
-    kurtosis_freedom,
     quantiles_with_replicates,
     ratio_with_replicates,
 )
@@ -199,9 +198,8 @@ def aa_check(
     hits, done = 0, 0
     for _ in range(splits):
         order = rng.permutation(buckets)
-        found = _differ(
-            [_steps(whole, q, half) for half in (order[: len(order) // 2], order[len(order) // 2 :])], q
-        )
+        half = len(order) // 2
+        found = _differ([_steps(whole, q, some) for some in (order[:half], order[half:])])
         if found is not None:
             hits, done = hits + found, done + 1
     if done < splits // 2:
@@ -218,13 +216,13 @@ def aa_check(
     return AaCheck(share, done, holds, sentence)
 
 
-def _differ(halves: Sequence[Floats | None], q: float | None) -> bool | None:
+def _differ(halves: Sequence[Floats | None]) -> bool | None:
     """Whether the logarithms of two halves differ at 5 %; None if a half has no value."""
     first, second = halves
     if first is None or second is None:
         return None
     variances = [float(np.var(logs[1:]) * (len(logs) - 2)) for logs in (first, second)]
-    frees = [kurtosis_freedom(logs[1:]) if q is not None else len(logs) - 2.0 for logs in (first, second)]
+    frees = [len(logs) - 2.0 for logs in (first, second)]
     variance = sum(variances)
     if variance == 0:
         return None

@@ -18,7 +18,6 @@ from scipy import stats
 
 from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
 from uncork_experiment.stats.jackknife import (
-    kurtosis_freedom,
     quantiles_with_replicates,
     ratio_with_replicates,
 )
@@ -34,26 +33,22 @@ def adjust(
     *,
     level: float = 0.95,
     estimand: str = "A/B",
-    kurtosis: bool = False,
 ) -> Outcome:
     """Effect, adjusted by the past. Each array: the value (element 0) and its K delete-one replicates, all
     positive.
 
-    `control` and `treated` of the result are as measured; its differences and ratios are adjusted. `kurtosis`
-    corrects the degrees of freedom, which quantiles need.
+    `control` and `treated` of the result are as measured; its differences and ratios are adjusted.
     """
     arrays = control, treated, control_before, treated_before
     if len({len(array) for array in arrays}) != 1:
         raise ValueError("the past has other buckets than the experiment")
     if any(not np.all(np.isfinite(array)) or np.any(array <= 0) for array in arrays):
         return NoInterval("a value, or one of the past, is not above zero", estimand=estimand)
-    difference, error, _ = _without_the_past(treated - control, treated_before - control_before)
-    logs, log_error, rest = _without_the_past(
-        np.log(treated / control), np.log(treated_before / control_before)
-    )
+    difference, error = _without_the_past(treated - control, treated_before - control_before)
+    logs, log_error = _without_the_past(np.log(treated / control), np.log(treated_before / control_before))
     if log_error == 0:
         return NoInterval("the buckets do not vary", float(control[0]), float(treated[0]), estimand)
-    freedom = (kurtosis_freedom(rest) if kurtosis else len(control) - 2.0) - 1
+    freedom = len(control) - 3.0
     reach = float(stats.t.ppf(0.5 + level / 2, freedom))
     return Effect(
         control=float(control[0]),
@@ -110,14 +105,14 @@ def quantile_effect(
         quantiles_with_replicates(counts, wanted, first_bin=first, gamma=gamma)[:, 0]
         for counts, first in arms
     ]
-    return adjust(sides[0], sides[1], sides[2], sides[3], level=level, estimand=estimand, kurtosis=True)
+    return adjust(sides[0], sides[1], sides[2], sides[3], level=level, estimand=estimand)
 
 
-def _without_the_past(later: Floats, earlier: Floats) -> tuple[float, float, Floats]:
-    """The estimate without what the past explains, its standard error, and its replicates' deviations."""
+def _without_the_past(later: Floats, earlier: Floats) -> tuple[float, float]:
+    """The estimate without what the past explains, and its standard error."""
     spread, past = later[1:] - later[1:].mean(), earlier[1:] - earlier[1:].mean()
     weight = float(past @ past)
     theta = float(spread @ past) / weight if weight > 0 else 0.0
     rest, count = spread - theta * past, len(spread)
     error = math.sqrt(float(rest @ rest) * (count - 1) / count * (count - 1) / (count - 2))
-    return float(later[0] - theta * earlier[0]), error, np.asarray(rest)
+    return float(later[0] - theta * earlier[0]), error
