@@ -49,16 +49,38 @@ def reduced(
 
 
 FACTS = Facts(
-    experiment="e", control="control", treated="bbr", controllers=("cubic", "bbr"), share=0.5, since="2026-11-02",
-    until="2026-11-15", days=14, switch="", rows=1000, rejected={}, units=(1000, 1000),
-)  # fmt: skip
+    experiment="e",
+    control="control",
+    treated="bbr",
+    controllers=("cubic", "bbr"),
+    share=0.5,
+    since="2026-11-02",
+    until="2026-11-15",
+    days=14,
+    switch="",
+    rows=1000,
+    rejected={},
+    units=(1000, 1000),
+)
 
 
 def effect(ratio: float, error: float = 0.01) -> Effect:
     """An effect with a 95 % interval of about two errors on each side."""
     p = 0.001 if abs(np.log(ratio)) > 3 * error else 0.5
-    return Effect(1.0, ratio, ratio - 1, ratio - 1 - 2 * error, ratio - 1 + 2 * error, ratio, ratio * np.exp(-2 * error),
-                  ratio * np.exp(2 * error), p, 98.0, 0.95, "A/B at share 50 %")  # fmt: skip
+    return Effect(
+        1.0,
+        ratio,
+        ratio - 1,
+        ratio - 1 - 2 * error,
+        ratio - 1 + 2 * error,
+        ratio,
+        ratio * np.exp(-2 * error),
+        ratio * np.exp(2 * error),
+        p,
+        98.0,
+        0.95,
+        "A/B at share 50 %",
+    )
 
 
 def row(
@@ -91,8 +113,14 @@ def cell(
 
 
 def guarded(state: str) -> Guarded:
-    one = replace(row(2.0, "worse", "guardrail", "retransmitted"), unit="share", control=0.01, treated=0.05,
-                  title="retransmitted", measure=Measure("retransmitted", "ratio"))  # fmt: skip
+    one = replace(
+        row(2.0, "worse", "guardrail", "retransmitted"),
+        unit="share",
+        control=0.01,
+        treated=0.05,
+        title="retransmitted",
+        measure=Measure("retransmitted", "ratio"),
+    )
     return Guarded(one, "at most +2.00 pp", state, 0.04, 0.03, 0.05)
 
 
@@ -104,6 +132,17 @@ def analysis(
     facts: Facts = FACTS,
 ) -> Analysis:
     return Analysis(
-        facts=facts, settings={}, health=health, scorecard=scorecard or (row(1.05, "better"),), guardrails=guardrails,
-        cells=cells, distributions=(), daily=(), looks=(), heat=None, prices=(), incidents=(), interference=None,
-    )  # fmt: skip
+        facts=facts,
+        settings={},
+        health=health,
+        scorecard=scorecard or (row(1.05, "better"),),
+        guardrails=guardrails,
+        cells=cells,
+        distributions=(),
+        daily=(),
+        looks=(),
+        heat=None,
+        prices=(),
+        incidents=(),
+        interference=None,
+    )

@@ -61,7 +61,7 @@ def test_days_are_an_answer_only_where_there_is_not_enough_data() -> None:
     few = cell(analysed({"few": {"throughput": distribution(rng, 1.0, samples=1500)}}), "few")
     assert few.advice == "wait"
     assert few.days_more is not None
-    # Without records by day the variance counts as falling with the days: four times the data halves the error.
+    # Without records by day the variance counts as falling with the days: four times as many halve the error.
     needed = (few.primary.mde / 0.05) ** 2 * FACTS.days - FACTS.days  # type: ignore[operator,union-attr]
     assert few.days_more == pytest.approx(needed, rel=0.15)
 

@@ -21,9 +21,18 @@ WEIGHT = 2.0
 def records(calendar: Calendar, rng: np.random.Generator, gain: float, users: int) -> pa.Table:
     """Full links whose capacity is divided by weights, or (with a gain) lines of one's own."""
     rows: dict[str, list[object]] = {
-        name: [] for name in ("arm", "arm_unit", "arm_bucket", "arm_propensity", "service_start_unix_ns",
-                              "service_listener", "busy_ns", "cc")
-    }  # fmt: skip
+        name: []
+        for name in (
+            "arm",
+            "arm_unit",
+            "arm_bucket",
+            "arm_propensity",
+            "service_start_unix_ns",
+            "service_listener",
+            "busy_ns",
+            "cc",
+        )
+    }
     size = 5_000_000
     for span in calendar.spans:
         hour = span.since / 3600 % 24
@@ -38,16 +47,19 @@ def records(calendar: Calendar, rng: np.random.Generator, gain: float, users: in
         rows["arm_bucket"] += (units % 100).tolist()
         rows["arm_propensity"] += np.where(treated, span.treated, 1 - span.treated).tolist()
         rows["service_start_unix_ns"] += (
-            (span.since + rng.uniform(0, span.until - span.since, count)) * 1e9
-        ).astype(np.int64).tolist()  # fmt: skip
+            ((span.since + rng.uniform(0, span.until - span.since, count)) * 1e9).astype(np.int64).tolist()
+        )
         rows["service_listener"] += [span.place] * count
         rows["busy_ns"] += (size * 8e9 / rate).astype(np.int64).tolist()
     count = len(rows["arm"])
-    return pa.table(rows).append_column("size_bytes", pa.array([size] * count)).append_column(
-        "bytes_acked", pa.array([size] * count)
-    ).append_column("engine", pa.array(["serve"] * count)).append_column(
-        "service_scope", pa.array(["response"] * count)
-    ).append_column("arm_experiment", pa.array(["e"] * count))  # fmt: skip
+    return (
+        pa.table(rows)
+        .append_column("size_bytes", pa.array([size] * count))
+        .append_column("bytes_acked", pa.array([size] * count))
+        .append_column("engine", pa.array(["serve"] * count))
+        .append_column("service_scope", pa.array(["response"] * count))
+        .append_column("arm_experiment", pa.array(["e"] * count))
+    )
 
 
 def analysed(calendar: Calendar, gain: float, tmp_path: Path, users: int = 60) -> dict[str, object]:

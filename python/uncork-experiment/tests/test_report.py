@@ -62,8 +62,19 @@ def test_decision_comes_first_then_the_table() -> None:
 def test_every_picture_is_there_for_wide_and_narrow_pages() -> None:
     page = report()
     figures = re.findall(r'<figure id="([^"]+)"', page)
-    expected = {"by-region", "by-asn", "by-size_class", "cdf-throughput", "curve-throughput", "cdf-completion", "daily",
-                "looks", "heat", "price", "incident-0"}  # fmt: skip
+    expected = {
+        "by-region",
+        "by-asn",
+        "by-size_class",
+        "cdf-throughput",
+        "curve-throughput",
+        "cdf-completion",
+        "daily",
+        "looks",
+        "heat",
+        "price",
+        "incident-0",
+    }
     assert expected <= set(figures)
     assert page.count('<svg xmlns="http://www.w3.org/2000/svg"') >= 2 * len(figures)
     assert page.count('viewBox="0 0 680 ') == page.count('viewBox="0 0 372 ')
@@ -170,7 +181,8 @@ def test_names_above_a_chart_do_not_overlap() -> None:
 
 
 PROBE = """<script>document.title = [document.documentElement.scrollWidth, innerWidth,
-Math.max(...[...document.querySelectorAll('.wide')].map(e => e.scrollWidth - e.clientWidth))].join(' ')</script></body>"""
+Math.max(...[...document.querySelectorAll('.wide')].map(e => e.scrollWidth - e.clientWidth))
+].join(' ')</script></body>"""
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -180,8 +192,15 @@ def test_nothing_leaves_the_page(width: int, tmp_path: Path) -> None:
         pytest.skip("*** NOT RUN: there is no chromium ***")
     page = re.sub(r"<meta http-equiv[^>]+>", "", report()).replace("</body>", PROBE)
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    command = [CHROMIUM, "--no-sandbox", "--headless", "--disable-gpu", f"--window-size={width},900", "--dump-dom",
-               (tmp_path / "page.html").as_uri()]  # fmt: skip
+    command = [
+        CHROMIUM,
+        "--no-sandbox",
+        "--headless",
+        "--disable-gpu",
+        f"--window-size={width},900",
+        "--dump-dom",
+        (tmp_path / "page.html").as_uri(),
+    ]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     found = re.search(r"<title>(\d+) (\d+) (-?\d+)</title>", dom)
     assert found is not None, dom[:500]

@@ -55,7 +55,7 @@ def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
     order = ("broken", "open", "holds")
     lines = [
         wrapped(
-            f"{marks[state]} guardrails {state}: "
+            f"{marks[state]} guardrails {'that hold' if state == 'holds' else state}: "
             f"{words.listed([_guard(g) for g in guards if g.state == state])}",
             width,
             "  ",
