@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import flows
 import ibis
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import pytest
 
+import flows
 from uncork_experiment.health import check, empty_cells
 from uncork_experiment.reduce import ReducePlan, reduce
 from uncork_experiment.result import Finding
@@ -80,7 +80,8 @@ def _many(table: pa.Table) -> pa.Table:
 def _leaking(table: pa.Table) -> pa.Table:
     """Two host names share a connection: requests of both arms on it."""
     return flows.changed(
-        table, flow=pa.array([n // 2 for n in range(table.num_rows)], pa.uint64()), service_client=["192.0.2.0/24"] * 3000,
+        table, flow=pa.array([n // 2 for n in range(table.num_rows)], pa.uint64()),
+        service_client=["192.0.2.0/24"] * 3000,
         start_ns=[t - flows.START_NS for t in table["service_start_unix_ns"].to_pylist()],
         size_bytes=pa.array(range(1, 3001), pa.uint64()),
     )  # fmt: skip
@@ -100,37 +101,114 @@ def _policy_of(table: pa.Table, names: tuple[str, str], propensities: tuple[floa
 HALF = slice(0, 1500)
 PLANTED: dict[str, tuple[Callable[[pa.Table], pa.Table], str, str, str]] = {
     "records twice": (_twice, "duplicates", "blocks", "50 of 3050 records are there more than once"),
-    "a clock of 1970": (_set("service_start_unix_ns", slice(0, 5), 10**15), "clocks", "blocks", "5 records are from before 2010"),
+    "a clock of 1970": (
+        _set("service_start_unix_ns", slice(0, 5), 10**15),
+        "clocks",
+        "blocks",
+        "5 records are from before 2010",
+    ),
     "a clock ahead": (
-        _set("service_start_unix_ns", slice(0, 5), NOW_NS + 86_400 * 10**9), "clocks", "blocks", "2026-11-06 00:00 UTC, which is to come",
+        _set("service_start_unix_ns", slice(0, 5), NOW_NS + 86_400 * 10**9),
+        "clocks",
+        "blocks",
+        "2026-11-06 00:00 UTC, which is to come",
     ),
-    "busy time in us": (_set("busy_ns", slice(None), lambda v: v // 1000), "units of measure", "blocks", "completion over busy time"),
+    "busy time in us": (
+        _set("busy_ns", slice(None), lambda v: v // 1000),
+        "units of measure",
+        "blocks",
+        "completion over busy time",
+    ),
     "times in ms for s": (
-        lambda t: _set("busy_ns", slice(None), lambda v: v * 1000)(t), "units of measure", "blocks", "Of serve acked public, throughput",
+        lambda t: _set("busy_ns", slice(None), lambda v: v * 1000)(t),
+        "units of measure",
+        "blocks",
+        "Of serve acked public, throughput",
     ),
-    "completion in us": (_set("completion_ns", slice(None), lambda v: [x and x // 1000 for x in v]), "units of measure", "blocks", "completion over busy time"),
-    "round trips in us": (_set("rtt_min_ms", slice(None), lambda v: [x and x * 1e3 for x in v]), "units of measure", "blocks", "round-trip time"),
-    "negative values": (_set("bytes_acked", slice(0, 5), -1), "impossible values", "blocks", "5 negative values of bytes_acked"),
-    "NaN": (_set("rtt_p50_ms", slice(0, 1), float("nan")), "impossible values", "warning", "1 values of rtt_p50_ms that are no number"),
+    "completion in us": (
+        _set("completion_ns", slice(None), lambda v: [x and x // 1000 for x in v]),
+        "units of measure",
+        "blocks",
+        "completion over busy time",
+    ),
+    "round trips in us": (
+        _set("rtt_min_ms", slice(None), lambda v: [x and x * 1e3 for x in v]),
+        "units of measure",
+        "blocks",
+        "round-trip time",
+    ),
+    "negative values": (
+        _set("bytes_acked", slice(0, 5), -1),
+        "impossible values",
+        "blocks",
+        "5 negative values of bytes_acked",
+    ),
+    "NaN": (
+        _set("rtt_p50_ms", slice(0, 1), float("nan")),
+        "impossible values",
+        "warning",
+        "1 values of rtt_p50_ms that are no number",
+    ),
     "infinity": (_set("rtt_p50_ms", slice(0, 1), float("inf")), "impossible values", "warning", "no number"),
-    "no treated arm": (lambda t: t.filter(pa.compute.equal(t["arm"], "control")), "missing arm", "blocks", "No record has the arm bbr"),
-    "no arm at a site": (
-        lambda t: flows.changed(t, service_listener=np.where(_array(t, "arm") == "bbr", "a", "b")), "missing arm", "blocks", "control at a, bbr at b",
+    "no treated arm": (
+        lambda t: t.filter(pc.equal(t["arm"], "control")),
+        "missing arm",
+        "blocks",
+        "No record has the arm bbr",
     ),
-    "records without an arm": (_set("arm", slice(0, 9), None), "missing arm", "warning", "9 records are of the experiment and name no arm"),
+    "no arm at a site": (
+        lambda t: flows.changed(t, service_listener=np.where(_array(t, "arm") == "bbr", "a", "b")),
+        "missing arm",
+        "blocks",
+        "control at a, bbr at b",
+    ),
+    "records without an arm": (
+        _set("arm", slice(0, 9), None),
+        "missing arm",
+        "warning",
+        "9 records are of the experiment and name no arm",
+    ),
     "half of the bytes": (_heavy, "one client", "blocks", "One client, 192.0."),
     "half of the records": (_many, "one client", "blocks", "of the records"),
-    "another controller": (_set("cc", slice(0, 600), "reno"), "compliance", "blocks", "ran another controller than chosen"),
+    "another controller": (
+        _set("cc", slice(0, 600), "reno"),
+        "compliance",
+        "blocks",
+        "ran another controller than chosen",
+    ),
     "shared connections": (_leaking, "shared connections", "blocks", "carried requests of several arms"),
-    "units in two arms": (_set("arm", slice(0, 1), "bbr"), "one arm per unit", "warning", "are in more than one arm"),
-    "another share": (lambda t: _policy_of(t, ("old", "new"), (0.1, 0.5)), "policy", "blocks", "share of the arm bbr"),
-    "another policy": (lambda t: _policy_of(t, ("old", "new"), (0.5, 0.5)), "policy", "warning", "old from 2026-11-02 00:00, new from 2026-11-03 00:00"),
-    "first byte after the last": (_set("first_byte_ns", HALF, 10**15), "contradictions", "blocks", "the first byte came after the last one"),
+    "units in two arms": (
+        _set("arm", slice(0, 1), "bbr"),
+        "one arm per unit",
+        "warning",
+        "are in more than one arm",
+    ),
+    "another share": (
+        lambda t: _policy_of(t, ("old", "new"), (0.1, 0.5)),
+        "policy",
+        "blocks",
+        "share of the arm bbr",
+    ),
+    "another policy": (
+        lambda t: _policy_of(t, ("old", "new"), (0.5, 0.5)),
+        "policy",
+        "warning",
+        "old from 2026-11-02 00:00, new from 2026-11-03 00:00",
+    ),
+    "first byte after the last": (
+        _set("first_byte_ns", HALF, 10**15),
+        "contradictions",
+        "blocks",
+        "the first byte came after the last one",
+    ),
     "measured differently": (
-        lambda t: flows.changed(t, source=np.where(_array(t, "arm") == "bbr", "log", "acked")), "sources", "blocks", "not measured alike",
+        lambda t: flows.changed(t, source=np.where(_array(t, "arm") == "bbr", "log", "acked")),
+        "sources",
+        "blocks",
+        "not measured alike",
     ),
     "two recorders": (_set("engine", HALF, "watch"), "sources", "blocks", "the same traffic may be in both"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", PLANTED)

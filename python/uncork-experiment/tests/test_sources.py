@@ -112,16 +112,17 @@ def test_w3c_fields_may_change_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_iis_has_milliseconds(tmp_path: Path) -> None:
-    text = "#Fields: date time c-ip cs-host sc-status sc-bytes time-taken\n2026-11-02 00:00:00 203.0.113.9 a 200 7 1250\n"
-    rows, _ = imported(tmp_path, "iis", text)
+    fields = "#Fields: date time c-ip cs-host sc-status sc-bytes time-taken\n"
+    rows, _ = imported(tmp_path, "iis", fields + "2026-11-02 00:00:00 203.0.113.9 a 200 7 1250\n")
     assert rows[0]["completion_ns"] == 1250000000
 
 
 def test_csv_with_canonical_names(tmp_path: Path) -> None:
-    text = 'engine,arm,arm_bucket,bytes_acked,busy_ns,rtt_p50_ms\nserve,bbr,7,"5000000",1000,20.5\nserve,bbr,7,1\n'
-    rows, bad = imported(tmp_path, "csv", text)
-    assert rows == [{"engine": "serve", "arm": "bbr", "arm_bucket": 7, "bytes_acked": 5000000, "busy_ns": 1000,
-                     "rtt_p50_ms": 20.5}]  # fmt: skip
+    header = "engine,arm,arm_bucket,bytes_acked,busy_ns,rtt_p50_ms\n"
+    text = 'serve,bbr,7,"5000000",1000,20.5\nserve,bbr,7,1\n'
+    rows, bad = imported(tmp_path, "csv", header + text)
+    expected = {"engine": "serve", "arm": "bbr", "arm_bucket": 7, "bytes_acked": 5000000, "busy_ns": 1000}
+    assert rows == [expected | {"rtt_p50_ms": 20.5}]
     assert [(it["line"], it["reason"]) for it in bad] == [(3, "the row has not as many fields as the header")]
 
 
@@ -252,11 +253,17 @@ share = "80%"
     [
         ("format = json", "mine.toml: no TOML"),
         ('format = "xml"', "mine.toml, format: 'xml' is none of json, csv"),
-        ('format = "json"\n[columns]\nbyte_acked = "x"', "columns.byte_acked: no such column; did you mean bytes_acked?"),
+        (
+            'format = "json"\n[columns]\nbyte_acked = "x"',
+            "columns.byte_acked: no such column; did you mean bytes_acked?",
+        ),
         ('format = "json"\ncolums = 1', "unknown key 'colums'; did you mean columns?"),
-        ('format = "json"\n[columns]\nbusy_ns = { from = "x", unit = "kB" }', "columns.busy_ns, unit: 'kB' is none of s, ms, us, ns"),
+        (
+            'format = "json"\n[columns]\nbusy_ns = { from = "x", unit = "kB" }',
+            "columns.busy_ns, unit: 'kB' is none of s, ms, us, ns",
+        ),
         ('format = "json"\n[columns]\ncc = { from = "x", unit = "s" }', "columns.cc, unit"),
-        ('format = "json"\n[columns]\ncc = 1', "write cc = \"FIELD\""),
+        ('format = "json"\n[columns]\ncc = 1', 'write cc = "FIELD"'),
         ('format = "json"\n[columns]\ncc = { unit = "s" }', "needs either from or value"),
         ('format = "json"\n[columns]\ncc = { from = "x", time = "noon" }', "time: 'noon' is none of iso"),
         ('format = "pattern"', "go together"),
@@ -265,10 +272,13 @@ share = "80%"
         ('format = "json"\nsource = "guess"', "source: 'guess' is none of client, acked"),
         ('format = "json"\n[unit]\nkind = "cookie"', "needs from"),
         ('format = "json"\n[unit]\nfrom = "x"\nkind = "user"', "kind: 'user' is none of prefix"),
-        ('format = "json"\n[unit]\nfrom = "x"\nkind = "cookie"\nkey = "abc"', "has not 32 hexadecimal digits"),
+        (
+            'format = "json"\n[unit]\nfrom = "x"\nkind = "cookie"\nkey = "abc"',
+            "has not 32 hexadecimal digits",
+        ),
         ('format = "json"\n[unit]\nfrom = "x"\nkind = "cookie"\nshare = "half"', "is no share"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_mapping_is_an_error_with_place_and_remedy(text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         parse(text, "mine.toml")

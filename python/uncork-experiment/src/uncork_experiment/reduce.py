@@ -155,7 +155,8 @@ class Queries:
         t = Columns(rows)
         keys = self._keys(t)
         values = rows.select(**keys, x=metric.value(t))
-        values = values.filter(values["x"].notnull())
+        # for Spark, ibis takes NaN for null; here it is a value that cannot be
+        values = values.filter(values["x"].notnull() | values["x"].isnan())
         binned = values.select(*keys, bin=_bin(values["x"], metric.bounds))
         return binned.group_by(binned.columns).aggregate(n=binned.count())
 

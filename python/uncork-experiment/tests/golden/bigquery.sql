@@ -115,7 +115,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL
+    (
+      `t1`.`x` IS NOT NULL
+    ) OR IS_NAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -210,7 +212,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL
+    (
+      `t1`.`x` IS NOT NULL
+    ) OR IS_NAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -299,7 +303,12 @@ FROM (
       AND `t0`.`arm` IS NOT NULL
       AND `t0`.`arm_bucket` >= 0
       AND `t0`.`arm_bucket` < 100
-      AND ieee_divide(CAST(`t0`.`first_byte_ns` AS FLOAT64), 1000000000.0) IS NOT NULL
+      AND (
+        (
+          ieee_divide(CAST(`t0`.`first_byte_ns` AS FLOAT64), 1000000000.0) IS NOT NULL
+        )
+        OR IS_NAN(ieee_divide(CAST(`t0`.`first_byte_ns` AS FLOAT64), 1000000000.0))
+      )
   ) AS `t1`
 ) AS `t2`
 GROUP BY
@@ -490,8 +499,11 @@ FROM (
       AND `t0`.`arm` IS NOT NULL
       AND `t0`.`arm_bucket` >= 0
       AND `t0`.`arm_bucket` < 100
-      AND ieee_divide(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)) IS NOT NULL
   ) AS `t1`
+  WHERE
+    (
+      `t1`.`x` IS NOT NULL
+    ) OR IS_NAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -687,7 +699,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL
+    (
+      `t1`.`x` IS NOT NULL
+    ) OR IS_NAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -1020,7 +1034,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL
+    (
+      `t1`.`x` IS NOT NULL
+    ) OR IS_NAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,

@@ -102,7 +102,7 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    isNotNull("t1"."x")
+    isNotNull("t1"."x") OR isNaN("t1"."x")
 ) AS "t2"
 GROUP BY
   "t2"."region",
@@ -192,7 +192,7 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    isNotNull("t1"."x")
+    isNotNull("t1"."x") OR isNaN("t1"."x")
 ) AS "t2"
 GROUP BY
   "t2"."region",
@@ -276,7 +276,10 @@ FROM (
       AND isNotNull("t0"."arm")
       AND "t0"."arm_bucket" >= 0
       AND "t0"."arm_bucket" < 100
-      AND isNotNull(CAST("t0"."first_byte_ns" AS Nullable(Float64)) / 1000000000.0)
+      AND (
+        isNotNull(CAST("t0"."first_byte_ns" AS Nullable(Float64)) / 1000000000.0)
+        OR isNaN(CAST("t0"."first_byte_ns" AS Nullable(Float64)) / 1000000000.0)
+      )
   ) AS "t1"
 ) AS "t2"
 GROUP BY
@@ -445,8 +448,9 @@ FROM (
       AND isNotNull("t0"."arm")
       AND "t0"."arm_bucket" >= 0
       AND "t0"."arm_bucket" < 100
-      AND isNotNull("t0"."rtt_p50_ms" / nullIf("t0"."rtt_min_ms", 0.0))
   ) AS "t1"
+  WHERE
+    isNotNull("t1"."x") OR isNaN("t1"."x")
 ) AS "t2"
 GROUP BY
   "t2"."region",
@@ -620,7 +624,7 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    isNotNull("t1"."x")
+    isNotNull("t1"."x") OR isNaN("t1"."x")
 ) AS "t2"
 GROUP BY
   "t2"."region",
@@ -906,7 +910,7 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    isNotNull("t1"."x")
+    isNotNull("t1"."x") OR isNaN("t1"."x")
 ) AS "t2"
 GROUP BY
   "t2"."region",

@@ -113,7 +113,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    (
+      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    ) OR ISNAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -206,7 +208,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    (
+      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    ) OR ISNAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -294,8 +298,11 @@ FROM (
       AND `t0`.`arm_bucket` >= 0
       AND `t0`.`arm_bucket` < 100
       AND (
-        TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0) IS NOT NULL
-        AND NOT ISNAN(TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0))
+        (
+          TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0) IS NOT NULL
+          AND NOT ISNAN(TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0))
+        )
+        OR ISNAN(TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0))
       )
   ) AS `t1`
 ) AS `t2`
@@ -485,11 +492,11 @@ FROM (
       AND `t0`.`arm` IS NOT NULL
       AND `t0`.`arm_bucket` >= 0
       AND `t0`.`arm_bucket` < 100
-      AND (
-        TRY_DIVIDE(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)) IS NOT NULL
-        AND NOT ISNAN(TRY_DIVIDE(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)))
-      )
   ) AS `t1`
+  WHERE
+    (
+      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    ) OR ISNAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -683,7 +690,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    (
+      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    ) OR ISNAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,
@@ -1014,7 +1023,9 @@ FROM (
       AND `t0`.`arm_bucket` < 100
   ) AS `t1`
   WHERE
-    `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    (
+      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+    ) OR ISNAN(`t1`.`x`)
 ) AS `t2`
 GROUP BY
   1,

@@ -110,7 +110,11 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR (
+      "t1"."x" = CAST('NaN' AS DOUBLE)
+    )
 ) AS "t2"
 GROUP BY
   1,
@@ -202,7 +206,11 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR (
+      "t1"."x" = CAST('NaN' AS DOUBLE)
+    )
 ) AS "t2"
 GROUP BY
   1,
@@ -289,8 +297,17 @@ FROM (
       AND "t0"."arm_bucket" >= 0
       AND "t0"."arm_bucket" < 100
       AND (
-        CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0
-      ) IS NOT NULL
+        (
+          (
+            CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0
+          ) IS NOT NULL
+        )
+        OR (
+          (
+            CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0
+          ) = CAST('NaN' AS DOUBLE)
+        )
+      )
   ) AS "t1"
 ) AS "t2"
 GROUP BY
@@ -475,10 +492,13 @@ FROM (
       AND "t0"."arm" IS NOT NULL
       AND "t0"."arm_bucket" >= 0
       AND "t0"."arm_bucket" < 100
-      AND (
-        "t0"."rtt_p50_ms" / NULLIF("t0"."rtt_min_ms", 0.0)
-      ) IS NOT NULL
   ) AS "t1"
+  WHERE
+    (
+      "t1"."x" IS NOT NULL
+    ) OR (
+      "t1"."x" = CAST('NaN' AS DOUBLE)
+    )
 ) AS "t2"
 GROUP BY
   1,
@@ -668,7 +688,11 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR (
+      "t1"."x" = CAST('NaN' AS DOUBLE)
+    )
 ) AS "t2"
 GROUP BY
   1,
@@ -990,7 +1014,11 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR (
+      "t1"."x" = CAST('NaN' AS DOUBLE)
+    )
 ) AS "t2"
 GROUP BY
   1,

@@ -110,7 +110,9 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR IS_NAN("t1"."x")
 ) AS "t2"
 GROUP BY
   1,
@@ -205,7 +207,9 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR IS_NAN("t1"."x")
 ) AS "t2"
 GROUP BY
   1,
@@ -292,8 +296,13 @@ FROM (
       AND "t0"."arm_bucket" >= 0
       AND "t0"."arm_bucket" < 100
       AND (
-        CAST("t0"."first_byte_ns" AS DOUBLE) / CAST(1000000000.0 AS DOUBLE)
-      ) IS NOT NULL
+        (
+          (
+            CAST("t0"."first_byte_ns" AS DOUBLE) / CAST(1000000000.0 AS DOUBLE)
+          ) IS NOT NULL
+        )
+        OR IS_NAN(CAST("t0"."first_byte_ns" AS DOUBLE) / CAST(1000000000.0 AS DOUBLE))
+      )
   ) AS "t1"
 ) AS "t2"
 GROUP BY
@@ -469,10 +478,11 @@ FROM (
       AND "t0"."arm" IS NOT NULL
       AND "t0"."arm_bucket" >= 0
       AND "t0"."arm_bucket" < 100
-      AND (
-        CAST("t0"."rtt_p50_ms" AS DOUBLE) / NULLIF("t0"."rtt_min_ms", CAST(0.0 AS DOUBLE))
-      ) IS NOT NULL
   ) AS "t1"
+  WHERE
+    (
+      "t1"."x" IS NOT NULL
+    ) OR IS_NAN("t1"."x")
 ) AS "t2"
 GROUP BY
   1,
@@ -656,7 +666,9 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR IS_NAN("t1"."x")
 ) AS "t2"
 GROUP BY
   1,
@@ -960,7 +972,9 @@ FROM (
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    "t1"."x" IS NOT NULL
+    (
+      "t1"."x" IS NOT NULL
+    ) OR IS_NAN("t1"."x")
 ) AS "t2"
 GROUP BY
   1,
