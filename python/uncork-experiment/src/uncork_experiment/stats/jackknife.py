@@ -11,11 +11,12 @@ bucket of *both* arms. This joint jackknife is right whether or not the arms are
 The price is fewer degrees of freedom: K - 1 instead of up to 2 (K - 1). With K = 100 an interval is 0.6 %
 wider.
 
-Replicates of a quantile itself are no good: they jump from one observation to the next, and where values come
-in lumps they cover too little. So the jackknife is that of the share of observations below the quantile, which
-is a ratio, and the quantiles two standard errors of it to either side say how far a share is in the metric's
-unit (Woodruff 1952; Francisco and Fuller 1991). It needs a tail that many users make up: with few, there is no
-interval. With few different values (40, say) intervals remain too narrow where the quantile lies between two.
+Replicates of a quantile itself are no good: they jump from one observation to the next, and where values
+come in lumps they cover too little. So the jackknife is that of the share of observations below the quantile,
+which is a ratio, and the quantiles two standard errors of it to either side say how far a share is in the
+metric's unit (Woodruff 1952; Francisco and Fuller 1991). It needs a tail that many users make up: with few,
+there is no interval. With few different values (40, say) intervals remain too narrow where the quantile lies
+between two of them.
 
 Sources: Quenouille 1956; Kott 2001 (delete-a-group jackknife); Deng, Knoblich and Lu 2018 (clustered
 metrics).
