@@ -21,18 +21,8 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
     naive = [told.outcome for told in first.told if told.kind == "A/B"][1]
     seen = words.change(naive.ratio) if isinstance(naive, Effect) else "–"
     body = [
-        '<header>\n<p class="kind">uncork experiment · interference</p>\n<h1>When an A/B test of '
-        "congestion control lies</h1>\n"
-        '<p class="question">Five minutes, three made-up worlds in which the truth is known.</p>\n</header>\n',
-        '<section class="verdict" aria-label="In short">\n<p class="sentence">Where both arms share a full '
-        "link, the A/B test "
-        f"says {escape(seen)}, and nobody gains.</p>\n<p>A faster arm takes its bandwidth from the other "
-        "arm. The difference "
-        "between the arms is real, but it is gone once everybody has the faster controller. A gap that "
-        "stays the same at "
-        "every share is no sign of the absence of interference: only the level of the control arm, a "
-        "switchback or paired "
-        f"links tell.</p>\n</section>\n",
+        _header(),
+        _in_short(seen),
         "<h2>1. How the link is divided</h2>\n",
         _paragraph(
             "A full link has a fixed capacity. A treated user takes twice what a control user takes. The "
@@ -53,6 +43,30 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
         body += [figure(_forest(lesson, n), n), _told(lesson)]
     body += ["<h2>3. What to do</h2>\n", _advice(), _footer(command)]
     return document("uncork experiment: interference", "".join(body))
+
+
+def _header() -> str:
+    title = "When an A/B test of congestion control lies"
+    question = "Five minutes, three made-up worlds in which the truth is known."
+    return (
+        f'<header>\n<p class="kind">uncork experiment · interference</p>\n<h1>{title}</h1>\n'
+        f'<p class="question">{question}</p>\n</header>\n'
+    )
+
+
+def _in_short(seen: str) -> str:
+    sentence = f"Where both arms share a full link, the A/B test says {seen}, and nobody gains."
+    why = (
+        "A faster arm takes its bandwidth from the other arm. The difference between the arms is real, but "
+        "it is "
+        "gone once everybody has the faster controller. A gap that stays the same at every share is no sign "
+        "of the "
+        "absence of interference: only the level of the control arm, a switchback or paired links tell."
+    )
+    return (
+        f'<section class="verdict" aria-label="In short">\n<p class="sentence">{escape(sentence)}</p>\n'
+        f"<p>{escape(why)}</p>\n</section>\n"
+    )
 
 
 def _paragraph(text: str) -> str:
