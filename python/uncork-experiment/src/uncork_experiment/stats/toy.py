@@ -10,7 +10,7 @@ Truth is what the same world gives with everyone treated, over what it gives wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,7 +198,7 @@ def show(world: World, rng: np.random.Generator, *, shares: tuple[float, ...] = 
     """All designs in one world. `truth` is that of the switchback's hours."""
     told = switchback_test(world, rng)
     return Shown(
-        world=replace(world),
+        world=world,
         truth=told.truth,
         ab=tuple((share, ab_test(world, share, rng).outcome) for share in shares),
         control=control_against_share(world, rng),
