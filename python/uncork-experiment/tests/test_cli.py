@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -168,6 +169,33 @@ def test_plain_log_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture
     text = capsys.readouterr().out
     assert "No verdict: throughput ≥ 3 MB comes from a plain log" in " ".join(text.split())
     assert "tcp_notsent_lowat" in text
+
+
+def test_results_of_the_laboratory_are_analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Flows without a time, an arm or a country: the controller is the arm, an axis of the matrix the key."""
+    rng = np.random.default_rng(1)
+    flows = 240
+    treated = np.arange(flows) % 2 == 1
+    rate = 1e7 * np.exp(rng.normal(0, 0.2, flows)) * np.where(treated, 1.5, 1.0)
+    columns = {
+        "path.loss": ["0.1%" if n % 4 < 2 else "1%" for n in range(flows)],
+        "engine": ["sim"] * flows,
+        "group": ["main"] * flows,
+        "cc": np.where(treated, "bbr1", "cubic"),
+        "seed": np.arange(flows) // 4,
+        "flow": np.zeros(flows, dtype=np.int64),
+        "completion_ns": (4e6 * 8e9 / rate).astype(np.int64),
+        "busy_ns": (4e6 * 8e9 / rate).astype(np.int64),
+        "size_bytes": np.full(flows, 4_000_000),
+        "bytes_delivered": np.full(flows, 4_000_000),
+        "bytes_acked": np.full(flows, 4_000_000),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "flows.parquet")
+    command = ["analyze", str(tmp_path), "--by", "path.loss", "-o", str(tmp_path / "out")]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert "Enable bbr1 for" in text
+    assert "0.1%" in text
 
 
 def test_missing_units_block_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,8 +91,9 @@ def _guardrail(analysis: Analysis) -> Verdict | None:
     sentence = (
         f"Stop: {analysis.facts.controllers[1]} breaks {_a_guardrail(broken)}: {_broken_words(broken)}."
     )
-    reasons = [effect_words(row) + "." for row in [_primary(analysis)] if row]
-    return Verdict("stop", sentence, tuple(_capital(r) for r in reasons), (), _names(analysis, "keep"), (), 1)
+    row = _primary(analysis)
+    reasons = (f"Over all clients, {effect_words(row)}.",) if row else ()
+    return Verdict("stop", sentence, reasons, (), _names(analysis, "keep"), (), 1)
 
 
 def _a_guardrail(broken: Sequence[Guarded]) -> str:

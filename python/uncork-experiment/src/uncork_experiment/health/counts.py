@@ -134,11 +134,13 @@ def _totals(t: Columns, known: frozenset[str]) -> dict[str, ir.Value]:
     totals = {
         f"c{number}": table.count(where=is_so(t)) for number, is_so in enumerate(CONTRADICTIONS.values())
     }
+    # Of records without the column there is one null, and a null added to a count is null.
+    timed = isinstance(at, ir.Column)
     totals |= {
         "rows": table.count(),
-        "first": at.min(),
-        "last": at.max(),
-        "old": table.count(where=at < YEAR_2010),
+        "first": at.min() if timed else table.count() + at,
+        "last": at.max() if timed else table.count() + at,
+        "old": table.count(where=at < YEAR_2010) if timed else table.count() * 0,
     }
     for column in _checked(known):
         value = t[column.name]

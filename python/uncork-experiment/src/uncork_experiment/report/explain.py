@@ -35,8 +35,7 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
         "<h2>2. What each design says</h2>\n",
         _paragraph(
             "The line is the truth: all treated against none. Each row is what a design would have reported, "
-            "labelled "
-            "with what it estimates."
+            "labelled with what it estimates. By chance one interval in twenty misses what it is for."
         ),
     ]
     for n, lesson in enumerate(lessons, 2):
