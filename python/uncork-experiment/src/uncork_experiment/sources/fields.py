@@ -63,7 +63,11 @@ def converter(column: Column, field: Field) -> Callable[[Row], Value]:
     convert = _convert(column, field)
     place = " ".join(field.sources) or column.name
 
+    plain = field.sources[0] if _is_plain(column, field) else None
+
     def value(row: Row) -> Value:
+        if plain is not None and type(native := row.get(plain)) is int and 0 <= native <= MAX_COUNT:
+            return native
         text = _raw(row, field)
         if text is None:
             if field.is_required:
@@ -75,6 +79,12 @@ def converter(column: Column, field: Field) -> Callable[[Row], Value]:
             raise RowError(f"{place}: {_reason(error, column, field)}") from error
 
     return value
+
+
+def _is_plain(column: Column, field: Field) -> bool:
+    """Whether a whole number of JSON is the value as it is."""
+    changes = field.unit or field.time or field.is_in or field.pattern or field.names
+    return column.kind == "count" and len(field.sources) == 1 and not changes
 
 
 def _reason(error: Exception, column: Column, field: Field) -> str:
@@ -89,13 +99,16 @@ def _raw(row: Row, field: Field) -> str | None:
     if field.value is not None:
         return field.value
     found = [_text(row.get(name)) for name in field.sources]
-    if any(text is None for text in found):
+    if None in found:
         return None
-    text = " ".join(str(text) for text in found)
+    text = found[0] if len(found) == 1 else " ".join(str(it) for it in found)
+    assert text is not None
     if field.pattern is not None:
         match = field.pattern.search(text)
         text = match.group(1) if match and match.group(1) else ""
-    return None if text in NONE else dict(field.names).get(text, text)
+    if text in NONE:
+        return None
+    return dict(field.names).get(text, text) if field.names else text
 
 
 def _text(value: object) -> str | None:
