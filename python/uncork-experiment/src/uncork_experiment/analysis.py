@@ -165,7 +165,7 @@ def _cells(
         earlier = past[(key,)].cells if (key,) in past else {}
         values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MOST_CELLS]
         drafts += [
-            _draft(key, value, reduced, earlier.get(value, {}), settings, estimand) for value in values
+            _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand) for value in values
         ]
     judged = iter(in_family([cell.primary for cell in drafts if cell.primary], settings))
     cells = [replace(cell, primary=next(judged) if cell.primary else None) for cell in drafts]
@@ -181,9 +181,11 @@ def _order(cell: Cell, settings: Settings) -> tuple[int, int, float]:
     return settings.keys.index(cell.key), sizes, -cell.share
 
 
-def _draft(key: str, value: Key, reduced: Reduced, earlier: Cubes, settings: Settings, estimand: str) -> Cell:
+def _draft(
+    key: str, value: Key, reduced: Reduced, earlier: Cubes, facts: Facts, settings: Settings, estimand: str
+) -> Cell:
     cubes = reduced.cells[value]
-    everybody = sum(int(units.sum()) for units in reduced.units.values())
+    everybody = sum(facts.units)
     units = reduced.units[value].sum(axis=1)
     primary = primary_for(cubes, settings)
     others = [

@@ -97,7 +97,7 @@ class Cell:
     units: tuple[int, int]
     """Of control and treated."""
     share: float
-    """Of all units."""
+    """Of all units; a unit may be in several cells, such as of object sizes."""
     primary: Row | None
     rows: tuple[Row, ...]
     guardrails: tuple[Guarded, ...]
