@@ -57,16 +57,15 @@ def toned(text: str, verdict: str) -> str:
 
 
 def change_cell(row: Row | None) -> str:
-    """`+6.1 %` and its interval."""
+    """`+6.1 %` and its interval, of shares with the percentage points."""
     if row is None or row.effect is None:
         return "–"
     effect = row.effect
-    reach = words.interval(effect.ratio_low, effect.ratio_high)
-    difference = f" {words.points(effect.difference)}," if words.is_share(row.unit) else ""
-    return (
-        f'{toned(words.change(effect.ratio), row.verdict)}<br/><span class="spread">{escape(difference)} '
-        f"{escape(reach)}</span>"
-    )
+    change = toned(words.change(effect.ratio), row.verdict)
+    if words.is_share(row.unit):
+        change += f" ({escape(words.points(effect.difference))})"
+    reach = escape(words.interval(effect.ratio_low, effect.ratio_high))
+    return f'{change}<br/><span class="spread">{reach}</span>'
 
 
 def decisions(analysis: Analysis, key: str) -> str:
@@ -125,18 +124,21 @@ def both(row: Row | None) -> str:
     """`12.4 → 14.7 Mbit/s`."""
     if row is None or row.control is None or row.treated is None:
         return "–"
-    raw = ""
-    if row.raw_treated is not None:
-        raw = f'<br/><span class="spread">measured {escape(words.quantity(row.raw_treated, row.unit))}</span>'
+    raw = f"<br/>{aside(row)}" if row.raw_treated is not None else ""
     return escape(words.pair(row.control, row.treated, row.unit)) + raw
+
+
+def aside(row: Row) -> str:
+    """What was measured, beside an adjusted value."""
+    return (
+        f'<span class="spread measured">measured {escape(words.quantity(row.raw_treated, row.unit))}</span>'
+    )
 
 
 def measured(row: Row) -> str:
     """The treated value; where it is adjusted, with the one that was measured."""
-    if row.raw_treated is None:
-        return escape(words.quantity(row.treated, row.unit))
-    raw = escape(words.quantity(row.raw_treated, row.unit))
-    return f'{escape(words.quantity(row.treated, row.unit))}<br/><span class="spread">measured {raw}</span>'
+    treated = escape(words.quantity(row.treated, row.unit))
+    return treated if row.raw_treated is None else f"{treated}<br/>{aside(row)}"
 
 
 def adjusted(rows: Sequence[Row | None]) -> str:
