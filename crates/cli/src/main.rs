@@ -70,6 +70,7 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Host(args)), _) => host::host(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), Some((_, matches))) => serve::serve(&args, matches),
+        (Some(Command::Experiment { arguments }), _) => experiment::experiment(&arguments),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(definition().render_help().to_string().as_bytes()),

@@ -32,7 +32,7 @@ pub enum ServeError {
         "cannot become '{0}' for --user: {1}; start as root, or leave --user out and let systemd's User= do it"
     )]
     User(String, io::Error),
-    /// Nothing can listen there.
+    /// The TCP address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// The UDP address cannot be bound.
@@ -96,7 +96,7 @@ pub enum ServeError {
     /// The access log cannot be written.
     #[error("cannot write the access log '{path}': {1}", path = .0.display())]
     AccessLog(PathBuf, io::Error),
-    /// Files of qlog cannot be written there.
+    /// Qlog files cannot be written to the directory.
     #[error("cannot write qlog into '{path}': {1}", path = .0.display())]
     Qlog(PathBuf, io::Error),
     /// Qlog needs HTTP/3.
@@ -126,7 +126,7 @@ pub enum ServeError {
         "`{0}` cannot change while the server runs: restart it, or start another one with --handover"
     )]
     NeedsRestart(&'static str),
-    /// A listener is to take no connections.
+    /// The limit of connections is zero.
     #[error("'--connections 0' serves nobody: give at least 1")]
     NoConnections,
     /// Plain HTTP would be reachable from other machines, which the configuration does not allow.

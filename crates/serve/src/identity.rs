@@ -22,7 +22,7 @@ pub enum Identity {
     Plain,
     /// A self-signed certificate, created at the start, for tests.
     SelfSigned,
-    /// By a certificate and its key.
+    /// A certificate and its key.
     Files(CertificateFiles),
 }
 
@@ -70,7 +70,8 @@ impl Certificates {
 }
 
 impl CertificateSet {
-    /// None for a server that has no identity; `addresses` are what one made here is for.
+    /// Loads the certificate. `None` for a server without TLS. A self-signed certificate is valid
+    /// for `addresses`.
     pub(crate) fn read(
         spec: &ServerSpec,
         addresses: &[SocketAddr],

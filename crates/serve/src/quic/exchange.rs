@@ -28,7 +28,7 @@ pub(super) struct Exchange {
     _held: Option<Held>,
     /// Its line of the access log.
     line: Option<Box<Line>>,
-    /// What is only wanted for a record.
+    /// Measurements that only a record needs.
     measurements: Option<Box<Measurements>>,
 }
 

@@ -24,20 +24,20 @@ impl WatchedFiles {
         self.paths.is_empty()
     }
 
-    /// Files that are read next: what is done to them from now on is noticed.
+    /// Takes the stamps before the files are read, so that later changes are detected.
     pub fn new(paths: Vec<PathBuf>) -> Self {
         let stamps = stamps(&paths);
         Self { paths, read: stamps.clone(), seen: stamps }
     }
 
-    /// The same for files that are read again next.
+    /// Takes the stamps again, before the files are read again.
     pub fn begin(&mut self) {
         self.read = stamps(&self.paths);
         self.seen.clone_from(&self.read);
     }
 
-    /// Whether they are not what was read, and have not changed since this was asked before: who writes
-    /// to them has had that time to come to an end.
+    /// Whether the files differ from what was read, and have not changed since the last call, so
+    /// that a writer has probably finished.
     pub fn have_changed(&mut self) -> bool {
         let before = std::mem::replace(&mut self.seen, stamps(&self.paths));
         self.seen == before && self.seen != self.read

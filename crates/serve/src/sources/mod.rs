@@ -177,7 +177,7 @@ fn quoted(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// A policy in a line: its name, the fingerprint that records have, what there is in it.
+/// A policy in one line: its name, its fingerprint in records, and a summary of its contents.
 pub(crate) fn described(policy: &Policy) -> String {
     let (name, fingerprint) = (policy.name(), policy.fingerprint());
     format!("policy '{name}', fingerprint {fingerprint:016x}: {}", policy.summary())

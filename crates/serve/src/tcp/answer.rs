@@ -27,7 +27,7 @@ use crate::timing::SERVER_TIMING;
 /// An authority asks for the proof of a domain without TLS (RFC 8555 §8.3).
 const ACME: &str = "/.well-known/acme-challenge/";
 
-/// What answers the requests of a connection.
+/// Answers the requests of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct RequestHandler {
     pub(super) shared: Arc<Shared>,
@@ -129,7 +129,7 @@ impl RequestHandler {
     }
 }
 
-/// Whether there is one `Host`, and it is one (RFC 9112 §3.2). HTTP/1.0 may do without.
+/// Whether there is exactly one `Host`, and it is valid (RFC 9112 §3.2). HTTP/1.0 may omit it.
 fn has_valid_host(request: &Request<()>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {

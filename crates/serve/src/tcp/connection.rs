@@ -38,7 +38,7 @@ pub(crate) struct TcpContext {
     pub(crate) tls: Option<TlsAcceptor>,
     /// The port of HTTPS, to which requests are sent on.
     pub(crate) to_https: Option<u16>,
-    /// Where the same is served over QUIC, if it is.
+    /// The `Alt-Svc` header, if HTTP/3 is served, too.
     pub(crate) alternative: Option<HeaderValue>,
     pub(crate) stop: Stop,
 }
