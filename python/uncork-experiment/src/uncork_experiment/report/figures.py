@@ -312,7 +312,7 @@ def looks(some: Sequence[SequentialLook], analysis: Analysis) -> Figure:
         "boundary for "
         "daily looks. Stop for a verdict only where the line is outside: a look each day at 1.96 would be "
         "wrong 27 % of "
-        "the time (28 looks)."
+        "the time (28 looks). Values are as measured, not adjusted by the time before."
     )
 
     def draw(width: float) -> str:

@@ -315,7 +315,7 @@ class Forest:
         narrow = width < 500
         row_height = 38 if narrow else 24
         notes = 0.0 if narrow else max((width_of(row.note) for row in self.rows), default=0) + 10
-        names = max((width_of(row.label) for row in self.rows), default=0) + 12
+        names = max((width_of(row.label) for row in self.rows), default=0) + 20
         left = 24.0 if narrow else min(names, 270.0)
         top = 26.0
         frame = Frame(
