@@ -41,12 +41,6 @@ impl Live {
         Moment { session_ns, unix_ns: self.start_unix_ns + session_ns }
     }
 
-    /// The controller that new connections get.
-    pub(super) fn default_controller(&self) -> Option<String> {
-        let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
-        Some(name.trim_end().to_owned())
-    }
-
     /// Reads all sockets that may send into `pass`.
     pub(super) fn pass(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
         match self.dump(pass) {
@@ -91,4 +85,10 @@ pub(super) fn now() -> Instant {
 #[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]
 fn today() -> SystemTime {
     SystemTime::now()
+}
+
+/// The controller that new connections of this network namespace get.
+pub(super) fn default_controller() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(name.trim_end().to_owned())
 }

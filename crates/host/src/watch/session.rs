@@ -13,7 +13,7 @@ use uncork_records::{Records, RecordsError, RecordsSpec, RecordsSummary, Writer}
 
 use super::event::{Event, Moment, Pass};
 use super::exporter::Exporter;
-use super::live::{Live, now};
+use super::live::{Live, default_controller, now};
 use super::metrics::metrics;
 use super::tape::{TapeError, TapeReader, TapeWriter};
 use super::tracker::Tracker;
@@ -180,7 +180,7 @@ impl Session {
                     live.pass(pass)?;
                 }
                 outputs.take(tracker, pass, each)?;
-                outputs.show(tracker, || live.default_controller());
+                outputs.show(tracker, default_controller);
                 Ok(Turn::Passed)
             }
             Source::Replay(replay) => {

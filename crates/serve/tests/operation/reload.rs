@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
-use common::{Client, Scratch, Served, content, records, spec};
+use crate::common::{Client, Scratch, Served, content, records, spec};
 use uncork_serve::{CertificateFiles, Identity, RecordsSpec, Reloaded, ServerSpec};
 
 fn policy(tcp: &str, other: &str) -> String {
