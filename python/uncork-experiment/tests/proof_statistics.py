@@ -71,7 +71,7 @@ def test_a_bound_looked_at_all_the_time_errs_in_5_percent_at_most() -> None:
 
 @pytest.mark.parametrize("world", [toy.FULL_LINK, toy.MIXED, toy.NO_SHARING], ids=lambda world: world.name)
 def test_designs_against_interference_cover_the_truth(world: toy.World) -> None:
-    # Of 200 repetitions, 95 % true coverage shows less than 93 % in one run of twelve; of 1,000, in one of 400.
+    # Where 95 % are covered, 200 repetitions show less than 93 % in one run of twelve, 1,000 in one of 400.
     shares = coverage(world, 1_000, np.random.default_rng(6))
     show(world.name, shares)
     assert shares["switchback"] >= 0.93

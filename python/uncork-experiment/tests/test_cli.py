@@ -259,7 +259,11 @@ def test_design_tells_days_and_writes_files(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_interrupt_is_status_130(tmp_path: Path) -> None:
-    code = "import sys; from uncork_experiment.cli import main; sys.exit(main(sys.argv[1:]))"
+    # A test that was started in the background inherits an ignored SIGINT.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from uncork_experiment.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
     command = ["analyze", records(), "--by", "region", "--follow", "--every", "60", "-o", str(tmp_path)]
     with subprocess.Popen(
         [sys.executable, "-c", code, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -267,6 +271,9 @@ def test_interrupt_is_status_130(tmp_path: Path) -> None:
         assert running.stdout is not None
         assert " records, " in running.stdout.readline()
         running.send_signal(signal.SIGINT)
-        _, error = running.communicate(timeout=60)
+        try:
+            _, error = running.communicate(timeout=60)
+        finally:
+            running.kill()
     assert running.returncode == 130
     assert "Traceback" not in error
