@@ -1,5 +1,4 @@
 //! `uncork experiment` hands its arguments to the program `uncork-experiment`.
-#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
 use std::fs;

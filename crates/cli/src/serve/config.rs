@@ -78,14 +78,13 @@ impl ConfigFile {
         let flag = argument.split([' ', '=']).next().unwrap_or_default();
         let key = flag.trim_start_matches('-').replace('-', "_");
         let Some(node) = self.tree.get(&key) else { return Failure::Clap(error) };
-        self.wrong(match error.source() {
-            Some(reason) => ConfigError::worded(&node.place, reason),
-            None => {
-                let text = error.to_string();
-                let line = text.lines().next().unwrap_or_default();
-                ConfigError::new(&node.place, line.strip_prefix("error: ").unwrap_or(line))
-            }
-        })
+        if let Some(reason) = error.source() {
+            return self.wrong(ConfigError::worded(&node.place, reason));
+        }
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        self.wrong(ConfigError::new(&node.place, line))
     }
 }
 
