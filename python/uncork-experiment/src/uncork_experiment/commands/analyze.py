@@ -16,6 +16,7 @@ from uncork_experiment import demo, health, measures, terminal, words
 from uncork_experiment.commands.common import (
     Progress,
     Records,
+    add_output,
     add_reading,
     instant,
     read_records,
@@ -75,7 +76,7 @@ def add_analyze(parser: argparse.ArgumentParser) -> None:
     add_comparison(parser)
     add_rules(parser)
     add_reading(parser)
-    add_output(parser)
+    add_output(parser, "experiment", "result.json and report.html")
     following = parser.add_argument_group("records that grow")
     following.add_argument(
         "--follow", action="store_true", help="analyse again as records arrive; stop when a guardrail breaks"
@@ -144,29 +145,13 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        default="experiment",
-        type=Path,
-        metavar="DIR",
-        help="directory of result.json and report.html [default: experiment]",
-    )
-    group.add_argument(
-        "--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]"
-    )
-    group.add_argument("--open", action="store_true", help="open the report in a browser")
-
-
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the made-up records [default: 1]")
     parser.add_argument(
         "--scale", type=float, default=1.0, help="more or fewer clients; 1 is about 330,000 records"
     )
     parser.add_argument("--records", type=Path, metavar="DIR", help="keep the made-up records in DIR")
-    add_output(parser)
+    add_output(parser, "experiment", "result.json and report.html")
 
 
 def settings_of(arguments: argparse.Namespace, keys: tuple[str, ...]) -> Settings:

@@ -64,6 +64,23 @@ class Records:
     keep: object = None
 
 
+def add_output(parser: argparse.ArgumentParser, directory: str, files: str) -> None:
+    """Options of commands that write `files` into a directory, by default `directory`."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o",
+        "--output",
+        default=directory,
+        type=Path,
+        metavar="DIR",
+        help=f"directory of {files} [default: {directory}]",
+    )
+    group.add_argument(
+        "--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]"
+    )
+    group.add_argument("--open", action="store_true", help="open the report in a browser")
+
+
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Options about where records are."""
     group = parser.add_argument_group("records")

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from uncork_experiment import growthbook
 from uncork_experiment.commands.analyze import add_comparison, add_rules, settings_of
-from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, show, write
+from uncork_experiment.commands.common import (
+    Progress,
+    add_output,
+    add_reading,
+    instant,
+    read_records,
+    show,
+    write,
+)
 from uncork_experiment.document import to_json
 from uncork_experiment.facts import traffic
 from uncork_experiment.interference import Lesson, document, lessons
@@ -104,18 +112,7 @@ def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
 
 def add_interference(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="[default: 1]")
-    parser.add_argument(
-        "-o",
-        "--output",
-        default=Path("interference"),
-        type=Path,
-        metavar="DIR",
-        help="directory of interference.json and interference.html [default: interference]",
-    )
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="what stdout gets [default: text]"
-    )
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    add_output(parser, "interference", "interference.json and interference.html")
 
 
 def run_interference(arguments: argparse.Namespace, command: str) -> int:

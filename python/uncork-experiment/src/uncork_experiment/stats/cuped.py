@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
+from uncork_experiment.stats.effect import NoInterval, Outcome, student_effect
 from uncork_experiment.stats.jackknife import (
     quantiles_with_replicates,
     ratio_with_replicates,
@@ -44,23 +43,11 @@ def adjust(
         raise ValueError("the past has other buckets than the experiment")
     if any(not np.all(np.isfinite(array)) or np.any(array <= 0) for array in arrays):
         return NoInterval("a value, or one of the past, is not above zero", estimand=estimand)
-    difference, error = _without_the_past(treated - control, treated_before - control_before)
-    logs, log_error = _without_the_past(np.log(treated / control), np.log(treated_before / control_before))
-    if log_error == 0:
-        return NoInterval("the buckets do not vary", float(control[0]), float(treated[0]), estimand)
-    freedom = len(control) - 3.0
-    reach = float(stats.t.ppf(0.5 + level / 2, freedom))
-    return Effect(
-        control=float(control[0]),
-        treated=float(treated[0]),
-        difference=difference,
-        difference_low=difference - reach * error,
-        difference_high=difference + reach * error,
-        ratio=math.exp(logs),
-        ratio_low=math.exp(logs - reach * log_error),
-        ratio_high=math.exp(logs + reach * log_error),
-        p_value=float(2 * stats.t.sf(abs(logs) / log_error, freedom)),
-        degrees_of_freedom=freedom,
+    return student_effect(
+        (float(control[0]), float(treated[0])),
+        _without_the_past(treated - control, treated_before - control_before),
+        _without_the_past(np.log(treated / control), np.log(treated_before / control_before)),
+        freedom=len(control) - 3.0,
         level=level,
         estimand=estimand,
     )

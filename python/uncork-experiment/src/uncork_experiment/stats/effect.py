@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from scipy import stats
 
 SPILL_OVER = "spill-over"
 """Level of the control arm beside treated traffic, minus its level without any (Spang et al. 2021)."""
@@ -51,3 +54,36 @@ class NoInterval:
 
 Outcome: TypeAlias = Effect | NoInterval
 """What an estimator returns."""
+
+
+def student_effect(
+    arms: tuple[float, float],
+    difference: tuple[float, float],
+    logs: tuple[float, float],
+    *,
+    freedom: float,
+    level: float,
+    estimand: str,
+) -> Outcome:
+    """Effect with intervals by Student's t.
+
+    `arms`: control and treated. `difference` and `logs`, the logarithm of the ratio: the estimate and its
+    standard error.
+    """
+    if logs[1] == 0:
+        return NoInterval("the buckets do not vary", *arms, estimand)
+    reach = float(stats.t.ppf(0.5 + level / 2, freedom))
+    return Effect(
+        control=arms[0],
+        treated=arms[1],
+        difference=difference[0],
+        difference_low=difference[0] - reach * difference[1],
+        difference_high=difference[0] + reach * difference[1],
+        ratio=math.exp(logs[0]),
+        ratio_low=math.exp(logs[0] - reach * logs[1]),
+        ratio_high=math.exp(logs[0] + reach * logs[1]),
+        p_value=float(2 * stats.t.sf(abs(logs[0]) / logs[1], freedom)),
+        degrees_of_freedom=freedom,
+        level=level,
+        estimand=estimand,
+    )

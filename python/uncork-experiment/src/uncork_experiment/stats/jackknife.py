@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
+from uncork_experiment.stats.effect import NoInterval, Outcome, student_effect
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -228,23 +228,12 @@ def effect_of_replicates(control: Floats, treated: Floats, *, level: float, esti
     positive."""
     if np.any(control <= 0) or np.any(treated <= 0):
         return NoInterval("a value is not above zero", float(control[0]), float(treated[0]), estimand)
-    freedom = len(control) - 2
-    reach = float(stats.t.ppf(0.5 + level / 2, freedom))
     difference, logs = treated - control, np.log(treated / control)
-    error, log_error = float(_standard_error(difference[1:])), float(_standard_error(logs[1:]))
-    if log_error == 0:
-        return NoInterval("the buckets do not vary", float(control[0]), float(treated[0]), estimand)
-    return Effect(
-        control=float(control[0]),
-        treated=float(treated[0]),
-        difference=float(difference[0]),
-        difference_low=float(difference[0] - reach * error),
-        difference_high=float(difference[0] + reach * error),
-        ratio=math.exp(logs[0]),
-        ratio_low=math.exp(logs[0] - reach * log_error),
-        ratio_high=math.exp(logs[0] + reach * log_error),
-        p_value=float(2 * stats.t.sf(abs(logs[0]) / log_error, freedom)),
-        degrees_of_freedom=float(freedom),
+    return student_effect(
+        (float(control[0]), float(treated[0])),
+        (float(difference[0]), float(_standard_error(difference[1:]))),
+        (float(logs[0]), float(_standard_error(logs[1:]))),
+        freedom=float(len(control) - 2),
         level=level,
         estimand=estimand,
     )
