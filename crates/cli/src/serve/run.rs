@@ -15,7 +15,6 @@ use uncork_serve::{
     AdminSpec, CertificateFiles, Identity, Limits, ListenerSpec, RecordsSpec, Reloaded, ServeError,
     Server, ServerSpec, WatchedFiles,
 };
-use uncork_units::TimeDelta;
 
 use super::args::{Listen, ServeArgs};
 use super::config::ConfigFile;
@@ -98,7 +97,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
             false
         }
     });
-    let grace = Duration::from_nanos(args.grace.as_nanos());
+    let grace = args.grace.into();
     if !args.quiet {
         eprintln!(
             "note: {why}: up to {} for responses under way; a second signal ends at once",
@@ -258,7 +257,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         proxies: Prefixes::new(args.proxy_from.iter().copied()),
         records: args.records.as_ref().map(|path| RecordsSpec {
             path: path.clone(),
-            every: Duration::from_nanos(args.records_every.as_nanos()),
+            every: args.records_every.into(),
             rows: args.records_rows as usize,
         }),
         access_log: args.access_log.clone(),
@@ -302,7 +301,6 @@ fn listeners(args: &ServeArgs) -> Vec<ListenerSpec> {
 }
 
 fn limits(args: &ServeArgs) -> Limits {
-    let time = |time: TimeDelta| Duration::from_nanos(time.as_nanos());
     Limits {
         connections: args.connections as usize,
         memory: args.memory.as_u64(),
@@ -311,9 +309,9 @@ fn limits(args: &ServeArgs) -> Limits {
         network_requests: args.network_requests,
         network_bits: (args.network_v4, args.network_v6),
         streams: args.streams,
-        head_time: time(args.head_time),
-        idle_time: time(args.idle_time),
-        stall_time: time(args.stall_time),
+        head_time: args.head_time.into(),
+        idle_time: args.idle_time.into(),
+        stall_time: args.stall_time.into(),
         ..Limits::default()
     }
 }

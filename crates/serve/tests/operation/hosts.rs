@@ -1,19 +1,12 @@
 //! Virtual hosts: certificates by server name, directories by host, own headers, redirects and error pages, over each
 //! version of HTTP.
-#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
-mod common;
-#[path = "common/talker.rs"]
-mod talker;
-#[path = "common/versions.rs"]
-mod versions;
-
-use common::{Client, Scratch, Served, listener, spec as spec_of};
-use talker::secured;
+use crate::common::{Client, Scratch, Served, listener, spec as spec_of};
+use crate::talker::secured;
+use crate::versions::{VERSIONS, ask};
 use uncork_serve::config::{read_hosts, read_site};
 use uncork_serve::{CertificateFiles, ListenerSpec, ServeError, ServerSpec};
-use versions::{VERSIONS, ask};
 
 /// A certificate for `name`, in `name.pem`.
 fn certificate(scratch: &Scratch, name: &str) -> CertificateFiles {

@@ -10,9 +10,13 @@ mod driver;
 mod mmdb;
 #[path = "../common/talker.rs"]
 mod talker;
+#[path = "../common/versions.rs"]
+mod versions;
 
 mod admin;
 mod admin_page;
 mod check;
+mod hosts;
+mod networks;
 mod policy;
 mod reload;

@@ -1,23 +1,16 @@
 //! What depends on the client's network: limits, who is told of the connection, proxies that are believed.
-#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
-
-mod common;
-#[path = "common/talker.rs"]
-mod talker;
-#[path = "common/versions.rs"]
-mod versions;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use common::{Client, Scratch, Served, connections, spec};
+use crate::common::{Client, Scratch, Served, connections, spec};
+use crate::talker::secured;
+use crate::versions::{VERSIONS, ask};
 use ppp::v2::{Builder, Command, Protocol, Version};
-use talker::secured;
 use uncork_policy::Prefixes;
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, ServerSpec, ServerTiming};
 use uncork_testkit::{now, wait_until};
-use versions::{VERSIONS, ask};
 
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
