@@ -96,6 +96,7 @@ impl Congestion {
             control: self.control(),
             snapshot: self.controller.snapshot(),
             rtt: self.rtt.last(),
+            probe_timeout: self.rtt.probe_timeout(),
             delivery_rate: self.delivery.newest(),
             is_drained: self.is_drained,
             in_flight: ledger.in_flight(),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use noq_proto::congestion::ControllerFactory;
 use noq_proto::crypto;
 use uncork_cc::{CcSpec, Control, RttSample, Snapshot};
-use uncork_units::{Rate, Time};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
 use crate::congestion::Congestion;
@@ -52,6 +52,8 @@ pub struct Observation {
     pub snapshot: Snapshot,
     /// The latest, smoothed and smallest round-trip time.
     pub rtt: Option<RttSample>,
+    /// The probe timeout (RFC 9002 §6.2.1): by then the peer should have acknowledged what it received.
+    pub probe_timeout: TimeDelta,
     /// Delivery rate over the last round trip that was not application-limited, or over a later one
     /// if that was faster.
     pub delivery_rate: Option<Rate>,

@@ -7,6 +7,7 @@ use uncork_h3::{Bounds, Session};
 use uncork_quic_io::{Arrival, Mailer, Turn, Verdict};
 
 use super::connection::{H3Connection, talk};
+use super::exchange::Outcome;
 use super::listener::QuicContext;
 use super::steering::Steering;
 use crate::admission::Transport;
@@ -111,13 +112,13 @@ impl uncork_quic_io::App for App {
     fn finished(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.finished(stream);
         turn.state.talk.note_sent(turn.connection);
-        turn.state.talk.ends(turn.now, stream.into(), true);
+        turn.state.talk.ends(turn.now, stream.into(), Outcome::Whole);
     }
 
     fn stopped(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId, code: VarInt) {
         turn.state.session.stopped(turn.connection, stream, code);
         turn.state.talk.note_sent(turn.connection);
-        turn.state.talk.ends(turn.now, stream.into(), false);
+        turn.state.talk.ends(turn.now, stream.into(), Outcome::BrokenOff);
     }
 
     fn timer(&mut self, turn: &mut Turn<'_, ConnectionState>) {

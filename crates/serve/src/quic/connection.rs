@@ -17,6 +17,7 @@ use uncork_quic_io::Turn;
 use super::account::Account;
 use super::answer::answer;
 use super::app::ConnectionState;
+use super::exchange::Outcome;
 use super::listener::{EXCESSIVE_LOAD, NO_ERROR};
 use super::responses::ResponseTable;
 use super::steering::Steering;
@@ -166,13 +167,12 @@ impl Inner {
         }
     }
 
-    /// A response has ended: the client has acknowledged all of it (`is_whole`), or the rest will
-    /// not be sent.
-    pub(super) fn ends(&self, now: Instant, stream: u64, is_whole: bool) {
+    /// A response has ended: the client has acknowledged all of it, or the rest will not be sent.
+    pub(super) fn ends(&self, now: Instant, stream: u64, outcome: Outcome) {
         self.watch(now);
         let exchange = self.responses().remove(now, stream);
         if let Some(exchange) = exchange {
-            exchange.end(now, is_whole, self);
+            exchange.end(now, outcome, self);
             self.watch(now);
         }
     }
@@ -185,8 +185,9 @@ impl Inner {
         let seen = self.cc.observe().filter(|_| is_in_order(reason));
         let exchanges = self.responses().take();
         for exchange in exchanges {
-            let has_arrived = seen.as_ref().is_some_and(|seen| exchange.has_arrived(now, seen));
-            exchange.end(now, has_arrived, self);
+            let at_close = |seen| exchange.outcome_at_close(now, seen);
+            let outcome = seen.as_ref().map_or(Outcome::BrokenOff, at_close);
+            exchange.end(now, outcome, self);
         }
         self.close_account(now);
     }

@@ -15,6 +15,17 @@ use crate::telemetry::{About, Labels};
 /// Minimum interval between samples of the round-trip time.
 const SAMPLES: Duration = Duration::from_millis(10);
 
+/// What became of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The client has all of it.
+    Whole,
+    /// All of it was sent, and the client closed the connection before it acknowledged the end.
+    Unknown,
+    /// It was not sent to the end, or the client gave it up.
+    BrokenOff,
+}
+
 /// The state of a response.
 pub(super) struct Exchange {
     began: Instant,
@@ -100,21 +111,31 @@ impl Exchange {
         self.taken < self.size
     }
 
-    /// Whether the client had received the whole response when it closed the connection without an
-    /// error, which the server learns `now`.
-    pub(super) fn has_arrived(&self, now: Instant, seen: &Observation) -> bool {
-        let round_trip = seen.rtt.map_or(0, |rtt| rtt.min.as_nanos());
-        let Some(last) = self.last.filter(|_| !self.is_unfinished()) else { return false };
+    /// What became of the response if the client closes the connection without an error, which the
+    /// server learns `now`.
+    pub(super) fn outcome_at_close(&self, now: Instant, seen: &Observation) -> Outcome {
+        let nanos = Duration::from_nanos;
+        let round_trip = seen.rtt.map_or(Duration::ZERO, |rtt| nanos(rtt.min.as_nanos()));
+        let acknowledged_by = nanos(seen.probe_timeout.as_nanos());
+        let Some(last) = self.last.filter(|_| self.is_sent(seen)) else {
+            return Outcome::BrokenOff;
+        };
         let waited = now.saturating_duration_since(last);
-        may_have_arrived(
-            (seen.in_flight, seen.control.cwnd),
-            waited,
-            Duration::from_nanos(round_trip),
-        )
+        unacknowledged((seen.in_flight, seen.control.cwnd), waited, round_trip, acknowledged_by)
     }
 
-    /// Ends the response: the client has received all of it if `is_whole`, else it was aborted.
-    pub(super) fn end(mut self, now: Instant, is_whole: bool, talk: &Inner) {
+    /// Whether the stack can have sent all of it: pacing holds data back for long.
+    fn is_sent(&self, seen: &Observation) -> bool {
+        let before = self
+            .measurements
+            .as_ref()
+            .map_or((0, 0), |it| (it.before.bytes_sent, it.before.bytes_retransmitted));
+        let (sent, lost) = (seen.sent_bytes - before.0, seen.lost_bytes - before.1);
+        !self.is_unfinished() && sent >= self.size + lost
+    }
+
+    /// Ends the response.
+    pub(super) fn end(mut self, now: Instant, outcome: Outcome, talk: &Inner) {
         if let Some(line) = self.line.take() {
             line.end(self.taken);
         }
@@ -123,7 +144,7 @@ impl Exchange {
             measurements.rtts.record(latest.as_nanos());
         }
         let figures = talk.figures();
-        let record = self.record(now, is_whole, &measurements, &figures, &talk.labels);
+        let record = self.record(now, outcome, &measurements, &figures, &talk.labels);
         talk.ended(now, &figures, (&record, self.first, &measurements.rtts));
         talk.shared.leave(record);
     }
@@ -133,13 +154,14 @@ impl Exchange {
     fn record(
         &self,
         now: Instant,
-        is_acknowledged: bool,
+        outcome: Outcome,
         measurements: &Measurements,
         figures: &TransportFigures,
         labels: &Labels,
     ) -> FlowRecord {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
-        let is_whole = is_acknowledged && self.taken == self.size;
+        let is_broken_off = outcome == Outcome::BrokenOff || self.is_unfinished();
+        let is_whole = outcome == Outcome::Whole && !is_broken_off;
         let figures = figures.since(&measurements.before);
         let acked = figures.bytes_acked;
         let first = self.first.map(nanos);
@@ -149,7 +171,7 @@ impl Exchange {
             rtt_ms: rtt_quantiles(&measurements.rtts, figures.min_rtt),
             size_bytes: Some(self.size),
             bytes_delivered: if is_whole { self.size } else { self.taken.min(acked) },
-            service: Some(labels.response(&measurements.about, !is_whole)),
+            service: Some(labels.response(&measurements.about, is_broken_off)),
             ..labels.record(&measurements.in_force, self.began)
         };
         let busy_ns = first.map_or(0, |first| nanos(now).saturating_sub(first));
@@ -157,15 +179,25 @@ impl Exchange {
     }
 }
 
-/// Whether the data passed to the stack `waited` ago was sent and may have arrived: the window had
-/// room, and there was enough time for the last byte to reach the client and for the client's close
-/// to come back. A client that aborts within the last half of a round trip looks the same.
-fn may_have_arrived(
+/// What became of data that was passed to the stack `waited` ago, if the client closes the connection
+/// without having acknowledged all of it.
+///
+/// The client may have all of it if the window had room, and there was enough time for the last byte to
+/// arrive and for the close to come back. A client that aborts then looks the same, so this is only
+/// assumed until an acknowledgement would have come.
+fn unacknowledged(
     (in_flight, window): (u64, u64),
     waited: Duration,
     round_trip: Duration,
-) -> bool {
-    in_flight + PACKET <= window && waited >= round_trip / 2
+    acknowledged_by: Duration,
+) -> Outcome {
+    if in_flight + PACKET > window || waited < round_trip / 2 {
+        Outcome::BrokenOff
+    } else if waited <= acknowledged_by {
+        Outcome::Whole
+    } else {
+        Outcome::Unknown
+    }
 }
 
 #[cfg(test)]
@@ -173,10 +205,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_sent_a_round_trip_ago_may_have_arrived() {
+    fn data_sent_a_round_trip_ago_has_arrived_unless_it_should_have_been_acknowledged() {
         let (window, round_trip) = (12_000, Duration::from_millis(50));
-        assert!(may_have_arrived((1100, window), round_trip, round_trip));
-        assert!(!may_have_arrived((1100, window), round_trip / 10, round_trip), "on its way");
-        assert!(!may_have_arrived((11_000, window), round_trip, round_trip), "the window is full");
+        let outcome = |in_flight, waited| {
+            unacknowledged((in_flight, window), waited, round_trip, 2 * round_trip)
+        };
+        assert_eq!(outcome(1100, round_trip), Outcome::Whole);
+        assert_eq!(outcome(1100, round_trip / 10), Outcome::BrokenOff, "on its way");
+        assert_eq!(outcome(11_000, round_trip), Outcome::BrokenOff, "the window is full");
+        assert_eq!(outcome(1100, 3 * round_trip), Outcome::Unknown);
     }
 }
