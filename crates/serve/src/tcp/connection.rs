@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::answer::RequestHandler;
 use super::coalescing::CoalescingWriter;
 use super::http2::Http2;
+use super::linger::linger;
 use super::socket::CountedStream;
 use super::steering::Steering;
 use super::{preface, proxy_protocol};
@@ -61,7 +62,12 @@ impl TcpContext {
         let observer = handler.observer.clone();
         let talk = async {
             tokio::select! {
-                () = self.greet_and_talk(stream, handler, &progress) => {}
+                () = self.greet_and_talk(stream, handler, &progress) => {
+                    if !progress.is_answering() {
+                        let stall = self.shared.timeouts().stall;
+                        linger((*socket).as_ref(), stall, self.stop.clone()).await;
+                    }
+                }
                 () = progress.claim().ended() => {}
             }
             progress.close();

@@ -6,6 +6,7 @@ mod coalescing;
 mod congestion;
 mod connection;
 mod http2;
+mod linger;
 mod listener;
 mod preface;
 mod proxy_protocol;

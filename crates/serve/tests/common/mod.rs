@@ -147,7 +147,7 @@ impl Client {
         Self::over(socket.into())
     }
 
-    fn over(stream: TcpStream) -> Self {
+    pub fn over(stream: TcpStream) -> Self {
         // So long that only a server that hangs exceeds it.
         stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
         Self(BufReader::new(stream))

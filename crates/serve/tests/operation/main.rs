@@ -20,3 +20,4 @@ mod hosts;
 mod networks;
 mod policy;
 mod reload;
+mod shutdown;
