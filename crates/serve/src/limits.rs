@@ -28,6 +28,8 @@ pub struct Limits {
     pub network_connections: Option<usize>,
     /// Requests per second of the clients of one network, and as many at once.
     pub network_requests: Option<u32>,
+    /// Bytes of bodies per second to the clients of one network, and as many at once.
+    pub network_rate: Option<u64>,
     /// How many bits of an address of IPv4 and of IPv6 name a network. A household has an address of IPv4, or
     /// shares one; of IPv6 it usually has a /56, so that a /64 would make 256 of it.
     pub network_bits: (u8, u8),
@@ -46,6 +48,7 @@ impl Default for Limits {
             network_share: 25,
             network_connections: None,
             network_requests: None,
+            network_rate: None,
             network_bits: (32, 56),
         }
     }

@@ -1,6 +1,7 @@
 //! The part of the configuration that a reload can change.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use http::{Request, Response};
@@ -8,9 +9,10 @@ use uncork_policy::Prefixes;
 
 use crate::choice::host;
 use crate::error::ServeError;
-use crate::request_limiter::RequestLimiter;
+use crate::limits::Limits;
+use crate::network_limiter::NetworkLimiter;
 use crate::server_timing::ServerTiming;
-use crate::site::{Answer, SiteBody, Sites, too_many};
+use crate::site::{Answer, SiteBody, Sites, Throttle, too_many};
 use crate::spec::ServerSpec;
 
 /// What requests find in force when they come.
@@ -20,7 +22,8 @@ pub(crate) struct Live {
     pub(crate) server_timing: ServerTiming,
     /// Networks of proxies that tell for whom they connect.
     pub(crate) proxies: Prefixes,
-    requests: Option<RequestLimiter>,
+    requests: Option<NetworkLimiter>,
+    bytes: Option<Arc<NetworkLimiter>>,
 }
 
 impl Live {
@@ -30,19 +33,27 @@ impl Live {
         before: Option<&Self>,
         epoch: Instant,
     ) -> Result<Self, ServeError> {
-        let limiter = |per_second| RequestLimiter::new(per_second, epoch);
+        let Limits { network_requests, network_rate, .. } = spec.limits;
+        let limiter = |per_second| NetworkLimiter::new(per_second, epoch);
         Ok(Self {
             sites: Sites::open(spec, before.map(|it| &it.sites))?,
             server_timing: spec.server_timing.clone(),
             proxies: spec.proxies.clone(),
-            requests: spec.limits.network_requests.map(limiter),
+            requests: network_requests.map(u64::from).map(limiter),
+            bytes: network_rate.map(|rate| Arc::new(limiter(rate))),
         })
     }
 
     /// Counts a request of a client network. The result refuses it if that has sent too many.
     pub(crate) fn limit(&self, network: IpAddr, now: Instant) -> Option<Response<SiteBody>> {
         let limiter = self.requests.as_ref()?;
-        limiter.admit(network, now).err().map(too_many)
+        limiter.admit(network, 1, now).err().map(too_many)
+    }
+
+    /// What holds back the bodies of responses to a client network.
+    pub(crate) fn throttle(&self, network: IpAddr) -> Option<Throttle> {
+        let limiter = self.bytes.as_ref()?;
+        Some(Throttle::new(Arc::clone(limiter), network))
     }
 
     /// Answers a request.

@@ -160,6 +160,7 @@ impl ServerSpec {
             network_share: 0,
             network_connections: None,
             network_requests: None,
+            network_rate: None,
             network_bits: (0, 0),
             ..limits
         };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use uncork_cc::CcSpec;
 use uncork_policy::Prefix;
-use uncork_units::{ByteCount, TimeDelta};
+use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::args::count;
 
@@ -121,6 +121,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) network_requests: Option<u32>,
+    /// Most that one client network gets of bodies per second, at least 1mbit [default: no limit]
+    #[arg(long, value_name = "RATE", value_parser = network_rate, help_heading = "Limits")]
+    pub(super) network_rate: Option<Rate>,
     /// Bits of an IPv4 address that name a client network
     #[arg(long, value_name = "BITS", default_value = "32", help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=32))]
@@ -250,4 +253,15 @@ mod tests {
             assert!(wrong.parse::<Listen>().is_err(), "{wrong}");
         }
     }
+}
+
+/// Below it, many responses at once would each wait for longer than a stalled client may.
+const LEAST_RATE: Rate = Rate::from_mbit(1);
+
+fn network_rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error| format!("{error}"))?;
+    if rate < LEAST_RATE {
+        return Err("expected at least 1mbit".to_owned());
+    }
+    Ok(rate)
 }

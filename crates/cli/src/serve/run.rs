@@ -15,6 +15,7 @@ use uncork_serve::{
     AdminSpec, CertificateFiles, Identity, Limits, ListenerSpec, RecordsSpec, Reloaded, ServeError,
     Server, ServerSpec, WatchedFiles,
 };
+use uncork_units::Rate;
 
 use super::args::{Listen, ServeArgs};
 use super::config::ConfigFile;
@@ -307,6 +308,7 @@ fn limits(args: &ServeArgs) -> Limits {
         network_share: args.network_share,
         network_connections: args.network_connections.map(|most| most as usize),
         network_requests: args.network_requests,
+        network_rate: args.network_rate.map(Rate::bytes_per_sec),
         network_bits: (args.network_v4, args.network_v6),
         streams: args.streams,
         head_time: args.head_time.into(),

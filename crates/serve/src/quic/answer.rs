@@ -70,7 +70,8 @@ fn respond(
 ) -> (Response<SiteBody>, Exchange) {
     let at = clock::today();
     let live = talk.shared.live.load();
-    let limited = talk.claim().and_then(|claim| live.limit(claim.network(), began));
+    let network = talk.claim().map(|claim| claim.network());
+    let limited = network.and_then(|network| live.limit(network, began));
     let refusal = if has_body { Some(unwanted(request.version())) } else { limited };
     let (mut response, object_bytes, in_force) = if let Some(refusal) = refusal {
         (refusal, None, talk.steering.in_force())
@@ -79,6 +80,7 @@ fn respond(
         let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
         (response, object_bytes, talk.steering.request(&asked, &talk.cc))
     };
+    response.body_mut().throttled(network.and_then(|network| live.throttle(network)));
     let headers = response.headers_mut();
     headers.extend(clock::date(at));
     let transport = || talk.cc.observe().as_ref().and_then(transport);

@@ -14,6 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::file::ServedFile;
 use super::pooled_buffer::CHUNK;
+use super::throttle::Throttle;
 
 /// A body of known length. An error in it must end the response in a way that the client sees.
 #[derive(Debug, Default)]
@@ -22,6 +23,7 @@ pub struct SiteBody {
     remaining: u64,
     /// A read that waits for a disk, on a thread that may.
     reading: Option<JoinHandle<io::Result<Bytes>>>,
+    throttle: Option<Box<Throttle>>,
 }
 
 #[derive(Debug)]
@@ -60,12 +62,28 @@ impl SiteBody {
         self.remaining == 0
     }
 
+    /// Holds it back by `throttle`.
+    pub(crate) fn throttled(&mut self, throttle: Option<Throttle>) {
+        self.throttle = throttle.map(Box::new);
+    }
+
     /// The next bytes, `most` of them at most.
     pub(crate) fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
         most: usize,
     ) -> Poll<Option<io::Result<Bytes>>> {
+        let Some(throttle) = &mut self.throttle else { return self.poll_next(cx, most) };
+        let wanted = most.min(usize::try_from(self.remaining).unwrap_or(usize::MAX));
+        let granted = ready!(throttle.poll_grant(cx, wanted));
+        let next = ready!(self.poll_next(cx, granted));
+        if let (Some(throttle), Some(Ok(bytes))) = (&mut self.throttle, &next) {
+            throttle.sent(bytes.len());
+        }
+        Poll::Ready(next)
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<Option<io::Result<Bytes>>> {
         if let Some(reading) = &mut self.reading {
             let read = ready!(pin!(reading).poll(cx));
             self.reading = None;
@@ -100,7 +118,7 @@ impl SiteBody {
             return Poll::Ready(Some(self.take_read(read)));
         }
         self.reading = Some(spawn_blocking(move || file.read(at, length)));
-        self.poll_chunk(cx, length)
+        self.poll_next(cx, length)
     }
 
     /// Takes what was read from the first part. After an error nothing comes any more.

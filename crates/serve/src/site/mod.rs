@@ -15,6 +15,7 @@ mod respond;
 mod root;
 mod sites;
 mod target;
+mod throttle;
 
 pub use body::SiteBody;
 pub(crate) use host_pattern::without_port;
@@ -25,3 +26,4 @@ pub use redirect::{Redirect, RedirectError};
 pub use respond::{Answer, Site};
 pub(crate) use respond::{malformed, moved, too_many, unwanted, with_length};
 pub(crate) use sites::Sites;
+pub(crate) use throttle::Throttle;

@@ -76,7 +76,8 @@ impl RequestHandler {
         let began = clock::now();
         let today = clock::today();
         let live = self.shared.live.load();
-        let limited = live.limit(self.progress.claim().network(), began);
+        let network = self.progress.claim().network();
+        let limited = live.limit(network, began);
         let refusal = refusal.or(limited).or_else(|| self.send_on(request));
         let (mut response, object_bytes, in_force) = if let Some(refusal) = refusal {
             (refusal, None, self.steering.in_force())
@@ -85,6 +86,7 @@ impl RequestHandler {
             let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
             (response, object_bytes, self.steering.request(&asked))
         };
+        response.body_mut().throttled(live.throttle(network));
         response.headers_mut().extend(clock::date(today));
         if live.server_timing.is_for(self.client)
             && let Some(timing) = self.steering.timing(began, &in_force)

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
 use std::time::Duration;
 
 use crate::common::{Client, Scratch, Served, connections, spec};
@@ -61,6 +62,32 @@ fn a_network_that_asks_too_often_gets_429_and_others_do_not() {
     served.server.reconfigure(&spec).result.unwrap();
     assert!((0..20).all(|_| client.request("GET", "/file", "").unwrap().status == 200));
     served.stop();
+}
+
+/// Two clients of a network share its rate; another network has its own.
+#[test]
+fn the_rate_of_a_network_is_shared_by_its_responses() {
+    const LENGTH: usize = 500_000;
+    let scratch = Scratch::new("serve");
+    scratch.write("root/file", "x".repeat(LENGTH));
+    for version in VERSIONS {
+        let mut spec = secured(&scratch);
+        spec.limits.network_rate = Some(500_000);
+        let served = Served::new(&spec);
+        let took = || {
+            let began = now();
+            let response = ask(&served, &scratch, version, ("localhost", "/file"), "chain.pem");
+            assert!(response.body == "x".repeat(LENGTH), "{version}: other bytes");
+            began.elapsed().as_secs_f64()
+        };
+        // What is allowed at once.
+        assert!(took() < 0.9, "{version}");
+        let (began, both) = (now(), [(); 2].map(|()| &took));
+        thread::scope(|scope| both.map(|took| scope.spawn(took)).map(|it| it.join().unwrap()));
+        let both = began.elapsed().as_secs_f64();
+        assert!((1.5..4.0).contains(&both), "{version}: {both} s");
+        served.stop();
+    }
 }
 
 #[test]
