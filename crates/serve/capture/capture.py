@@ -36,7 +36,7 @@ def play(options, directory):
     for name, size in SIZES.items():
         (root / name).write_bytes(os.urandom(size))
     # The second of two QUIC packets in a datagram begins somewhere in it: 1,500 bytes of each are kept.
-    capture = f"tcpdump -q -n -i uncork0 -s 1500 -B 65536 -w {directory}/capture.pcap port {PORT}"
+    capture = f"tcpdump -U -q -n -i uncork0 -s 1500 -B 65536 -w {directory}/capture.pcap port {PORT}"
     serve = f"{options.uncork} serve --root {root} --listen {HOST}:{PORT} --self-signed --quiet --records {directory}/records.jsonl"
     server = f"sh -c '{capture} 2>{directory}/tcpdump.txt & sleep 1; echo $$ >{directory}/pid; exec {serve}'"
     clients = f"{sys.executable} {HERE}/clients.py {HOST} {PORT} {options.responses} {options.seed} {directory}/told.json"
@@ -146,6 +146,8 @@ def read_capture(path):
     tcp, quic = collections.defaultdict(lambda: [TcpFlow()]), collections.defaultdict(lambda: [QuicFlow()])
     with open(path, "rb") as file:
         for time, packet in dpkt.pcap.Reader(file):
+            if len(packet) < 20:
+                continue  # The last one was cut off.
             ip = dpkt.ip.IP(packet)
             inner = ip.data
             if isinstance(inner, dpkt.tcp.TCP) and inner.sport == PORT:
@@ -240,6 +242,8 @@ def judge_response(seen, record, flow):
         return "WHOLE, RECORDED BROKEN OFF"
     if is_whole:
         return "broken off, but its kernel had all" if has_all else "BROKEN OFF, RECORDED WHOLE"
+    if seen["end"] == "stuck":
+        return "STUCK"
     missing = seen["received"] - record["bytes_delivered"]
     if missing > 0:
         # Over QUIC the client need not have acknowledged what it had, over TCP its kernel has.
@@ -256,6 +260,8 @@ def judge_sum(seen, name, record, captured):
         if difference < 0 and name == "bytes_sent":
             only_acks = 45 * record["packets_sent"]
             return "fewer by packets that only acknowledge" if -difference <= only_acks else "FEWER"
+        if seen["end"] in ("kill", "vanish") and difference <= 5 * (1500 if name == "bytes_sent" else 1):
+            return "more: built when the server ended"
         return "within 150 bytes" if name == "bytes_sent" and difference <= 150 else "DIFFERS"
     if abs(difference) <= CLOSING_BYTES:
         return "equal, but for the closing messages"

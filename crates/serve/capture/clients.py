@@ -253,37 +253,45 @@ class Plan:
             await self.connection(address, protocol, end, count)
 
     async def connection(self, address, protocol, end, count):
-        client, number = KINDS[protocol](), self.connections
-        opened = time.time()
-        port = await client.open(address)
-        responses = []
+        client, number, responses = KINDS[protocol](), self.connections, []
+        connection = {"connection": number, "protocol": protocol, "end": end, "opened": time.time()}
+        connection["port"] = await client.open(address)
 
         async def ask():
             responses.append(self.response(protocol, number))
             client.ask(responses[-1])
             return responses[-1]
 
-        while len(responses) < count - 1:
-            together = [await ask() for _ in range(min(client.parallel, count - 1 - len(responses)))]
-            for it in together:
-                await it.wait()
-        last = await ask()
-        if end in ("abort", "kill", "cancel"):
-            await last.wait(self.random.randrange(last.size))
-        else:
-            await last.wait()
-        if end == "cancel":
-            await client.cancel(last)
-            await (await ask()).wait()
-        if end in ("vanish", "later"):
+        try:
+            last = await self.converse(client, ask, end, count)
+        except TimeoutError:
+            last, connection["end"] = responses[-1], "stuck"
+        if connection["end"] in ("vanish", "later"):
             await asyncio.sleep(0.5)
-        closed = time.time()
+        connection["closed"] = time.time()
         ended = getattr(client, end if end in ("reset", "kill", "vanish") else "close")()
         if ended is not None:
             await asyncio.wait_for(ended, PATIENCE)
-        connection = {"connection": number, "protocol": protocol, "port": port, "end": end, "opened": opened, "closed": closed}
         self.told["connections"].append(connection)
-        self.told["responses"] += [it.told(end if it is last else "") for it in responses]
+        self.told["responses"] += [it.told(connection["end"] if it is last else "") for it in responses]
+
+    async def converse(self, client, ask, end, count):
+        """Asks for so many files; the response that ends in the way of the connection."""
+        left = count - 1
+        while left > 0:
+            together = [await ask() for _ in range(min(client.parallel, left))]
+            left -= len(together)
+            for it in together:
+                await it.wait()
+        last = await ask()
+        if end not in ("abort", "kill", "cancel"):
+            await last.wait()
+            return last
+        await last.wait(self.random.randrange(last.size))
+        if end == "cancel":
+            await client.cancel(last)
+            await (await ask()).wait()
+        return last
 
 
 async def main(host, port, responses, seed, output):
