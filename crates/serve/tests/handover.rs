@@ -13,16 +13,22 @@ mod talker;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use common::{Scratch, Served, content, records};
 use load::{Load, Protocol, Tally};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
 use talker::{Http3Client, get, now, run, secured, tls};
 use uncork_flow::FlowRecord;
 use uncork_h3::Client as H3Client;
-use uncork_h3::client::ClientOptions;
+use uncork_h3::client::{ClientOptions, Tls};
 use uncork_serve::{RecordsSpec, ServeError, Server, ServerSpec};
 use uncork_testkit::{pause, pause_async, wait_for};
 
@@ -231,6 +237,92 @@ fn sessions_over_tcp_resume_after_many_others_and_on_another_server() {
     write_keys(&scratch.path("keys/tickets"), "7");
     assert!(one.server.reload().iter().any(|it| it.what == "keys" && it.result.is_err()));
     assert!(handshake(&client, one.address), "what is wrong leaves the keys in force");
+}
+
+/// Counts how often the server showed its certificate, which it does not for a session that it resumes.
+#[derive(Debug)]
+struct CountingVerifier {
+    inner: Arc<WebPkiServerVerifier>,
+    count: AtomicU32,
+}
+
+impl ServerCertVerifier for CountingVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.inner.verify_server_cert(end_entity, intermediates, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// A QUIC session of one server is resumed by a restarted one with the same keys, and by no other.
+#[test]
+fn sessions_over_quic_resume_on_another_server_with_the_same_keys() {
+    let (scratch, mut spec) = site("tickets");
+    spec.handover = None;
+    spec.keys = Some(scratch.path("keys"));
+    let one = Served::new(&spec);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(scratch.path("chain.pem")).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+    let verifier =
+        Arc::new(CountingVerifier { inner: inner.build().unwrap(), count: AtomicU32::new(0) });
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(verifier.clone())
+        .with_no_client_auth();
+    let mut client = Http3Client::new(&scratch, &one);
+    client.tls = Tls::new(config).unwrap();
+    let shown_by = |client: &Http3Client| {
+        let before = verifier.count.load(Ordering::Relaxed);
+        run(async {
+            let connection = client.connect().await;
+            get(&connection, "/small", &[]).await.unwrap();
+        });
+        verifier.count.load(Ordering::Relaxed) - before
+    };
+    assert_eq!(shown_by(&client), 1, "the first connection");
+    assert_eq!(shown_by(&client), 0, "the same server");
+    one.stop();
+    let restarted = Served::new(&spec);
+    client.address = restarted.server.listening()[1].address;
+    assert_eq!(shown_by(&client), 0, "the same keys");
+    restarted.stop();
+    spec.keys = None;
+    let stranger = Served::new(&spec);
+    client.address = stranger.server.listening()[1].address;
+    assert_eq!(shown_by(&client), 1, "other keys");
+    stranger.stop();
 }
 
 fn write_keys(path: &Path, text: &str) {
