@@ -26,6 +26,8 @@ from clients import SIZES
 HERE = pathlib.Path(__file__).resolve().parent
 # GOAWAY and close_notify go out after the record is written.
 CLOSING_BYTES = 64
+# A QUIC client that closes in order may leave two packets unacknowledged (docs/serve.md).
+UNACKNOWLEDGED_BYTES = 3000
 HOST, PORT = "198.18.0.1", 8443
 
 
@@ -240,6 +242,8 @@ def judge_response(seen, record, flow):
         if seen["end"] in ("kill", "reset") and not has_all:
             return "whole, reset before it was acknowledged"
         return "WHOLE, RECORDED BROKEN OFF"
+    if is_whole and seen["protocol"] == "h3" and seen["size"] - seen["received"] <= UNACKNOWLEDGED_BYTES:
+        return "broken off at its end, recorded whole"
     if is_whole:
         return "broken off, but its kernel had all" if has_all else "BROKEN OFF, RECORDED WHOLE"
     if seen["end"] == "stuck":
