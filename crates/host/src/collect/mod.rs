@@ -1,6 +1,7 @@
 //! Takes a snapshot of the live host.
 
 mod boot;
+mod container;
 mod kernel;
 mod namespaces;
 mod processes;
@@ -9,11 +10,11 @@ mod sockets;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 
 pub(crate) use kernel::module;
+pub(crate) use namespaces::is_initial;
 
-use crate::facts::{Container, FACTS_SCHEMA, HostFacts};
+use crate::facts::{FACTS_SCHEMA, HostFacts};
 
 /// Takes a snapshot. Changes nothing; opens one connection over loopback to determine the kernel's
 /// version of BBR. Namespaces that the caller may not enter are listed in
@@ -40,21 +41,10 @@ pub fn collect() -> io::Result<HostFacts> {
     Ok(HostFacts {
         schema: FACTS_SCHEMA.to_owned(),
         kernel: kernel::kernel(&all[0])?,
-        container: container(),
+        container: container::container(),
         boot_sysctls: boot::sysctls(),
         namespaces: all,
         unread_namespaces,
         hidden_processes,
     })
-}
-
-fn container() -> Option<Container> {
-    let marks = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"];
-    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
-        Some(Container::Kubernetes)
-    } else if marks.iter().any(|mark| Path::new(mark).exists()) {
-        Some(Container::Other)
-    } else {
-        None
-    }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
 
@@ -45,18 +44,23 @@ pub(super) fn enter(file: &Path, inode: u64, processes: Vec<String>) -> io::Resu
     thread::spawn(work).join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
 }
 
+/// Whether the calling thread is in the host's initial namespace. Only that one has the sysctls of all
+/// devices (linux net/core/sysctl_net_core.c, `net_core_table`). Before Linux 5.13 other namespaces could
+/// write the list of allowed algorithms, too.
+pub(crate) fn is_initial() -> bool {
+    Path::new("/proc/sys/net/core/netdev_max_backlog").exists()
+}
+
 /// The calling thread's namespace: `/proc/sys/net` and netlink belong to the thread.
 fn read(inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
     let words = |name: &str| -> io::Result<Vec<String>> {
         let text = fs::read_to_string(Path::new(IPV4).join(name))?;
         Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
     };
-    // Only the initial namespace may write the list (linux net/ipv4/sysctl_net_ipv4.c).
-    let allowed = fs::metadata(Path::new(IPV4).join("tcp_allowed_congestion_control"))?;
     let mut netlink = Netlink::open()?;
     Ok(Namespace {
         inode,
-        is_initial: allowed.permissions().mode() & 0o200 != 0,
+        is_initial: is_initial(),
         processes,
         available: words("tcp_available_congestion_control")?,
         allowed: words("tcp_allowed_congestion_control")?,

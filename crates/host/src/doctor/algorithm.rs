@@ -1,6 +1,7 @@
 //! Checks whether the wanted algorithm is available and is the default.
 
 use super::finding::Finding;
+use super::kubernetes::{self, is_pod};
 use super::{Host, bbr_version};
 use crate::facts::{Container, Interface, Module};
 
@@ -21,21 +22,28 @@ fn missing(host: Host<'_>) -> Option<Finding> {
         return None;
     }
     let module = format!("tcp_{wanted}");
+    let outside = if is_pod(host) { "node" } else { "host" };
     let finding = match facts.kernel.module(&module) {
-        Module::File => Finding::warning("module-not-loaded", format!("{wanted} is not loaded."))
-            .why(
-                "Root's sysctl loads the module, but nothing in a container can: there the name is \
+        Module::File if own.is_initial => Finding::warning(
+            "module-not-loaded",
+            format!("{wanted} is not loaded."),
+        )
+        .why(
+            "Root's sysctl loads the module, but nothing in a container can: there the name is \
                  \"No such file or directory\".",
-            )
-            .remedy(format!("modprobe {module}"))
-            .remedy(format!("echo {module} > /etc/modules-load.d/{module}.conf"))
-            .remedy(format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}")),
-        Module::Unknown if !own.is_initial => Finding::problem(
+        )
+        .remedy(format!("modprobe {module}"))
+        .remedy(format!("echo {module} > /etc/modules-load.d/{module}.conf"))
+        .remedy(format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}")),
+        Module::File | Module::Unknown if !own.is_initial => Finding::problem(
             "algorithm-missing",
             format!("{wanted} is not available here."),
         )
-        .why("A container uses the algorithms that the host has loaded, and cannot load one.")
-        .remedy(format!("on the host: modprobe {module}")),
+        .why(format!(
+            "A container uses the algorithms that its {outside} has loaded, and cannot load one."
+        ))
+        .remedy(format!("on the {outside}: modprobe {module}"))
+        .remedy(format!("on the {outside}: echo {module} > /etc/modules-load.d/{module}.conf")),
         _ => Finding::problem("algorithm-missing", format!("This kernel has no {wanted}."))
             .why(format!("It offers: {}.", own.available.join(", ")))
             .remedy(format!("Install a kernel with {module} (CONFIG_{}).", module.to_uppercase())),
@@ -53,25 +61,22 @@ fn not_default(host: Host<'_>) -> Option<Finding> {
         format!("New connections run {}, not {wanted}.", own.default),
     )
     .why("The default applies to connections opened and accepted from now on; servers need no restart.");
-    Some(match (own.is_initial, facts.container) {
-        (true, _) => finding
-            .remedy(format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}"))
+    Some(if is_pod(host) {
+        kubernetes::with_remedies(finding, wanted)
+    } else if own.is_initial {
+        let place =
+            if facts.container == Some(Container::Kubernetes) { "on the node: " } else { "" };
+        finding
+            .remedy(format!("{place}sysctl -w net.ipv4.tcp_congestion_control={wanted}"))
             .remedy(format!(
-                "or, to undo it in 10 minutes unless confirmed: echo 'algorithm = \"{wanted}\"' > host.toml; \
+                "or, to undo it in 10 minutes unless confirmed: {place}echo 'algorithm = \"{wanted}\"' > host.toml; \
                  uncork host apply host.toml --ttl 10min"
-            )),
-        (false, Some(Container::Kubernetes)) => finding
-            .remedy(format!(
-                "on the node, before pods start: sysctl -w net.ipv4.tcp_congestion_control={wanted}"
             ))
-            .remedy(
-                "or for one pod: kubelet --allowed-unsafe-sysctls=net.ipv4.tcp_congestion_control and \
-                 securityContext.sysctls",
-            ),
-        (false, _) => finding.remedy(format!(
+    } else {
+        finding.remedy(format!(
             "on the host, then start the container anew: sysctl -w \
              net.ipv4.tcp_congestion_control={wanted}"
-        )),
+        ))
     })
 }
 
@@ -79,14 +84,15 @@ fn restricted(host: Host<'_>) -> Option<Finding> {
     let Host { facts, own, wanted } = host;
     let is_restricted = own.has(wanted) && !own.allowed.iter().any(|name| name == wanted);
     let others = facts.namespaces.len() + facts.unread_namespaces.len() > 1 || !own.is_initial;
+    let outside = if is_pod(host) { "node" } else { "host" };
     (is_restricted && others).then(|| {
-        Finding::warning("restricted", format!("{wanted} is restricted on this host."))
+        Finding::warning("restricted", format!("{wanted} is restricted on this {outside}."))
             .why(
                 "Containers cannot make it their default, not even as root with all capabilities: \
                  \"Operation not permitted\". Unprivileged programs cannot choose it either.",
             )
             .remedy(format!(
-                "on the host: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{} {wanted}\"",
+                "on the {outside}: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{} {wanted}\"",
                 own.allowed.join(" ")
             ))
     })

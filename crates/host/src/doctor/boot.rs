@@ -20,7 +20,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     for setting in &host.facts.boot_sysctls {
         let before = last.insert(&setting.key, setting);
         findings.extend(
-            before.filter(|before| before.value != setting.value).map(|it| conflict(it, setting)),
+            before.filter(|before| contradicts(before, setting)).map(|it| conflict(it, setting)),
         );
         if !setting.exists {
             findings.push(unknown(host, setting));
@@ -32,6 +32,13 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     let idle = IDLE.iter().filter(|_| host.wants_bbr());
     findings
         .extend(idle.filter_map(|(key, why)| last.get(key).map(|setting| no_effect(setting, why))));
+}
+
+/// A file in /etc may override one of the distribution: that is what it is for (sysctl.d(5)).
+fn contradicts(before: &Setting, setting: &Setting) -> bool {
+    let is_vendors = |it: &Setting| ["/usr/lib/", "/lib/"].iter().any(|at| it.file.starts_with(at));
+    let is_override = is_vendors(before) && !is_vendors(setting);
+    before.value != setting.value && !is_override
 }
 
 fn place(setting: &Setting) -> String {

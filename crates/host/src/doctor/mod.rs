@@ -4,6 +4,7 @@ mod algorithm;
 mod boot;
 mod buffers;
 mod finding;
+mod kubernetes;
 mod namespaces;
 mod pacing;
 mod render;
@@ -88,6 +89,7 @@ pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     sockets::check(host, &mut findings);
     routes::check(host, &mut findings);
     namespaces::check(host, &mut findings);
+    kubernetes::check(host, &mut findings);
     pacing::check(host, &mut findings);
     buffers::check(host, &mut findings);
     boot::check(host, &mut findings);

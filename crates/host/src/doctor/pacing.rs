@@ -17,12 +17,10 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     if without_fq.is_empty() {
         return;
     }
-    let names: Vec<_> = without_fq.iter().map(|i| format!("{} ({})", i.name, i.qdisc)).collect();
+    let names: Vec<_> = without_fq.iter().map(|interface| shown(interface)).collect();
     let names = names.join(", ");
     let replace = |finding: Finding| {
-        let commands =
-            without_fq.iter().map(|i| format!("tc qdisc replace dev {} root fq", i.name));
-        commands.fold(finding, Finding::remedy)
+        without_fq.iter().map(|interface| replacing(interface)).fold(finding, Finding::remedy)
     };
     if host.own.sysctls.get("net.core.default_qdisc").is_some_and(|qdisc| qdisc == "fq") {
         let what = format!("net.core.default_qdisc is fq, but not in use on {names}.");
@@ -62,5 +60,25 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
             Finding::note("internal-pacing", what)
                 .why("Correct since Linux 4.13: BBR does not need fq. fq takes less CPU time on busy servers."),
         );
+    }
+}
+
+/// Its name, and who queues its packets: `eth0 (mq of fq_codel)`.
+fn shown(interface: &Interface) -> String {
+    let Interface { name, qdisc, leaves, .. } = interface;
+    let mut kinds = leaves.clone();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let below = if kinds.is_empty() { String::new() } else { format!(" of {}", kinds.join(", ")) };
+    format!("{name} ({qdisc}{below})")
+}
+
+/// A device with several queues keeps them: a new `mq` has the default discipline below it.
+fn replacing(interface: &Interface) -> String {
+    let name = &interface.name;
+    if interface.qdisc == "mq" {
+        format!("sysctl -w net.core.default_qdisc=fq; tc qdisc replace dev {name} root mq")
+    } else {
+        format!("tc qdisc replace dev {name} root fq")
     }
 }

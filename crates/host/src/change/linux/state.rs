@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::super::host::HostError;
 use super::super::journal::{JOURNAL_SCHEMA, Journal};
 use super::files;
+use crate::collect::is_initial;
 
 const OWN: &str = "/proc/thread-self/ns/net";
 /// Each namespace has such a file with an inode of its own, which everybody may see: the caller's, and that of
@@ -119,13 +120,12 @@ impl StateDirectory {
 }
 
 /// Whether the caller is in the network namespace that the boot configures. Who may not see process 1 (`hidepid`)
-/// asks whether the namespace may write what only the initial one may.
+/// asks whether the namespace is the initial one.
 pub(super) fn is_boot_namespace() -> bool {
     if let (Some(own), Some(boots)) = (inode(OWN_DEVICES), inode(BOOT_DEVICES)) {
         return own == boots;
     }
-    let allowed = super::sysctl::file(super::ALLOWED);
-    fs::metadata(allowed).is_ok_and(|found| found.mode() & 0o200 != 0)
+    is_initial()
 }
 
 fn inode(file: &str) -> Option<u64> {
