@@ -476,6 +476,12 @@ fn a_desired_state_that_is_impossible_here_changes_nothing() {
         assert_eq!(run.status, status, "{}", run.stderr);
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
+    // The namespace of this test, the initial one or a container's.
+    scratch.write("desired.toml", "algorithm = \"vegas2\"\n");
+    let file = scratch.path("desired.toml");
+    let here = common::uncork(&format!("host plan {}", file.display()));
+    assert_eq!(here.status, 3, "{}", here.stdout);
+    assert!(here.stderr.contains("vegas2") && here.stderr.contains("nothing was changed"));
     let missing = common::uncork("host plan nowhere.toml");
     assert!(missing.status == 2 && missing.stderr.contains("no such file"), "{}", missing.stderr);
     for ttl in ["10", "0s", "40d", "soon"] {

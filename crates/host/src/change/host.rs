@@ -15,6 +15,9 @@ pub trait Host {
     /// The value of a setting.
     fn read(&mut self, knob: &Knob) -> Result<Value, HostError>;
 
+    /// Whether this kernel may have a module that is not loaded. Unless its file can be looked for, it may.
+    fn may_load(&mut self, module: &str) -> Result<bool, HostError>;
+
     /// Changes a setting from `from` to `to`, atomically.
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError>;
 

@@ -136,7 +136,7 @@ impl<H: Host> Planner<'_, H> {
             let knob = Knob::Module { name: name.clone() };
             let current = self.host.read(&knob)?;
             let goal = if current == Value::Absent { Value::text(LOADED) } else { current.clone() };
-            self.goal(knob, current, goal);
+            self.module(knob, current, goal, "`modinfo` finds modules by name")?;
         }
         if !self.around.is_initial {
             return Ok(());
@@ -146,9 +146,26 @@ impl<H: Host> Planner<'_, H> {
             let current = self.host.read(&knob)?;
             let is_there = self.around.available.contains(algorithm);
             if current.as_text() == Some(LOADED) || !is_there {
-                self.goal(knob, current, Value::text(LOADED));
+                let remedy = format!("choose one of {}", self.around.available.join(", "));
+                self.module(knob, current, Value::text(LOADED), &remedy)?;
             }
         }
+        Ok(())
+    }
+
+    fn module(
+        &mut self,
+        knob: Knob,
+        current: Value,
+        goal: Value,
+        remedy: &str,
+    ) -> Result<(), HostError> {
+        if let (Knob::Module { name }, Value::Absent) = (&knob, &current)
+            && !self.host.may_load(name)?
+        {
+            self.problem(&knob, &format!("this kernel does not have it: {remedy}"));
+        }
+        self.goal(knob, current, goal);
         Ok(())
     }
 

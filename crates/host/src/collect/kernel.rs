@@ -13,6 +13,7 @@ use uncork_diag::Diag;
 use super::sockets;
 use crate::facts::{Kernel, Module, Namespace};
 
+const LOADED: &str = "/proc/modules";
 const MODULES: [&str; 4] = ["tcp_bbr", "tcp_cubic", "sch_fq", "sch_fq_codel"];
 
 pub(super) fn kernel(own: &Namespace) -> io::Result<Kernel> {
@@ -41,13 +42,16 @@ struct ModuleFiles {
     loaded: String,
     built_in: Option<String>,
     files: Option<String>,
+    /// Whether the kernel can load modules at all (`CONFIG_MODULES`).
+    can_load: bool,
 }
 
 impl ModuleFiles {
     fn read(directory: &Path) -> Self {
         let read = |name| fs::read_to_string(directory.join(name)).ok();
         Self {
-            loaded: fs::read_to_string("/proc/modules").unwrap_or_default(),
+            loaded: fs::read_to_string(LOADED).unwrap_or_default(),
+            can_load: Path::new(LOADED).exists(),
             built_in: read("modules.builtin"),
             files: read("modules.dep"),
         }
@@ -66,7 +70,8 @@ impl ModuleFiles {
             Module::File
         } else if name.strip_prefix("tcp_").is_some_and(has) {
             Module::BuiltIn
-        } else if self.files.is_some() {
+        } else if self.files.is_some() || (!self.can_load && name.starts_with("tcp_")) {
+            // All algorithms that are built in are registered.
             Module::Absent
         } else {
             Module::Unknown

@@ -1,6 +1,6 @@
 //! Kills every command before each of its operations: the host ends in the old or the new state.
 
-use uncork_host::change::{ChangeError, Journal, Knob, Value, confirm, recover, revert};
+use uncork_host::change::{ChangeError, Journal, Knob, PlanError, Value, confirm, recover, revert};
 
 use crate::desired_states::{ALL, LASTING, LITTLE, OTHER, apply_text};
 use crate::memory::{Memory, qdisc, sysctl};
@@ -220,4 +220,25 @@ fn a_route_is_created_from_the_route_that_covers_it() {
     assert_eq!(changed, "via 192.0.2.1 dev eth0 proto dhcp congctl lock bbr");
     revert(&mut host).unwrap();
     assert!(!host.values.contains_key(&to));
+}
+
+/// The initial namespace could load a module, if there were one.
+#[test]
+fn what_the_kernel_lacks_is_refused_before_any_change() {
+    for (text, part) in [
+        (
+            "algorithm = \"vegas2\"",
+            "module tcp_vegas2: this kernel does not have it: choose one of",
+        ),
+        ("[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"", "module tcp_vegas2: "),
+        ("allowed = [\"reno\", \"vegas2\"]", "module tcp_vegas2: "),
+        ("modules = [\"sch_vegas\"]", "module sch_vegas: this kernel does not have it: "),
+    ] {
+        let mut host = Memory::new();
+        let before = host.visible();
+        let error = apply_text(&mut host, text, None).unwrap_err();
+        assert!(matches!(error, ChangeError::Plan(PlanError::Impossible(_))), "{error}");
+        assert!(error.to_string().contains(part), "{part}: {error}");
+        assert_eq!((host.visible(), &host.journal), (before, &None), "{text}");
+    }
 }

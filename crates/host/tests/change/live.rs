@@ -87,6 +87,9 @@ impl Host for KillableHost {
     fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
         self.alive()?.read(knob)
     }
+    fn may_load(&mut self, module: &str) -> Result<bool, HostError> {
+        self.alive()?.may_load(module)
+    }
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
         self.alive()?.write(knob, from, to)
     }
@@ -250,7 +253,7 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("[qdisc]\nt1 = \"pfifo\"", "follow net.core.default_qdisc of the initial namespace"),
             ("[qdisc]\nt2 = \"pfifo\"", "it is htb"),
             ("allowed = [\"reno\"]", "only the initial namespace"),
-            ("modules = [\"tcp_nosuch\"]", "modprobe"),
+            ("modules = [\"sch_nosuch\"]", "module sch_nosuch: "),
         ];
         for (text, part) in cases {
             let mut host = KillableHost { host: live(scratch), left: 10_000, ahead_s: 0 };

@@ -217,6 +217,11 @@ impl Host for Memory {
         Ok(self.values.get(knob).cloned().unwrap_or(Value::Absent))
     }
 
+    fn may_load(&mut self, module: &str) -> Result<bool, HostError> {
+        self.step()?;
+        Ok(["sch_fq", "tcp_bbr"].contains(&module))
+    }
+
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
         self.step()?;
         assert_eq!(self.values.get(knob).unwrap_or(&Value::Absent), from, "{knob}");

@@ -8,16 +8,16 @@ mod routes;
 mod state;
 mod sysctl;
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
 use super::host::{Host, HostError, Now, Surroundings};
 use super::journal::Journal;
-use super::knob::{ALLOWED, Knob, Value};
+use super::knob::{Knob, Value};
+use crate::collect::{self, is_initial};
+use crate::facts::Module;
 use crate::netlink::Netlink;
 pub use guard::watch;
 pub use state::{Lock, StateDirectory};
@@ -44,15 +44,12 @@ impl Host for LiveHost {
             let words = text.as_text().unwrap_or_default().split(' ');
             Ok(words.map(str::to_owned).collect())
         };
-        let allowed = fs::metadata(sysctl::file(ALLOWED));
-        let allowed = allowed.map_err(|error| HostError(format!("{ALLOWED}: {error}")))?;
         let program = std::env::current_exe();
         let program = program.map_err(|error| HostError(format!("this program: {error}")))?;
         Ok(Surroundings {
             available: words("available")?,
             allowed: words("allowed")?,
-            // Only the initial namespace may write the list (linux net/ipv4/sysctl_net_ipv4.c).
-            is_initial: allowed.permissions().mode() & 0o200 != 0,
+            is_initial: is_initial(),
             boots: state::is_boot_namespace(),
             has_systemd: guard::has_systemd(),
             routes: routes::all().map_err(|error| HostError(format!("routes: {error}")))?,
@@ -71,6 +68,10 @@ impl Host for LiveHost {
             Knob::Link { path } => files::read_link(&self.below(path)),
         };
         read.map_err(|error| HostError(format!("cannot read {knob}: {error}")))
+    }
+
+    fn may_load(&mut self, module: &str) -> Result<bool, HostError> {
+        Ok(collect::module(module) != Module::Absent)
     }
 
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
