@@ -66,6 +66,7 @@ fn connections_between_two_passes_are_in_the_records() {
         assert!(matches!(session.turn().unwrap(), Turn::Wait(_)));
         session.tracker().ended_connections() == both_ends
     });
+    assert_eq!(session.tracker().unseen_connections(), u64::from(both_ends));
     session.end().unwrap();
     let records = read_json_lines(fs::read(&file).unwrap().as_slice()).unwrap();
     for (port, bytes) in sent {

@@ -54,6 +54,7 @@ struct Snapshot {
     totals: Totals,
     connections: BTreeMap<Label, u64>,
     passes: u64,
+    unseen: u64,
     lost_notices: u64,
     default_cc: Option<String>,
 }
@@ -70,8 +71,14 @@ pub fn metrics(tracker: &Tracker, default_cc: Option<String>) -> Result<String, 
         *connections.entry(totals.label(&tracked.now, tracked.now.cc)).or_default() += 1;
     }
     let mut registry = Registry::with_prefix("uncork_watch");
-    let (passes, lost_notices) = (tracker.passes(), tracker.lost_notices());
-    let snapshot = Snapshot { totals, connections, passes, lost_notices, default_cc };
+    let snapshot = Snapshot {
+        totals,
+        connections,
+        passes: tracker.passes(),
+        unseen: tracker.unseen_connections(),
+        lost_notices: tracker.lost_notices(),
+        default_cc,
+    };
     registry.register_collector(Box::new(snapshot));
     let mut text = String::new();
     encode(&mut text, &registry)?;
@@ -80,12 +87,22 @@ pub fn metrics(tracker: &Tracker, default_cc: Option<String>) -> Result<String, 
 
 impl Collector for Snapshot {
     fn encode(&self, mut out: DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Passes over all sockets";
-        let family = out.encode_descriptor("passes", help, None, MetricType::Counter)?;
-        counter(family, self.passes)?;
-        let help = "Times that notices of ended connections were lost";
-        let family = out.encode_descriptor("lost_notices", help, None, MetricType::Counter)?;
-        counter(family, self.lost_notices)?;
+        for (name, help, count) in [
+            ("passes", "Passes over all sockets", self.passes),
+            (
+                "unseen_connections",
+                "Connections that have ended and that no pass saw: their controller is not known",
+                self.unseen,
+            ),
+            (
+                "lost_notices",
+                "Times that notices of ended connections were lost",
+                self.lost_notices,
+            ),
+        ] {
+            let family = out.encode_descriptor(name, help, None, MetricType::Counter)?;
+            counter(family, count)?;
+        }
         let help = "Connections that are open";
         let mut family = out.encode_descriptor("connections", help, None, MetricType::Gauge)?;
         for (label, count) in &self.connections {

@@ -23,6 +23,8 @@ pub struct Tracker {
     at: Moment,
     /// Connections that have ended.
     ended: u32,
+    /// Of these, connections that no pass saw, so that their controller is not known.
+    unseen: u64,
     /// How often notices were lost.
     lost_notices: u64,
     totals: Totals,
@@ -59,6 +61,7 @@ impl Tracker {
             passes: 0,
             at: Moment::default(),
             ended: 0,
+            unseen: 0,
             lost_notices: 0,
             totals: Totals::default(),
         }
@@ -109,6 +112,7 @@ impl Tracker {
     pub fn destroyed(&mut self, destroyed: &Destroyed) -> FlowRecord {
         let Destroyed { at, socket } = destroyed;
         let tracked = self.connections.remove(&socket.cookie);
+        self.unseen += u64::from(tracked.is_none());
         let (began, mut tracked) = match tracked {
             Some(tracked) => (tracked.began, Some(tracked)),
             // It existed at least as long as it was busy.
@@ -182,6 +186,11 @@ impl Tracker {
     /// Connections that have ended.
     pub const fn ended_connections(&self) -> u32 {
         self.ended
+    }
+
+    /// Connections that have ended and that no pass saw: a notice does not name the controller.
+    pub const fn unseen_connections(&self) -> u64 {
+        self.unseen
     }
 
     /// How often notices were lost: the receive buffer overflowed.
