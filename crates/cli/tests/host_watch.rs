@@ -82,27 +82,36 @@ fn what_is_recorded_is_replayed() {
         return;
     }
     let scratch = Scratch::new("host-watch");
-    let tape = scratch.path("session.jsonl");
+    let [tape, out, note] = ["session.jsonl", "lines", "note"].map(|name| scratch.path(name));
     let program = env!("CARGO_BIN_EXE_uncork");
-    let watch = format!("{program} host watch --every 200ms --for 2s --record {}", tape.display());
+    let watch =
+        format!("{program} host watch --every 200ms --for 1min --record {}", tape.display());
+    // 1.6 s on the link.
     let server = "import socket
 listener = socket.create_server((\"198.18.0.1\", 8080))
 connection = listener.accept()[0]
-connection.sendall(bytes(300000))";
-    let client = "import socket
-connection = socket.create_connection((\"198.18.0.1\", 8080))
+connection.sendall(bytes(800000))";
+    let client = "import socket, time
+for attempt in range(600):
+    try: connection = socket.create_connection((\"198.18.0.1\", 8080))
+    except ConnectionRefusedError: time.sleep(0.1)
+    else: break
 while connection.recv(100000): pass";
-    let (out, note) = (scratch.path("lines"), scratch.path("note"));
-    let servers =
-        format!("{watch} > {} 2> {} & python3 -c '{server}'; wait", out.display(), note.display());
+    // The connection begins after the first pass, and the watch ends after the connection, however long either takes to start.
+    let servers = format!(
+        "{watch} > {lines} 2> {note} & watch=$!
+        seen() {{ for i in $(seq 600); do grep -q \"$1\" {lines} && return; sleep 0.1; done; }}
+        seen ' connections, '; python3 -c '{server}'; seen ', 1 ended;'
+        kill -TERM $watch; wait; touch {done}",
+        lines = out.display(),
+        note = note.display(),
+        done = scratch.path("done").display(),
+    );
     let mut emu = command("emu -q --rate 4mbit --delay 10ms --server");
     emu.arg(servers).args(["--", "bash", "-c"]);
-    let script =
-        format!("python3 -c '{client}'; until [ -s {} ] && sleep 2.2; do :; done", out.display());
-    let run = finish({
-        emu.arg(script);
-        emu
-    });
+    let wait = format!("[ -e {} ] && break; sleep 0.1", scratch.path("done").display());
+    emu.arg(format!("python3 -c '{client}'; for i in $(seq 600); do {wait}; done"));
+    let run = finish(emu);
     assert_eq!(run.status, 0, "{}", run.stderr);
     assert_eq!(fs::read_to_string(note).unwrap(), "");
     let live = fs::read_to_string(out).unwrap();
@@ -173,7 +182,9 @@ fn prometheus_is_answered() {
     while !lines.next().unwrap().unwrap().contains(" connections, ") {}
     let text = get(address, "GET /metrics HTTP/1.1");
     assert!(text.starts_with("HTTP/1.1 200") && text.contains("openmetrics-text"), "{text}");
-    assert!(text.contains("uncork_watch_passes_total ") && text.ends_with("# EOF\n"), "{text}");
+    for part in ["uncork_watch_passes_total ", "uncork_watch_unseen_connections_total "] {
+        assert!(text.contains(part) && text.ends_with("# EOF\n"), "{part}: {text}");
+    }
     assert!(get(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404"));
     assert!(get(address, "POST /metrics HTTP/1.1").starts_with("HTTP/1.1 405"));
     child.kill().unwrap();
