@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use common::dashboard::panels;
 use common::{Finished, Scratch, command, finish};
 use serde_json::Value;
 use uncork_testkit::{Capability, not_run, wait_for};
@@ -61,25 +62,9 @@ fn promtool_accepts_the_rules_and_each_alert_is_tested() {
     }
 }
 
-/// The queries of the dashboard, with values for its variables.
-fn queries() -> Vec<String> {
-    let dashboard: Value = serde_json::from_str(&text("grafana/uncork-host.json")).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap().iter();
-    let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();
-    let queries = targets.map(|target| target["expr"].as_str().unwrap());
-    let queries = queries.map(|query| query.replace("$__rate_interval", "1m"));
-    let names = dashboard["templating"]["list"].as_array().unwrap().iter();
-    let names: Vec<_> = names.map(|variable| variable["name"].as_str().unwrap()).collect();
-    let of = |query: String| {
-        let set = |query: String, name: &&str| query.replace(&format!("\"${name}\""), "\".+\"");
-        names.iter().fold(query, set)
-    };
-    queries.map(of).collect()
-}
-
 #[test]
 fn promtool_accepts_the_queries_of_the_dashboard() {
-    let queries = queries();
+    let queries: Vec<_> = panels().into_iter().flat_map(|panel| panel.queries).collect();
     assert!(queries.len() > 10);
     let rule = |query: &String| {
         assert!(!query.contains('$'), "unknown variable: {query}");

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+pub mod dashboard;
 pub mod sandbox;
 pub mod schema;
 
