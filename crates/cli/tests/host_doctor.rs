@@ -25,7 +25,7 @@ fn in_namespace(script: &str) -> Option<Finished> {
     }
     let mut shell = Command::new("unshare");
     let script = format!("set -e; ip link set lo up; {script}");
-    shell.args(["--net", "sh", "-c", &script]).stdin(Stdio::null());
+    shell.args(["--net", "--mount", "sh", "-c", &script]).stdin(Stdio::null());
     let doctor = concat!(env!("CARGO_BIN_EXE_uncork"), " host doctor --format json");
     Some(finish({
         shell.env("DOCTOR", doctor).env("OTHER", other);
@@ -72,6 +72,12 @@ fn live_faults_are_found() {
         (
             "route-overrides",
             "ip -6 route add 2001:db8::/32 dev lo congctl reno; $DOCTOR --want $OTHER",
+        ),
+        ("pod-has-own-default", "export KUBERNETES_SERVICE_HOST=192.0.2.1; $DOCTOR --want $OTHER"),
+        (
+            "pod-paces-itself",
+            "ip link add eth0 type veth peer name node0; ip link set eth0 up; mount -t tmpfs tmpfs /run; \
+             mkdir -p /run/secrets/kubernetes.io/serviceaccount; $DOCTOR --want bbr",
         ),
         (
             "namespace-differs",
