@@ -236,6 +236,32 @@ fn lacks_bbr(host: &mut HostFacts, module: Module) {
     host.kernel.modules.insert("tcp_bbr".into(), module);
 }
 
+/// A node with a hundred pods has one finding, with a command for all of them.
+#[test]
+fn namespaces_that_differ_alike_are_one_finding() {
+    let mut host = healthy();
+    let other = |inode: u64, default: &str, process: String| {
+        let mut other = host.namespaces[0].clone();
+        (other.inode, other.default, other.processes) = (inode, default.into(), vec![process]);
+        other
+    };
+    let mut others: Vec<_> =
+        (0..99).map(|n| other(n, "cubic", format!("nginx ({})", 800 + n))).collect();
+    others.push(other(99, "cubic", "netns web".into()));
+    others.push(other(100, "reno", "pause (7)".into()));
+    host.namespaces.extend(others);
+    let findings = diagnose(&host, None).unwrap().findings;
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert!(
+        findings[0]
+            .what
+            .starts_with("100 namespaces default to cubic, not bbr: those of nginx (800); ")
+    );
+    assert!(findings[0].what.ends_with("; and 96 more."), "{}", findings[0].what);
+    assert!(findings[0].remedy[0].contains(" /proc/898/ns/net /run/netns/web; do nsenter "));
+    assert!(findings[1].remedy[0].starts_with("nsenter --net=/proc/7/ns/net sysctl -w "));
+}
+
 #[test]
 fn a_file_of_the_distribution_may_be_overridden() {
     let mut host = healthy();

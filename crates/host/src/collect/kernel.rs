@@ -1,11 +1,12 @@
 //! The kernel and its modules.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use flate2::read::GzDecoder;
 use rustix::net::sockopt::set_tcp_congestion;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
 use uncork_diag::Diag;
@@ -86,9 +87,22 @@ fn is_file_of(path: &str, name: &str) -> bool {
 }
 
 fn compiled_default(release: &str) -> Option<String> {
-    let file = PathBuf::from(format!("/boot/config-{release}"));
-    let text = fs::read_to_string(file).ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix("CONFIG_DEFAULT_TCP_CONG="))?;
+    default_in(&configuration(release)?)
+}
+
+/// The kernel's configuration: a distribution's file, or the kernel's own copy (`CONFIG_IKCONFIG_PROC`).
+fn configuration(release: &str) -> Option<String> {
+    let own_copy = || {
+        let mut text = String::new();
+        GzDecoder::new(File::open("/proc/config.gz").ok()?).read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    fs::read_to_string(format!("/boot/config-{release}")).ok().or_else(own_copy)
+}
+
+fn default_in(configuration: &str) -> Option<String> {
+    let mut lines = configuration.lines();
+    let value = lines.find_map(|line| line.strip_prefix("CONFIG_DEFAULT_TCP_CONG="))?;
     Some(value.trim_matches('"').to_owned())
 }
 
@@ -107,6 +121,23 @@ fn probe_bbr() -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_compiled_default_is_in_the_configuration() {
+        let text =
+            "# CONFIG_DEFAULT_RENO is not set\nCONFIG_DEFAULT_TCP_CONG=\"bbr\"\nCONFIG_IPV6=y\n";
+        assert_eq!(default_in(text).as_deref(), Some("bbr"));
+        assert_eq!(default_in("# CONFIG_TCP_CONG_ADVANCED is not set\n"), None);
+    }
+
+    /// Where the kernel has its own copy, it is read.
+    #[test]
+    fn the_kernel_s_own_configuration_is_read() {
+        if Path::new("/proc/config.gz").exists() {
+            let configuration = configuration("no such release").expect("a configuration");
+            assert!(configuration.contains("CONFIG_NET=y"), "{configuration}");
+        }
+    }
 
     #[test]
     fn a_module_is_known_by_its_file() {

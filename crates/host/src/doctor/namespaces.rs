@@ -1,32 +1,64 @@
 //! Checks other network namespaces.
 
+use std::collections::BTreeMap;
+
 use super::Host;
 use super::finding::Finding;
+use crate::facts::Namespace;
+
+/// Most namespaces that a finding names by their processes.
+const NAMED: usize = 4;
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     let Host { facts, wanted, .. } = host;
+    let mut others: BTreeMap<&str, Vec<&Namespace>> = BTreeMap::new();
     for namespace in facts.namespaces.iter().skip(1).filter(|other| other.default != wanted) {
-        let who = match &namespace.processes[..] {
-            [] => format!("net:[{}]", namespace.inode),
-            processes => processes.join(", "),
-        };
-        let pid = namespace.processes.first().and_then(|text| text.rsplit('(').next());
-        let pid = pid.map_or("PID", |text| text.trim_end_matches(')'));
-        let what =
-            format!("The namespace of {who} defaults to {}, not {wanted}.", namespace.default);
-        findings.push(
-            Finding::warning("namespace-differs", what)
-                .why(
-                    "A namespace copies the host's default when it is made; later changes of the host's \
-                     do not reach it.",
-                )
-                .remedy(format!(
-                    "nsenter --net=/proc/{pid}/ns/net sysctl -w net.ipv4.tcp_congestion_control={wanted}"
-                ))
-                .remedy("or start the container anew"),
-        );
+        others.entry(&namespace.default).or_default().push(namespace);
     }
+    findings
+        .extend(others.iter().map(|(default, namespaces)| differs(wanted, default, namespaces)));
     findings.extend(not_examined(host));
+}
+
+/// Namespaces with the same default, which is not the wanted one: a node may have a hundred pods.
+fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
+    let names: Vec<_> = namespaces.iter().take(NAMED).map(|it| name(it)).collect();
+    let what = match (&names[..], namespaces.len()) {
+        ([name], _) => format!("The namespace of {name} defaults to {default}, not {wanted}."),
+        (names, all) => {
+            let more = all - names.len();
+            let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+            let names = names.join("; ");
+            format!("{all} namespaces default to {default}, not {wanted}: those of {names}{more}.")
+        }
+    };
+    let set = format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}");
+    let files: Vec<_> = namespaces.iter().map(|it| file(it)).collect();
+    let remedy = match &files[..] {
+        [file] => format!("nsenter --net={file} {set}"),
+        files => format!("for net in {}; do nsenter --net=$net {set}; done", files.join(" ")),
+    };
+    Finding::warning("namespace-differs", what)
+        .why("A namespace copies the host's default when it is made; later changes of the host's do not reach it.")
+        .remedy(remedy)
+        .remedy("or start the containers anew")
+}
+
+fn name(namespace: &Namespace) -> String {
+    match &namespace.processes[..] {
+        [] => format!("net:[{}]", namespace.inode),
+        processes => processes.join(", "),
+    }
+}
+
+/// A file that nsenter(1) can enter: that of a process, `nginx (812)`, or one that `ip netns` made, `netns web`.
+fn file(namespace: &Namespace) -> String {
+    let first = namespace.processes.first().map_or("", String::as_str);
+    match (first.strip_prefix("netns "), first.rsplit_once('(')) {
+        (Some(name), _) => format!("/run/netns/{name}"),
+        (_, Some((_, pid))) => format!("/proc/{}/ns/net", pid.trim_end_matches(')')),
+        _ => "/proc/PID/ns/net".to_owned(),
+    }
 }
 
 fn not_examined(host: Host<'_>) -> Option<Finding> {
