@@ -7,11 +7,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use common::schema::{assert_describes, lines};
 use common::{Scratch, can_emulate, command, finish, uncork};
+use rustix::process::{Pid, Signal, kill_process};
 use uncork_flow::{FlowRecord, read_flows, read_json_lines};
-use uncork_testkit::{Capability, not_run};
+use uncork_testkit::{Capability, not_run, wait_until};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Recorded over emulated paths: a server of BBR and CUBIC.
@@ -129,7 +131,7 @@ fn it_needs_no_privileges() {
     let mut unprivileged = Command::new("unshare");
     unprivileged.args(["--user", env!("CARGO_BIN_EXE_uncork"), "host", "watch", "--records"]);
     let mut child = unprivileged
-        .args([records.as_os_str(), "--every=1h".as_ref(), "--for=2s".as_ref()])
+        .args([records.as_os_str(), "--every=1h".as_ref(), "--for=1min".as_ref()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -143,6 +145,11 @@ fn it_needs_no_privileges() {
     listener.accept().unwrap().0.write_all(&[7; 1234]).unwrap();
     client.read_to_end(&mut Vec::new()).unwrap();
     drop(client);
+    let read = || fs::read_to_string(&records).unwrap_or_default();
+    // Without a line the watch has ended by itself.
+    let has_record = || line.is_empty() || read().contains(r#""bytes_acked":1234,"#);
+    wait_until("a record of the connection", Duration::from_secs(50), has_record);
+    let _ended = kill_process(Pid::from_child(&child), Signal::TERM);
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     if stderr.contains("unshare failed") {
@@ -150,7 +157,7 @@ fn it_needs_no_privileges() {
     }
     assert!(output.status.success() && stderr.is_empty(), "{stderr}");
     assert!(line.contains(" connections, "), "{line}");
-    let records = fs::read_to_string(records).unwrap();
+    let records = read();
     let records = read_json_lines(records.as_bytes()).unwrap();
     let listener = |record: &FlowRecord| record.service.as_ref().unwrap().listener.clone();
     let ours: Vec<_> =
