@@ -298,6 +298,26 @@ fn limits_interrupts_and_others_end_a_test() {
     assert_eq!(world.seen(), ["reno\n".to_owned(), before[1].clone(), before[2].clone()]);
 }
 
+/// A stopped test watches no limits. It is ended, and the host restored.
+#[test]
+fn stopped_for_long_a_test_is_ended() {
+    let Some(world) = World::new(8) else { return };
+    let before = world.seen();
+    let mut child = world.command("bbr bbr --pairs 100 --block 1min -q").spawn().unwrap();
+    wait_until("the test has begun", LIMIT, || world.seen()[0] == "bbr\n");
+    let pid = rustix::process::Pid::from_child(&child);
+    let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
+    // Not for a moment.
+    signal(rustix::process::Signal::STOP);
+    pause(Duration::from_secs(2), "a short stop");
+    signal(rustix::process::Signal::CONT);
+    pause(Duration::from_secs(9), "longer than a stop may take, with the first one");
+    assert!(child.try_wait().unwrap().is_none() && world.seen()[0] == "bbr\n");
+    signal(rustix::process::Signal::STOP);
+    wait_until("the guard has restored the host", 2 * LIMIT, || world.seen() == before);
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(9));
+}
+
 /// SIGKILL at random times: the guard restores the host.
 #[test]
 fn killed_at_any_time_the_host_is_as_before() {

@@ -1,19 +1,24 @@
 //! The process that undoes changes when the one that made them is dead, or when nobody confirms them.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::setsid;
+use rustix::process::{Pid, Signal, kill_process, setsid};
 
 use super::super::agent::{ChangeError, recover};
 use super::super::host::{Host, HostError};
-use super::{LiveHost, StateDirectory, state};
+use super::{LiveHost, Lock, StateDirectory, state};
 
 /// How often the guard looks whether somebody has confirmed.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// How often the guard looks whether the process that makes the changes has ended.
+const TURN: Duration = Duration::from_millis(100);
+/// Seconds for which that process may be stopped.
+const PATIENCE_S: u64 = 10;
 /// The line that the guard prints when the death of its parent's process group no longer concerns it.
 const READY: &str = "ready";
 
@@ -70,8 +75,7 @@ pub fn watch(state: &StateDirectory, root: &Path) -> Result<(), ChangeError> {
     let _ = writeln!(io::stdout(), "{READY}");
     let mut host = LiveHost::new(state.clone(), root);
     loop {
-        // Held by the process that makes the changes, until it ends.
-        let lock = state.lock()?;
+        let lock = wait_for_end(state, &host)?;
         let (journal, _) = recover(&mut host)?;
         let Some(deadline) = journal.open.and_then(|open| open.deadline_boot_s) else {
             return Ok(());
@@ -81,6 +85,42 @@ pub fn watch(state: &StateDirectory, root: &Path) -> Result<(), ChangeError> {
             thread::sleep(INTERVAL);
         }
     }
+}
+
+/// Waits for the lock: the process that makes the changes holds it until it ends. One that is stopped neither ends nor looks at
+/// what it changed, so it is killed after a while. Nothing else can undo its changes safely, because it may go on at any time.
+fn wait_for_end(state: &StateDirectory, host: &LiveHost) -> Result<Lock, HostError> {
+    let mut stopped: Option<(u32, u64)> = None;
+    loop {
+        if let Some(lock) = state.try_lock()? {
+            return Ok(lock);
+        }
+        let now_s = host.now().boot_s;
+        stopped = state.holder().filter(|process| is_stopped(*process)).map(|process| {
+            let same = stopped.filter(|(before, _)| *before == process);
+            (process, same.map_or(now_s, |(_, since_s)| since_s))
+        });
+        if let Some((process, since_s)) = stopped
+            && now_s.saturating_sub(since_s) >= PATIENCE_S
+            && let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw)
+        {
+            // It may have gone on, or ended.
+            let _ = kill_process(process, Signal::KILL);
+        }
+        thread::sleep(TURN);
+    }
+}
+
+/// Whether a process that runs this program is stopped, by Ctrl-Z or SIGSTOP.
+fn is_stopped(process: u32) -> bool {
+    let directory = Path::new("/proc").join(process.to_string());
+    let is_this_program = || {
+        let (theirs, own) = (fs::read_link(directory.join("exe")), std::env::current_exe());
+        matches!((theirs, own), (Ok(theirs), Ok(own)) if theirs == own)
+    };
+    let stat = fs::read_to_string(directory.join("stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state == Some('T') && is_this_program()
 }
 
 fn is_open(state: &StateDirectory) -> Result<bool, HostError> {

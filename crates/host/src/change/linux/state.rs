@@ -1,7 +1,7 @@
 //! The journal's file and lock.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,15 @@ pub struct StateDirectory {
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held until it is dropped")] File);
 
+impl Lock {
+    /// The lock of a file that is locked. Its text is the process that holds it, for the guard; without it, a full disk, say,
+    /// the guard waits.
+    fn held(mut file: File) -> Self {
+        let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        Self(file)
+    }
+}
+
 impl StateDirectory {
     /// The journal of the caller's network namespace in `directory`.
     pub fn new(directory: &Path) -> Self {
@@ -54,7 +63,7 @@ impl StateDirectory {
     pub fn lock(&self) -> Result<Lock, HostError> {
         let file = self.lock_file()?;
         let locked = flock(&file, FlockOperation::LockExclusive);
-        locked.map(|()| Lock(file)).map_err(|error| self.unwritable(&error.into()))
+        locked.map(|()| Lock::held(file)).map_err(|error| self.unwritable(&error.into()))
     }
 
     /// [`Self::lock`], if no other command changes this namespace now.
@@ -65,17 +74,25 @@ impl StateDirectory {
     pub fn try_lock(&self) -> Result<Option<Lock>, HostError> {
         let file = self.lock_file()?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Lock(file))),
+            Ok(()) => Ok(Some(Lock::held(file))),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(self.unwritable(&error.into())),
         }
     }
 
+    /// The process that took the lock last.
+    pub(super) fn holder(&self) -> Option<u32> {
+        fs::read_to_string(self.lock_path()).ok()?.trim_end().parse().ok()
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.directory.join(format!("{}.lock", self.name))
+    }
+
     fn lock_file(&self) -> Result<File, HostError> {
         let open = || {
             fs::create_dir_all(&self.directory)?;
-            let path = self.directory.join(format!("{}.lock", self.name));
-            OpenOptions::new().create(true).append(true).open(path)
+            OpenOptions::new().create(true).append(true).open(self.lock_path())
         };
         open().map_err(|error| self.unwritable(&error))
     }
