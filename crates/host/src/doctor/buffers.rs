@@ -1,7 +1,7 @@
 //! Checks whether send buffers are large enough for the bandwidth-delay product of the paths.
 
 use super::Host;
-use super::finding::Finding;
+use super::finding::{Finding, connections};
 use super::sockets;
 
 /// A send buffer must hold three windows (`bbr_sndbuf_expand`), and BBR's window is two BDP.
@@ -28,19 +28,21 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     let wanted = largest.saturating_mul(BUFFER_PER_BDP).max(2 * maximum).next_power_of_two();
     let what = if too_large > 0 {
         format!(
-            "{too_large} connections have paths that need larger send buffers: the largest BDP is {} kB, \
-             tcp_wmem allows {} kB.",
+            "The send buffer is too small for the paths of {}: the largest BDP is {} kB, tcp_wmem allows {} kB.",
+            connections(too_large),
             largest / 1000,
             maximum / 1000
         )
     } else {
         format!(
-            "{limited} connections wait for their send buffer more than a tenth of their busy time."
+            "The send buffer limits {} for more than a tenth of the busy time.",
+            connections(limited)
         )
     };
     let why = format!(
         "BBR needs {BUFFER_PER_BDP} BDP of buffer to fill a path: twice the BDP in flight, and three times \
-         that in the buffer. {limited} connections were limited by it."
+         that in the buffer. It limited {}.",
+        connections(limited)
     );
     let fields = host.own.sysctls.get("net.ipv4.tcp_wmem");
     let mut fields = fields.map(String::as_str).unwrap_or_default().split_ascii_whitespace();

@@ -78,3 +78,8 @@ impl Finding {
         self
     }
 }
+
+/// `1 connection`, `2 connections`.
+pub(super) fn connections(count: usize) -> String {
+    format!("{count} connection{}", if count == 1 { "" } else { "s" })
+}

@@ -1,7 +1,7 @@
 //! Checks how packets are paced: by fq, or by a timer per socket.
 
 use super::Host;
-use super::finding::Finding;
+use super::finding::{Finding, connections};
 use crate::facts::Interface;
 
 /// With more sockets, a timer per socket costs noticeable CPU time.
@@ -35,8 +35,10 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     let paced =
         host.own.connections().filter(|socket| socket.bbr.is_some() || socket.pacing_cap.is_some());
     let paced = paced.count();
-    let has_caps =
-        format!("{capped} connections have SO_MAX_PACING_RATE, and there is no fq on {names}.");
+    let has_caps = format!(
+        "SO_MAX_PACING_RATE limits {}, and there is no fq on {names}.",
+        connections(capped)
+    );
     if capped > 0 && host.is_before((4, 13)) {
         let finding = Finding::problem("pacing-cap-ignored", has_caps);
         findings.push(replace(
