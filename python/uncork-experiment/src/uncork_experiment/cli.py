@@ -68,6 +68,8 @@ Examples:
 Examples:
   uncork-experiment interference --open
   uncork-experiment interference --seed 7 --format json
+  uncork-experiment interference --lab --open            simulated users that share links
+  uncork-experiment interference --lab --repetitions 200
 """,
 }
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from uncork_experiment import growthbook
+from uncork_experiment.commands import laboratory
 from uncork_experiment.commands.analyze import add_comparison, add_rules, settings_of
 from uncork_experiment.commands.common import (
     Progress,
@@ -19,6 +20,7 @@ from uncork_experiment.commands.common import (
     write,
 )
 from uncork_experiment.document import to_json
+from uncork_experiment.errors import InputError
 from uncork_experiment.facts import traffic
 from uncork_experiment.interference import Lesson, document, lessons
 from uncork_experiment.report import explain
@@ -112,11 +114,24 @@ def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
 
 def add_interference(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="[default: 1]")
+    parser.add_argument(
+        "--lab", action="store_true", help="users simulated by `uncork lab`, in place of made-up arithmetic"
+    )
+    parser.add_argument(
+        "--repetitions",
+        type=int,
+        metavar="N",
+        help=f"with --lab: how often each design is carried out [default: {laboratory.REPETITIONS}]",
+    )
     add_output(parser, "interference", "interference.json and interference.html")
 
 
 def run_interference(arguments: argparse.Namespace, command: str) -> int:
     """Worlds of known truth, and what each design says of them."""
+    if arguments.lab:
+        return laboratory.run_laboratory(arguments, command)
+    if arguments.repetitions is not None:
+        raise InputError("--repetitions", "the made-up worlds have one", "add --lab")
     progress = Progress()
     found_ = lessons(arguments.seed, progress)
     progress.done()

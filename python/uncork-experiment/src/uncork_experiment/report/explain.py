@@ -21,10 +21,10 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
     naive = [told.outcome for told in first.told if told.kind == "A/B"][1]
     seen = words.change(naive.ratio) if isinstance(naive, Effect) else "–"
     body = [
-        _header(),
+        header("Five minutes, three made-up worlds in which the truth is known."),
         _in_short(seen),
         "<h2>1. How the link is divided</h2>\n",
-        _paragraph(
+        paragraph(
             "A full link has a fixed capacity. A treated user takes twice what a control user takes. The "
             "more users are "
             "treated, the less is left for each: both curves fall, and their gap stays. With nobody treated "
@@ -33,23 +33,22 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
         ),
         figure(_division(first), 1),
         "<h2>2. What each design says</h2>\n",
-        _paragraph(
+        paragraph(
             "The line is the truth: all treated against none. Each row is what a design would have reported, "
             "labelled with what it estimates. By chance one interval in twenty misses what it is for."
         ),
     ]
     for n, lesson in enumerate(lessons, 2):
         body += [figure(_forest(lesson, n), n), _told(lesson)]
-    body += ["<h2>3. What to do</h2>\n", _advice(), _footer(command)]
+    body += ["<h2>3. What to do</h2>\n", advice(), _footer(command)]
     return document("uncork experiment: interference", "".join(body))
 
 
-def _header() -> str:
+def header(question: str) -> str:
     title = "When an A/B test of congestion control lies"
-    question = "Five minutes, three made-up worlds in which the truth is known."
     return (
         f'<header>\n<p class="kind">uncork experiment · interference</p>\n<h1>{title}</h1>\n'
-        f'<p class="question">{question}</p>\n</header>\n'
+        f'<p class="question">{escape(question)}</p>\n</header>\n'
     )
 
 
@@ -62,13 +61,17 @@ def _in_short(seen: str) -> str:
         "of the "
         "absence of interference: only the level of the control arm, a switchback or paired links tell."
     )
+    return in_short(sentence, why)
+
+
+def in_short(sentence: str, why: str) -> str:
     return (
         f'<section class="verdict" aria-label="In short">\n<p class="sentence">{escape(sentence)}</p>\n'
         f"<p>{escape(why)}</p>\n</section>\n"
     )
 
 
-def _paragraph(text: str) -> str:
+def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>\n"
 
 
@@ -153,7 +156,7 @@ def _told(lesson: Lesson) -> str:
     )
 
 
-def _advice() -> str:
+def advice() -> str:
     rows = [
         [
             "A/B test by client",

@@ -1,0 +1,71 @@
+"""`interference --lab`: many experiments on simulated users whose true effect is known."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+
+from uncork_experiment import words
+from uncork_experiment.commands.common import Progress, show, write
+from uncork_experiment.document import to_json
+from uncork_experiment.errors import InputError
+from uncork_experiment.laboratory.proof import (
+    OTHER_QUANTITY,
+    Plan,
+    Proof,
+    document,
+    prove,
+    share_with_interval,
+)
+from uncork_experiment.laboratory.worlds import WORLDS, find_uncork
+from uncork_experiment.report import laboratory
+from uncork_experiment.terminal import table
+
+REPETITIONS = 20
+MOST = 2_000
+
+
+def run_laboratory(arguments: argparse.Namespace, command: str) -> int:
+    """Simulates, carries the designs out, and writes interference.json and interference.html."""
+    plan = Plan(_repetitions(arguments), arguments.seed)
+    uncork, progress = find_uncork(), Progress()
+    proofs = tuple(prove(uncork, world, plan, progress) for world in WORLDS)
+    progress.done()
+    text = to_json(document(proofs, plan))
+    html = arguments.output / "interference.html"
+    write(arguments.output / "interference.json", text)
+    write(html, laboratory.page(proofs, plan, command))
+    sys.stdout.write(text if arguments.format == "json" else "\n".join(map(_table, proofs)))
+    print(f"page: {html}", file=sys.stderr)
+    if arguments.open:
+        show(html)
+    return 0
+
+
+def _repetitions(arguments: argparse.Namespace) -> int:
+    count = REPETITIONS if arguments.repetitions is None else arguments.repetitions
+    if not 1 <= count <= MOST:
+        raise InputError(f"--repetitions {count}", "out of range", f"write a number from 1 to {MOST}")
+    return int(count)
+
+
+def _table(proof: Proof) -> str:
+    truth = proof.truth.ratio
+    rows = []
+    for design in proof.designs:
+        is_other = design.key in OTHER_QUANTITY
+        share, low, high = share_with_interval(design.covered(truth), design.repetitions)
+        rows.append(
+            [
+                design.name,
+                design.estimand,
+                words.change(design.middle),
+                "–" if is_other or not len(design.ratios) else words.points(design.middle - truth),
+                "–" if is_other else f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f} %)",
+            ]
+        )
+    heading = f"{proof.world.name}: all treated against none is truly {words.change(truth)}"
+    headings = ["design", "estimates", "mean", "off by", "holds the truth"]
+    width = shutil.get_terminal_size((100, 24)).columns
+    return f"{heading}\n{table(headings, rows, width, left=2)}\n"

@@ -1,0 +1,1 @@
+"""Experiments on simulated users of `uncork lab`, where the true effect of a rollout is known."""
