@@ -66,7 +66,7 @@ def test_readme_begins_with_two_commands() -> None:
 def test_options_in_the_documents_exist(capsys: pytest.CaptureFixture[str]) -> None:
     text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else README.read_text(encoding="utf-8")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
-    known = {"--root", "--policy", "--records"}
+    known = {"--root", "--policy", "--records", "--harm"}
     for command in ("analyze", "demo", "design", "import", "export growthbook", "interference"):
         with pytest.raises(SystemExit):
             main([*command.split(), "--help"])
