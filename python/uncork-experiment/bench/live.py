@@ -278,6 +278,8 @@ def main() -> int:
     options = parser.parse_args()
     if not 4 <= options.players <= 1000 or not 10 <= options.seconds <= LIMIT_SECONDS - 60:
         parser.error(f"there can be 4 to 1000 players, for 10 to {LIMIT_SECONDS - 60} s")
+    if options.output and options.output.exists():
+        parser.error(f"-o {options.output} exists: name a new directory")
     uncork = shutil.which(options.uncork)
     missing = what_is_missing(uncork)
     if missing is not None or uncork is None:

@@ -39,7 +39,7 @@ def finished(live: subprocess.Popen[str], seconds: float) -> str:
         out, errors = live.communicate(timeout=60)
         pytest.fail(f"not done after {seconds:g} s:\n{out}\n{errors}")
     if live.returncode == NOT_POSSIBLE:
-        not_run("netns", errors.strip())
+        not_run("bbr" if "no bbr" in errors else "netns", errors.strip())
     return out
 
 
