@@ -59,13 +59,13 @@ def _table(proof: Proof) -> str:
         rows.append(
             [
                 design.name,
-                design.estimand,
                 words.change(design.middle),
                 "–" if is_other or not len(design.ratios) else words.points(design.middle - truth),
                 "–" if is_other else f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f} %)",
+                design.estimand,
             ]
         )
     heading = f"{proof.world.name}: all treated against none is truly {words.change(truth)}"
-    headings = ["design", "estimates", "mean", "off by", "holds the truth"]
+    headings = ["design", "mean", "off by", "holds the truth", "estimates"]
     width = shutil.get_terminal_size((100, 24)).columns
-    return f"{heading}\n{table(headings, rows, width, left=2)}\n"
+    return f"{heading}\n{table(headings, rows, width, left=1)}\n"

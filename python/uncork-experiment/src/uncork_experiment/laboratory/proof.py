@@ -28,8 +28,8 @@ NAMES = {
     "ab_high": "A/B test, 95 % treated",
     "switchback": "switchback",
     "links": "paired links",
-    "across": "paired links: treated against control across",
-    "spill_over": "paired links: spill-over on the control arm",
+    "across": "paired links: across the links",
+    "spill_over": "paired links: control arm",
 }
 """The fields of a repetition in words."""
 TOTAL = ("switchback", "links")
