@@ -244,7 +244,10 @@ def experiment(uncork: str, options: argparse.Namespace, work: Path) -> int:
 def follow(work: Path, players: list[subprocess.Popen[bytes]], options: argparse.Namespace) -> int:
     """Follows the records until the players are done (0), or a guardrail breaks (1)."""
     command = analyze(work, "--follow", "--every", str(options.every))
-    follower = subprocess.Popen(command, process_group=0)
+    # If it has to be killed, what it unpacked goes with the work directory.
+    scratch = work / "scratch"
+    scratch.mkdir()
+    follower = subprocess.Popen(command, process_group=0, env=os.environ | {"TMPDIR": str(scratch)})
     try:
         until = time.monotonic() + min(options.seconds + 60, LIMIT_SECONDS)
         while time.monotonic() < until and any(player.poll() is None for player in players):
@@ -254,6 +257,7 @@ def follow(work: Path, players: list[subprocess.Popen[bytes]], options: argparse
         return 0
     finally:
         end(follower, signal.SIGINT)
+        shutil.rmtree(scratch)
 
 
 def main() -> int:
