@@ -1,5 +1,6 @@
 //! `uncork experiment`: the Python package `uncork-experiment`, as git and cargo run their external subcommands.
 
+use std::env;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
@@ -8,10 +9,16 @@ use std::process::Command;
 use crate::failure::Failure;
 
 const PROGRAM: &str = "uncork-experiment";
+/// Tells the package which `uncork` to run for the laboratory.
+const OWN_PATH: &str = "UNCORK";
 
 /// Becomes the program. Returns only if it cannot be started.
 pub(crate) fn experiment(arguments: &[OsString]) -> Result<(), Failure> {
-    let error = Command::new(PROGRAM).args(arguments).exec();
+    let mut command = Command::new(PROGRAM);
+    if let (None, Ok(own)) = (env::var_os(OWN_PATH), env::current_exe()) {
+        command.env(OWN_PATH, own);
+    }
+    let error = command.args(arguments).exec();
     Err(Failure::Environment(match error.kind() {
         ErrorKind::NotFound => format!(
             "`{PROGRAM}` is not on PATH: install the Python package, from a checkout with: \

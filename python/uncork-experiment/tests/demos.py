@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import io
+import shutil
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -17,6 +19,7 @@ SCALE = "0.4"
 def demo() -> Path:
     """A directory with records/, result.json and report.html. It lives as long as the tests."""
     directory = Path(tempfile.mkdtemp(prefix="uncork-experiment-tests-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     command = ["demo", "--scale", SCALE, "--records", str(directory / "records"), "-o", str(directory)]
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         assert main(command) == 0
