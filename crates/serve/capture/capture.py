@@ -28,6 +28,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 CLOSING_BYTES = 64
 # A QUIC client that closes in order may leave two packets unacknowledged (docs/serve.md).
 UNACKNOWLEDGED_BYTES = 3000
+# More than a server sends again and again before the client answers.
+FIRST_PACKETS = 10
 HOST, PORT = "198.18.0.1", 8443
 
 
@@ -93,28 +95,28 @@ class TcpFlow:
 
 
 class QuicFlow:
-    """Packets of the handshake and those with a short header, which are what a record counts."""
+    """All packets but the server's first, which the stack does not count."""
 
     def __init__(self):
-        self.sent = self.packets = 0
+        # Minus the first packet.
+        self.sent, self.packets = 0, -1
         self.latest = None
 
     def is_other(self, time):
-        """Whether an Initial begins another connection: it comes again only within the first seconds."""
-        return self.latest is not None and time - self.latest > 3
+        """Whether an Initial begins another connection: it comes again only while the handshake lasts."""
+        return self.packets > FIRST_PACKETS and time - self.latest > 3
 
     def add_sent(self, payload, length):
         start = 0
         while start < len(payload) and payload[start] & 0x80:
             end = end_of_long_packet(payload, start)
-            if not is_initial(payload[start:]):
-                self.add_packet(end - start)
+            self.add_packet(end - start)
             start = end
         if start < length:
             self.add_packet(length - start)
 
     def add_packet(self, length):
-        self.sent += length
+        self.sent += length if self.packets >= 0 else 0
         self.packets += 1
 
     def sums(self):
