@@ -59,6 +59,11 @@ def test_help_begins_with_examples(command: str, capsys: pytest.CaptureFixture[s
         (["analyze", "RECORDS", "--control", "cubik"], ["--control", "'cubik'", "control"]),
         (["analyze", "RECORDS", "--treated", "bbr9"], ["--treated", "'bbr9'", "bbr"]),
         (["analyze", "RECORDS", "--by", "planet"], ["'planet'", "region"]),
+        (
+            ["analyze", "RECORDS", "--where", "planet=earth"],
+            ["planet=earth", "'planet'", "COLUMN="],
+        ),
+        (["analyze", "RECORDS", "--where", "cc"], ["--where cc", "no value"]),
         (["analyze", "RECORDS", "--look", "3/2"], ["--look 3/2", "K/N"]),
         (["analyze", "RECORDS", "--primary", "speed"], ["--primary speed", "throughput"]),
         (["analyze", "RECORDS", "--primary", "throughput:p5"], ["throughput:p50"]),
@@ -196,6 +201,21 @@ def test_results_of_the_laboratory_are_analysed(tmp_path: Path, capsys: pytest.C
     text = capsys.readouterr().out
     assert "Enable bbr1 for" in text
     assert "0.1%" in text
+
+
+def test_only_records_with_a_value_are_analysed(tmp_path: Path) -> None:
+    """An axis of several places has commas in its name."""
+    flows = pq.read_table(Path(__file__).parent / "data/lab/flows.parquet")
+    rates = pa.array(["1mbit", "1mbit", "2mbit", "2mbit"] * (len(flows) // 4))
+    axis = "path.europe.rate,path.europe.buffer"
+    pq.write_table(flows.add_column(0, axis, rates), tmp_path / "flows.parquet")
+    out = tmp_path / "out"
+    command = ["analyze", str(tmp_path / "flows.parquet"), "-o", str(out), "--by", f'"{axis}",group']
+    assert main([*command, "--where", f"{axis}=2mbit", "--where", "group=europe"]) == 0
+    result = json.loads((out / "result.json").read_text())
+    assert result["facts"]["rows"] == len(flows) // 4 // 2
+    cells = [(cell["key"], cell["value"]) for cell in result["cells"]]
+    assert cells == [(axis, "2mbit"), ("group", "europe")]
 
 
 def test_missing_units_block_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

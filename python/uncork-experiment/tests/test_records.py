@@ -120,3 +120,23 @@ def test_wrong_paths_are_errors(tmp_path: Path) -> None:
         read([bad])
     with pytest.raises(InputError, match="no column 'user'"):
         read([DATA / "lab"], unit=("user",))
+
+
+def test_a_pair_of_the_laboratory_is_one_unit() -> None:
+    """Each path of the recorded run carries a flow with CUBIC, and the next one with BBR."""
+    buckets = read([DATA / "lab"]).table.select("flow", "cc", "arm_unit", "arm_bucket").to_pyarrow()
+    by_flow = sorted(buckets.to_pylist(), key=lambda row: row["flow"])
+    for control, treated in zip(by_flow[::2], by_flow[1::2], strict=True):
+        assert (control["cc"], treated["cc"]) == ("cubic", "bbr1")
+        assert control["arm_unit"] == treated["arm_unit"]
+        assert control["arm_bucket"] == treated["arm_bucket"]
+    assert len({row["arm_unit"] for row in by_flow}) == len(by_flow) // 2
+
+
+def test_flows_that_are_not_paired_are_units_of_their_own(tmp_path: Path) -> None:
+    table = pq.read_table(DATA / "lab" / "flows.parquet")
+    text = (table.schema.metadata or {})[b"uncork.scenario.text"]
+    metadata = {b"uncork.scenario.text": text.replace(b"paired = true", b"paired = false")}
+    pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "flows.parquet")
+    units = read([tmp_path]).table.to_pyarrow()["arm_unit"].to_pylist()
+    assert len(set(units)) == len(units)

@@ -19,6 +19,7 @@ from uncork_experiment.commands.common import (
     add_output,
     add_reading,
     instant,
+    names,
     read_records,
     share,
     show,
@@ -178,7 +179,7 @@ def _look(text: str | None) -> tuple[int, int] | None:
 def keys_of(text: str | None, columns: set[str]) -> tuple[str, ...]:
     """The keys that were asked for, or the usual ones that the records have."""
     if text is not None:
-        keys = tuple(dict.fromkeys(key.strip() for key in text.split(",") if key.strip()))
+        keys = names(text)
         for key in keys:
             key_column(key, columns)
         return keys
@@ -267,7 +268,7 @@ def save(outcome: Outcome, directory: Path, command: str) -> Path:
 
 
 def _show_sql(arguments: argparse.Namespace) -> int:
-    keys = tuple(key.strip() for key in (arguments.by or ",".join(DEFAULT_KEYS)).split(","))
+    keys = names(arguments.by or ",".join(DEFAULT_KEYS))
     since, until = instant(arguments.since, "--since"), instant(arguments.until, "--until")
     plan = ReducePlan(
         control=arguments.control or "control",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import sys
 import time
@@ -102,6 +103,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="of results of the laboratory: the columns that make a unit, such as seed",
     )
     group.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="only records with this value; may be repeated",
+    )
+    group.add_argument(
         "--engine", choices=ENGINES, default="duckdb", help="what runs the queries [default: duckdb]"
     )
     group.add_argument(
@@ -125,12 +133,12 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     if arguments.engine != "duckdb":
         return _elsewhere(arguments, paths)
     mapping = load(arguments.mapping) if arguments.mapping else None
-    unit = arguments.unit_columns.split(",") if arguments.unit_columns else None
+    unit = names(arguments.unit_columns) if arguments.unit_columns else None
     settings = duckdb.Settings(memory=arguments.memory)
     loaded = read(
         paths, mapping, unit=unit, rejected=arguments.rejected, progress=progress.rows, settings=settings
     )
-    return Records(loaded.table, to_arrow, loaded.rejected, loaded)
+    return Records(_where(loaded.table, arguments.where), to_arrow, loaded.rejected, loaded)
 
 
 def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
@@ -152,7 +160,26 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
     except ImportError as error:
         remedy = f"pip install 'uncork-experiment[{arguments.engine}]'"
         raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
-    return Records(table, run, {})
+    return Records(_where(table, arguments.where), run, {})
+
+
+def _where(table: ir.Table, conditions: Sequence[str]) -> ir.Table:
+    """The rows in which each of these columns has its value, as text."""
+    for condition in conditions:
+        column, equals, value = condition.rpartition("=")
+        if not equals or column not in table.columns:
+            problem = f"there is no column {column!r}" if equals else "no value is given"
+            raise InputError(
+                f"--where {condition}", problem, f"write COLUMN=VALUE; there are {', '.join(table.columns)}"
+            )
+        table = table.filter(table[column].cast("string") == value)
+    return table
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names in a list with commas; one that has commas itself stands in quotation marks."""
+    fields = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(dict.fromkeys(field.strip() for field in fields if field.strip()))
 
 
 def instant(text: str | None, option: str) -> int | None:

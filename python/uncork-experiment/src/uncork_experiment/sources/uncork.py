@@ -1,7 +1,7 @@
 """uncork's own records: JSON lines of `serve`, `play` and `watch`, and the laboratory's Parquet files.
 
-Records of the laboratory have no unit: a bucket is computed from columns that tell flows apart. Their arm is
-the controller.
+Records of the laboratory have no unit: a bucket is computed from columns that tell clients apart. Their arm
+is the controller.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from uncork_experiment.assignment import Experiment, assign, cookie
@@ -18,9 +17,13 @@ from uncork_experiment.schema import COLUMNS, NAMES, arrow_type
 from uncork_experiment.sources.fields import Field
 from uncork_experiment.sources.importing import BATCH
 from uncork_experiment.sources.mapping import Mapping
+from uncork_experiment.sources.pairs import SEPARATOR, Pairs, joined
 
-LAB_UNIT: Final = ("seed", "group", "flow")
-"""What tells flows of the laboratory apart, beside the axes of its matrix."""
+LAB_RUN: Final = ("seed",)
+"""What tells runs of the laboratory apart, beside the axes of its matrix."""
+
+CLIENT: Final = "client"
+"""A column that is added to the laboratory's files for the time of the analysis: whose flow it is."""
 
 _ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
 
@@ -75,15 +78,20 @@ def add_buckets(path: Path, target: Path, unit: Sequence[str] | None = None) -> 
     group. Returns the number of rows.
     """
     names = _names(path)
-    columns = tuple(unit) if unit else _lab_unit(path, names)
-    if stray := [name for name in columns if name not in names]:
+    if stray := [name for name in unit or () if name not in names]:
         raise InputError(str(path), f"no column {stray[0]!r}", f"there are {', '.join(sorted(names))}")
+    run = () if unit else _lab_run(path, names)
+    pairs = None if unit else Pairs.of(path, run)
+    columns = tuple(unit or (*run, "group", CLIENT))
     file, rows = pq.ParquetFile(path), 0
     schema: pa.Schema | None = None
     writer: pq.ParquetWriter | None = None
     try:
         for batch in file.iter_batches(BATCH):
-            table = _with_unit(pa.Table.from_batches([batch]), columns)
+            table = pa.Table.from_batches([batch])
+            if pairs is not None:
+                table = table.append_column(CLIENT, pairs.clients(table))
+            table = _with_unit(table, columns)
             if writer is None:
                 schema = table.schema
                 writer = pq.ParquetWriter(target, schema, compression="zstd")
@@ -95,24 +103,24 @@ def add_buckets(path: Path, target: Path, unit: Sequence[str] | None = None) -> 
     return rows
 
 
-def _lab_unit(path: Path, names: set[str]) -> tuple[str, ...]:
+def _lab_run(path: Path, names: set[str]) -> tuple[str, ...]:
     """Axes are the columns before ``engine`` or ``group`` that are no canonical ones."""
     axes = [name for name in pq.read_schema(path).names if "." in name and name not in NAMES]
-    missing = [name for name in LAB_UNIT if name not in names]
+    missing = [name for name in (*LAB_RUN, "group", "flow") if name not in names]
     if missing:
         raise InputError(
             str(path), f"no arm_bucket, and no {missing[0]} to compute it", "name the unit's columns"
         )
-    return (*axes, *LAB_UNIT)
+    return (*axes, *LAB_RUN)
 
 
 def _with_unit(table: pa.Table, columns: tuple[str, ...]) -> pa.Table:
-    texts = [pc.fill_null(table[name].cast(pa.string()), "") for name in columns]
-    joined = pc.binary_join_element_wise(*texts, "\x1f").to_pylist()
-    assigned = assign(_ANY, [cookie(text or "\x1f") for text in joined])
+    units = joined(table, columns).to_pylist()
+    assigned = assign(_ANY, [cookie(text or SEPARATOR) for text in units])
     if "arm" not in table.column_names:
         table = table.append_column("arm", table["cc"].cast(pa.string()))
-    kept = table.drop_columns([name for name in ("arm_unit", "arm_bucket") if name in table.column_names])
+    dropped = [name for name in ("arm_unit", "arm_bucket", CLIENT) if name in table.column_names]
+    kept = table.drop_columns(dropped)
     types = {column.name: arrow_type(column) for column in COLUMNS}
     kept = kept.append_column("arm_unit", pa.array(assigned.hash, types["arm_unit"]))
     return kept.append_column("arm_bucket", pa.array(assigned.bucket, types["arm_bucket"]))
