@@ -234,3 +234,14 @@ def test_players_have_their_metrics() -> None:
     assert (stutters.numerator.sum(1).tolist(), stutters.denominator.sum(1).tolist()) == ([3, 0], [3, 2])
     assert stalled.numerator.sum() / stalled.denominator.sum() == pytest.approx(1 / 401)
     assert cubes["bandwidth"].counts.sum() == 4  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("country", "region"),
+    [("PE", "Latin America"), ("AO", "Africa"), ("US", "North America"), ("SA", "Middle East")]
+    + [(other, "unknown") for other in (None, "", "XX", "us", "A", "..")],
+)
+def test_a_region_is_found_by_its_country(country: str | None, region: str) -> None:
+    table = flows.changed(flows.table(40, 1), service_country=pa.array([country] * 40, pa.string()))
+    reduced = reduce(ibis.memtable(table), ReducePlan(control="control", by=("region",)))
+    assert list(reduced.cells) == [(region,)]

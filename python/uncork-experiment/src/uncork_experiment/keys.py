@@ -12,9 +12,9 @@ from typing import Final
 import ibis
 import ibis.expr.types as ir
 
+from uncork_experiment import regions
 from uncork_experiment.errors import InputError
 from uncork_experiment.metrics import SIZE_CLASSES, SIZE_LIMITS, size
-from uncork_experiment.regions import REGIONS
 from uncork_experiment.schema import NANOS_PER_SECOND, Columns
 
 UNKNOWN: Final = "unknown"
@@ -51,8 +51,14 @@ def _size_class(t: Columns) -> ir.Value:
     return ibis.cases(*steps, last, else_=ibis.null().cast("int64"))
 
 
-def _region(country: object) -> str:
-    return next((region for region, lands in REGIONS.items() if country in lands), UNKNOWN)
+def _region(t: Columns) -> ir.Value:
+    """The number of the region, counted by where the country stands in the text of all; null if nowhere.
+
+    Countries would do, and become regions afterwards; but an engine counts faster with fewer groups.
+    """
+    spaced = ibis.literal(" ") + t["service_country"] + ibis.literal(" ")
+    place = ibis.literal(regions.CODES).find(spaced).cast("int64").nullif(-1)
+    return _quotient(place, regions.WIDTH)
 
 
 def _day(number: object) -> str:
@@ -82,7 +88,7 @@ KEYS: Final[dict[str, KeyColumn]] = {
         ("service_start_unix_ns",),
     ),
     "block": KeyColumn(lambda t: _quotient(_time(t), HOUR_NS), _block, ("service_start_unix_ns",)),
-    "region": KeyColumn(lambda t: t["service_country"], _region, ("service_country",)),
+    "region": KeyColumn(_region, lambda n: regions.NAMES[int(str(n))], ("service_country",)),
     "country": _column("service_country"),
     "asn": KeyColumn(lambda t: t["service_asn"], lambda n: f"AS{n}", ("service_asn",)),
     "client": _column("service_client"),
@@ -98,7 +104,7 @@ KEYS: Final[dict[str, KeyColumn]] = {
     ),
 }
 """Keys with a name of their own. ``hour`` is that of the day (UTC), ``block`` an hour of the calendar,
-``region`` a part of the world by country (a unit that was in two countries counts twice). All other columns
+``region`` a part of the world by country. All other columns
 are keys under their own names."""
 
 

@@ -23,4 +23,11 @@ _COUNTRIES: Final = {
     "North America": ("BM CA GL PM US"),
 }
 
-REGIONS: Final = {region: frozenset(codes.split()) for region, codes in _COUNTRIES.items()}
+NAMES: Final = tuple(_COUNTRIES)
+
+WIDTH: Final = max(len(codes) + 3 for codes in _COUNTRIES.values())
+"""Of the part of ``CODES`` that a region has."""
+
+CODES: Final = "".join(f" {codes} ".ljust(WIDTH, ".") for codes in _COUNTRIES.values())
+"""All countries in one text, each between spaces. One search in it finds a country's region, which costs an
+engine less than comparing with each country."""

@@ -31,7 +31,24 @@ FROM (
     END AS `bin`
   FROM (
     SELECT
-      `t0`.`service_country` AS `region`,
+      CAST(TRY_DIVIDE(
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            LOCATE(
+              CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+            ) - 1,
+            -1
+          ) % 191
+        ),
+        191
+      ) AS BIGINT) AS `region`,
       CAST(TRY_DIVIDE(
         `t0`.`service_start_unix_ns` - (
           `t0`.`service_start_unix_ns` % 86400000000000
@@ -158,7 +175,24 @@ FROM (
     END AS `bin`
   FROM (
     SELECT
-      `t0`.`service_country` AS `region`,
+      CAST(TRY_DIVIDE(
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            LOCATE(
+              CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+            ) - 1,
+            -1
+          ) % 191
+        ),
+        191
+      ) AS BIGINT) AS `region`,
       CAST(TRY_DIVIDE(
         `t0`.`service_start_unix_ns` - (
           `t0`.`service_start_unix_ns` % 86400000000000
@@ -253,7 +287,24 @@ FROM (
     END AS `bin`
   FROM (
     SELECT
-      `t0`.`service_country` AS `region`,
+      CAST(TRY_DIVIDE(
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            LOCATE(
+              CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+            ) - 1,
+            -1
+          ) % 191
+        ),
+        191
+      ) AS BIGINT) AS `region`,
       CAST(TRY_DIVIDE(
         `t0`.`service_start_unix_ns` - (
           `t0`.`service_start_unix_ns` % 86400000000000
@@ -360,7 +411,24 @@ SELECT
   ) AS `n`
 FROM (
   SELECT
-    `t0`.`service_country` AS `region`,
+    CAST(TRY_DIVIDE(
+      NULLIF(
+        LOCATE(
+          CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) % 191
+      ),
+      191
+    ) AS BIGINT) AS `region`,
     CAST(TRY_DIVIDE(
       `t0`.`service_start_unix_ns` - (
         `t0`.`service_start_unix_ns` % 86400000000000
@@ -448,7 +516,24 @@ FROM (
     END AS `bin`
   FROM (
     SELECT
-      `t0`.`service_country` AS `region`,
+      CAST(TRY_DIVIDE(
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            LOCATE(
+              CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+            ) - 1,
+            -1
+          ) % 191
+        ),
+        191
+      ) AS BIGINT) AS `region`,
       CAST(TRY_DIVIDE(
         `t0`.`service_start_unix_ns` - (
           `t0`.`service_start_unix_ns` % 86400000000000
@@ -552,7 +637,24 @@ SELECT
   ) AS `n`
 FROM (
   SELECT
-    `t0`.`service_country` AS `region`,
+    CAST(TRY_DIVIDE(
+      NULLIF(
+        LOCATE(
+          CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) % 191
+      ),
+      191
+    ) AS BIGINT) AS `region`,
     CAST(TRY_DIVIDE(
       `t0`.`service_start_unix_ns` - (
         `t0`.`service_start_unix_ns` % 86400000000000
@@ -640,7 +742,24 @@ FROM (
     END AS `bin`
   FROM (
     SELECT
-      `t0`.`service_country` AS `region`,
+      CAST(TRY_DIVIDE(
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            LOCATE(
+              CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+            ) - 1,
+            -1
+          ) % 191
+        ),
+        191
+      ) AS BIGINT) AS `region`,
       CAST(TRY_DIVIDE(
         `t0`.`service_start_unix_ns` - (
           `t0`.`service_start_unix_ns` % 86400000000000
@@ -748,7 +867,24 @@ SELECT
   ) AS `n`
 FROM (
   SELECT
-    `t0`.`service_country` AS `region`,
+    CAST(TRY_DIVIDE(
+      NULLIF(
+        LOCATE(
+          CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) % 191
+      ),
+      191
+    ) AS BIGINT) AS `region`,
     CAST(TRY_DIVIDE(
       `t0`.`service_start_unix_ns` - (
         `t0`.`service_start_unix_ns` % 86400000000000
@@ -852,7 +988,24 @@ FROM (
     *
   FROM (
     SELECT
-      `t0`.`service_country` AS `region`,
+      CAST(TRY_DIVIDE(
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            LOCATE(
+              CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+            ) - 1,
+            -1
+          ) % 191
+        ),
+        191
+      ) AS BIGINT) AS `region`,
       CAST(TRY_DIVIDE(
         `t0`.`service_start_unix_ns` - (
           `t0`.`service_start_unix_ns` % 86400000000000
@@ -941,7 +1094,24 @@ FROM (
     END AS `bin`
   FROM (
     SELECT
-      `t0`.`service_country` AS `region`,
+      CAST(TRY_DIVIDE(
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            LOCATE(
+              CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+            ) - 1,
+            -1
+          ) % 191
+        ),
+        191
+      ) AS BIGINT) AS `region`,
       CAST(TRY_DIVIDE(
         `t0`.`service_start_unix_ns` - (
           `t0`.`service_start_unix_ns` % 86400000000000
@@ -1047,7 +1217,24 @@ SELECT
   COUNT(DISTINCT `t1`.`unit`) AS `units`
 FROM (
   SELECT
-    `t0`.`service_country` AS `region`,
+    CAST(TRY_DIVIDE(
+      NULLIF(
+        LOCATE(
+          CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          LOCATE(
+            CONCAT(CONCAT(' ', `t0`.`service_country`), ' '),
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................'
+          ) - 1,
+          -1
+        ) % 191
+      ),
+      191
+    ) AS BIGINT) AS `region`,
     CAST(TRY_DIVIDE(
       `t0`.`service_start_unix_ns` - (
         `t0`.`service_start_unix_ns` % 86400000000000

@@ -31,7 +31,23 @@ FROM (
     END AS "bin"
   FROM (
     SELECT
-      "t0"."service_country" AS "region",
+      CAST(CAST((
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            STRPOS(
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            ) - 1,
+            -1
+          ) % 191
+        )
+      ) AS DOUBLE) / 191 AS BIGINT) AS "region",
       CAST(CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -155,7 +171,23 @@ FROM (
     END AS "bin"
   FROM (
     SELECT
-      "t0"."service_country" AS "region",
+      CAST(CAST((
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            STRPOS(
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            ) - 1,
+            -1
+          ) % 191
+        )
+      ) AS DOUBLE) / 191 AS BIGINT) AS "region",
       CAST(CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -252,7 +284,23 @@ FROM (
     END AS "bin"
   FROM (
     SELECT
-      "t0"."service_country" AS "region",
+      CAST(CAST((
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            STRPOS(
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            ) - 1,
+            -1
+          ) % 191
+        )
+      ) AS DOUBLE) / 191 AS BIGINT) AS "region",
       CAST(CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -348,7 +396,23 @@ SELECT
     )) AS "n"
 FROM (
   SELECT
-    "t0"."service_country" AS "region",
+    CAST(CAST((
+      NULLIF(
+        STRPOS(
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) % 191
+      )
+    ) AS DOUBLE) / 191 AS BIGINT) AS "region",
     CAST(CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
@@ -435,7 +499,23 @@ FROM (
     END AS "bin"
   FROM (
     SELECT
-      "t0"."service_country" AS "region",
+      CAST(CAST((
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            STRPOS(
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            ) - 1,
+            -1
+          ) % 191
+        )
+      ) AS DOUBLE) / 191 AS BIGINT) AS "region",
       CAST(CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -527,7 +607,23 @@ SELECT
     )) AS "n"
 FROM (
   SELECT
-    "t0"."service_country" AS "region",
+    CAST(CAST((
+      NULLIF(
+        STRPOS(
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) % 191
+      )
+    ) AS DOUBLE) / 191 AS BIGINT) AS "region",
     CAST(CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
@@ -614,7 +710,23 @@ FROM (
     END AS "bin"
   FROM (
     SELECT
-      "t0"."service_country" AS "region",
+      CAST(CAST((
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            STRPOS(
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            ) - 1,
+            -1
+          ) % 191
+        )
+      ) AS DOUBLE) / 191 AS BIGINT) AS "region",
       CAST(CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -713,7 +825,23 @@ SELECT
     )) AS "n"
 FROM (
   SELECT
-    "t0"."service_country" AS "region",
+    CAST(CAST((
+      NULLIF(
+        STRPOS(
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) % 191
+      )
+    ) AS DOUBLE) / 191 AS BIGINT) AS "region",
     CAST(CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
@@ -805,7 +933,23 @@ FROM (
     *
   FROM (
     SELECT
-      "t0"."service_country" AS "region",
+      CAST(CAST((
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            STRPOS(
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            ) - 1,
+            -1
+          ) % 191
+        )
+      ) AS DOUBLE) / 191 AS BIGINT) AS "region",
       CAST(CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -893,7 +1037,23 @@ FROM (
     END AS "bin"
   FROM (
     SELECT
-      "t0"."service_country" AS "region",
+      CAST(CAST((
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) - (
+          NULLIF(
+            STRPOS(
+              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            ) - 1,
+            -1
+          ) % 191
+        )
+      ) AS DOUBLE) / 191 AS BIGINT) AS "region",
       CAST(CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -996,7 +1156,23 @@ SELECT
   COUNT(DISTINCT "t1"."unit") AS "units"
 FROM (
   SELECT
-    "t0"."service_country" AS "region",
+    CAST(CAST((
+      NULLIF(
+        STRPOS(
+          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+        ) - 1,
+        -1
+      ) - (
+        NULLIF(
+          STRPOS(
+            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
+            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+          ) - 1,
+          -1
+        ) % 191
+      )
+    ) AS DOUBLE) / 191 AS BIGINT) AS "region",
     CAST(CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
