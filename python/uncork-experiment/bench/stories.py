@@ -86,13 +86,16 @@ def _rows(figure: Figure, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _agrees(figure: Figure, low: float, ratio: float, high: float) -> str:
-    """`agrees` if the estimate is in the published range, `open` if only its interval reaches it."""
+    """`agrees` if the estimate is in the published range, and no chance result where there is a change;
+    `open` if only its interval reaches it.
+    """
     if figure.range is None:
         return ""
     least, most = figure.range
-    if least <= ratio <= most:
-        return "agrees"
-    return "open" if low <= most and high >= least else "differs"
+    if low > most or high < least:
+        return "differs"
+    may_be_nothing = low <= 1 <= high and not least <= 1 <= most
+    return "agrees" if least <= ratio <= most and not may_be_nothing else "open"
 
 
 def page(found: Sequence[tuple[Story, list[tuple[dict[str, Any], list[Told]]]]]) -> str:

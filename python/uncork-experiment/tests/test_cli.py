@@ -169,7 +169,7 @@ def test_plain_log_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture
     table = table.append_column("source", pa.array(["log"] * len(table)))
     pq.write_table(table, tmp_path / "log.parquet")
     assert (
-        main(["analyze", str(tmp_path / "log.parquet"), "--by", "region", "-o", str(tmp_path / "out")]) == 0
+        main(["analyze", str(tmp_path / "log.parquet"), "--by", "region", "-o", str(tmp_path / "out")]) == 4
     )
     text = capsys.readouterr().out
     assert "No verdict: throughput ≥ 3 MB comes from a plain log" in " ".join(text.split())
@@ -223,7 +223,7 @@ def test_missing_units_block_the_verdict(tmp_path: Path, capsys: pytest.CaptureF
     lost = pc.and_(pc.equal(table["arm"], "bbr"), pc.less(table["arm_bucket"], 40))
     pq.write_table(table.filter(pc.invert(lost)), tmp_path / "lost.parquet")
     assert (
-        main(["analyze", str(tmp_path / "lost.parquet"), "--by", "region", "-o", str(tmp_path / "out")]) == 0
+        main(["analyze", str(tmp_path / "lost.parquet"), "--by", "region", "-o", str(tmp_path / "out")]) == 4
     )
     assert "No verdict: sample-ratio mismatch" in capsys.readouterr().out
 
@@ -276,6 +276,30 @@ def test_design_tells_days_and_writes_files(tmp_path: Path, capsys: pytest.Captu
     schedule = (tmp_path / "schedule.csv").read_text().splitlines()
     assert schedule[0].startswith("since,until,place,treated")
     assert len(schedule) == 1 + 14 * 24
+
+
+def test_design_compares_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A client network is told from a cookie, and computed where a cookie was assigned."""
+    table = pq.read_table(demo() / "records/records.parquet")
+    prefixes = [f"10.{unit % 200}.{unit % 7}.0/24" for unit in table["arm_unit"].to_pylist()]
+    one = [
+        f"10.{code >> 8}.{code & 255}.0/24"
+        for code in table["arm_unit"].dictionary_encode().combine_chunks().indices.to_pylist()
+    ]
+    for name, clients, units in (
+        ("cookie", prefixes, {"cookie or header", "client network", "PoP x hour"}),
+        ("network", one, {"client network", "PoP x hour"}),
+    ):
+        records = tmp_path / f"{name}.parquet"
+        pq.write_table(table.append_column("service_client", pa.array(clients)), records)
+        assert main(["design", str(records), "--until", "2026-11-05", "--format", "json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        by_unit = {one["unit"]: one for one in told["by_unit"]}
+        assert set(by_unit) == units
+        assert 72 < by_unit["PoP x hour"]["units"] <= 2 * 72
+        assert by_unit["client network"]["units"] <= len(set(clients))
+        assert by_unit["client network"]["units_needed"] > 100
+        assert told["measures"][0]["days_needed"] is None or told["measures"][0]["days_needed"] > 1
 
 
 def test_interrupt_is_status_130(tmp_path: Path) -> None:

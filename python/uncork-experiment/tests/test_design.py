@@ -17,7 +17,7 @@ import pytest
 from populations import BINS, FIRST_BIN, GAMMA
 from test_assignment import not_run
 from uncork_experiment import design, schedules
-from uncork_experiment.cubes import DistributionCube, RatioCube, Reduced
+from uncork_experiment.cubes import DistributionCube, RatioCube
 from uncork_experiment.errors import InputError
 from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, calendar_policy
 from uncork_experiment.stats.effect import Effect
@@ -110,30 +110,39 @@ def test_units_are_compared_by_precision() -> None:
     rng = np.random.default_rng(3)
     whole = days(1, rng, returning=True)[0]["throughput"]
     assert isinstance(whole, DistributionCube)
-    by_user = Reduced(("all",), (), {(): {"throughput": whole}}, {(): np.full((1, 100), 20)}, 0)
     # The same records by request instead of user: the error looks smaller than it is.
     spread = rng.multinomial(whole.counts.sum(axis=1)[0], np.full(100, 0.01)).T.reshape(1, 100, -1)
-    by_request = Reduced(
-        ("all",), (), {(): {"throughput": replace(whole, counts=spread)}}, {(): np.full((1, 100), 30)}, 0
-    )
     few = whole.counts * (np.arange(100) < 7)[None, :, None]
-    by_block = Reduced(
-        ("all",), (), {(): {"throughput": replace(whole, counts=few)}}, {(): np.ones((1, 7), dtype=int)}, 0
-    )
+    candidates = {
+        design.CLIENT_NETWORK: ([{"throughput": whole}], 2000),
+        "request": ([{"throughput": replace(whole, counts=spread)}], 3000),
+        design.BLOCK: ([{"throughput": replace(whole, counts=few)}], 7),
+    }
     goal = design.Goal()
-    found = design.compare_units(
-        {"client network": by_user, "request": by_request, "PoP x hour block": by_block},
-        "throughput",
-        0.5,
-        goal,
-    )
-    assert [one.unit for one in found] == ["request", "client network", "PoP x hour block"]
-    assert found[0].cost == 1
-    assert found[1].cost is not None
-    assert found[1].cost > 1.2
+    found = design.compare_units(candidates, "throughput", 0.5, goal)
+    assert [one.unit for one in found] == ["request", "client network", "PoP x hour"]
+    assert found[0].mde is not None
+    assert found[1].mde is not None
+    assert found[1].mde > found[0].mde
+    known = design.precision(*candidates[design.CLIENT_NETWORK][:1], "throughput", 0.5, 2000)
+    assert isinstance(known, design.Precision)
+    assert found[1].days == design.days_needed(known, goal)
+    assert found[1].units_needed == design.units_needed(known, goal)
     assert found[2].mde is None
     assert "7 buckets" in found[2].sentence
     assert "switchback" in found[2].sentence
+
+
+def test_every_hour_of_a_place_is_a_new_unit() -> None:
+    """Half of the change needs four times the hours, even if the past's days are alike."""
+    some = days(8, np.random.default_rng(5), returning=True)
+    needed = []
+    for relative in (0.1, math.sqrt(1.1) - 1):
+        goal = design.Goal(relative)
+        one = design.compare_units({design.BLOCK: (some, 192)}, "throughput", 0.5, goal)[0]
+        assert one.days is not None
+        needed.append(one.days)
+    assert needed[1] == pytest.approx(4 * needed[0])
 
 
 def test_the_a_a_check_holds_where_users_are_many_and_not_where_one_has_half_of_the_traffic() -> None:

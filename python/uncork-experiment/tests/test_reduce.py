@@ -239,7 +239,7 @@ def test_players_have_their_metrics() -> None:
 @pytest.mark.parametrize(
     ("country", "region"),
     [("PE", "Latin America"), ("AO", "Africa"), ("US", "North America"), ("SA", "Middle East")]
-    + [(other, "unknown") for other in (None, "", "XX", "us", "A", "..")],
+    + [(other, "unknown") for other in (None, "", "XX", "us", "A", "PER", "AO BF")],
 )
 def test_a_region_is_found_by_its_country(country: str | None, region: str) -> None:
     table = flows.changed(flows.table(40, 1), service_country=pa.array([country] * 40, pa.string()))

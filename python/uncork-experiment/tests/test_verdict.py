@@ -62,14 +62,14 @@ def test_sample_ratio_mismatch_blocks_before_a_guardrail() -> None:
         Finding("sample ratio", "blocks", "Sample-ratio mismatch: 900 and 1,100 units.", "Find the cause."),
     )
     verdict = decide(analysis(guardrails=(guarded("broken"),), health=health), SETTINGS)
-    assert verdict.decision == "blocked"
+    assert (verdict.decision, verdict.exit_status) == ("blocked", 4)
     assert verdict.sentence == "No verdict: sample-ratio mismatch: 900 and 1,100 units."
     assert "Find the cause." in verdict.reasons
 
 
 def test_plain_log_is_refused_with_reason_and_remedy() -> None:
     verdict = decide(analysis(scorecard=(row(1.5, "better", source="log"),)), SETTINGS)
-    assert verdict.decision == "refused"
+    assert (verdict.decision, verdict.exit_status) == ("refused", 4)
     assert "send buffer" in verdict.sentence
     assert "tcp_notsent_lowat" in verdict.reasons[0]
 
@@ -86,6 +86,7 @@ def test_same_controller_is_an_aa_test() -> None:
     assert quiet.sentence.endswith("Nothing differs by more than chance.")
     loud = decide(analysis(scorecard=(row(1.1, "better"),), facts=facts), SETTINGS)
     assert "find the fault of the pipeline" in loud.sentence
+    assert (quiet.exit_status, loud.exit_status) == (0, 4)
 
 
 def test_without_an_interval_there_is_no_verdict() -> None:
@@ -93,5 +94,5 @@ def test_without_an_interval_there_is_no_verdict() -> None:
         row(1.0, "no interval"), effect=None, reason="the control arm has data in 3 of the buckets"
     )
     verdict = decide(analysis(scorecard=(empty,)), SETTINGS)
-    assert verdict.decision == "wait"
+    assert (verdict.decision, verdict.exit_status) == ("wait", 0)
     assert "3 of the buckets" in verdict.sentence

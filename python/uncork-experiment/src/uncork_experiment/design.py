@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from uncork_experiment.cubes import Cube, DistributionCube, RatioCube, Reduced
+from uncork_experiment.cubes import Cube, DistributionCube, RatioCube
 from uncork_experiment.estimate import total
 from uncork_experiment.stats.jackknife import (
     MIN_BUCKETS,
@@ -131,42 +131,46 @@ class UnitChoice:
 
     unit: str
     units: int
+    """Those of the past."""
     mde: float | None
-    """Least relative change found in the days of the past; None if the unit has too few buckets with data."""
-    cost: float | None
-    """Days of this unit for one of the most precise unit, if every day brings new units."""
+    """Least relative change found in as many days as the past has; None if too few buckets have data."""
+    days: float | None
+    """Until the goal's change is found; None if never by more days."""
+    units_needed: int | None
+    """In each arm, to find it in as many days as the past has."""
     sentence: str
 
 
+Days = Sequence[Mapping[str, Cube]]
+
+CLIENT_NETWORK, COOKIE, BLOCK = "client network", "cookie or header", "PoP x hour"
+
 ABOUT_UNITS = {
-    "client network": "Known when a connection is accepted, HTTP/3 and TCP alike; needs no cookie.",
-    "cookie": "Follows a user between networks, but is known only with the first request, if at all.",
-    "PoP x hour block": "The arms share no link at any time: estimates the total effect (switchback).",
+    CLIENT_NETWORK: "Known when a connection is accepted, HTTP/3 and TCP alike; needs no cookie.",
+    COOKIE: "Follows a user between networks, but is known only with the first request, if at all.",
+    BLOCK: "The arms share no link at any time: estimates the total effect (switchback). A calendar of "
+    "pairs needs fewer hours than this.",
 }
 
 
 def compare_units(
-    candidates: Mapping[str, Reduced], metric: str, q: float | None, goal: Goal
+    candidates: Mapping[str, tuple[Days, int]], metric: str, q: float | None, goal: Goal
 ) -> tuple[UnitChoice, ...]:
-    """The same records reduced by several units, most precise first. Each has one cell of all days."""
-    rows: list[tuple[str, int, float | NoPrecision]] = []
-    for name, reduced in candidates.items():
-        cubes = [cell[metric] for cell in reduced.cells.values() if metric in cell]
-        units = sum(int(counts.sum()) for counts in reduced.units.values())
-        known = _log_error(_sum(cubes), q) if cubes else NoPrecision(f"the records have no {metric}")
-        rows.append((name, units, known if isinstance(known, NoPrecision) else known[1]))
-    best = min((error for _, _, error in rows if isinstance(error, float)), default=None)
-    choices = []
-    for name, units, error in rows:
-        about = ABOUT_UNITS.get(name, "")
-        if isinstance(error, NoPrecision) or best is None:
-            reason = error.reason if isinstance(error, NoPrecision) else "no unit has enough buckets"
-            few = f"{reason}: use randomisation inference (a switchback), not buckets."
-            choices.append(UnitChoice(name, units, None, None, f"{about} {few}".strip()))
-        else:
-            found = math.expm1(goal.reach() * error * math.sqrt(sum(1 / share for share in goal.shares)))
-            choices.append(UnitChoice(name, units, found, (error / best) ** 2, about))
+    """The same records by several units, most precise first: cubes of each day, and the number of units."""
+    choices = [_choice(name, days, units, metric, q, goal) for name, (days, units) in candidates.items()]
     return tuple(sorted(choices, key=lambda one: (one.mde is None, one.mde or 0.0)))
+
+
+def _choice(name: str, days: Days, units: int, metric: str, q: float | None, goal: Goal) -> UnitChoice:
+    known, about = precision(days, metric, q, units), ABOUT_UNITS.get(name, "")
+    if isinstance(known, NoPrecision):
+        few = f"{known.reason}: use randomisation inference (a switchback), not buckets."
+        return UnitChoice(name, units, None, None, None, f"{about} {few}".strip())
+    if name == BLOCK:
+        # Every hour is a new unit.
+        known = replace(known, fall=1.0)
+    found = mde(known, goal, known.days)
+    return UnitChoice(name, units, found, days_needed(known, goal), units_needed(known, goal), about)
 
 
 @dataclass(frozen=True)

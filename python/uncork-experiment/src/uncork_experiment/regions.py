@@ -25,9 +25,9 @@ _COUNTRIES: Final = {
 
 NAMES: Final = tuple(_COUNTRIES)
 
-WIDTH: Final = max(len(codes) + 3 for codes in _COUNTRIES.values())
+WIDTH: Final = 1 + max(map(len, _COUNTRIES.values()))
 """Of the part of ``CODES`` that a region has."""
 
-CODES: Final = "".join(f" {codes} ".ljust(WIDTH, ".") for codes in _COUNTRIES.values())
-"""All countries in one text, each between spaces. One search in it finds a country's region, which costs an
-engine less than comparing with each country."""
+CODES: Final = "".join(codes.ljust(WIDTH) for codes in _COUNTRIES.values())
+"""All countries in one text. One search in it finds a country's region, which costs an engine less than
+comparing with each country."""

@@ -18,6 +18,9 @@ SOURCES = {
 }
 """How throughput and completion times were measured, best first."""
 
+STOP, NO_VERDICT = 1, 4
+"""Exit statuses of a broken guardrail, and of records from which no verdict can be had."""
+
 TIMED = frozenset({"throughput", "completion", "bandwidth"})
 """Metrics that a plain log measures up to the last write: the send buffer, not the network."""
 
@@ -57,7 +60,9 @@ def _blocked(analysis: Analysis) -> Verdict | None:
     first = blocks[0]
     sentence = f"No verdict: {_lower(first.sentence)}"
     remedies = tuple(finding.remedy for finding in blocks if finding.remedy)
-    return Verdict("blocked", sentence, (*(f.sentence for f in blocks[1:]), *remedies), (), (), (), 0)
+    return Verdict(
+        "blocked", sentence, (*(f.sentence for f in blocks[1:]), *remedies), (), (), (), NO_VERDICT
+    )
 
 
 def _refused(analysis: Analysis) -> Verdict | None:
@@ -80,7 +85,7 @@ def _refused(analysis: Analysis) -> Verdict | None:
         (),
         (),
         (),
-        0,
+        NO_VERDICT,
     )
 
 
@@ -93,7 +98,7 @@ def _guardrail(analysis: Analysis) -> Verdict | None:
     )
     row = _primary(analysis)
     reasons = (f"Over all clients, {effect_words(row)}.",) if row else ()
-    return Verdict("stop", sentence, reasons, (), _names(analysis, "keep"), (), 1)
+    return Verdict("stop", sentence, reasons, (), _names(analysis, "keep"), (), STOP)
 
 
 def _a_guardrail(broken: Sequence[Guarded]) -> str:
@@ -112,7 +117,7 @@ def _same_controller(analysis: Analysis) -> Verdict | None:
     same = f"Both arms run {analysis.facts.controllers[0]}: this is an A/A test."
     if differ:
         sentence = f"{same} Yet {words.listed(differ)} differ: find the fault of the pipeline first."
-        return Verdict("A/A", sentence, (), (), (), (), 0)
+        return Verdict("A/A", sentence, (), (), (), (), NO_VERDICT)
     return Verdict("A/A", f"{same} Nothing differs by more than chance.", (), (), (), (), 0)
 
 

@@ -32,22 +32,30 @@ FROM (
   FROM (
     SELECT
       CAST((
-        nullIf(
-          position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-          ) - 1,
-          -1
-        ) - (
+        (
           nullIf(
             position(
-              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
             ) - 1,
             -1
-          ) % 191
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) - (
+          (
+            nullIf(
+              position(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            )
+          ) % 189
         )
-      ) / 191 AS Nullable(Int64)) AS "region",
+      ) / 189 AS Nullable(Int64)) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -162,22 +170,30 @@ FROM (
   FROM (
     SELECT
       CAST((
-        nullIf(
-          position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-          ) - 1,
-          -1
-        ) - (
+        (
           nullIf(
             position(
-              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
             ) - 1,
             -1
-          ) % 191
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) - (
+          (
+            nullIf(
+              position(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            )
+          ) % 189
         )
-      ) / 191 AS Nullable(Int64)) AS "region",
+      ) / 189 AS Nullable(Int64)) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -268,22 +284,30 @@ FROM (
   FROM (
     SELECT
       CAST((
-        nullIf(
-          position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-          ) - 1,
-          -1
-        ) - (
+        (
           nullIf(
             position(
-              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
             ) - 1,
             -1
-          ) % 191
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) - (
+          (
+            nullIf(
+              position(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            )
+          ) % 189
         )
-      ) / 191 AS Nullable(Int64)) AS "region",
+      ) / 189 AS Nullable(Int64)) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -371,22 +395,30 @@ SELECT
 FROM (
   SELECT
     CAST((
-      nullIf(
-        position(
-          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-        ) - 1,
-        -1
-      ) - (
+      (
         nullIf(
           position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+            "t0"."service_country"
           ) - 1,
           -1
-        ) % 191
+        ) + (
+          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+        )
+      ) - (
+        (
+          nullIf(
+            position(
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
+            ) - 1,
+            -1
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) % 189
       )
-    ) / 191 AS Nullable(Int64)) AS "region",
+    ) / 189 AS Nullable(Int64)) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
@@ -472,22 +504,30 @@ FROM (
   FROM (
     SELECT
       CAST((
-        nullIf(
-          position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-          ) - 1,
-          -1
-        ) - (
+        (
           nullIf(
             position(
-              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
             ) - 1,
             -1
-          ) % 191
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) - (
+          (
+            nullIf(
+              position(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            )
+          ) % 189
         )
-      ) / 191 AS Nullable(Int64)) AS "region",
+      ) / 189 AS Nullable(Int64)) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -573,22 +613,30 @@ SELECT
 FROM (
   SELECT
     CAST((
-      nullIf(
-        position(
-          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-        ) - 1,
-        -1
-      ) - (
+      (
         nullIf(
           position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+            "t0"."service_country"
           ) - 1,
           -1
-        ) % 191
+        ) + (
+          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+        )
+      ) - (
+        (
+          nullIf(
+            position(
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
+            ) - 1,
+            -1
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) % 189
       )
-    ) / 191 AS Nullable(Int64)) AS "region",
+    ) / 189 AS Nullable(Int64)) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
@@ -674,22 +722,30 @@ FROM (
   FROM (
     SELECT
       CAST((
-        nullIf(
-          position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-          ) - 1,
-          -1
-        ) - (
+        (
           nullIf(
             position(
-              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
             ) - 1,
             -1
-          ) % 191
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) - (
+          (
+            nullIf(
+              position(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            )
+          ) % 189
         )
-      ) / 191 AS Nullable(Int64)) AS "region",
+      ) / 189 AS Nullable(Int64)) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -779,22 +835,30 @@ SELECT
 FROM (
   SELECT
     CAST((
-      nullIf(
-        position(
-          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-        ) - 1,
-        -1
-      ) - (
+      (
         nullIf(
           position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+            "t0"."service_country"
           ) - 1,
           -1
-        ) % 191
+        ) + (
+          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+        )
+      ) - (
+        (
+          nullIf(
+            position(
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
+            ) - 1,
+            -1
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) % 189
       )
-    ) / 191 AS Nullable(Int64)) AS "region",
+    ) / 189 AS Nullable(Int64)) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
@@ -882,22 +946,30 @@ FROM (
   FROM (
     SELECT
       CAST((
-        nullIf(
-          position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-          ) - 1,
-          -1
-        ) - (
+        (
           nullIf(
             position(
-              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
             ) - 1,
             -1
-          ) % 191
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) - (
+          (
+            nullIf(
+              position(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            )
+          ) % 189
         )
-      ) / 191 AS Nullable(Int64)) AS "region",
+      ) / 189 AS Nullable(Int64)) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -984,22 +1056,30 @@ FROM (
   FROM (
     SELECT
       CAST((
-        nullIf(
-          position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-          ) - 1,
-          -1
-        ) - (
+        (
           nullIf(
             position(
-              ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-              CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
             ) - 1,
             -1
-          ) % 191
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) - (
+          (
+            nullIf(
+              position(
+                'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+                "t0"."service_country"
+              ) - 1,
+              -1
+            ) + (
+              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            )
+          ) % 189
         )
-      ) / 191 AS Nullable(Int64)) AS "region",
+      ) / 189 AS Nullable(Int64)) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
@@ -1093,22 +1173,30 @@ SELECT
 FROM (
   SELECT
     CAST((
-      nullIf(
-        position(
-          ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-          CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
-        ) - 1,
-        -1
-      ) - (
+      (
         nullIf(
           position(
-            ' AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW ................... AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS . AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK ...................... AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI ..................................... AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE .............................................................................................................................................. BM CA GL PM US ...............................................................................................................................................................................',
-            CONCAT(CONCAT(' ', "t0"."service_country"), ' ')
+            'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+            "t0"."service_country"
           ) - 1,
           -1
-        ) % 191
+        ) + (
+          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+        )
+      ) - (
+        (
+          nullIf(
+            position(
+              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
+              "t0"."service_country"
+            ) - 1,
+            -1
+          ) + (
+            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          )
+        ) % 189
       )
-    ) / 191 AS Nullable(Int64)) AS "region",
+    ) / 189 AS Nullable(Int64)) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000

@@ -35,7 +35,7 @@ from uncork_experiment.result import Analysis, Finding, Verdict
 from uncork_experiment.rows import Settings
 from uncork_experiment.run import Request, run
 from uncork_experiment.stats import sequential
-from uncork_experiment.verdict import decide
+from uncork_experiment.verdict import STOP, decide
 
 DEFAULT_KEYS = ("region", "asn", "size_class")
 DIALECTS = (
@@ -285,7 +285,7 @@ def _show_sql(arguments: argparse.Namespace) -> int:
 def follow(arguments: argparse.Namespace, command: str) -> int:
     """Analyses again whenever files have changed. Its bounds hold at every look."""
     seen: object = None
-    rounds = 0
+    rounds, status = 0, 0
     while arguments.rounds is None or rounds < arguments.rounds:
         if rounds or seen is not None:
             time.sleep(arguments.every)
@@ -304,10 +304,11 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
         rounds += 1
         report = save(outcome, arguments.output, command)
         print(f"{stamp}  {_line(outcome)}", flush=True)
-        if outcome.verdict.exit_status:
+        status = outcome.verdict.exit_status
+        if status == STOP:
             print(f"{outcome.verdict.sentence}\nreport: {report}", flush=True)
-            return outcome.verdict.exit_status
-    return 0
+            return status
+    return status
 
 
 def _state(paths: list[Path]) -> object:

@@ -6,8 +6,7 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,13 +16,16 @@ import numpy as np
 from uncork_experiment import design, measures, policyfile, schedules, terminal, words
 from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share, write
 from uncork_experiment.cubes import Reduced
+from uncork_experiment.document import to_json
 from uncork_experiment.errors import InputError
-from uncork_experiment.estimate import Cubes, pooled
+from uncork_experiment.estimate import pooled
 from uncork_experiment.metrics import available
 from uncork_experiment.reduce import ReducePlan, reduce_views
 from uncork_experiment.result import Measure
 from uncork_experiment.stats.switchback import DAY, WEEK
+from uncork_experiment.units import candidates
 
+SCHEMA = "uncork.experiment.design/1"
 KINDS = ("ab", "switchback", "paired-links", "steps")
 DAYS = (7, 14, 28)
 SECONDS = {"min": 60, "h": 3600, "d": 86400}
@@ -56,6 +58,9 @@ def add_design(parser: argparse.ArgumentParser) -> None:
     goal.add_argument("--looks", type=int, default=1, metavar="N", help="planned looks [default: 1]")
     goal.add_argument("--since", metavar="TIME", help="use records from this time on")
     goal.add_argument("--until", metavar="TIME", help="use records before this time")
+    goal.add_argument(
+        "--format", choices=("human", "json"), default="human", help="what is printed [default: human]"
+    )
     add_reading(parser)
     files = parser.add_argument_group("files to put in force, in the directory -o")
     files.add_argument(
@@ -112,21 +117,74 @@ def run_design(arguments: argparse.Namespace, _: str) -> int:
             "design", "neither records nor -o are given", "give past records, -o DIR for the files, or both"
         )
     if arguments.paths:
-        sys.stdout.write(_precision(arguments))
+        told = _past(arguments)
+        sys.stdout.write(to_json(told.document()) if arguments.format == "json" else told.text())
     if arguments.output:
         sys.stdout.write(_files(arguments))
     return 0
 
 
 @dataclass(frozen=True)
-class Past:
-    """Past records by day."""
+class Told:
+    """What past records say about an experiment on such traffic."""
 
-    days: Sequence[Cubes]
+    days: int
     units: int
+    share: float
+    detect: float
+    measures: tuple[tuple[Measure, design.Precision | design.NoPrecision], ...]
+    goal: design.Goal
+    by_unit: tuple[design.UnitChoice, ...]
+    check: str
+
+    def text(self) -> str:
+        width = max(shutil.get_terminal_size((100, 24)).columns, terminal.NARROWEST)
+        detect = f"{100 * self.detect:g}%"
+        first = (
+            f"{words.counted(self.days, 'day')} of the past, {words.counted(self.units, 'unit')}; "
+            f"{100 * self.share:g} % of the units take part, half of them treated. Smallest change that is "
+            "found four times out of five:"
+        )
+        headings = ["measure", *(f"{days} days" for days in DAYS), f"days to find {detect}", "now"]
+        rows = [_row(measure, known, self.goal) for measure, known in self.measures]
+        unit_headings = ["unit", "in the past", f"{self.days} days", f"days to find {detect}", "or an arm"]
+        by_unit = [_unit_row(one) for one in self.by_unit]
+        name = measures.name(self.measures[0][0])
+        blocks = [terminal.wrapped(first, width), terminal.table(headings, rows, width, left=1)]
+        if by_unit:
+            blocks += [
+                terminal.wrapped(f"Which unit? The same for {name}, by what is assigned:", width),
+                terminal.table(unit_headings, by_unit, width, left=1),
+                "\n".join(terminal.wrapped(f"{one.unit}: {one.sentence}", width) for one in self.by_unit),
+            ]
+        return "\n\n".join([*blocks, terminal.wrapped(self.check, width)]) + "\n"
+
+    def document(self) -> dict[str, object]:
+        """The same for programs."""
+        found: list[dict[str, object]] = []
+        for measure, known in self.measures:
+            if isinstance(known, design.NoPrecision):
+                found.append({"measure": str(measure), "reason": known.reason})
+                continue
+            found.append({
+                "measure": str(measure), "value": known.value,
+                "mde": {str(days): design.mde(known, self.goal, days) for days in DAYS},
+                "days_needed": design.days_needed(known, self.goal),
+                "units_needed": design.units_needed(known, self.goal),
+            })  # fmt: skip
+        return {
+            "schema": SCHEMA,
+            "days": self.days,
+            "units": self.units,
+            "share": self.share,
+            "detect": self.detect,
+            "measures": found,
+            "by_unit": [asdict(one) for one in self.by_unit],
+            "aa_check": self.check,
+        }
 
 
-def _precision(arguments: argparse.Namespace) -> str:
+def _past(arguments: argparse.Namespace) -> Told:
     """What an experiment on such traffic would find, and when."""
     progress = Progress()
     records = read_records(arguments, progress)
@@ -146,37 +204,35 @@ def _precision(arguments: argparse.Namespace) -> str:
     progress("counting")
     table = records.table.mutate(everyone=ibis.literal("*"))
     views = reduce_views(table, plan, [(), ("day",)], records.run)
-    progress("estimating")
-    past = Past([cells for _, cells in sorted(views[("day",)].cells.items())], _units(views[()]))
-    text = _told(past, views[()], shown, arguments)
-    progress.done()
-    return text
-
-
-def _units(reduced: Reduced) -> int:
-    return sum(int(counts.sum()) for counts in reduced.units.values())
-
-
-def _told(past: Past, whole: Reduced, shown: Sequence[Measure], arguments: argparse.Namespace) -> str:
-    width = max(shutil.get_terminal_size((100, 24)).columns, terminal.NARROWEST)
+    days = [cells for _, cells in sorted(views[("day",)].cells.items())]
+    units = sum(int(counts.sum()) for counts in views[()].units.values())
     part = share(arguments.share, "--share") if arguments.share else 1.0
-    goal = design.Goal(
-        share(arguments.detect, "--detect"), shares=(part / 2, part / 2), looks=arguments.looks
+    detect = share(arguments.detect, "--detect")
+    goal = design.Goal(detect, shares=(part / 2, part / 2), looks=arguments.looks)
+    progress("comparing units")
+    first = shown[0]
+    by_unit = design.compare_units(
+        candidates(
+            table,
+            replace(plan, metrics=(first.metric,)),
+            arguments.place_is,
+            records.run,
+            has_memory_tables=arguments.engine == "duckdb",
+        ),
+        first.metric,
+        measures.quantile(first.statistic),
+        goal,
     )
-    headings = ["measure", *(f"{days} days" for days in DAYS), f"days to find {arguments.detect}", "now"]
-    rows = [_row(past, one, goal) for one in shown]
-    first = (
-        f"{words.counted(len(past.days), 'day')} of the past, {words.counted(past.units, 'unit')}; "
-        f"{100 * part:g} % of the units "
+    progress("estimating")
+    known = tuple(
+        (one, design.precision(days, one.metric, measures.quantile(one.statistic), units)) for one in shown
     )
-    first += "take part, half of them treated. Smallest change that is found four times out of five:"
-    blocks = [terminal.wrapped(first, width), terminal.table(headings, rows, width, left=1)]
-    blocks += [terminal.wrapped(_aa(whole, shown[0]), width)]
-    return "\n\n".join(blocks) + "\n"
+    told = Told(len(days), units, part, detect, known, goal, by_unit, _aa(views[()], first))
+    progress.done()
+    return told
 
 
-def _row(past: Past, measure: Measure, goal: design.Goal) -> list[str]:
-    known = design.precision(past.days, measure.metric, measures.quantile(measure.statistic), past.units)
+def _row(measure: Measure, known: design.Precision | design.NoPrecision, goal: design.Goal) -> list[str]:
     name = measures.name(measure)
     if isinstance(known, design.NoPrecision):
         return [name, *("–" for _ in DAYS), known.reason, "–"]
@@ -185,6 +241,13 @@ def _row(past: Past, measure: Measure, goal: design.Goal) -> list[str]:
     more = f"no: {design.units_needed(known, goal):,} units an arm"
     needed = more if days is None or days > 365 else f"{days:.0f}"
     return [name, *found, needed, words.quantity(known.value, measures.unit(measure.metric))]
+
+
+def _unit_row(one: design.UnitChoice) -> list[str]:
+    if one.mde is None:
+        return [one.unit, f"{one.units:,}", "–", "–", "–"]
+    days = "never" if one.days is None else f"{one.days:.0f}"
+    return [one.unit, f"{one.units:,}", f"{100 * one.mde:.1f} %", days, f"{one.units_needed:,} units"]
 
 
 def _aa(whole: Reduced, measure: Measure) -> str:
