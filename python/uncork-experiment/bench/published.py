@@ -21,7 +21,6 @@ class Figure:
     """What counts as agreement, as a ratio of BBR to CUBIC."""
     is_factor: bool = False
     """Shown as a factor, not as a change in percent."""
-    note: str = ""
 
 
 @dataclass(frozen=True)

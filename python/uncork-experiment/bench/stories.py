@@ -72,7 +72,7 @@ def told(figure: Figure, result: dict[str, Any]) -> Told:
         here = f"{effect['ratio']:.2f} ({low:.2f} to {high:.2f})"
     else:
         here = f"{words.change(effect['ratio'])} ({words.interval(low, high)})"
-    return Told(figure, here, _agrees(figure, low, effect["ratio"], high))
+    return Told(figure, here, agrees(figure, low, effect["ratio"], high))
 
 
 def _rows(figure: Figure, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -85,7 +85,7 @@ def _rows(figure: Figure, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from [cell["primary"], *cell["rows"]]
 
 
-def _agrees(figure: Figure, low: float, ratio: float, high: float) -> str:
+def agrees(figure: Figure, low: float, ratio: float, high: float) -> str:
     """`agrees` if the estimate is in the published range, and no chance result where there is a change;
     `open` if only its interval reaches it.
     """
@@ -106,14 +106,14 @@ def page(found: Sequence[tuple[Story, list[tuple[dict[str, Any], list[Told]]]]])
         for (result, rows), look in zip(looks, story.looks, strict=True):
             verdict, records = result["verdict"]["sentence"], result["facts"]["rows"]
             lines += [f"{look.title} {records:,} records. Verdict: *{verdict}*", ""]
-            lines += ["| | published | here, 95 % interval | | |", "|---|---|---|---|---|"]
+            lines += ["| | published | here, 95 % interval | |", "|---|---|---|---|"]
             lines += [_line(one) for one in rows]
             lines += [""]
     return "\n".join(lines)
 
 
 def _line(one: Told) -> str:
-    return f"| {one.figure.what} | {one.figure.published} | {one.here} | {one.agrees} | {one.figure.note} |"
+    return f"| {one.figure.what} | {one.figure.published} | {one.here} | {one.agrees} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -78,3 +78,11 @@ def test_the_always_valid_interval_is_villes() -> None:
     boundary = float(normal_mixture(information, 0.05, 1 / math.log1p(0.05) ** 2)) / information
     low, high = always_valid(many)
     assert math.log(high / low) / 2 == pytest.approx(boundary, rel=1e-6)
+
+
+def test_a_wild_effect_has_an_interval_without_end() -> None:
+    """A bound of few degrees of freedom and a large error would overflow."""
+    wild = replace(an_effect(), ratio_low=1e-9, ratio_high=1e9, degrees_of_freedom=3.0)
+    low, high = always_valid(wild)
+    assert 0 < low < 1e-15
+    assert 1e15 < high < math.inf
