@@ -25,6 +25,9 @@ NEGLIGIBLE = 1e-13
 """Error rate below which a boundary ignores the earlier looks: it is then too high by less than can be
 computed."""
 
+LEAST_TAIL = 1e-200
+"""Of smaller tails scipy's quantile of Student's t is minus infinity (1e-300 with 3 degrees of freedom)."""
+
 BEYOND_ALL = 50.0
 """Logarithm of a ratio that no measure reaches; the interval of a few wild buckets would overflow."""
 
@@ -88,7 +91,7 @@ def always_valid(effect: Effect, *, alpha: float = 0.05, expected: float = 0.05)
 
 def _ratio_within(effect: Effect, z: float) -> tuple[float, float]:
     """The ratio's interval with the error rate of a normal |z|, by t."""
-    tail = max(float(stats.norm.sf(z)), 1e-300)
+    tail = max(float(stats.norm.sf(z)), LEAST_TAIL)
     reach = min(float(stats.t.isf(tail, effect.degrees_of_freedom)) * log_error(effect), BEYOND_ALL)
     return effect.ratio * math.exp(-reach), effect.ratio * math.exp(reach)
 
