@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import duckdb
+import jsonschema
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +26,8 @@ from uncork_experiment.rows import Settings
 from uncork_experiment.verdict import decide
 
 COMMANDS = ["", "analyze", "demo", "design", "import", "export growthbook", "interference"]
+
+DESIGN_SCHEMA = Path(__file__).parents[3] / "docs/schemas/experiment-design-1.json"
 
 
 def records() -> str:
@@ -294,6 +297,7 @@ def test_design_compares_units(tmp_path: Path, capsys: pytest.CaptureFixture[str
         pq.write_table(table.append_column("service_client", pa.array(clients)), records)
         assert main(["design", str(records), "--until", "2026-11-05", "--format", "json"]) == 0
         told = json.loads(capsys.readouterr().out)
+        jsonschema.validate(told, json.loads(DESIGN_SCHEMA.read_text(encoding="utf-8")))
         by_unit = {one["unit"]: one for one in told["by_unit"]}
         assert set(by_unit) == units
         assert 72 < by_unit["PoP x hour"]["units"] <= 2 * 72

@@ -25,7 +25,7 @@ from uncork_experiment.result import Measure
 from uncork_experiment.stats.switchback import DAY, WEEK
 from uncork_experiment.units import candidates
 
-SCHEMA = "uncork.experiment.design/1"
+SCHEMA = "experiment-design-1"
 KINDS = ("ab", "switchback", "paired-links", "steps")
 DAYS = (7, 14, 28)
 SECONDS = {"min": 60, "h": 3600, "d": 86400}
