@@ -19,7 +19,9 @@ pub(crate) struct ConnectionWaker<C> {
 
 /// A session's view of its [`ConnectionWaker`], without the type of the worker's commands.
 pub(crate) trait TurnTracker: Send + Sync {
-    /// A turn of the connection begins.
+    /// A turn of the connection begins. It will be attended to before it ends.
+    fn begin_turn(&self);
+    /// Runs the tasks of this turn.
     fn attend(&self, key: ConnectionKey);
     /// Whether it was woken since the last call.
     fn was_woken(&self) -> bool;
@@ -35,8 +37,12 @@ impl<C> ConnectionWaker<C> {
 }
 
 impl<C: Send> TurnTracker for ConnectionWaker<C> {
-    fn attend(&self, key: ConnectionKey) {
+    fn begin_turn(&self) {
         self.is_attended.store(true, Ordering::SeqCst);
+    }
+
+    fn attend(&self, key: ConnectionKey) {
+        self.begin_turn();
         let _same = self.key.set(key);
     }
 

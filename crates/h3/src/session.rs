@@ -45,7 +45,7 @@ pub struct Session {
 #[derive(Clone)]
 pub struct Scope {
     pub(crate) core: Shared,
-    slot: Slot,
+    pub(crate) slot: Slot,
 }
 
 impl Session {
@@ -78,6 +78,8 @@ impl Session {
 
     /// The peer opened streams.
     pub fn opened(&mut self, connection: &mut Connection, dir: Dir) {
+        // The turn ends with `settle`, which polls the task that accepts them: it needs no message.
+        self.connection_waker.begin_turn();
         self.core.borrow_mut().accept(connection, dir);
     }
 
@@ -196,6 +198,6 @@ impl Scope {
     }
 }
 
-fn id(name: Name) -> StreamId {
+pub(crate) fn id(name: Name) -> StreamId {
     StreamId::from(VarInt::try_from(name.into_inner()).unwrap_or(VarInt::MAX))
 }
