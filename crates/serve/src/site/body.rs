@@ -46,7 +46,9 @@ impl SiteBody {
     }
 
     pub(super) fn add_file(&mut self, file: &Arc<ServedFile>, range: Range<u64>) {
-        if !range.is_empty() {
+        if let Some(content) = file.content() {
+            self.add_text(content.slice(range.start as usize..range.end as usize));
+        } else if !range.is_empty() {
             self.remaining += range.end - range.start;
             self.parts.push_back(Part::File(Arc::clone(file), range));
         }
@@ -65,6 +67,11 @@ impl SiteBody {
     /// Holds it back by `throttle`.
     pub(crate) fn throttled(&mut self, throttle: Option<Throttle>) {
         self.throttle = throttle.map(Box::new);
+    }
+
+    /// Whether the next bytes take memory of their own, and are not shared with other responses.
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self.parts.front(), Some(Part::File(..)))
     }
 
     /// The next bytes, `most` of them at most.

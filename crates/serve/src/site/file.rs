@@ -3,29 +3,47 @@
 use std::io::{self, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::HeaderValue;
-use rustix::fs::{FileType, Stat, fstat};
+use rustix::fs::{Stat, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
 use super::open_files::OpenFiles;
 use super::pooled_buffer::PooledBuffer;
-use super::root::{Found, Root};
+use super::representation::content_type;
+use super::root::Root;
 
 /// A state of a file. A new file of the same name is another one, this one stays readable.
 #[derive(Debug)]
 pub(super) struct ServedFile {
     state: State,
-    /// Where it was found.
-    root: Arc<Root>,
+    source: Source,
     path: Box<str>,
     files: Arc<OpenFiles>,
     /// Closed while there is need of descriptors and nobody reads.
     descriptor: Mutex<Option<Arc<OwnedFd>>>,
     was_read: AtomicBool,
+    heads: OnceLock<Heads>,
+}
+
+/// Where its content comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// All of it is here.
+    Memory(Bytes),
+    /// The directory below which it was found.
+    Disk(Arc<Root>),
+}
+
+/// Values of headers, which are the same in all responses with the file.
+#[derive(Debug)]
+pub(super) struct Heads {
+    pub(super) content_type: HeaderValue,
+    pub(super) etag: Option<HeaderValue>,
+    pub(super) modified: Option<HeaderValue>,
 }
 
 /// What changes when the content does, or may.
@@ -53,7 +71,7 @@ impl State {
         clippy::useless_conversion,
         reason = "the types of `Stat` differ between architectures"
     )]
-    fn of(stat: &Stat) -> Self {
+    pub(super) fn of(stat: &Stat) -> Self {
         Self {
             content: Content {
                 device: stat.st_dev,
@@ -68,6 +86,18 @@ impl State {
         }
     }
 
+    pub(super) fn len(&self) -> u64 {
+        self.content.length
+    }
+
+    /// Whether the last change was at least `span` before `now`.
+    pub(super) fn is_older_than(&self, span: Duration, now: SystemTime) -> bool {
+        let (seconds, nanos) = self.changed.max(self.content.modified);
+        let changed = Duration::new(u64::try_from(seconds).unwrap_or(0), nanos);
+        let age = now.duration_since(SystemTime::UNIX_EPOCH + changed);
+        age.is_ok_and(|age| age >= span)
+    }
+
     /// Whether something else than content explains that the time of change is another.
     fn differs_otherwise(&self, other: &Self) -> bool {
         (self.mode, self.owner, self.links) != (other.mode, other.owner, other.links)
@@ -75,32 +105,19 @@ impl State {
 }
 
 impl ServedFile {
-    /// What `descriptor` is, which was found as `path`.
-    pub(super) fn identify(
-        found: (&Arc<Root>, &str),
-        files: &Arc<OpenFiles>,
-        descriptor: OwnedFd,
-    ) -> io::Result<Found> {
-        let stat = fstat(&descriptor)?;
-        Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Found::File(files.share(found, descriptor, State::of(&stat))),
-            FileType::Directory => Found::Directory,
-            _ => Found::Nothing,
-        })
-    }
-
     pub(super) fn new(
         state: State,
-        (root, path): (&Arc<Root>, &str),
+        (source, path): (Source, &str),
         files: &Arc<OpenFiles>,
     ) -> Arc<Self> {
         Arc::new(Self {
             state,
-            root: Arc::clone(root),
+            source,
             path: path.into(),
             files: Arc::clone(files),
             descriptor: Mutex::default(),
             was_read: AtomicBool::new(false),
+            heads: OnceLock::new(),
         })
     }
 
@@ -134,14 +151,42 @@ impl ServedFile {
         if let Some(open) = &*self.descriptor() {
             return Ok(Arc::clone(open));
         }
-        let new = Arc::new(self.root.open_file(&self.path)?);
+        let new = Arc::new(self.find_again()?);
         *self.descriptor() = Some(Arc::clone(&new));
         self.files.opened(self);
         Ok(new)
     }
 
+    fn find_again(&self) -> Result<OwnedFd, Errno> {
+        match &self.source {
+            Source::Memory(_) => Err(Errno::NOENT),
+            Source::Disk(root) => root.open_file(&self.path),
+        }
+    }
+
+    /// Its content, if that is in memory.
+    pub(super) fn content(&self) -> Option<&Bytes> {
+        match &self.source {
+            Source::Memory(content) => Some(content),
+            Source::Disk(_) => None,
+        }
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
     pub(super) fn len(&self) -> u64 {
-        self.state.content.length
+        self.state.len()
+    }
+
+    /// What responses say of it.
+    pub(super) fn heads(&self) -> &Heads {
+        self.heads.get_or_init(|| Heads {
+            content_type: content_type(&self.path),
+            etag: self.etag(None),
+            modified: HeaderValue::try_from(httpdate::fmt_http_date(self.modified())).ok(),
+        })
     }
 
     /// To the second, as HTTP has it.
@@ -206,7 +251,7 @@ impl ServedFile {
 
     /// Whether its path leads elsewhere now.
     fn has_moved(&self) -> bool {
-        let stat = self.root.open_file(&self.path).and_then(fstat);
+        let stat = self.find_again().and_then(fstat);
         stat.map_or(true, |stat| State::of(&stat).content.inode != self.state.content.inode)
     }
 }

@@ -14,6 +14,7 @@ mod representation;
 mod respond;
 mod root;
 mod sites;
+mod small_files;
 mod target;
 mod throttle;
 

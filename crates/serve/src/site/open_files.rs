@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::file::{ServedFile, State};
+use super::file::{ServedFile, Source, State};
 use super::root::Root;
 use crate::descriptors;
 
@@ -44,7 +44,7 @@ impl OpenFiles {
     ) -> Arc<ServedFile> {
         let known = self.table().shared.get(&state).and_then(Weak::upgrade);
         let file = known.unwrap_or_else(|| {
-            let new = ServedFile::new(state, (root, path), self);
+            let new = ServedFile::new(state, (Source::Disk(Arc::clone(root)), path), self);
             self.table().shared.insert(state, Arc::downgrade(&new));
             new
         });
@@ -93,6 +93,7 @@ impl OpenFiles {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::SystemTime;
 
     use uncork_testkit::Scratch;
 
@@ -107,7 +108,7 @@ mod tests {
     }
 
     fn find(files: &Arc<OpenFiles>, root: &Arc<Root>, path: &str) -> Arc<ServedFile> {
-        match root.find(path, files).unwrap() {
+        match root.find(path, files, SystemTime::UNIX_EPOCH).unwrap() {
             Found::File(file) => file,
             other => panic!("{other:?}"),
         }

@@ -1,11 +1,12 @@
 //! The parts of a file that a response carries, and how they are wrapped.
 
-use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::HeaderValue;
 
 use super::body::SiteBody;
 use super::file::ServedFile;
@@ -31,8 +32,9 @@ pub(super) fn multipart(
     file: &Arc<ServedFile>,
     ranges: Vec<Range<u64>>,
     boundary: &str,
-    content_type: &str,
+    content_type: &HeaderValue,
 ) -> SiteBody {
+    let content_type = content_type.to_str().unwrap_or_default();
     let length = file.len();
     let mut body = SiteBody::default();
     for (index, range) in ranges.into_iter().enumerate() {
@@ -50,11 +52,16 @@ pub(super) fn multipart(
 }
 
 /// The media type of a file by its name, with the character set of text.
-pub(super) fn content_type(path: &str) -> Cow<'static, str> {
+pub(super) fn content_type(path: &str) -> HeaderValue {
     let mime = streaming(path).or_else(|| mime_guess::from_path(path).first_raw());
     let mime = mime.unwrap_or("application/octet-stream");
     let is_text = mime.starts_with("text/") || mime.ends_with("/javascript");
-    if is_text { format!("{mime}; charset=utf-8").into() } else { mime.into() }
+    if is_text {
+        let with_characters = HeaderValue::try_from(format!("{mime}; charset=utf-8"));
+        with_characters.unwrap_or_else(|_| HeaderValue::from_static(mime))
+    } else {
+        HeaderValue::from_static(mime)
+    }
 }
 
 /// The types of HLS and DASH, which players insist on (RFC 8216 §4, ISO/IEC 23009-1).

@@ -55,7 +55,7 @@ pub struct Answer {
 enum Resource {
     File {
         file: Arc<ServedFile>,
-        content_type: Cow<'static, str>,
+        content_type: HeaderValue,
         coding: Option<&'static str>,
     },
     /// The same path with `/` behind it.
@@ -123,7 +123,7 @@ impl Site {
                 (response, None)
             }
         };
-        self.show_error_page(&mut response);
+        self.show_error_page(&mut response, now);
         put(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
         self.share(response.headers_mut());
         for own in &self.options.headers {
@@ -146,16 +146,17 @@ impl Site {
     }
 
     /// The owner's page instead of the status in words, if there is one and it can be read.
-    fn show_error_page(&self, response: &mut Response<SiteBody>) {
+    fn show_error_page(&self, response: &mut Response<SiteBody>, now: SystemTime) {
         let code = response.status();
         let mut pages = self.options.error_pages.iter();
         let Some((_, path)) = pages.find(|(of, _)| *of == code) else { return };
-        let found = self.root.load_full().find(path.trim_start_matches('/'), &self.files);
+        let root = self.root.load_full();
+        let found = root.find(path.trim_start_matches('/'), &self.files, now);
         if let Ok(Found::File(file)) = found {
             let mut body = SiteBody::default();
             body.add_file(&file, 0..file.len());
             *response.body_mut() = body;
-            put(response, header::CONTENT_TYPE, content_type(path));
+            response.headers_mut().insert(header::CONTENT_TYPE, content_type(path));
         }
     }
 
@@ -167,7 +168,7 @@ impl Site {
         now: SystemTime,
     ) -> (Response<SiteBody>, Option<u64>) {
         let found = match target {
-            Ok(target) => self.find(request.headers(), target),
+            Ok(target) => self.find(request.headers(), target, now),
             Err(Refused::Malformed) => Ok(Resource::Status(StatusCode::BAD_REQUEST)),
             Err(Refused::Hidden) => Ok(Resource::Status(StatusCode::NOT_FOUND)),
         };
@@ -181,7 +182,7 @@ impl Site {
         }
     }
 
-    fn find(&self, headers: &HeaderMap, target: &Target) -> io::Result<Resource> {
+    fn find(&self, headers: &HeaderMap, target: &Target, now: SystemTime) -> io::Result<Resource> {
         let below_root = target.below_root();
         let path = match (target.is_directory(), self.options.index) {
             (true, false) => return Ok(Resource::Status(StatusCode::NOT_FOUND)),
@@ -189,8 +190,8 @@ impl Site {
             (true, true) => format!("{below_root}/index.html").into(),
             (false, _) => below_root.into(),
         };
-        Ok(match self.root.load_full().find(&path, &self.files)? {
-            Found::File(file) => self.negotiate(headers, &path, file)?,
+        Ok(match self.root.load_full().find(&path, &self.files, now)? {
+            Found::File(file) => self.negotiate(headers, &path, file, now)?,
             Found::Directory if self.options.index && !target.is_directory() => Resource::Elsewhere,
             Found::Directory | Found::Nothing => Resource::Status(StatusCode::NOT_FOUND),
             Found::Forbidden => Resource::Status(StatusCode::FORBIDDEN),
@@ -203,11 +204,13 @@ impl Site {
         headers: &HeaderMap,
         path: &str,
         file: Arc<ServedFile>,
+        now: SystemTime,
     ) -> io::Result<Resource> {
-        let content_type = content_type(path);
+        let content_type = file.heads().content_type.clone();
+        let root = self.root.load();
         let codings = if self.options.precompressed { accepted(headers) } else { Vec::new() };
         for coding in codings {
-            match self.root.load_full().find(&format!("{path}{}", coding.ending), &self.files)? {
+            match root.find(&format!("{path}{}", coding.ending), &self.files, now)? {
                 Found::File(compressed) if compressed.is_as_new_as(&file) => {
                     let coding = Some(coding.name);
                     return Ok(Resource::File { file: compressed, content_type, coding });
@@ -222,11 +225,12 @@ impl Site {
         &self,
         request: &Request<B>,
         file: &Arc<ServedFile>,
-        content_type: Cow<'static, str>,
+        content_type: HeaderValue,
         coding: Option<&'static str>,
         now: SystemTime,
     ) -> Response<SiteBody> {
-        let validators = Validators { etag: file.etag(coding), modified: file.modified() };
+        let etag = if coding.is_some() { file.etag(coding) } else { file.heads().etag.clone() };
+        let validators = Validators { etag, modified: file.modified() };
         let mut response = match validators.evaluate(request.headers()) {
             Outcome::Failed => status(StatusCode::PRECONDITION_FAILED),
             Outcome::NotModified => empty(StatusCode::NOT_MODIFIED),
@@ -248,8 +252,8 @@ impl Site {
         }
         // A time to come is none (RFC 9110 §8.8.2.1).
         if validators.modified <= now {
-            let date = httpdate::fmt_http_date(validators.modified);
-            headers.extend(HeaderValue::try_from(date).map(|date| (header::LAST_MODIFIED, date)));
+            let date = file.heads().modified.clone();
+            headers.extend(date.map(|date| (header::LAST_MODIFIED, date)));
         }
         if self.options.precompressed {
             headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
@@ -263,7 +267,7 @@ impl Site {
         &self,
         file: &Arc<ServedFile>,
         wanted: Option<&HeaderValue>,
-        content_type: Cow<'static, str>,
+        content_type: HeaderValue,
     ) -> Response<SiteBody> {
         let length = file.len();
         let ranges = wanted.map(|wanted| Ranges::parse(wanted.as_bytes(), length));
@@ -287,12 +291,13 @@ impl Site {
                 } else {
                     let boundary = self.boundaries.next();
                     body = multipart(file, parts, &boundary, &content_type);
-                    (code, None, format!("multipart/byteranges; boundary={boundary}").into())
+                    let multipart = format!("multipart/byteranges; boundary={boundary}");
+                    (code, None, HeaderValue::try_from(multipart).unwrap_or(content_type))
                 }
             }
         };
         let mut response = with(code, body);
-        put(&mut response, header::CONTENT_TYPE, content_type);
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
         if let Some(content_range) = content_range {
             put(&mut response, header::CONTENT_RANGE, content_range);
         }

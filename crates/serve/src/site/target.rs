@@ -3,6 +3,8 @@
 //! Only plain names go through: whatever means more to a file system than a name in a directory is
 //! refused before anything is opened. The kernel refuses again what leads out of the root.
 
+use std::borrow::Cow;
+
 /// The one directory whose name begins with a dot and that is served (RFC 8615): `security.txt` and the challenges of
 /// ACME are in there.
 const WELL_KNOWN: &str = ".well-known";
@@ -54,8 +56,12 @@ impl Target {
 }
 
 /// The name, decoded, if it is no more than a name. A dot in front hides it: `.`, `..`, `.git`.
-fn plain(name: &str) -> Result<String, Refused> {
-    let name = String::from_utf8(decoded(name)?).map_err(|_| Refused::Malformed)?;
+fn plain(name: &str) -> Result<Cow<'_, str>, Refused> {
+    let name = if name.contains('%') {
+        String::from_utf8(decoded(name)?).map_err(|_| Refused::Malformed)?.into()
+    } else {
+        Cow::Borrowed(name)
+    };
     let special = |c: char| matches!(c, '/' | '\\') || c.is_control();
     if name.is_empty() || name.starts_with('.') || name.contains(special) {
         return Err(Refused::Hidden);
