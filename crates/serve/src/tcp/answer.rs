@@ -177,11 +177,11 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// Records a chunk of the body that is passed to the protocol.
-    pub(super) fn give(&mut self, chunk: Bytes) -> Bytes {
+    /// Records a chunk of the body that is passed to the protocol. `is_own` tells whether it takes memory.
+    pub(super) fn give(&mut self, chunk: Bytes, is_own: bool) -> Bytes {
         self.taken += chunk.len() as u64;
         self.progress.took();
-        self.progress.claim().holding(chunk)
+        if is_own { self.progress.claim().holding(chunk) } else { chunk }
     }
 }
 
@@ -211,8 +211,9 @@ impl Body for ObservedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let most = self.piece.next(clock::now());
+        let is_own = self.body.is_read();
         let chunk = ready!(self.body.poll_chunk(cx, most));
-        Poll::Ready(chunk.map(|chunk| chunk.map(|it| Frame::data(self.sending.give(it)))))
+        Poll::Ready(chunk.map(|chunk| chunk.map(|it| Frame::data(self.sending.give(it, is_own)))))
     }
 
     fn is_end_stream(&self) -> bool {

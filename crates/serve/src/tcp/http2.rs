@@ -184,10 +184,11 @@ async fn send(
         let most = wanted.min(room);
         let permits = Arc::clone(backlog).acquire_many_owned(most as u32);
         let permit = permits.await.map_err(|_| Reason::INTERNAL_ERROR)?;
+        let is_own = body.is_read();
         let chunk = poll_fn(|cx| body.poll_chunk(cx, most)).await;
         // The promised body cannot be completed: reset the stream, so that the client notices.
         let Some(Ok(chunk)) = chunk else { return Err(Reason::INTERNAL_ERROR) };
-        let sent = stream.send_data(guarded(sending.give(chunk), permit), body.is_empty());
+        let sent = stream.send_data(guarded(sending.give(chunk, is_own), permit), body.is_empty());
         sent.map_err(|_| Reason::CANCEL)?;
     }
     Ok(())
