@@ -10,6 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use h3::quic::ConnectionErrorIncoming;
 use noq_proto::{Dir, Side, StreamId, VarInt};
+use rustc_hash::FxHashMap;
 
 use crate::priority::Priority;
 use crate::session::Bounds;
@@ -26,7 +27,7 @@ pub(crate) struct Core {
     pub(crate) bounds: Bounds,
     /// The time of the current turn.
     pub(crate) now: Instant,
-    pub(crate) streams: BTreeMap<StreamId, Stream>,
+    pub(crate) streams: FxHashMap<StreamId, Stream>,
     /// Streams with work to do, each at most once.
     pub(crate) changed: Vec<StreamId>,
     /// Streams opened by the peer, not yet accepted by a task.
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) requests: u64,
     /// Priorities from PRIORITY_UPDATE frames, including those for future requests.
     pub(crate) updated: BTreeMap<StreamId, Priority>,
+    /// The size of the largest head that the client accepts.
+    pub(crate) largest_head: u64,
     /// Streams whose FIN was sent but not acknowledged.
     pub(crate) unacknowledged: BTreeSet<StreamId>,
     /// Code and reason to close the connection with.
@@ -75,7 +78,7 @@ impl Core {
             side,
             bounds,
             now,
-            streams: BTreeMap::new(),
+            streams: FxHashMap::default(),
             changed: Vec::new(),
             accepted: PerDir::default(),
             accepting: PerDir::default(),
@@ -83,6 +86,7 @@ impl Core {
             opening: PerDir::default(),
             requests: 0,
             updated: BTreeMap::new(),
+            largest_head: u64::MAX,
             unacknowledged: BTreeSet::new(),
             closing: None,
             over: None,

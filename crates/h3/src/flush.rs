@@ -93,6 +93,9 @@ impl Core {
     fn update(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(input) = self.streams.get_mut(&id).map(|stream| &mut stream.input) else { return };
         let Some(updates) = &mut input.updates else { return };
+        if let Some(largest) = updates.take_largest_head() {
+            self.largest_head = largest;
+        }
         let (found, broken) = updates.take();
         if let Some(code) = broken
             && self.closing.is_none()

@@ -138,6 +138,50 @@ impl quic::Connection<Payload> for Transport {
 }
 
 impl SendStream {
+    pub(crate) fn new(core: Shared, slot: Slot, id: StreamId) -> Self {
+        Self { core, slot, id }
+    }
+
+    /// Queues bytes as they are.
+    pub(crate) fn push(&mut self, bytes: Bytes) -> Result<(), StreamErrorIncoming> {
+        self.check_open()?;
+        let mut core = self.core.borrow_mut();
+        if let Some(stream) = core.streams.get_mut(&self.id) {
+            stream.output.push(bytes);
+        }
+        core.change(self.id);
+        Ok(())
+    }
+
+    /// Queues the FIN.
+    pub(crate) fn finish(&mut self) -> Result<(), StreamErrorIncoming> {
+        let mut core = self.core.borrow_mut();
+        if let Some(over) = &core.over {
+            return Err(error::stream(over));
+        }
+        let Some(stream) = core.streams.get_mut(&self.id) else { return Ok(()) };
+        match stream.output.state {
+            Sending::Open => stream.output.state = Sending::Ending,
+            Sending::Stopped(code) => return Err(terminated(code)),
+            _ => {}
+        }
+        core.change(self.id);
+        Ok(())
+    }
+
+    /// Whether more may be sent.
+    fn check_open(&self) -> Result<(), StreamErrorIncoming> {
+        let core = self.core.borrow();
+        if let Some(over) = &core.over {
+            return Err(error::stream(over));
+        }
+        match core.streams.get(&self.id).map(|stream| stream.output.state) {
+            Some(Sending::Open) => Ok(()),
+            Some(Sending::Stopped(code) | Sending::Resetting(code)) => Err(terminated(code)),
+            _ => Err(StreamErrorIncoming::Unknown("nothing follows the end".into())),
+        }
+    }
+
     /// Queues a frame: payloads without a copy, everything else copied into as few buffers as possible.
     fn queue(&self, mut frame: WriteBuf<Payload>) {
         let mut core = self.core.borrow_mut();
@@ -182,19 +226,7 @@ impl quic::SendStream<Payload> for SendStream {
         &mut self,
         data: T,
     ) -> Result<(), StreamErrorIncoming> {
-        {
-            let core = self.core.borrow();
-            if let Some(over) = &core.over {
-                return Err(error::stream(over));
-            }
-            match core.streams.get(&self.id).map(|stream| stream.output.state) {
-                Some(Sending::Open) => {}
-                Some(Sending::Stopped(code) | Sending::Resetting(code)) => {
-                    return Err(terminated(code));
-                }
-                _ => return Err(StreamErrorIncoming::Unknown("nothing follows the end".into())),
-            }
-        }
+        self.check_open()?;
         self.queue(data.into());
         self.core.borrow_mut().change(self.id);
         Ok(())
@@ -202,18 +234,7 @@ impl quic::SendStream<Payload> for SendStream {
 
     /// Only queues the FIN; the application learns of its acknowledgement by `App::finished`.
     fn poll_finish(&mut self, _: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        let mut core = self.core.borrow_mut();
-        if let Some(over) = &core.over {
-            return Poll::Ready(Err(error::stream(over)));
-        }
-        let Some(stream) = core.streams.get_mut(&self.id) else { return Poll::Ready(Ok(())) };
-        match stream.output.state {
-            Sending::Open => stream.output.state = Sending::Ending,
-            Sending::Stopped(code) => return Poll::Ready(Err(terminated(code))),
-            _ => {}
-        }
-        core.change(self.id);
-        Poll::Ready(Ok(()))
+        Poll::Ready(self.finish())
     }
 
     fn reset(&mut self, reset_code: u64) {

@@ -1,7 +1,7 @@
-//! `PRIORITY_UPDATE` frames (RFC 9218 §7.2).
+//! A client's `PRIORITY_UPDATE` frames (RFC 9218 §7.2), and the largest head that it accepts.
 //!
-//! `h3` skips unknown frames. So this module parses a client's control stream on its way to `h3`, which
-//! reports all other errors in it.
+//! `h3` skips the former and keeps the latter for itself. So this module parses a client's control stream on its
+//! way to `h3`, which reports all other errors in it.
 
 use noq_proto::{Dir, Side, StreamId, VarInt};
 
@@ -9,6 +9,10 @@ use crate::priority::Priority;
 
 /// The type of a control stream (RFC 9114 §6.2.1).
 const CONTROL: u64 = 0;
+/// `SETTINGS` (RFC 9114 §7.2.4).
+const SETTINGS: u64 = 4;
+/// The setting of the largest size of a head.
+const MAX_FIELD_SECTION_SIZE: u64 = 6;
 /// `PRIORITY_UPDATE` for a request stream.
 const OF_REQUEST: u64 = 0xf_0700;
 /// Longer frames are skipped. No valid frame needs more.
@@ -26,6 +30,8 @@ pub(crate) struct Updates {
     partial: Vec<u8>,
     /// Updates parsed and not yet taken.
     found: Vec<(StreamId, Priority)>,
+    /// The largest head that the client accepts, if it is known and not taken yet.
+    largest_head: Option<u64>,
     /// The error code to close the connection with.
     broken: Option<VarInt>,
 }
@@ -49,6 +55,11 @@ impl Updates {
     /// close the connection with.
     pub(crate) fn take(&mut self) -> (Vec<(StreamId, Priority)>, Option<VarInt>) {
         (std::mem::take(&mut self.found), self.broken)
+    }
+
+    /// The largest head that the client accepts, if that was received since the last call.
+    pub(crate) fn take_largest_head(&mut self) -> Option<u64> {
+        self.largest_head.take()
     }
 
     /// Parses the next bytes of the stream.
@@ -96,12 +107,15 @@ impl Updates {
         let Some((kind, rest)) = varint(bytes) else { return Ok(None) };
         let Some((length, payload)) = varint(rest) else { return Ok(None) };
         let head = bytes.len() - payload.len();
-        if kind != OF_REQUEST || length > LONGEST {
+        if !matches!(kind, OF_REQUEST | SETTINGS) || length > LONGEST {
             self.place = Place::Unwanted(length);
             return Ok(Some(head));
         }
         let Some(payload) = payload.get(..length as usize) else { return Ok(None) };
-        self.found.push(update(payload)?);
+        match kind {
+            SETTINGS => self.largest_head = largest_head(payload),
+            _ => self.found.push(update(payload)?),
+        }
         Ok(Some(head + payload.len()))
     }
 }
@@ -114,6 +128,18 @@ fn update(payload: &[u8]) -> Result<(StreamId, Priority), VarInt> {
         return Err(ID_ERROR);
     }
     Ok((id, Priority::parse(value)))
+}
+
+/// The largest head that `SETTINGS` allow.
+fn largest_head(mut settings: &[u8]) -> Option<u64> {
+    while let Some((name, rest)) = varint(settings) {
+        let (value, rest) = varint(rest)?;
+        if name == MAX_FIELD_SECTION_SIZE {
+            return Some(value);
+        }
+        settings = rest;
+    }
+    None
 }
 
 /// A variable-length integer (RFC 9000 §16), and the bytes after it.
@@ -182,6 +208,22 @@ mod tests {
         for size in [1, 2, 3, 7, 100] {
             let pieces: Vec<&[u8]> = stream.chunks(size).collect();
             assert_eq!(read(&pieces), Ok(expected.clone()), "{size} bytes at a time");
+        }
+    }
+
+    #[test]
+    fn the_largest_head_is_one_of_the_settings() {
+        for (settings, largest) in [
+            (&[0, 4, 2, 0x21, 1][..], None),
+            (&[0, 4, 5, 0x21, 1, 6, 0x44, 0], Some(1024)),
+            (&[0, 4, 2, 6, 0], Some(0)),
+            (&[0, 4, 1, 6], None),
+        ] {
+            for size in [1, 100] {
+                let mut updates = Updates::default();
+                settings.chunks(size).for_each(|piece| updates.read(piece));
+                assert_eq!(updates.take_largest_head(), largest, "{settings:?}");
+            }
         }
     }
 

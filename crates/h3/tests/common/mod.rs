@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, StatusCode, header};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ConnectionError, Dir, IdleTimeout, ServerConfig, Side, StreamId, TransportConfig, VarInt,
@@ -25,7 +25,7 @@ use noq_proto::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use uncork_cc::CcSpec;
 use uncork_h3::client::{ClientOptions, Tls};
-use uncork_h3::{Bounds, Client, Payload, Priority, Scope, Session, Transport};
+use uncork_h3::{Bounds, Client, Payload, Priority, Scope, Session, Transport, Unsendable};
 use uncork_quic_io::{
     App, Arrival, Config, Identity, Mailer, Server, Turn, Verdict, Workers, bind,
 };
@@ -135,35 +135,41 @@ async fn serve(transport: Transport, scope: Scope, counts: Arc<Counts>) {
     }
 }
 
-/// `/LENGTH` returns that many bytes; `/cut/LENGTH` resets after that many; `/silent` never answers.
-async fn respond(request: Requests, scope: Scope) -> Result<(), h3::error::StreamError> {
-    let (request, mut stream) = scope.resolve(request).await?;
+/// `/LENGTH` returns that many bytes; `/cut/LENGTH` resets after that many; `/silent` never answers;
+/// `/fields/STATUS` returns the fields of the request.
+async fn respond(request: Requests, scope: Scope) -> Result<(), Unsendable> {
+    let (request, stream) = scope.resolve(request).await.map_err(|_| Unsendable)?;
     scope.prioritize(stream.id(), Priority::of(request.headers()));
     let path = request.uri().path();
     if path == "/silent" {
         std::future::pending::<()>().await;
     }
+    if let Some(status) = path.strip_prefix("/fields/") {
+        let status = status.parse().unwrap();
+        return scope.reply(stream.id(), status, request.headers())?.finish();
+    }
     let cut = path.strip_prefix("/cut/");
     let Ok(length) = cut.or(path.get(1..)).unwrap_or_default().parse::<u64>() else {
-        stream.send_response(Response::builder().status(404).body(()).unwrap()).await?;
-        return stream.finish().await;
+        let none = HeaderMap::new();
+        return scope.reply(stream.id(), StatusCode::NOT_FOUND, &none)?.finish();
     };
     let is_cut = cut.is_some();
     let promised = if is_cut { length + 1 } else { length };
-    let head = Response::builder().header("content-length", promised);
-    stream.send_response(head.body(()).unwrap()).await?;
+    let headers = HeaderMap::from_iter([(header::CONTENT_LENGTH, promised.into())]);
+    let mut reply = scope.reply(stream.id(), StatusCode::OK, &headers)?;
     let mut offset = 0;
     while offset < length {
         let from = (offset % block().len() as u64) as usize;
         let to = block().len().min(from + (length - offset) as usize);
-        stream.send_data(scope.payload(block().slice(from..to))).await?;
+        reply.push(block().slice(from..to))?;
+        reply.ready().await?;
         offset += (to - from) as u64;
     }
     if is_cut {
-        stream.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
+        reply.reset(h3::error::Code::H3_INTERNAL_ERROR);
         return Ok(());
     }
-    stream.finish().await
+    reply.finish()
 }
 
 /// A server, and the TLS configurations for its clients.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
+
 use crate::common::{Counts, Test, client, fits, get, run, until};
 use uncork_h3::client::{Body, ClientError};
 use uncork_testkit::pause_async;
@@ -35,6 +37,60 @@ fn bodies_arrive_as_they_were_sent() {
         drop(connection);
         until("the connection is closed", || Counts::of(&test.counts.closed) == 1).await;
         assert_eq!(Counts::of(&test.counts.code), 0x100, "H3_NO_ERROR");
+    });
+}
+
+/// Each name and value of QPACK's static table that is encoded by its index, and others that are not.
+#[test]
+fn heads_arrive_as_they_were_sent() {
+    let long = "v".repeat(5000);
+    let fields = [
+        ("accept-ranges", &["bytes", "none"][..]),
+        ("age", &["0", "7"]),
+        ("content-disposition", &["", "inline"]),
+        ("date", &["Sun, 06 Nov 1994 08:49:37 GMT"]),
+        ("etag", &["\"a-1\""]),
+        ("last-modified", &["Sun, 06 Nov 1994 08:49:37 GMT"]),
+        ("link", &["</a>; rel=preload"]),
+        ("location", &["/a"]),
+        ("access-control-allow-headers", &["range", "content-type"]),
+        ("access-control-allow-origin", &["*", "https://a.example"]),
+        ("access-control-allow-methods", &["get"]),
+        ("access-control-expose-headers", &["content-length"]),
+        ("alt-svc", &["clear"]),
+        (
+            "cache-control",
+            &["max-age=0", "max-age=2592000", "max-age=604800", "no-cache", "no-store"],
+        ),
+        ("cache-control", &["public, max-age=31536000", "max-age=1"]),
+        ("content-encoding", &["br", "gzip", "zstd"]),
+        ("content-type", &["application/javascript", "application/json", "image/gif"]),
+        ("content-type", &["image/jpeg", "image/png", "text/css", "text/html; charset=utf-8"]),
+        ("content-type", &["text/plain", "video/mp4", ""]),
+        ("content-security-policy", &["default-src 'self'"]),
+        ("strict-transport-security", &["max-age=1"]),
+        ("vary", &["accept-encoding", "origin", "Accept-Encoding"]),
+        ("x-content-type-options", &["nosniff"]),
+        ("x-frame-options", &["deny"]),
+        ("timing-allow-origin", &["*"]),
+        ("server-timing", &["cc;desc=\"bbr\"", &long]),
+        ("x", &["\u{e9}", ""]),
+    ];
+    let fields = fields.iter().flat_map(|(name, values)| values.iter().map(move |it| (name, it)));
+    let fields = fields.map(|(name, value)| {
+        (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+    });
+    let fields: HeaderMap = fields.collect();
+    let (test, client) = (Test::new(), client());
+    run(async {
+        let connection = test.connect(&client).await;
+        for status in [200, 206, 304, 404, 418, 503] {
+            let mut request = get(&format!("/fields/{status}"));
+            *request.headers_mut() = fields.clone();
+            let response = connection.request(request).await.expect("a response");
+            assert_eq!(response.status(), status);
+            assert_eq!(response.headers(), &fields);
+        }
     });
 }
 

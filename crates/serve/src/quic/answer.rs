@@ -8,7 +8,7 @@ use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use http::{Request, Response, header};
 use tokio::time::timeout;
-use uncork_h3::{BidiStream, Payload, Priority, Transport, fields};
+use uncork_h3::{BidiStream, COPIED, Payload, Priority, Transport, fields};
 
 use super::connection::{H3Connection, Inner};
 use super::exchange::{Exchange, Outcome};
@@ -116,29 +116,31 @@ async fn send(
             exchange.took(talk.scope.now(), bytes, talk);
         }
     };
-    stream.send_response(Response::from_parts(head, ())).await.ok()?;
+    let mut reply = talk.scope.reply(stream.id(), head.status, &head.headers).ok()?;
     took(0);
     let mut piece = PieceSize::default();
     while !body.is_empty() {
         let most = piece.next(talk.scope.now());
+        let is_own = body.is_read();
         let chunk = poll_fn(|context| body.poll_chunk(context, most)).await;
         let Some(Ok(chunk)) = chunk else {
             // The promised body cannot be completed: reset the stream, so that the client notices.
-            stream.stop_stream(Code::H3_INTERNAL_ERROR);
+            reply.reset(Code::H3_INTERNAL_ERROR);
             return None;
         };
         let bytes = chunk.len() as u64;
         let chunk = match talk.claim() {
-            Some(claim) => claim.holding(chunk),
-            None => chunk,
+            // What is copied counts as a part of the response.
+            Some(claim) if is_own && chunk.len() > COPIED => claim.holding(chunk),
+            _ => chunk,
         };
-        let sending = stream.send_data(talk.scope.payload(chunk));
-        let Ok(sent) = timeout(talk.shared.limits.idle_time, sending).await else {
-            stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+        reply.push(chunk).ok()?;
+        let Ok(ready) = timeout(talk.shared.limits.idle_time, reply.ready()).await else {
+            reply.reset(Code::H3_REQUEST_CANCELLED);
             return None;
         };
-        sent.ok()?;
+        ready.ok()?;
         took(bytes);
     }
-    stream.finish().await.ok()
+    reply.finish().ok()
 }
