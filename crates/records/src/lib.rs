@@ -14,6 +14,7 @@ mod tests;
 pub mod writable;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::error::RecordsError;
@@ -98,7 +99,7 @@ impl RecordsSpec {
 /// A destination that records are written to. After a failure it goes on with the next records.
 trait Sink: Send {
     /// Takes a record.
-    fn take(&mut self, record: uncork_flow::FlowRecord);
+    fn take(&mut self, record: Arc<uncork_flow::FlowRecord>);
     /// How long the buffered records may wait for [`Sink::flush`].
     fn patience(&self) -> Option<Duration>;
     /// Writes the records that are due.

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use uncork_flow::{FlowRecord, write_json_lines};
@@ -42,9 +43,9 @@ fn append(path: &Path) -> io::Result<File> {
 }
 
 impl Sink for Lines {
-    fn take(&mut self, record: FlowRecord) {
+    fn take(&mut self, record: Arc<FlowRecord>) {
         // Writing to memory cannot fail.
-        let _ = write_json_lines(&mut self.text, [&record]);
+        let _ = write_json_lines(&mut self.text, [&*record]);
         self.waiting += 1;
     }
 

@@ -28,9 +28,8 @@ pub struct Records {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "almost all of them are records")]
 enum Entry {
-    Record(FlowRecord),
+    Record(Arc<FlowRecord>),
     Reopen,
 }
 
@@ -61,7 +60,8 @@ pub(crate) fn start(sink: Box<dyn Sink>) -> io::Result<(Records, Writer)> {
 
 impl Records {
     /// Queues a record, if there is room.
-    pub fn leave(&self, record: FlowRecord) {
+    pub fn leave(&self, record: impl Into<Arc<FlowRecord>>) {
+        let record = record.into();
         if self.queue.try_send(Entry::Record(record)).is_err() {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
         }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use uncork_flow::{FileError, FlowRecord, Labelled, Scope, TableHead, publish, write_flows};
@@ -23,7 +24,7 @@ pub(crate) struct Rotating {
 /// Records of one kind that wait for their file.
 struct Table {
     name: &'static str,
-    rows: Vec<FlowRecord>,
+    rows: Vec<Arc<FlowRecord>>,
     most: usize,
 }
 
@@ -102,13 +103,17 @@ impl Table {
 
     fn write_to(&self, path: &Path) -> Result<(), FileError> {
         let mut out = BufWriter::new(File::create(path)?);
-        write_flows(&mut out, &TableHead::default(), self.rows.iter().map(Labelled::plain))?;
+        write_flows(
+            &mut out,
+            &TableHead::default(),
+            self.rows.iter().map(|row| Labelled::plain(&**row)),
+        )?;
         Ok(out.flush()?)
     }
 }
 
 impl Sink for Rotating {
-    fn take(&mut self, record: FlowRecord) {
+    fn take(&mut self, record: Arc<FlowRecord>) {
         let scope = record.service.as_ref().map(|service| service.scope);
         self.tables[usize::from(scope == Some(Scope::Connection))].rows.push(record);
         self.wait();

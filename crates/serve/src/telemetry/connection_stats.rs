@@ -59,9 +59,11 @@ impl ConnectionStats {
 
     /// A request has arrived.
     pub(crate) fn begin(&mut self, about: &About, in_force: &Arc<InForce>, labels: &Labels) {
-        self.live.becomes(labels.key(about.protocol, in_force));
-        self.protocol = about.protocol;
-        self.in_force = Arc::clone(in_force);
+        if self.protocol != about.protocol || !Arc::ptr_eq(&self.in_force, in_force) {
+            self.live.becomes(labels.key(about.protocol, in_force));
+            self.protocol = about.protocol;
+            self.in_force = Arc::clone(in_force);
+        }
         if self.responses == 0 && self.host.is_none() {
             self.host.clone_from(&about.host);
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 use uncork_diag::TcpState;
 use uncork_flow::TransportFigures;
 
@@ -21,6 +21,8 @@ use crate::shared::Stop;
 const WRITING: Duration = Duration::from_millis(100);
 /// The shortest and the longest sampling interval while only acknowledgements are awaited.
 const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// How long a sample counts as current. A request that acknowledged earlier responses was sampled a moment before.
+const CURRENT: Duration = Duration::from_micros(100);
 /// How long to await acknowledgements on a closed connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,6 +37,8 @@ pub(crate) struct Observer {
     ends: SocketLookup,
     pub(crate) labels: Labels,
     stats: Mutex<ConnectionStats>,
+    /// The latest sample.
+    latest: Mutex<(Instant, Option<TransportFigures>)>,
 }
 
 /// A sample of the kernel's state of the connection.
@@ -56,7 +60,8 @@ impl Observer {
         let stats = ConnectionStats::new(telemetry.metrics(), &labels, in_force, protocol);
         let stats = Mutex::new(stats);
         let (progress, telemetry) = (Arc::clone(progress), Arc::clone(telemetry));
-        Self { progress, telemetry, ends, labels, stats }
+        let latest = Mutex::new((clock::now(), None));
+        Self { progress, telemetry, ends, labels, stats, latest }
     }
 
     /// A request has arrived, whose response has a body of `size` bytes. Returns the argument for
@@ -69,7 +74,9 @@ impl Observer {
         in_force: Arc<InForce>,
     ) -> u64 {
         // The request may also have acknowledged earlier responses.
-        let before = self.look(false);
+        let (at, current) = *self.latest();
+        let is_current = began.saturating_duration_since(at) < CURRENT;
+        let before = current.filter(|_| is_current).or_else(|| self.look(false));
         self.stats().begin(&about, &in_force, &self.labels);
         let begin = |state: &mut ProgressState| {
             let sizes = (state.written, size);
@@ -98,8 +105,13 @@ impl Observer {
                 self.progress.changed.notified().await;
                 continue;
             }
+            // Responses that begin and end do not make samples more frequent.
             let wait = if settles { self.settling() } else { WRITING };
-            let _changed = timeout(wait, self.progress.changed.notified()).await;
+            let due = self.latest().0 + wait;
+            let changed = timeout_at(due.into(), self.progress.changed.notified()).await;
+            if changed.is_ok() && !self.state().2 && clock::now() < due {
+                continue;
+            }
             let now = clock::now();
             let closed_at = closed_at.get_or_insert(now);
             if !is_closed {
@@ -141,6 +153,7 @@ impl Observer {
             figures.bytes_acked = figures.bytes_acked.min(written);
             self.stats().note(look.at, figures, !state.exchanges.is_empty());
         }
+        *self.latest() = (look.at, figures);
         let over = state.exchanges.iter_mut().filter_map(|(id, exchange)| {
             if let Some(figures) = &figures {
                 exchange.note(figures);
@@ -154,6 +167,10 @@ impl Observer {
             self.telemetry.leave(record);
         }
         figures
+    }
+
+    fn latest(&self) -> MutexGuard<'_, (Instant, Option<TransportFigures>)> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stats(&self) -> MutexGuard<'_, ConnectionStats> {

@@ -32,6 +32,7 @@ impl Telemetry {
 
     /// Counts and writes a record.
     pub(crate) fn leave(&self, record: FlowRecord) {
+        let record = Arc::new(record);
         self.metrics.count(&record);
         if let Some(records) = &self.records {
             records.leave(record);

@@ -38,7 +38,9 @@ pub(crate) struct Metrics {
     series: Mutex<BTreeMap<Key, Arc<Series>>>,
     /// Connections that were assigned to an experiment's arm.
     assignments: Mutex<BTreeMap<(String, String), u64>>,
-    recent: Mutex<VecDeque<FlowRecord>>,
+    recent: Mutex<VecDeque<Arc<FlowRecord>>>,
+    /// The series that was counted in last.
+    last: Mutex<Option<(Key, Arc<Series>)>>,
     /// Reloads of each kind of file, by success.
     reloads: Mutex<BTreeMap<(&'static str, bool), u64>>,
     policy: Mutex<Option<PolicyInForce>>,
@@ -59,6 +61,7 @@ impl Metrics {
             series: Mutex::default(),
             assignments: Mutex::default(),
             recent: Mutex::default(),
+            last: Mutex::default(),
             reloads: Mutex::default(),
             policy: Mutex::default(),
             records,
@@ -66,9 +69,9 @@ impl Metrics {
     }
 
     /// Counts the record of a response or connection that has ended.
-    pub(crate) fn count(&self, record: &FlowRecord) {
+    pub(crate) fn count(&self, record: &Arc<FlowRecord>) {
         let Some(service) = &record.service else { return };
-        let series = self.series_of(&key(record, service));
+        let series = self.series_of_record(record, service);
         match service.scope {
             Scope::Connection => series.count_connection(),
             Scope::Response => {
@@ -77,7 +80,7 @@ impl Metrics {
                 if recent.len() == RECENT {
                     recent.pop_front();
                 }
-                recent.push_back(record.clone());
+                recent.push_back(Arc::clone(record));
             }
         }
     }
@@ -104,6 +107,20 @@ impl Metrics {
         }
     }
 
+    /// Most often that is the same as the last time, and nothing is allocated.
+    fn series_of_record(&self, record: &FlowRecord, service: &Service) -> Arc<Series> {
+        let mut last = locked(&self.last);
+        if let Some((key, series)) = &*last
+            && is_of(key, record, service)
+        {
+            return Arc::clone(series);
+        }
+        let key = key(record, service);
+        let series = self.series_of(&key);
+        *last = Some((key, Arc::clone(&series)));
+        series
+    }
+
     fn series_of(&self, key: &Key) -> Arc<Series> {
         let mut all = locked(&self.series);
         if let Some(series) = all.get(key) {
@@ -118,6 +135,16 @@ impl Metrics {
         let all = locked(&self.series);
         all.iter().map(|(key, series)| (key.clone(), Arc::clone(series))).collect()
     }
+}
+
+/// Whether `key` is that of the record.
+fn is_of(key: &Key, record: &FlowRecord, service: &Service) -> bool {
+    let arm = record.choice.as_ref().and_then(|choice| choice.arm.as_ref());
+    let (experiment, arm) = arm.map_or(("", ""), |arm| (&arm.experiment, &arm.arm));
+    *key.listener == *service.listener
+        && key.protocol == service.protocol
+        && key.cc == record.cc
+        && (&*key.experiment, &*key.arm) == (experiment, arm)
 }
 
 fn key(record: &FlowRecord, service: &Service) -> Key {

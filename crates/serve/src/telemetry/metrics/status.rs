@@ -70,7 +70,7 @@ impl Metrics {
             records_lost: records.map(|records| records.lost),
             rtt_ratio_edges: RATIO_EDGES,
             series: self.all().iter().map(|(key, series)| SeriesStatus::of(key, series)).collect(),
-            recent: locked(&self.recent).iter().rev().cloned().collect(),
+            recent: locked(&self.recent).iter().rev().map(|it| (**it).clone()).collect(),
         }
     }
 }

@@ -70,7 +70,7 @@ const H2: &str = r#"{listener="[::1]:443",protocol="h2",cc="bbr",experiment="may
 #[test]
 fn a_response_is_counted_once_with_its_labels() {
     let metrics = Arc::new(Metrics::new(None));
-    metrics.count(&response("a", "192.0.2.0/24"));
+    metrics.count(&Arc::new(response("a", "192.0.2.0/24")));
     let text = metrics.exposition().expect("text");
     let with = |name: &str, more: &str| {
         let labels = H2.replace('}', more) + "}";
@@ -94,7 +94,7 @@ fn a_response_is_counted_once_with_its_labels() {
 #[test]
 fn short_responses_have_no_rate() {
     let metrics = Arc::new(Metrics::new(None));
-    metrics.count(&FlowRecord { bytes_acked: 99_999, ..response("a", "192.0.2.0/24") });
+    metrics.count(&Arc::new(FlowRecord { bytes_acked: 99_999, ..response("a", "192.0.2.0/24") }));
     let text = metrics.exposition().expect("text");
     let count = format!("uncork_serve_goodput_bytes_per_second_count{H2}");
     assert_eq!(value(&text, &count), Some(0.0));
@@ -108,10 +108,13 @@ fn names(text: &str) -> BTreeSet<String> {
 #[test]
 fn clients_and_hosts_create_no_series() {
     let metrics = Arc::new(Metrics::new(None));
-    metrics.count(&response("a", "192.0.2.0/24"));
+    metrics.count(&Arc::new(response("a", "192.0.2.0/24")));
     let before = names(&metrics.exposition().expect("text"));
     for n in 0..10_000 {
-        metrics.count(&response(&format!("host-{n}"), &format!("10.{}.{}.0/24", n / 256, n % 256)));
+        metrics.count(&Arc::new(response(
+            &format!("host-{n}"),
+            &format!("10.{}.{}.0/24", n / 256, n % 256),
+        )));
     }
     let text = metrics.exposition().expect("text");
     assert_eq!(names(&text), before);
