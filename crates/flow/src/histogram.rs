@@ -29,6 +29,7 @@ const NOWHERE: u8 = u8::MAX;
 pub struct Distribution {
     min_nanos: u64,
     max_nanos: u64,
+    count: u64,
     resolution: Resolution,
     /// Position of each page in `cells`.
     places: [u8; PAGES],
@@ -55,6 +56,7 @@ impl Distribution {
         Self {
             min_nanos: u64::MAX,
             max_nanos: 0,
+            count: 0,
             resolution: Resolution(0),
             places: [NOWHERE; PAGES],
             cells: Vec::new(),
@@ -66,6 +68,7 @@ impl Distribution {
     pub fn record(&mut self, nanos: u64) {
         self.min_nanos = self.min_nanos.min(nanos);
         self.max_nanos = self.max_nanos.max(nanos);
+        self.count += 1;
         self.add((nanos / NANOS_PER_UNIT).min(MAX_UNITS), 1);
     }
 
@@ -73,6 +76,7 @@ impl Distribution {
     pub fn merge(&mut self, other: &Self) {
         self.min_nanos = self.min_nanos.min(other.min_nanos);
         self.max_nanos = self.max_nanos.max(other.max_nanos);
+        self.count += other.count;
         while self.resolution.0 < other.resolution.0 {
             self.coarsen();
         }
@@ -88,7 +92,7 @@ impl Distribution {
 
     /// Number of recorded durations.
     pub fn count(&self) -> u64 {
-        self.counts().map(|(_, count)| count).sum()
+        self.count
     }
 
     /// Its quantiles in milliseconds; `None` if empty.
@@ -102,7 +106,10 @@ impl Distribution {
 
     /// The `quantile`-quantile: the middle of its cell, limited to the recorded range.
     fn nanos_at(&self, quantile: f64) -> u64 {
-        let rank = (quantile * self.count() as f64).ceil() as u64;
+        if self.min_nanos == self.max_nanos {
+            return self.min_nanos;
+        }
+        let rank = (quantile * self.count as f64).ceil() as u64;
         let mut below = 0;
         let reached = self.counts().find(|(_, count)| {
             below += count;
@@ -145,9 +152,9 @@ impl Distribution {
     #[cold]
     fn coarsen(&mut self) {
         let fine = std::mem::take(self);
-        let (min_nanos, max_nanos) = (fine.min_nanos, fine.max_nanos);
+        let (min_nanos, max_nanos, count) = (fine.min_nanos, fine.max_nanos, fine.count);
         let resolution = Resolution(fine.resolution.0 + 1);
-        *self = Self { min_nanos, max_nanos, resolution, ..Self::new() };
+        *self = Self { min_nanos, max_nanos, count, resolution, ..Self::new() };
         for (cell, count) in fine.counts() {
             self.add(fine.resolution.middle_of(cell), count);
         }
@@ -168,11 +175,14 @@ impl Distribution {
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
         let size = self.resolution.page_size();
         let mut carries = self.carries.iter().peekable();
+        let has_carries = !self.carries.is_empty();
         let pages = self.places.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
         let lows = pages.flat_map(move |(page, place)| {
-            let lows = self.cells.iter().skip(usize::from(*place) * size).take(size);
-            (page * size..).zip(lows)
+            let begin = usize::from(*place) * size;
+            (page * size..).zip(&self.cells[begin..begin + size])
         });
+        // Most cells are empty.
+        let lows = lows.filter(move |(_, low)| **low > 0 || has_carries);
         let counts = lows.map(move |(cell, low)| {
             let carry = carries.next_if(|carry| usize::from(carry.cell) == cell);
             (cell, u64::from(*low) + carry.map_or(0, |carry| u64::from(carry.count) << 8))
