@@ -45,7 +45,10 @@ NGINX = """
 daemon off; worker_processes 1; pid {inside}/nginx.pid; error_log stderr crit; user root;
 events {{ worker_connections 20000; }}
 http {{
-  access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; default_type application/octet-stream;
+  log_format json escape=json '{{"time":"$time_iso8601","client":"$remote_addr","connection":$connection,'
+    '"request":$connection_requests,"protocol":"$server_protocol","host":"$host","uri":"$uri","status":$status,'
+    '"bytes":$body_bytes_sent,"seconds":$request_time,"rtt":"$tcpinfo_rtt"}}';
+  {log} sendfile on; tcp_nopush on; keepalive_requests 100000000; default_type application/octet-stream;
   server {{
     listen {address}:{port} ssl; listen {address}:{port} quic reuseport; http2 on; http3 on; quic_gso on;
     ssl_certificate {inside}/cert.pem; ssl_certificate_key {inside}/key.pem; ssl_protocols TLSv1.3;
@@ -151,22 +154,38 @@ def run(*command):
 # The servers: how each is started. All leave the directory's `files` at SERVER:PORT.
 
 
-def uncork(bench):
-    program = bench.options.uncork
+def uncork(bench, program=None, *more):
+    program = program or bench.options.uncork
     if not os.access(program, os.X_OK):
         raise Missing(f"uncork is not at {program}: cargo build --release, or --uncork PATH")
     directory, options = bench.directory, bench.options.serve_options.split()
     return bench.command(
         "server", program, "serve", "--root", directory / "files", "--listen", f"{SERVER}:{PORT}",
         "--tls-cert", directory / "cert.pem", "--tls-key", directory / "key.pem", "--quiet",
-        "--connections", 2 * bench.options.idle, "--network-share", 100, *options,
+        "--connections", 2 * bench.options.idle, "--network-share", 100, *options, *more,
     )  # fmt: skip
 
 
-def nginx(bench):
+def uncork_before(bench):
+    if not bench.options.before:
+        raise Missing("--before PATH is not given")
+    return uncork(bench, bench.options.before)
+
+
+def uncork_records(bench):
+    """With a record of each response, and metrics."""
+    return uncork(bench, None, "--records", bench.directory / "records.jsonl", "--admin", f"unix:{bench.directory}/admin")
+
+
+def nginx_log(bench):
+    """With a line of JSON for each response."""
+    return nginx(bench, f"access_log {bench.inside}/access.log json;")
+
+
+def nginx(bench, log="access_log off;"):
     bench.find("nginx")
     configuration = bench.directory / "nginx.conf"
-    configuration.write_text(NGINX.format(inside=bench.inside, address=SERVER, port=PORT))
+    configuration.write_text(NGINX.format(inside=bench.inside, address=SERVER, port=PORT, log=log))
     return bench.command("server", "nginx", "-c", bench.inside / "nginx.conf", is_other=True)
 
 
@@ -185,7 +204,10 @@ def h3_quinn(bench):
     return bench.command("server", program, f"{SERVER}:{PORT}", bench.directory)
 
 
-SERVERS = {"uncork": uncork, "nginx": nginx, "caddy": caddy, "h3-quinn": h3_quinn}
+SERVERS = {
+    "uncork": uncork, "uncork-before": uncork_before, "uncork-records": uncork_records,
+    "nginx": nginx, "nginx-log": nginx_log, "caddy": caddy, "h3-quinn": h3_quinn,
+}  # fmt: skip
 PROTOCOLS = {"h3-quinn": ["3"]}
 
 
@@ -319,6 +341,7 @@ def arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--uncork", default="target/release/uncork", help="the binary")
+    parser.add_argument("--before", help="another binary of uncork, to compare with")
     parser.add_argument("--serve-options", default="", help="more arguments of `uncork serve`")
     parser.add_argument("--others", help="a directory tree that nginx, caddy and curl are run in")
     parser.add_argument("--h3-quinn", help="the binary of crates/serve/compare/h3-quinn")
