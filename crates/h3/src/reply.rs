@@ -17,8 +17,8 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 /// The longest header of a frame.
 const FRAME: usize = 9;
-/// Pieces of bodies up to this size are copied behind what comes before them.
-pub const COPIED: usize = 2048;
+/// Pieces of bodies up to this size are copied behind what comes before them: a copy of its own costs a piece more.
+pub const COPIED: usize = 256;
 
 /// The response to a request. It is reset if it is dropped before its end.
 pub struct Reply {
@@ -54,7 +54,7 @@ impl Scope {
             return Err(Unsendable);
         }
         let stream = self.sender(request);
-        let mut head = BytesMut::with_capacity(size + 2 * FRAME + COPIED);
+        let mut head = BytesMut::with_capacity(size + 2 * FRAME);
         // The length follows when it is known.
         let length = if size < 1 << 14 { 2 } else { 4 };
         head.put_u8(HEADERS);
@@ -91,7 +91,7 @@ impl Reply {
     }
 
     fn flush(&mut self) -> Result<(), Unsendable> {
-        Ok(self.stream.push(self.head.split().freeze())?)
+        Ok(self.stream.push(std::mem::take(&mut self.head).freeze())?)
     }
 
     /// Waits until the stream takes more.

@@ -15,6 +15,7 @@ ones), one core for the server and one for the client, one worker, TLS 1.3 with 
 that are in the page cache, and the client: curl. `large` is one object over one connection; `small` is
 objects of 1 KiB, 64 at a time, over as many connections as curl likes. CPU time is that of the server's
 processes, which says what a server costs; how fast it went says more of the client and of who else was there.
+`uncork-records` writes a record of each response and counts metrics, `nginx-log` writes a line of JSON for each.
 `idle` is what the server holds in memory for connections that have fetched a small object and are kept (here
 `uncork play` is the client).
 """
@@ -336,6 +337,17 @@ def table(samples):
             print(f"| {protocol} | {server} | {' | '.join(row(job, values))} |")
 
 
+def ratios(samples):
+    """Each server beside nginx in the same round: the median, and the range."""
+    print("\n| HTTP | job | server | of nginx's figure | from, to |\n|---|---|---|---|---|")
+    for (server, protocol, job), values in sorted(samples.items(), key=lambda it: (it[0][2], it[0][1])):
+        pairs = zip(values, samples.get(("nginx", protocol, job), []), strict=False)
+        good = [pair for pair in pairs if not any(sample["failed"] for sample in pair)]
+        of = sorted(figure(job, sample) / figure(job, nginx) for sample, nginx in good)
+        if of and server != "nginx":
+            print(f"| {protocol} | {job} | {server} | {statistics.median(of):.2f} | {of[0]:.2f} to {of[-1]:.2f} |")
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -383,6 +395,7 @@ def main():
         rows = [{"server": s, "protocol": p, "job": j, "samples": v} for (s, p, j), v in samples.items()]
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
     table(samples)
+    ratios(samples)
 
 
 if __name__ == "__main__":

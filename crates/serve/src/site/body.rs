@@ -19,7 +19,7 @@ use super::throttle::Throttle;
 /// A body of known length. An error in it must end the response in a way that the client sees.
 #[derive(Debug, Default)]
 pub struct SiteBody {
-    parts: VecDeque<Part>,
+    parts: Parts,
     remaining: u64,
     /// A read that waits for a disk, on a thread that may.
     reading: Option<JoinHandle<io::Result<Bytes>>>,
@@ -30,6 +30,42 @@ pub struct SiteBody {
 enum Part {
     Text(Bytes),
     File(Arc<ServedFile>, Range<u64>),
+}
+
+/// Parts in their order. Most bodies have one, which takes no memory of its own.
+#[derive(Debug, Default)]
+struct Parts {
+    first: Option<Part>,
+    rest: VecDeque<Part>,
+}
+
+impl Parts {
+    fn push_back(&mut self, part: Part) {
+        if self.first.is_none() && self.rest.is_empty() {
+            self.first = Some(part);
+        } else {
+            self.rest.push_back(part);
+        }
+    }
+
+    fn pop_front(&mut self) -> Option<Part> {
+        self.first.take().or_else(|| self.rest.pop_front())
+    }
+
+    /// Puts back what was taken.
+    fn push_front(&mut self, part: Part) {
+        if let Some(second) = self.first.replace(part) {
+            self.rest.push_front(second);
+        }
+    }
+
+    fn front(&self) -> Option<&Part> {
+        self.first.as_ref().or_else(|| self.rest.front())
+    }
+
+    fn front_mut(&mut self) -> Option<&mut Part> {
+        self.first.as_mut().or_else(|| self.rest.front_mut())
+    }
 }
 
 impl SiteBody {
@@ -138,7 +174,7 @@ impl SiteBody {
                     self.parts.pop_front();
                 }
             }
-            _ => self.parts.clear(),
+            _ => self.parts = Parts::default(),
         }
         read
     }

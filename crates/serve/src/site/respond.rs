@@ -150,7 +150,7 @@ impl Site {
         let code = response.status();
         let mut pages = self.options.error_pages.iter();
         let Some((_, path)) = pages.find(|(of, _)| *of == code) else { return };
-        let root = self.root.load_full();
+        let root = self.root.load();
         let found = root.find(path.trim_start_matches('/'), &self.files, now);
         if let Ok(Found::File(file)) = found {
             let mut body = SiteBody::default();
@@ -190,7 +190,7 @@ impl Site {
             (true, true) => format!("{below_root}/index.html").into(),
             (false, _) => below_root.into(),
         };
-        Ok(match self.root.load_full().find(&path, &self.files, now)? {
+        Ok(match self.root.load().find(&path, &self.files, now)? {
             Found::File(file) => self.negotiate(headers, &path, file, now)?,
             Found::Directory if self.options.index && !target.is_directory() => Resource::Elsewhere,
             Found::Directory | Found::Nothing => Resource::Status(StatusCode::NOT_FOUND),

@@ -75,6 +75,7 @@ impl Output {
         if self.kept.capacity() == 0 && length > RECORD / 2 {
             self.kept.reserve_exact(MOST + RECORD); // More data follows.
         }
+        self.kept.reserve(length);
         for slice in slices {
             self.kept.extend_from_slice(slice);
         }

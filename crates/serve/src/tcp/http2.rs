@@ -182,13 +182,22 @@ async fn send(
         stream.reserve_capacity(wanted);
         let room = timeout(patience, room(stream)).await.map_err(|_| Reason::CANCEL)??;
         let most = wanted.min(room);
-        let permits = Arc::clone(backlog).acquire_many_owned(most as u32);
-        let permit = permits.await.map_err(|_| Reason::INTERNAL_ERROR)?;
         let is_own = body.is_read();
+        let permit = if is_own {
+            let permits = Arc::clone(backlog).acquire_many_owned(most as u32);
+            Some(permits.await.map_err(|_| Reason::INTERNAL_ERROR)?)
+        } else {
+            None
+        };
         let chunk = poll_fn(|cx| body.poll_chunk(cx, most)).await;
         // The promised body cannot be completed: reset the stream, so that the client notices.
         let Some(Ok(chunk)) = chunk else { return Err(Reason::INTERNAL_ERROR) };
-        let sent = stream.send_data(guarded(sending.give(chunk, is_own), permit), body.is_empty());
+        let chunk = sending.give(chunk, is_own);
+        let chunk = match permit {
+            Some(permit) => guarded(chunk, permit),
+            None => chunk,
+        };
+        let sent = stream.send_data(chunk, body.is_empty());
         sent.map_err(|_| Reason::CANCEL)?;
     }
     Ok(())
