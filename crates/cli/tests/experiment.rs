@@ -10,7 +10,8 @@ use common::{Finished, Scratch, command, finish};
 fn arguments_and_exit_status_are_those_of_the_package() {
     let scratch = Scratch::new("experiment");
     let program = scratch.path("uncork-experiment");
-    fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\necho \"${UNCORK##*/}\"\nexit 7\n").unwrap();
+    fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\necho \"${UNCORK##*/}\"\nexit 7\n")
+        .unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = command("experiment");
     command.args(["analyze", "--by", "region", "--help", "a b"]).env("PATH", scratch.path(""));

@@ -314,6 +314,6 @@ fn spoofed_addresses_receive_at_most_three_times_what_they_sent() {
         pair.client.expire(pair.wire.now);
     }
     assert!(victims >= 20 && sent > 0, "{victims} victims, {sent} bytes");
-    // The first packet from another address is answered immediately.
-    assert!(sent <= 3 * received + 1200, "{sent} for {received} to {victims}");
+    // The first packets from other addresses are answered immediately.
+    assert!(sent <= 3 * received + 8 * 1200, "{sent} for {received} to {victims}");
 }

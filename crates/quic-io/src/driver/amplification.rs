@@ -16,6 +16,9 @@ const CHALLENGE: u64 = 1200;
 /// How often a client may move to a new address before it has sent enough for a challenge. Home
 /// routers drop the address mappings of connections that are idle for half a minute.
 const FREE_MOVE: Duration = Duration::from_secs(10);
+/// How many such moves it has in reserve. A client that only downloads sends a few acknowledgements
+/// after a move, and nothing more until it is answered.
+const RESERVE: u32 = 8;
 
 /// The amplification limit of one connection of a server: what it may send to the client's address,
 /// and from which addresses it receives.
@@ -26,7 +29,8 @@ pub(crate) struct AmplificationLimit {
     handshake: Option<(u64, u64)>,
     /// An address that the client may have moved to, and the bytes received from there.
     candidate: Option<(SocketAddr, u64)>,
-    free_move: Option<Instant>,
+    /// When the moves that it has made without paying would be due, one in [`FREE_MOVE`].
+    free_moves: Option<Instant>,
     /// A batch that waits until the client has sent more.
     held: Option<(Transmit, Vec<u8>)>,
 }
@@ -35,7 +39,7 @@ impl AmplificationLimit {
     /// Creates the limit for a client whose first packet had `bytes` bytes.
     pub(crate) fn new(address: SocketAddr, is_validated: bool, bytes: usize) -> Self {
         let handshake = (!is_validated).then_some((bytes as u64, 0));
-        Self { address, handshake, candidate: None, free_move: None, held: None }
+        Self { address, handshake, candidate: None, free_moves: None, held: None }
     }
 
     /// The client has completed the handshake, so its address is validated.
@@ -55,16 +59,22 @@ impl AmplificationLimit {
         }
         let before = self.candidate.filter(|(address, _)| *address == from);
         let received = before.map_or(0, |(_, bytes)| bytes) + bytes as u64;
-        let is_free = self.free_move.is_none_or(|last| now >= last + FREE_MOVE);
-        if received * FACTOR < CHALLENGE && !is_free {
+        if received * FACTOR < CHALLENGE && !self.takes_free_move(now) {
             self.candidate = Some((from, received));
             return false;
         }
-        if received * FACTOR < CHALLENGE {
-            self.free_move = Some(now);
-        }
         (self.address, self.candidate) = (from, None);
         true
+    }
+
+    /// Takes a free move, if there is one. This is the generic cell rate algorithm (ITU-T I.371).
+    fn takes_free_move(&mut self, now: Instant) -> bool {
+        let due = self.free_moves.map_or(now, |due| due.max(now));
+        let is_free = due <= now + FREE_MOVE * (RESERVE - 1);
+        if is_free {
+            self.free_moves = Some(due + FREE_MOVE);
+        }
+        is_free
     }
 
     /// The number of bytes that may be sent now.
@@ -134,13 +144,14 @@ mod tests {
     fn a_client_that_moves_often_must_send_a_third_of_each_challenge() {
         let now = crate::worker::now();
         let mut guard = AmplificationLimit::new(address(1), true, 1200);
-        assert!(guard.admits(now, address(2), 33), "once in a while at once");
+        assert!((2..10).all(|last| guard.admits(now, address(last), 33)), "its reserve");
         let later = now + FREE_MOVE / 2;
-        let seen = (0..13).filter(|_| guard.admits(later, address(3), 33)).count();
+        let seen = (0..13).filter(|_| guard.admits(later, address(10), 33)).count();
         assert_eq!(seen, 1, "the 13th: 429 bytes");
-        assert!(guard.admits(later, address(3), 33));
-        assert!(guard.admits(later, address(4), 400), "enough for a challenge");
-        assert!((5..100).all(|last| !guard.admits(later, address(last), 33)), "spoofed");
-        assert!(guard.admits(now + FREE_MOVE, address(5), 33));
+        assert!(guard.admits(later, address(10), 33));
+        assert!(guard.admits(later, address(11), 400), "enough for a challenge");
+        assert!((20..100).all(|last| !guard.admits(later, address(last), 33)), "spoofed");
+        assert!(guard.admits(now + FREE_MOVE, address(12), 33));
+        assert!(!guard.admits(now + FREE_MOVE, address(13), 33));
     }
 }
