@@ -223,6 +223,17 @@ impl std::str::FromStr for Listen {
     }
 }
 
+/// Below it, many responses at once would each wait for longer than a stalled client may.
+const LEAST_RATE: Rate = Rate::from_mbit(1);
+
+fn network_rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error| format!("{error}"))?;
+    if rate < LEAST_RATE {
+        return Err("expected at least 1mbit".to_owned());
+    }
+    Ok(rate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,15 +264,4 @@ mod tests {
             assert!(wrong.parse::<Listen>().is_err(), "{wrong}");
         }
     }
-}
-
-/// Below it, many responses at once would each wait for longer than a stalled client may.
-const LEAST_RATE: Rate = Rate::from_mbit(1);
-
-fn network_rate(text: &str) -> Result<Rate, String> {
-    let rate: Rate = text.parse().map_err(|error| format!("{error}"))?;
-    if rate < LEAST_RATE {
-        return Err("expected at least 1mbit".to_owned());
-    }
-    Ok(rate)
 }
