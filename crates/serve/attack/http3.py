@@ -1,12 +1,10 @@
 """What one host can do over HTTP/3, and clients that do nothing wrong. Needs aioquic."""
 
 import asyncio
-import collections
 import contextlib
 import dataclasses
 import socket
 import ssl
-import threading
 import time
 
 from aioquic.asyncio.protocol import QuicConnectionProtocol
@@ -14,6 +12,8 @@ from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import DataReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
+
+from swarm import Attacker
 
 HEADERS = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"localhost")]
 
@@ -64,15 +64,8 @@ class Attack:
     http: int = 3
 
 
-class Swarm(threading.Thread):
+class Swarm(Attacker):
     """Keeps so many connections open, whatever the server does to them."""
-
-    def __init__(self, port, attack):
-        super().__init__(daemon=True)
-        self.port, self.attack = port, attack
-        self.is_over = False
-        self.opened = self.sent = 0
-        self.errors = collections.Counter()
 
     def run(self):
         asyncio.run(self.attack_all())
@@ -100,15 +93,8 @@ class Swarm(threading.Thread):
                 await asyncio.wait([closed], timeout=1)
 
 
-class InitialFlood(threading.Thread):
+class InitialFlood(Attacker):
     """First packets of clients that never answer, each from a port of its own."""
-
-    def __init__(self, port, _attack):
-        super().__init__(daemon=True)
-        self.port = port
-        self.is_over = False
-        self.opened = self.sent = 0
-        self.errors = collections.Counter()
 
     def run(self):
         while not self.is_over:

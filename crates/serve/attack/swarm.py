@@ -61,8 +61,8 @@ class Connection:
             return False
 
 
-class Swarm(threading.Thread):
-    """Keeps so many connections open, whatever the server does to them."""
+class Attacker(threading.Thread):
+    """Attacks until it is told that it is over."""
 
     def __init__(self, port, attack):
         super().__init__(daemon=True)
@@ -70,6 +70,10 @@ class Swarm(threading.Thread):
         self.is_over = False
         self.opened = self.sent = 0
         self.errors = collections.Counter()
+
+
+class Swarm(Attacker):
+    """Keeps so many connections open, whatever the server does to them."""
 
     def run(self):
         connections = []
