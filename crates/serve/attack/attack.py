@@ -119,7 +119,8 @@ def withstands(server, name, seconds):
     clients = [Clients(fetch, port, address) for address in ("127.0.0.1", "127.0.0.2")]
     over, result, outcome = multiprocessing.Event(), multiprocessing.Queue(), Outcome()
     attack = multiprocessing.Process(target=attack_until, args=(over, name, server.ports[version], result), daemon=True)
-    for it in (*clients, attack):
+    # First the process: a fork beside threads may inherit their locks.
+    for it in (attack, *clients):
         it.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
