@@ -10,14 +10,7 @@ from uncork_experiment import words
 from uncork_experiment.commands.common import Progress, show, write
 from uncork_experiment.document import to_json
 from uncork_experiment.errors import InputError
-from uncork_experiment.laboratory.proof import (
-    OTHER_QUANTITY,
-    Plan,
-    Proof,
-    document,
-    prove,
-    share_with_interval,
-)
+from uncork_experiment.laboratory.proof import Plan, Proof, document, prove
 from uncork_experiment.laboratory.worlds import WORLDS, find_uncork
 from uncork_experiment.report import laboratory
 from uncork_experiment.terminal import table
@@ -54,17 +47,8 @@ def _table(proof: Proof) -> str:
     truth = proof.truth.ratio
     rows = []
     for design in proof.designs:
-        is_other = design.key in OTHER_QUANTITY
-        share, low, high = share_with_interval(design.covered(truth), design.repetitions)
-        rows.append(
-            [
-                design.name,
-                words.change(design.middle),
-                "–" if is_other or not len(design.ratios) else words.points(design.middle - truth),
-                "–" if is_other else f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f} %)",
-                design.estimand,
-            ]
-        )
+        off, covers = laboratory.beside_truth(design, truth)
+        rows.append([design.name, words.change(design.middle), off, covers or "–", design.estimand])
     heading = f"{proof.world.name}: all treated against none is truly {words.change(truth)}"
     headings = ["design", "mean", "off by", "holds the truth", "estimates"]
     width = shutil.get_terminal_size((100, 24)).columns

@@ -57,6 +57,11 @@ class Design:
         return NAMES[self.key]
 
     @property
+    def is_of_total(self) -> bool:
+        """Whether it estimates the total effect."""
+        return self.key not in OTHER_QUANTITY
+
+    @property
     def middle(self) -> float:
         """Geometric mean of the estimates."""
         return float(np.exp(np.log(self.ratios).mean())) if len(self.ratios) else math.nan
@@ -262,6 +267,6 @@ def _design_document(design: Design, truth: float) -> dict[str, object]:
     }
     if len(design.ratios):
         found["mean_ratio"] = design.middle
-    if design.key not in OTHER_QUANTITY:
+    if design.is_of_total:
         found["covers_total_effect"] = design.covered(truth)
     return found

@@ -9,7 +9,6 @@ import numpy as np
 from uncork_experiment import words
 from uncork_experiment.laboratory.designs import DAYS
 from uncork_experiment.laboratory.proof import (
-    OTHER_QUANTITY,
     TOTAL,
     Design,
     Plan,
@@ -135,21 +134,28 @@ def _caterpillar(design: Design, truth: float, y: svg.Axis, caption: str) -> Cat
     return Caterpillar(title, caption, y, 100 * (truth - 1), intervals)
 
 
+def beside_truth(design: Design, truth: float) -> tuple[str, str | None]:
+    """How far its mean is off, and the share of intervals that hold the truth; None for another quantity."""
+    if not design.is_of_total:
+        return "–", None
+    share, low, high = share_with_interval(design.covered(truth), design.repetitions)
+    off = words.points(design.middle - truth) if len(design.ratios) else "–"
+    return off, f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+
+
 def _table(proof: Proof) -> str:
     truth = proof.truth.ratio
     rows = []
     for design in proof.designs:
-        is_other = design.key in OTHER_QUANTITY
-        share, low, high = share_with_interval(design.covered(truth), design.repetitions)
-        covers = f"{100 * share:.1f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+        off, covers = beside_truth(design, truth)
         width = float(np.median(100 * (design.high - design.low))) if len(design.ratios) else float("nan")
         cells = [
             design.name,
             design.estimand,
             words.change(design.middle),
-            "–" if is_other or not len(design.ratios) else words.points(design.middle - truth),
+            off,
             f"{width:.0f} pp",
-            "another quantity" if is_other else covers,
+            covers or "another quantity",
         ]
         rows.append([escape(cell) for cell in cells])
     headings = ["design", "estimates", "mean", "off by", "width", "holds the total effect"]
