@@ -1,14 +1,13 @@
 //! Small files in memory: to serve one again takes a single system call, which tells whether it has changed.
 
 use std::collections::HashMap;
+use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::fstat;
-use std::io::IoSliceMut;
-
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::file::{ServedFile, Source, State};
@@ -51,11 +50,18 @@ impl SmallFiles {
         now: SystemTime,
         state: impl FnOnce() -> Option<State>,
     ) -> Option<Arc<ServedFile>> {
+        let file = self.fresh(path, now)?;
+        // Without the lock: the answer may take as long as a disk does.
+        (state().as_ref() == Some(file.state())).then_some(file)
+    }
+
+    /// The file that was kept as `path`, if it was read a short while ago.
+    fn fresh(&self, path: &str, now: SystemTime) -> Option<Arc<ServedFile>> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let kept = table.files.get(path)?;
         // A clock that was set back gives an error.
         let is_fresh = now.duration_since(kept.read).is_ok_and(|age| age <= FRESH);
-        if !is_fresh || state().as_ref() != Some(kept.file.state()) {
+        if !is_fresh {
             return None;
         }
         kept.was_used.store(true, Ordering::Relaxed);
