@@ -29,8 +29,8 @@ pub use evaluate::{CommandOutcome, RunOutcome};
 pub use preset::{Preset, PresetValue};
 pub use scenario::{
     Axis, Carries, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place,
-    Published, Quantity, Scenario, ScenarioError, Selection, SizeEstimate, Source, Statistic,
-    Threshold,
+    Published, PublishedRange, Quantity, Scenario, ScenarioError, Selection, SizeEstimate, Source,
+    Statistic, Threshold,
 };
 pub use suite::{NotJudged, Suite};
 pub use sweep::{

@@ -1,9 +1,9 @@
 //! Thresholds, and comparison with published results.
 
-use uncork_report::lab::{Published, Threshold};
+use uncork_report::lab::{self, Estimate, Judgement, Published, Threshold, Verdict};
 
 use super::results::Results;
-use super::units::{scaled, shown_change, shown_estimate};
+use super::units::{change, scaled, shown_change, shown_estimate};
 use crate::scenario::{self, Expectation};
 
 /// Thresholds by cell, with one row per bound.
@@ -80,9 +80,13 @@ fn beside(results: &Results<'_>, published: &scenario::Published) -> Published {
             Some(estimate) if published.as_change => shown_change(&estimate),
             Some(estimate) => shown_estimate(&scaled(estimate, scale), unit),
         },
-        agrees: published
-            .agrees
-            .map(|expected| measured.is_some_and(|estimate| expected.holds(estimate.value))),
+        judgement: published.range.as_ref().map(|range| Judgement {
+            verdict: range.bounds.verdict(measured),
+            range: range.bounds.shown(|bound| {
+                if published.as_change { change(bound) } else { lab::quantity(bound * scale, unit) }
+            }),
+            range_from: range.from.clone(),
+        }),
         source: published.source.clone(),
         note: published.note.clone(),
     }
@@ -90,7 +94,30 @@ fn beside(results: &Results<'_>, published: &scenario::Published) -> Published {
 
 impl Expectation {
     /// Whether `value` is within the bounds.
-    pub(crate) fn holds(&self, value: f64) -> bool {
+    fn holds(&self, value: f64) -> bool {
         self.min.is_none_or(|min| value >= min) && self.max.is_none_or(|max| value <= max)
+    }
+
+    /// Whether an estimate's interval is within the bounds, outside, or neither.
+    pub(super) fn verdict(&self, estimate: Option<Estimate>) -> Verdict {
+        let interval = estimate.and_then(|estimate| estimate.low.zip(estimate.high));
+        let Some((low, high)) = interval else { return Verdict::Open };
+        let below = self.min.is_some_and(|min| high < min);
+        let above = self.max.is_some_and(|max| low > max);
+        match self.holds(low) && self.holds(high) {
+            true => Verdict::Agrees,
+            false if below || above => Verdict::Differs,
+            false => Verdict::Open,
+        }
+    }
+
+    /// The bounds as text.
+    fn shown(&self, bound: impl Fn(f64) -> String) -> String {
+        match (self.min, self.max) {
+            (Some(min), Some(max)) => format!("{} to {}", bound(min), bound(max)),
+            (Some(min), None) => format!("≥ {}", bound(min)),
+            (None, Some(max)) => format!("≤ {}", bound(max)),
+            (None, None) => String::new(),
+        }
     }
 }

@@ -14,6 +14,8 @@ mod tests;
 mod time_series;
 mod units;
 mod usual_figures;
+#[cfg(test)]
+mod wrong_controllers;
 
 pub(crate) use document::{SampledCell, document};
 pub(crate) use outcome::outcome;

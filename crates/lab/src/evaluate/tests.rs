@@ -1,13 +1,14 @@
 //! Results of a scenario small enough to check by hand.
 
 use uncork_flow::{FlowRecord, Playback, Quantiles, RequestRecord};
+use uncork_report::lab::{Estimate, Verdict};
 use uncork_units::{Time, TimeDelta};
 
 use super::outcome::RunOutcome;
 use super::results::Results;
 use crate::scenario::{
-    Axis, Carries, Cell, Class, Expectation, Metric, Plan, Published, Quantity, Scenario,
-    Selection, Statistic, Threshold,
+    Axis, Carries, Cell, Class, Expectation, Metric, Plan, Published, PublishedRange, Quantity,
+    Scenario, Selection, Statistic, Threshold,
 };
 use crate::testing::record;
 
@@ -217,14 +218,38 @@ fn published_values_are_shown_with_measured_ones() {
         quantity: quantity(Metric::Bandwidth, P50),
         over: Some(Selection { at: vec![(0, 0)], ..Selection::default() }),
         as_change: true,
-        agrees: Some(Expectation { min: Some(1.9), max: Some(2.1) }),
+        range: Some(PublishedRange {
+            bounds: Expectation { min: Some(1.9), max: Some(2.1) },
+            from: "five points either way".into(),
+        }),
         note: String::new(),
     };
     let scenario = Scenario { published: vec![published], ..scenario() };
     let runs = runs();
     let rows = super::answers::published(&Results::new(&scenario, &runs));
     assert_eq!(rows[0].measured, "+100.0 % (+100.0 % to +100.0 %)");
-    assert_eq!(rows[0].agrees, Some(true));
+    let judgement = rows[0].judgement.as_ref().expect("it has a range");
+    assert_eq!(judgement.verdict, Verdict::Agrees);
+    assert_eq!(judgement.range, "+90.0 % to +110.0 %");
+    assert_eq!(judgement.range_from, "five points either way");
+}
+
+#[test]
+fn a_verdict_needs_an_interval_on_one_side_of_each_bound() {
+    let verdict = |min, max, interval: Option<(f64, f64)>| {
+        let (low, high) = interval.unzip();
+        Expectation { min, max }.verdict(Some(Estimate { value: 2.0, low, high, n: 10 }))
+    };
+    let range = (Some(1.0), Some(3.0));
+    assert_eq!(verdict(range.0, range.1, Some((1.0, 3.0))), Verdict::Agrees);
+    assert_eq!(verdict(range.0, range.1, Some((0.9, 2.5))), Verdict::Open);
+    assert_eq!(verdict(range.0, range.1, Some((0.5, 4.0))), Verdict::Open);
+    assert_eq!(verdict(range.0, range.1, Some((3.1, 4.0))), Verdict::Differs);
+    assert_eq!(verdict(range.0, range.1, Some((0.1, 0.9))), Verdict::Differs);
+    assert_eq!(verdict(None, range.1, Some((0.1, 0.9))), Verdict::Agrees);
+    assert_eq!(verdict(range.0, range.1, None), Verdict::Open);
+    let range = Expectation { min: range.0, max: range.1 };
+    assert_eq!(range.verdict(None), Verdict::Open);
 }
 
 #[test]

@@ -120,11 +120,15 @@ pub(crate) fn shown_estimate(estimate: &Estimate, unit: &str) -> String {
 }
 
 /// A quotient as a change: 1.1 as +10 %.
-pub(crate) fn shown_change(estimate: &Estimate) -> String {
-    let change = |value: f64| match ((value - 1.0) * 1e3).round() {
+pub(crate) fn change(quotient: f64) -> String {
+    match ((quotient - 1.0) * 1e3).round() {
         0.0 => "0 %".to_owned(),
         tenths => format!("{:+.1} %", tenths / 10.0),
-    };
+    }
+}
+
+/// An estimated quotient as a change, with its interval if it has one.
+pub(crate) fn shown_change(estimate: &Estimate) -> String {
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => {
             format!("{} ({} to {})", change(estimate.value), change(low), change(high))

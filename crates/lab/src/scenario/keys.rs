@@ -135,6 +135,7 @@ pub(super) const PUBLISHED: &[&str] = &[
     "change",
     "min",
     "max",
+    "range_from",
     "note",
 ];
 /// Keys of `[[figure]]`, for all kinds.

@@ -25,7 +25,8 @@ pub(crate) use plan::FlowPlan;
 #[cfg(test)]
 pub(crate) use plan::Plan;
 pub use question::{
-    Expectation, Figure, FigureKind, Metric, Published, Quantity, Selection, Statistic, Threshold,
+    Expectation, Figure, FigureKind, Metric, Published, PublishedRange, Quantity, Selection,
+    Statistic, Threshold,
 };
 pub use uncork_config::{ConfigError as ScenarioError, Place, Source};
 

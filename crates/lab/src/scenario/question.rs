@@ -120,10 +120,19 @@ pub struct Published {
     pub over: Option<Selection>,
     /// Whether the ratio is printed as a change: 1.1 as +10 %.
     pub as_change: bool,
-    /// The range in which both agree, if the publication gives figures that allow one.
-    pub agrees: Option<Expectation>,
+    /// The range in which both agree; `None` if the publication does not say enough for one.
+    pub range: Option<PublishedRange>,
     /// A remark.
     pub note: String,
+}
+
+/// The range in which a measurement agrees with a publication.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedRange {
+    /// Its bounds.
+    pub bounds: Expectation,
+    /// Where it comes from.
+    pub from: String,
 }
 
 /// A figure of the results.

@@ -103,4 +103,5 @@ metric = "completion.p50"
 where = { "path.loss" = "1%", "flow.main.cc" = "cubic" }
 min = "4s"
 max = "20s"
+range_from = "half to twice"
 "#;

@@ -96,7 +96,9 @@ fn thresholds_use_the_unit_of_the_metric() {
     assert_eq!(second.over.as_ref().unwrap().at, [(1, 0)]);
     assert_eq!(second.measures, "goodput.p50 / cubic's");
     let published = &scenario.published[0];
-    assert_eq!(published.agrees, Some(Expectation { min: Some(4.0), max: Some(20.0) }));
+    let range = published.range.as_ref().expect("it has bounds");
+    assert_eq!(range.bounds, Expectation { min: Some(4.0), max: Some(20.0) });
+    assert_eq!(range.from, "half to twice");
 }
 
 #[test]

@@ -111,6 +111,8 @@ const CASES: &[Case] = &[
     case("\ny = \"flow.main.cc\"", "\ny = \"path.loss\"", "y"),
     case("\ny = \"flow.main.cc\"", "\ny = \"flow.main.cc\"\nlog_x = true", "log_x"),
     case("source = \"LiteSpeed 2019, Table 1\"\n", "", "[[published]]"),
+    case("range_from = \"half to twice\"\n", "", "[[published]]"),
+    case("min = \"4s\"\nmax = \"20s\"\nrange_from", "range_from", "range_from"),
     case("\"8.6s\"]]", "\"8.6mbit\"]]", "\"8.6mbit\""),
     // Metrics that the traffic does not have.
     case("\"goodput.p50\"", "\"stutters.mean\"", "\"stutters.mean\""),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use uncork_lab::Published;
-use uncork_report::lab::{self, LabDocument};
+use uncork_report::lab::{self, LabDocument, Verdict};
 
 /// What to do if the page is out of date.
 pub(crate) const REMEDY: &str =
@@ -12,18 +12,21 @@ pub(crate) const REMEDY: &str =
 const INTRODUCTION: &str = "\
 # What others published, and what is measured here
 
-Each built-in scenario repeats a published experiment. Each row below is one figure: the published value,
-the value measured here, and whether they agree. The verdict is empty where the publication does not say
-enough to judge. The comment says why values differ, or that the reason is not known. `uncork lab show NAME`
-prints a scenario with its assumptions.
+Each scenario below repeats a published experiment. Each row below is one figure: the published value,
+the range in which both agree and where it comes from, and the value measured here with its 95 % interval.
+\"agrees\": the whole interval is in the range. \"differs\": it is outside. \"open\": it is partly in the range, or
+there is no interval. Without a range the publication does not say enough to judge. Most ranges are chosen:
+publications seldom give their uncertainty. The comment says why values differ, or that the reason is not known.
+`uncork lab show NAME` prints a scenario with its assumptions.
 
-Read \"agrees\" with care: where a source gives a direction and no size, the range is wide.
+A verdict must be able to turn: `cargo test -p uncork-lab --lib wrong_controllers` puts CUBIC in the place of BBR, and
+BBR with a window of 1.5 BDP in the place of 2.
 
 `UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` measures everything and writes this page,
 in some minutes. No figure here is written by hand.
 ";
 
-const HEADER: [&str; 5] = ["", "published", "here", "", "comment"];
+const HEADER: [&str; 6] = ["", "published", "agrees if", "here", "verdict", "comment"];
 
 /// Whether to update the page instead of comparing it: `UPDATE_DOCS=1`.
 pub(crate) fn is_update() -> bool {
@@ -53,14 +56,23 @@ pub(crate) fn section(document: &LabDocument) -> String {
     format!("\n## {name}\n\n{title}. `{command}`: {runs} runs.\n\n{table}\n")
 }
 
-fn row(published: &lab::Published) -> [String; 5] {
-    let verdict = match published.agrees {
-        Some(true) => "agrees",
-        Some(false) => "differs",
-        None => "",
+fn row(published: &lab::Published) -> [String; 6] {
+    let lab::Published { what, published, measured, judgement, source, note } = published;
+    let (range, verdict) = match judgement {
+        Some(judgement) => {
+            (with_source(&judgement.range, &judgement.range_from), word(judgement.verdict))
+        }
+        None => (String::new(), ""),
     };
-    let lab::Published { what, published, measured, source, note, .. } = published;
-    [what, &with_source(published, source), measured, verdict, note].map(plain)
+    [what, &with_source(published, source), &range, measured, verdict, note].map(plain)
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Agrees => "agrees",
+        Verdict::Differs => "**differs**",
+        Verdict::Open => "open",
+    }
 }
 
 /// The parts of a row from the scenario's file: name, published value and comment.
@@ -78,7 +90,7 @@ fn plain(cell: &str) -> String {
     cell.replace('|', "\\|").replace('\n', " ")
 }
 
-fn line(cells: &[String; 5]) -> String {
+fn line(cells: &[String; 6]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
 use super::figure::Figure;
+use super::published::Published;
 
 /// Results of a scenario: all cells of its matrix, all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -200,23 +201,6 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// Number of samples.
     pub n: u64,
-}
-
-/// A comparison with a published result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Published {
-    /// Compared quantity.
-    pub what: String,
-    /// Published value.
-    pub published: String,
-    /// Measured value.
-    pub measured: String,
-    /// Whether both agree; null if undecided.
-    pub agrees: Option<bool>,
-    /// Source.
-    pub source: String,
-    /// Reason of a difference, or a remark; may be empty.
-    pub note: String,
 }
 
 /// A data file.

@@ -8,6 +8,7 @@ mod document;
 mod figure;
 mod html;
 mod inks;
+mod published;
 mod results;
 mod suite;
 mod table;
@@ -20,7 +21,7 @@ pub use compact::compare_table;
 pub use csv::lab_csv;
 pub use document::{
     Cell, ClassResult, ColumnValue, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis,
-    MatrixColumn, Metric, Published, Threshold, axis_title, chooses_controllers,
+    MatrixColumn, Metric, Threshold, axis_title, chooses_controllers,
 };
 pub use figure::{
     Bar, BarGroup, Bars, Better, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, FigureTable,
@@ -28,6 +29,7 @@ pub use figure::{
     TimeSeries,
 };
 pub use html::{lab_html, suite_html};
+pub use published::{Judgement, Published, Verdict};
 pub use results::quantity;
 pub use suite::SuiteDocument;
 pub use table::{lab_table, suite_table};

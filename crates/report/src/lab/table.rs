@@ -1,6 +1,7 @@
 //! Results for a terminal.
 
-use super::document::{LabDocument, Published, Threshold};
+use super::document::{LabDocument, Threshold};
+use super::published::{Published, Verdict};
 use super::results::{Results, quantity};
 use super::suite::{SuiteDocument, missed, score, who_missed};
 use super::verdict::verdicts;
@@ -72,17 +73,20 @@ fn push_published<'a>(
     push_line(out, "");
     push_line(out, &terminal.style.bold("Published results"));
     let row = |entry: &&Published| {
-        let verdict = match entry.agrees {
-            Some(true) => "✓ agrees",
-            Some(false) => "✗ differs",
-            None => "not judged",
+        let (verdict, range) = match &entry.judgement {
+            Some(judgement) => (judgement.verdict.shown(), judgement.range.as_str()),
+            None => ("not judged", ""),
         };
-        [verdict, &entry.what, &entry.published, &entry.measured].map(printable).to_vec()
+        [verdict, &entry.what, &entry.published, range, &entry.measured].map(printable).to_vec()
     };
-    let columns = ["", "what", "published", "here"].map(|name| column(name, Align::Left));
+    let columns =
+        ["", "what", "published", "agrees if", "here"].map(|name| column(name, Align::Left));
     let table = Table { columns: columns.into(), rows: entries.iter().map(row).collect() };
     out.push_str(&table.fit(terminal));
-    let noted = |entry: &&&Published| entry.agrees == Some(false) && !entry.note.is_empty();
+    let differs = |entry: &Published| {
+        entry.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Differs)
+    };
+    let noted = |entry: &&&Published| differs(entry) && !entry.note.is_empty();
     for entry in entries.iter().filter(noted) {
         let note = format!("{} ({}): {}", entry.what, entry.source, entry.note);
         for line in wrap(&printable(&note), terminal.width) {

@@ -233,8 +233,9 @@ loss  buffer  controller  finished       p50  p90              p95              
 4 columns left out: see --format csv, or the report of -o DIR.
 
 Published results
-          what                      published                             here
-✓ agrees  CUBIC, 0.1 % random loss  goodput falls to a tenth of the link  12.1 of 100 Mbit/s
+          what                 published           agrees if              here
+✓ agrees  CUBIC, 0.1 % random  goodput falls to a  5 Mbit/s to 20 Mbit/s  12.1 of 100 Mbit/s
+          loss                 tenth of the link
 ";
     assert_eq!(lab_table(&document, Style::Plain), expected);
 }
@@ -251,7 +252,8 @@ fn crowded() -> LabDocument {
     document.cells[0].classes[0].class = "main".to_owned();
     document.doubts = vec!["1 of 2 runs was disturbed by this machine. ".repeat(5)];
     document.published[0].note = "Why they differ, in many words. ".repeat(8);
-    document.published[0].agrees = Some(false);
+    let judgement = document.published[0].judgement.as_mut().expect("it is judged");
+    judgement.verdict = Verdict::Differs;
     document
 }
 

@@ -7,7 +7,7 @@ use super::super::ScenarioError;
 use super::super::model::{Axis, Cell, Class};
 use super::super::names::{MetricUnit, UnknownName};
 use super::super::question::{
-    Expectation, Metric, Published, Quantity, Selection, Statistic, Threshold,
+    Expectation, Metric, Published, PublishedRange, Quantity, Selection, Statistic, Threshold,
 };
 use super::matrix::index_of;
 
@@ -60,7 +60,7 @@ impl Known<'_> {
             what: section.need("what", "\"CUBIC, 1 % loss\"")?.text()?.to_owned(),
             value: section.need("value", "\"8.6 s\"")?.text()?.to_owned(),
             source: section.need("source", "\"LiteSpeed 2019, Table 1\"")?.text()?.to_owned(),
-            agrees: bounds(section, quantity.metric, over.is_some())?,
+            range: published_range(section, quantity.metric, over.is_some())?,
             of,
             quantity,
             over,
@@ -309,6 +309,29 @@ fn unknown_metric(node: &Node, name: &str) -> ScenarioError {
 fn unknown_statistic(node: &Node, name: &str) -> ScenarioError {
     ScenarioError::new(&node.place, format!("unknown statistic `{name}`"))
         .help("write p50 (or another percentile), mean or sum")
+}
+
+/// The range of agreement, if the file gives one: bounds, and where they come from.
+fn published_range(
+    section: &Section<'_>,
+    metric: Metric,
+    quotient: bool,
+) -> Result<Option<PublishedRange>> {
+    let bounds = bounds(section, metric, quotient)?;
+    let from = section.text("range_from")?;
+    match bounds {
+        None if section.get("range_from").is_some() => {
+            let message = "`range_from` explains a range that is missing";
+            Err(ScenarioError::new(section.key_place("range_from"), message)
+                .help("set min, max or both, or leave `range_from` out"))
+        }
+        Some(_) if from.is_empty() => {
+            let message = "missing `range_from`: where the range of agreement comes from";
+            Err(ScenarioError::new(section.place(), message)
+                .help("write range_from = \"a tenth either way, as repeated runs vary\""))
+        }
+        bounds => Ok(bounds.map(|bounds| PublishedRange { bounds, from })),
+    }
 }
 
 /// The bounds `min` and `max`, if any: in the metric's unit, or plain numbers for a quotient.

@@ -1,7 +1,8 @@
 //! Thresholds, published figures and results as HTML tables.
 
 use crate::escape::escape;
-use crate::lab::document::{LabDocument, Published, Threshold};
+use crate::lab::document::{LabDocument, Threshold};
+use crate::lab::published::{Judgement, Published, Verdict};
 use crate::lab::results::{ResultColumn, ResultRow, Results};
 use crate::lab::table::{measured, verdict, with_cell};
 use crate::words;
@@ -73,13 +74,16 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     if document.published.is_empty() {
         return String::new();
     }
-    let agree = document.published.iter().filter(|entry| entry.agrees == Some(true)).count();
-    let judged = document.published.iter().filter(|entry| entry.agrees.is_some()).count();
+    let judged = document.published.iter().filter_map(|entry| entry.judgement.as_ref());
+    let [agree, differ, open] = [Verdict::Agrees, Verdict::Differs, Verdict::Open]
+        .map(|verdict| judged.clone().filter(|judgement| judgement.verdict == verdict).count());
     let rows: String = document.published.iter().map(published_row).collect();
     let table = cards(&format!(
-        "<caption>{agree} of {judged} results agree.</caption>\n<thead>\n\
+        "<caption>{agree} agree, {differ} differ, {open} are open: their interval is partly outside the \
+         range, or there is none.</caption>\n<thead>\n\
          <tr><th scope=\"col\">what</th><th scope=\"col\" class=\"l\">published</th>\
-         <th scope=\"col\" class=\"l\">here</th><th scope=\"col\" class=\"l\">agrees</th>\
+         <th scope=\"col\" class=\"l\">agrees if</th><th scope=\"col\" class=\"l\">here</th>\
+         <th scope=\"col\" class=\"l\">verdict</th>\
          <th scope=\"col\" class=\"l\">source</th></tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
     ));
     // A subsection has a lower heading level.
@@ -91,22 +95,32 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
 }
 
 fn published_row(entry: &Published) -> String {
-    let agrees = match entry.agrees {
-        Some(true) => "<td class=\"l yes\" data-h=\"agrees\">✓ yes</td>",
-        Some(false) => "<td class=\"l no\" data-h=\"agrees\">✗ no</td>",
-        None => "<td class=\"l\" data-h=\"agrees\">not judged</td>",
+    let (range, class, verdict, from) = match &entry.judgement {
+        None => ("", "", "not judged", ""),
+        Some(Judgement { verdict, range, range_from }) => {
+            let class = match verdict {
+                Verdict::Agrees => " yes",
+                Verdict::Differs => " no",
+                Verdict::Open => "",
+            };
+            (range.as_str(), class, verdict.shown(), range_from.as_str())
+        }
     };
-    let note = match entry.note.as_str() {
+    let line = |label: &str, text: &str| match text {
         "" => String::new(),
-        note => format!("<br/>{}", escape(note)),
+        text => format!("<br/>{label}{}", escape(text)),
     };
     format!(
-        "<tr class=\"words\"><th scope=\"row\" class=\"broad\">{}</th>{}{}{agrees}\
-         <td class=\"l soft broad\">{}{note}</td></tr>\n",
+        "<tr class=\"words\"><th scope=\"row\" class=\"broad\">{}</th>{}{}{}\
+         <td class=\"l{class}\" data-h=\"verdict\">{verdict}</td>\
+         <td class=\"l soft broad\">{}{}{}</td></tr>\n",
         escape(&entry.what),
         words("published", &entry.published),
+        words("agrees if", range),
         words("here", &entry.measured),
-        escape(&entry.source)
+        escape(&entry.source),
+        line("range: ", from),
+        line("", &entry.note),
     )
 }
 

@@ -105,7 +105,7 @@ fn poison(value: &mut serde_json::Value, hostile: &str) {
         serde_json::Value::Array(items) => items.iter_mut().for_each(|item| poison(item, hostile)),
         serde_json::Value::Object(fields) => {
             // Names of the format, and names that must be unique.
-            let kept = ["schema", "kind", "scale", "better", "align", "id"];
+            let kept = ["schema", "kind", "scale", "better", "align", "id", "verdict"];
             let fields = fields.iter_mut().filter(|(name, _)| !kept.contains(&name.as_str()));
             fields.for_each(|(_, field)| poison(field, hostile));
         }
