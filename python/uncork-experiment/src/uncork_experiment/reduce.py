@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
+import sqlglot
 
 from uncork_experiment.bins import LN_GAMMA, bin_of
 from uncork_experiment.cells import Part, Tables, assemble
@@ -86,7 +87,18 @@ def sql(plan: ReducePlan, dialect: str, columns: Iterable[str] = ()) -> str:
     queries = Queries.of(unbound(columns), plan)
     tables = {metric.name: queries.metric(metric) for metric in queries.metrics}
     tables |= {"units": queries.units(), "sources": queries.sources()}
-    return "\n".join(f"-- {name}\n{ibis.to_sql(table, dialect=dialect)};\n" for name, table in tables.items())
+    return "\n".join(f"-- {name}\n{compiled(table, dialect)};\n" for name, table in tables.items())
+
+
+def compiled(query: ir.Table, dialect: str) -> str:
+    """The query as SQL. For ClickHouse, ibis counts distinct values with `uniq`, which is approximate."""
+    text = str(ibis.to_sql(query, dialect=dialect))
+    if dialect != "clickhouse":
+        return text
+    tree = sqlglot.parse_one(text, read=dialect)
+    for approximate in tree.find_all(sqlglot.exp.ApproxDistinct):
+        approximate.replace(sqlglot.exp.func("uniqExact", approximate.this))
+    return tree.sql(dialect=dialect, pretty=True)
 
 
 @dataclass(frozen=True)

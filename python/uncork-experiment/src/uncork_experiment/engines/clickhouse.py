@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from uncork_experiment.reduce import Run
+from uncork_experiment.reduce import Run, compiled
 
 Execute = Callable[[str], pa.Table]
 """Runs a query of ClickHouse SQL."""
@@ -42,8 +42,7 @@ def runner(execute: Execute) -> Run:
     """What compiles queries and runs them as SQL."""
 
     def run(query: ir.Table) -> pa.Table:
-        sql = ibis.to_sql(query, dialect="clickhouse")
-        return execute(str(sql)).cast(query.schema().to_pyarrow())
+        return execute(compiled(query, "clickhouse")).cast(query.schema().to_pyarrow())
 
     return run
 
