@@ -53,6 +53,26 @@ pub struct Token {
     tx_in_flight_and_limit: u64,
 }
 
+/// What a host with a delivery-rate sampler of its own, such as TCP in Linux, stamps on a packet when
+/// it leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    /// Departure time of the packet.
+    pub send_time: Time,
+    /// C.delivered at departure, in bytes.
+    pub delivered: u64,
+    /// C.delivered_time at departure.
+    pub delivered_time: Time,
+    /// P.send_time - P.first_send_time: how long the preceding flight took to send.
+    pub send_elapsed: TimeDelta,
+    /// C.lost at departure, in bytes.
+    pub lost: u64,
+    /// Bytes in flight at departure, this packet included.
+    pub tx_in_flight: u64,
+    /// P.is_app_limited.
+    pub is_app_limited: bool,
+}
+
 const APP_LIMITED: u64 = 1 << 63;
 
 const _: () = assert!(size_of::<Token>() <= 48, "hosts keep one token per packet in flight");
@@ -103,6 +123,14 @@ impl Token {
         ]
     }
 
+    /// The token of a packet that carries the stamps of the host's own delivery-rate sampler. For
+    /// controllers of this crate that sample the delivery rate.
+    pub fn stamped(stamp: Stamp) -> Self {
+        let Stamp { send_time, delivered, delivered_time, send_elapsed, lost, .. } = stamp;
+        let sampler = (delivered, delivered_time, send_elapsed, lost);
+        Self::new(send_time, sampler, stamp.tx_in_flight, stamp.is_app_limited)
+    }
+
     /// Departure time of the packet.
     pub fn send_time(&self) -> Time {
         self.send_time
@@ -119,7 +147,9 @@ impl Token {
     }
 }
 
-/// A packet acknowledged for the first time by this feedback.
+/// A packet acknowledged for the first time by this feedback, or several: a host that is told
+/// numbers and not packets, as in a kernel, gives the bytes of all with the token of the newest. They
+/// count as as many packets as it takes to carry the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
     /// The token from [`crate::Controller::on_sent`].
@@ -128,7 +158,7 @@ pub struct Acked {
     pub bytes: u32,
 }
 
-/// A packet newly declared lost.
+/// A packet newly declared lost, or several, as in [`Acked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// The token from [`crate::Controller::on_sent`].
@@ -276,6 +306,16 @@ impl<'a> Feedback<'a> {
         self.acked.iter().map(|packet| u64::from(packet.bytes)).sum()
     }
 
+    /// Packets newly acknowledged, of at most `mss` bytes.
+    pub(crate) fn acked_packets(&self, mss: u64) -> u64 {
+        self.acked.iter().map(|acked| packets(acked.bytes, mss)).sum()
+    }
+
+    /// Packets newly declared lost, of at most `mss` bytes.
+    pub(crate) fn lost_packets(&self, mss: u64) -> u64 {
+        lost_packets(self.lost, mss)
+    }
+
     /// Bytes newly declared lost.
     pub fn lost_bytes(&self) -> u64 {
         lost_bytes(self.lost)
@@ -284,6 +324,16 @@ impl<'a> Feedback<'a> {
 
 fn lost_bytes(lost: &[Lost]) -> u64 {
     lost.iter().map(|packet| u64::from(packet.bytes)).sum()
+}
+
+/// Packets of at most `mss` bytes in `lost`.
+pub(crate) fn lost_packets(lost: &[Lost], mss: u64) -> u64 {
+    lost.iter().map(|lost| packets(lost.bytes, mss)).sum()
+}
+
+/// How many packets of at most `mss` bytes carry `bytes`; an empty one counts, too.
+fn packets(bytes: u32, mss: u64) -> u64 {
+    u64::from(bytes).div_ceil(mss.max(1)).max(1)
 }
 
 /// A timer expired without an ACK. Report it before the feedback with the packets declared lost
@@ -339,6 +389,32 @@ mod tests {
         let token = Token::new(at(1), (2, at(3), TimeDelta::from_nanos(4), 5), 6, true);
         assert_eq!(token.words(), [1, 2, 3, 4, 5, 6 | APP_LIMITED]);
         assert_eq!(Token::from_words(token.words()), token);
+    }
+
+    #[test]
+    fn stamps_are_the_sampler_s() {
+        let at = |n| Time::from_nanos(n);
+        let token = Token::stamped(Stamp {
+            send_time: at(1),
+            delivered: 2,
+            delivered_time: at(3),
+            send_elapsed: TimeDelta::from_nanos(4),
+            lost: 5,
+            tx_in_flight: 6,
+            is_app_limited: true,
+        });
+        assert_eq!(token.words(), [1, 2, 3, 4, 5, 6 | APP_LIMITED]);
+        assert_eq!((token.tx_in_flight(), token.is_app_limited()), (6, true));
+    }
+
+    #[test]
+    fn an_entry_counts_as_the_packets_that_carry_its_bytes() {
+        let Acked { token, .. } = acked(1);
+        let acked = [0, 1, 1_000, 1_001, 3_000].map(|bytes| Acked { token, bytes });
+        let lost = [2_000, 10].map(|bytes| Lost { token, bytes, contiguous: false });
+        let feedback = Feedback::new(&acked, &lost, 0, Time::NEVER);
+        assert_eq!((feedback.acked_packets(1_000), feedback.lost_packets(1_000)), (8, 3));
+        assert_eq!(feedback.lost_packets(0), 2_010, "no MSS, no panic");
     }
 
     #[test]

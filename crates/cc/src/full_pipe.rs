@@ -2,6 +2,7 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.2.2.
 
 use uncork_units::Rate;
+use uncork_units::wide::saturating_mul;
 
 /// Rounds without growth after which the pipe counts as full.
 //= bbr-06 5.3.1.2-4
@@ -55,8 +56,8 @@ impl FullPipe {
         if self.now {
             return;
         }
-        let grown = rate.bytes_per_sec().saturating_mul(4)
-            >= self.baseline.bytes_per_sec().saturating_mul(5);
+        let grown = saturating_mul(rate.bytes_per_sec(), 4)
+            >= saturating_mul(self.baseline.bytes_per_sec(), 5);
         if grown {
             self.restart(rate);
             return;

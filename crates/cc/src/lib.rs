@@ -92,6 +92,7 @@ mod any;
 mod bbr1;
 mod bbr3;
 mod controller;
+#[expect(clippy::disallowed_methods, reason = "not compiled to BPF: its curve needs 128 bits")]
 mod cubic;
 mod event;
 mod filter;
@@ -120,13 +121,16 @@ mod embedding {}
 
 pub use ack_frequency::AckFrequency;
 pub use any::{AnyController, Either};
+pub use bbr3::Bbr3;
 pub use controller::{Control, Controller, ControllerSpec, Settings, Snapshot};
 pub use event::{
-    Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token,
+    Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Stamp, Timeout, Token,
 };
 pub use inheritance::Inheritance;
 pub use initial_window::{InitialWindow, InitialWindowError};
+pub use newreno::NewReno;
 pub use resume::{ResumeHint, ResumePhase};
+pub use sampler::RateSample;
 pub use spec::{Algorithm, CcSpec, SpecError};
 /// Times, rates and ratios.
 pub use uncork_units as units;

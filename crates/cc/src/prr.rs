@@ -1,5 +1,7 @@
 //! Proportional Rate Reduction: RFC 9937.
 
+use uncork_units::wide::saturating_mul;
+
 use crate::event::Feedback;
 
 /// Limits sending during loss recovery so that the flight shrinks to ssthresh in step with
@@ -54,7 +56,8 @@ impl Prr {
     /// The share of prr_delivered that brings the flight to `ssthresh` by the end of recovery.
     //= rfc9937 6.2-6
     fn proportional(&self, ssthresh: u64) -> u64 {
-        self.delivered.saturating_mul(ssthresh).div_ceil(self.recover_fs).saturating_sub(self.out)
+        let due = saturating_mul(self.delivered, ssthresh).div_ceil(self.recover_fs.max(1));
+        due.saturating_sub(self.out)
     }
 
     /// Losses alone reduced the flight to ssthresh or below: sends no more than was delivered

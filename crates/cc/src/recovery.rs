@@ -18,7 +18,7 @@ pub(crate) struct RecoveryEpisode {
     /// Packets sent from `since` until before this belong to the episode.
     started: Time,
     active: bool,
-    /// Packets of this episode declared lost and not (yet) known to have been delivered.
+    /// Bytes of this episode declared lost and not (yet) known to have been delivered.
     lost: u32,
     /// Whether the episode may still turn out to be spurious.
     undoable: bool,
@@ -62,10 +62,11 @@ impl RecoveryEpisode {
         *self = Self { since: self.started, started: now, active: true, lost: 0, undoable: true };
     }
 
-    /// How many of `packets` belong to the episode. All of them were declared lost, so they left
+    /// How many bytes of `packets` belong to the episode. All of them were declared lost, so they left
     /// before it started.
     fn count(&self, packets: &[Lost]) -> u32 {
-        packets.iter().filter(|packet| packet.token.send_time >= self.since).count() as u32
+        let of_episode = packets.iter().filter(|packet| packet.token.send_time >= self.since);
+        of_episode.fold(0, |sum, packet| packet.bytes.max(1).saturating_add(sum))
     }
 
     /// A repeated timeout: the same episode now covers everything sent until `now`.

@@ -37,7 +37,7 @@ const DRAINED: u64 = 1 << 63;
 
 /// What one feedback reports about the path (the draft's `RS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RateSample {
+pub struct RateSample {
     /// Whether a packet was delivered; otherwise the fields below are meaningless.
     pub(crate) has_data: bool,
     /// RS.delivery_rate; zero where the sample is not valid.

@@ -15,6 +15,7 @@ mod rate;
 mod ratio;
 mod rng;
 mod time;
+pub mod wide;
 
 pub use bytes::ByteCount;
 pub use error::ParseError;

@@ -6,6 +6,7 @@ use core::str::FromStr;
 use crate::decimal::write_shortest;
 use crate::error::Grammar;
 use crate::quantity::{Prefix, Unit, parse};
+use crate::wide::{mul_div, saturating_mul};
 use crate::{ParseError, Ratio, TimeDelta};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -45,7 +46,7 @@ impl Rate {
 
     /// `n` megabits (10^6 bits) per second.
     pub const fn from_mbit(n: u64) -> Self {
-        Self(n.saturating_mul(125_000))
+        Self(saturating_mul(n, 125_000))
     }
 
     /// `bytes` per `interval`; [`Rate::ZERO`] for an empty interval, in which nothing was measured.
@@ -63,7 +64,7 @@ impl Rate {
 
     /// Bits per second.
     pub const fn bits_per_sec(self) -> u64 {
-        self.0.saturating_mul(8)
+        saturating_mul(self.0, 8)
     }
 
     /// Whether the rate is zero.
@@ -128,16 +129,6 @@ impl fmt::Display for Rate {
         ];
         write_shortest(f, u128::from(self.0) * 8, &UNITS)
     }
-}
-
-/// `a · b / c`, exact and saturating. Uses 64-bit arithmetic if the product fits, the per-packet case: a
-/// 128-bit division costs several times as much.
-pub(crate) const fn mul_div(a: u64, b: u64, c: u64) -> u64 {
-    if let Some(product) = a.checked_mul(b) {
-        return product / c;
-    }
-    let quotient = a as u128 * b as u128 / c as u128;
-    if quotient > u64::MAX as u128 { u64::MAX } else { quotient as u64 }
 }
 
 #[cfg(test)]
@@ -229,13 +220,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn mul_div_is_exact(a: u64, b: u64, c in 1..=u64::MAX, shift in 0_u32..64) {
-            let (a, b, c) = (a >> shift, b, (c >> (63 - shift)).max(1));
-            let exact = u128::from(a) * u128::from(b) / u128::from(c);
-            prop_assert_eq!(mul_div(a, b, c), u64::try_from(exact).unwrap_or(u64::MAX));
-        }
-
         #[test]
         fn printed_values_parse_back(bytes: u64, shift in 0_u32..64) {
             let rate = Rate(bytes >> shift);

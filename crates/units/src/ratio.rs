@@ -1,6 +1,6 @@
 //! Exact ratios: gains, thresholds and probabilities without floating point.
 
-use crate::rate::mul_div;
+use crate::wide::{mul_div, saturating_mul};
 
 /// A ratio of two integers, such as a pacing gain of 277/100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ impl Ratio {
     /// `value` times this ratio, rounded down, saturating. Whole ratios, as most gains are, need no division.
     pub const fn of(self, value: u64) -> u64 {
         if self.den == 1 {
-            return value.saturating_mul(self.num as u64);
+            return saturating_mul(value, self.num as u64);
         }
         mul_div(value, self.num as u64, self.den as u64)
     }

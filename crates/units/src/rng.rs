@@ -1,5 +1,7 @@
 //! Seeded random numbers.
 
+use crate::wide::high_mul;
+
 /// A small seeded generator (SplitMix64; Steele, Lea, Flood, OOPSLA 2014). Equal seeds give equal numbers on
 /// every machine. Not cryptographically secure.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ impl Rng {
 
     /// A number in `0..bound`; 0 when `bound` is 0. The bias is below `bound` / 2^64.
     pub const fn below(&mut self, bound: u64) -> u64 {
-        ((self.next_u64() as u128 * bound as u128) >> 64) as u64
+        high_mul(self.next_u64(), bound)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::ParseError;
 use crate::decimal::write_shortest;
 use crate::error::Grammar;
 use crate::quantity::{Unit, parse};
+use crate::wide::saturating_mul;
 
 /// A point in time: nanoseconds since an epoch that the host chooses, such as the start of a process
 /// or of a simulation. 64 bits last 584 years.
@@ -82,17 +83,17 @@ impl TimeDelta {
 
     /// A span of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
-        Self(micros.saturating_mul(1_000))
+        Self(saturating_mul(micros, 1_000))
     }
 
     /// A span of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
-        Self(millis.saturating_mul(1_000_000))
+        Self(saturating_mul(millis, 1_000_000))
     }
 
     /// A span of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
-        Self(secs.saturating_mul(1_000_000_000))
+        Self(saturating_mul(secs, 1_000_000_000))
     }
 
     /// The span in nanoseconds.
@@ -123,7 +124,7 @@ impl TimeDelta {
     /// This span `n` times.
     #[must_use]
     pub const fn times(self, n: u64) -> Self {
-        Self(self.0.saturating_mul(n))
+        Self(saturating_mul(self.0, n))
     }
 
     /// This span divided by `n`, rounded down; `n` = 0 counts as 1.

@@ -1,5 +1,6 @@
 //! Pacing rate, send quantum and window: draft-00 §4.2, with Linux's quantization.
 
+use uncork_units::wide::saturating_mul;
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::params::{
@@ -109,7 +110,7 @@ impl Bbr1 {
         let packets = bytes.div_ceil(self.mss);
         let probing = self.mode == Mode::ProbeBw && self.cycle.is_probing_up();
         let more = packets % 2 + if probing { 2 } else { 0 };
-        packets.saturating_add(more).saturating_mul(self.mss)
+        saturating_mul(packets.saturating_add(more), self.mss)
     }
 
     /// Grows towards the target by the bytes delivered. Above the target, drops to it at once, but

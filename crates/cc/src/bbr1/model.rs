@@ -1,5 +1,6 @@
 //! The path model and the order in which an ACK updates it: Linux tcp_bbr.c.
 
+use uncork_units::wide::saturating_mul;
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::ack_aggregation::AckBurst;
@@ -77,7 +78,7 @@ impl Bbr1 {
             round_started: self.round.started(),
             bw: self.bw(),
             cwnd: self.cwnd,
-            epoch_limit: EXTRA_ACKED_EPOCH_PACKETS.saturating_mul(self.mss),
+            epoch_limit: saturating_mul(EXTRA_ACKED_EPOCH_PACKETS, self.mss),
         };
         self.aggregation.update(ack.now, burst);
     }

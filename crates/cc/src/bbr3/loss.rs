@@ -1,6 +1,7 @@
 //! Evaluation of each loss during a bandwidth probe: draft-ietf-ccwg-bbr-06 §5.5.10.2.
 
 use uncork_units::Time;
+use uncork_units::wide::saturating_mul;
 
 use super::Bbr3;
 use super::deviations::Deviation;
@@ -34,7 +35,7 @@ impl LossSample {
     /// IsInflightTooHigh(): more than LossThresh of the flight was lost.
     //= bbr-06 5.5.10.2-1
     pub(super) fn exceeds_loss_thresh(&self) -> bool {
-        self.lost.saturating_mul(100) > self.tx_in_flight.saturating_mul(LOSS_THRESH_PERCENT)
+        saturating_mul(self.lost, 100) > saturating_mul(self.tx_in_flight, LOSS_THRESH_PERCENT)
     }
 
     /// InflightAtLoss(): inflight at the point where losses crossed LossThresh. That point may lie
@@ -43,9 +44,9 @@ impl LossSample {
     fn inflight_at_loss(&self, size: u64) -> u64 {
         let inflight_prev = self.tx_in_flight.saturating_sub(size);
         let lost_prev = self.lost.saturating_sub(size);
-        let budget = inflight_prev.saturating_mul(LOSS_THRESH_PERCENT);
+        let budget = saturating_mul(inflight_prev, LOSS_THRESH_PERCENT);
         let lost_prefix =
-            budget.saturating_sub(lost_prev.saturating_mul(100)) / (100 - LOSS_THRESH_PERCENT);
+            budget.saturating_sub(saturating_mul(lost_prev, 100)) / (100 - LOSS_THRESH_PERCENT);
         inflight_prev + lost_prefix
     }
 }
@@ -140,9 +141,9 @@ impl Bbr3 {
         if !flight.exceeds_loss_thresh() {
             return false;
         }
-        let packets = flight.tx_in_flight / self.mss;
+        let packets = flight.tx_in_flight / self.mss.max(1);
         let allowance = self.loss_floor.allowance(packets, !self.full_pipe.reached());
-        let lost = flight.lost.saturating_sub(allowance.saturating_mul(self.mss));
+        let lost = flight.lost.saturating_sub(saturating_mul(allowance, self.mss));
         LossSample { lost, ..*flight }.exceeds_loss_thresh()
     }
 

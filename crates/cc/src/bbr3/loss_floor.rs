@@ -18,6 +18,7 @@
 
 use core::mem;
 
+use uncork_units::wide::isqrt;
 use uncork_units::{Ratio, TimeDelta};
 
 use super::Bbr3;
@@ -61,9 +62,9 @@ pub(super) struct LossReport {
     /// BBR.min_rtt.
     pub(super) min_rtt: Option<TimeDelta>,
     /// Packets acknowledged.
-    pub(super) acked: usize,
+    pub(super) acked: u64,
     /// Packets declared lost.
-    pub(super) lost: usize,
+    pub(super) lost: u64,
     /// Whether Startup or a bandwidth probe is pushing the path.
     pub(super) is_probe: bool,
 }
@@ -95,9 +96,6 @@ impl LossFloor {
 
     /// Processes a feedback.
     pub(super) fn on_feedback(&mut self, report: LossReport) {
-        if !self.is_on {
-            return;
-        }
         let acked = u32::try_from(report.acked).unwrap_or(u32::MAX);
         let lost = u32::try_from(report.lost).unwrap_or(u32::MAX);
         self.round.count(acked, lost);
@@ -135,7 +133,7 @@ impl LossFloor {
 
     /// Packets that were declared lost had arrived. It is unknown which counts include them, so the
     /// floor is lowered.
-    pub(super) fn on_spurious(&mut self, packets: usize) {
+    pub(super) fn on_spurious(&mut self, packets: u64) {
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
         self.rest.lost = self.rest.lost.saturating_sub(packets);
     }
@@ -168,7 +166,7 @@ impl LossFloor {
 /// fixed point.
 fn by_chance(packets: u32, floor: Ratio) -> u64 {
     let expected = floor.of(u64::from(packets) << FRACTION);
-    expected.saturating_add(DEVIATIONS * (expected << FRACTION).isqrt())
+    expected.saturating_add(DEVIATIONS * isqrt(expected << FRACTION))
 }
 
 fn micros(delta: TimeDelta) -> u32 {
@@ -178,12 +176,15 @@ fn micros(delta: TimeDelta) -> u32 {
 impl Bbr3 {
     /// Updates the estimator.
     pub(super) fn watch_loss_floor(&mut self, feedback: &Feedback<'_>) {
+        if !self.loss_floor.is_on {
+            return;
+        }
         let is_probe = self.is_pressing();
         self.loss_floor.on_feedback(LossReport {
             rtt: feedback.rtt.map(|rtt| rtt.latest),
             min_rtt: self.min_rtt.get(),
-            acked: feedback.acked.len(),
-            lost: feedback.lost.len() + usize::from(feedback.repaired_by_probe),
+            acked: feedback.acked_packets(self.mss),
+            lost: feedback.lost_packets(self.mss) + u64::from(feedback.repaired_by_probe),
             is_probe,
         });
     }
@@ -210,7 +211,7 @@ mod tests {
         floor
     }
 
-    fn report(rtt_ms: u64, acked: usize, lost: usize, is_probe: bool) -> LossReport {
+    fn report(rtt_ms: u64, acked: u64, lost: u64, is_probe: bool) -> LossReport {
         let rtt = Some(TimeDelta::from_millis(rtt_ms));
         LossReport { rtt, min_rtt: Some(MIN_RTT), acked, lost, is_probe }
     }
@@ -316,8 +317,8 @@ mod tests {
     fn extremes_do_not_overflow() {
         let mut floor = floor();
         for _ in 0..3 {
-            floor.on_feedback(report(41, usize::MAX, usize::MAX, false));
-            floor.on_feedback(report(79, usize::MAX, usize::MAX, false));
+            floor.on_feedback(report(41, u64::MAX, u64::MAX, false));
+            floor.on_feedback(report(79, u64::MAX, u64::MAX, false));
         }
         assert!(floor.allowance(u64::MAX, true) < u64::from(u32::MAX));
         assert!(floor.end_round());

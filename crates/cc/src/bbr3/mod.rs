@@ -29,17 +29,20 @@ mod state;
 mod tests;
 mod undo;
 
+use uncork_units::wide::{forget, saturating_mul};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
-use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+use crate::event::{
+    AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token, lost_packets,
+};
 use crate::full_pipe::FullPipe;
 use crate::inheritance::Inheritance;
 use crate::recovery::RecoveryEpisode;
 use crate::resume::bbr::BbrResume;
 use crate::round::RoundCounter;
-use crate::sampler::DeliverySampler;
+use crate::sampler::{DeliverySampler, RateSample};
 use ack_aggregation::AckAggregation;
 use bounds::{Bounds, UNBOUNDED};
 use congestion::CongestionSignals;
@@ -225,32 +228,52 @@ impl Bbr3 {
 
     /// Processes feedback about packets of this path.
     fn take_in(&mut self, now: Time, feedback: &Feedback<'_>) {
+        let mut sample = RateSample::default();
+        self.take_in_losses(now, feedback, &mut sample);
+        self.take_in_sample(now, feedback.rtt, &sample);
+    }
+
+    /// The first half of [`Controller::on_feedback`]: the rate sample and the losses. For a host
+    /// that has to keep its functions small, and whose connections never migrate.
+    pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
-        self.sampler.count_marked(u64::from(feedback.ce_packets).saturating_mul(self.mss));
-        let mut sample = self.sampler.on_feedback(now, feedback);
+        self.sampler.count_marked(saturating_mul(u64::from(feedback.ce_packets), self.mss));
+        *sample = self.sampler.on_feedback(now, feedback);
+        forget();
         if !self.deviations.has(Deviation::AckFlight) {
             sample.tx_in_flight = 0;
             sample.lost = 0;
         }
         self.watch_loss_floor(feedback);
+        forget();
         self.update_recovery(now, feedback);
-        self.handle_losses(now, feedback, &mut sample);
+        forget();
+        self.handle_losses(now, feedback, sample);
+        forget();
         if self.resume.is_active() {
             let Self { resume, full_pipe, recovery, .. } = self;
-            resume.on_feedback(feedback, &mut sample, full_pipe, recovery);
+            resume.on_feedback(feedback, sample, full_pipe, recovery);
         }
+    }
+
+    /// The second half: the model, and how to send from now on. `rtt` is that of the feedback.
+    pub fn take_in_sample(&mut self, now: Time, rtt: Option<RttSample>, sample: &RateSample) {
         if sample.has_data {
             self.cwnd_usage.on_ack(sample.prior_delivered);
-            self.init_pacing_from_first_rtt(feedback.rtt);
-            self.update_model_and_state(now, &sample);
-            self.update_control_parameters(&sample);
+            self.init_pacing_from_first_rtt(rtt);
+            forget();
+            self.update_model_and_state(now, sample);
+            forget();
+            self.update_control_parameters(sample);
+            forget();
             if self.resume.is_active() {
-                self.update_resume(feedback, &sample);
+                self.update_resume(rtt, sample);
             }
         } else {
             self.round.clear_start();
             self.bound_cwnd_after_timeout();
         }
+        forget();
     }
 }
 
@@ -275,15 +298,18 @@ impl Controller for Bbr3 {
     //= bbr-06 4.1.2.4-2 4.1.2.4-3 5.2.3-1
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let path_since = self.sampler.path_since();
+        let rest;
+        let mut feedback = feedback;
         if feedback.reaches_back_before(path_since) {
-            return self.take_in(now, &feedback.since(path_since));
+            rest = feedback.since(path_since);
+            feedback = &rest;
         }
         self.take_in(now, feedback);
     }
 
     //= bbr-06 5.2.5-1
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        self.loss_floor.on_spurious(packets.len());
+        self.loss_floor.on_spurious(lost_packets(packets, self.mss));
         if self.recovery.on_spurious(packets) {
             self.handle_spurious_loss_detection();
         }

@@ -1,6 +1,7 @@
 //! The order in which an ACK updates the model: draft-ietf-ccwg-bbr-06 §5.2.3, and the parts of the
 //! model without a file of their own.
 
+use uncork_units::wide::forget;
 use uncork_units::{Rate, Time};
 
 use super::Bbr3;
@@ -13,19 +14,28 @@ impl Bbr3 {
     //= bbr-06 5.2.3-2
     pub(super) fn update_model_and_state(&mut self, now: Time, sample: &RateSample) {
         self.update_latest_delivery_signals(sample);
+        forget();
         self.update_congestion_signals(sample);
+        forget();
         self.update_ack_aggregation(now, sample);
+        forget();
         self.check_full_bw_reached(sample);
+        forget();
         self.check_startup_done(sample);
+        forget();
         self.check_drain_done(now);
+        forget();
         self.update_probe_bw_cycle_phase(now, sample);
+        forget();
         let known = self.min_rtt.get();
         let expired = self.min_rtt.update(now, sample.rtt);
         if self.min_rtt.get() != known {
             self.update_bdp();
         }
         self.check_probe_rtt(now, sample, expired);
+        forget();
         self.signals.advance_latest(sample);
+        forget();
         self.bound_bw_for_model();
     }
 

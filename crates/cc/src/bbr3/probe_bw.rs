@@ -1,5 +1,6 @@
 //! The bandwidth-probing cycle: draft-ietf-ccwg-bbr-06 §5.3.3.
 
+use uncork_units::wide::saturating_mul;
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::Bbr3;
@@ -76,7 +77,7 @@ impl ProbeCycle {
     //= bbr-06 5.3.3.5-3
     fn growth(&mut self, newly_acked: u64) -> u64 {
         self.up_acked = self.up_acked.saturating_add(newly_acked);
-        let packets = self.up_acked / self.up_acked_per_inc;
+        let packets = self.up_acked / self.up_acked_per_inc.max(1);
         self.up_acked -= packets * self.up_acked_per_inc;
         packets
     }
@@ -171,7 +172,7 @@ impl Bbr3 {
         let rounds = u64::from(self.cycle.rounds_since_up);
         now > self.cycle.stamp + self.cycle.wait
             || rounds >= RENO_ROUNDS
-            || rounds.saturating_mul(self.mss) >= self.target_inflight()
+            || saturating_mul(rounds, self.mss) >= self.target_inflight()
     }
 
     /// IsTimeToCruise().
@@ -294,7 +295,7 @@ impl Bbr3 {
             return;
         }
         let packets = self.cycle.growth(sample.newly_acked);
-        let bytes = packets.saturating_mul(self.mss);
+        let bytes = saturating_mul(packets, self.mss);
         self.bounds.inflight_longterm = self.bounds.inflight_longterm.saturating_add(bytes);
         if self.round.started() {
             self.cycle.raise_slope(self.cwnd, self.mss);

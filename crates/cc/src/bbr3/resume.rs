@@ -4,7 +4,7 @@ use uncork_units::{Rate, TimeDelta};
 
 use super::Bbr3;
 use super::state::State;
-use crate::event::Feedback;
+use crate::event::RttSample;
 use crate::resume::bbr::{Change, Progress, Stage};
 use crate::sampler::RateSample;
 
@@ -12,7 +12,7 @@ impl Bbr3 {
     /// A jump paces at the larger of Startup's current rate and the hint's rate, and raises the
     /// window to match.
     //= rfc9959 C-2 C-4
-    pub(super) fn update_resume(&mut self, feedback: &Feedback<'_>, sample: &RateSample) {
+    pub(super) fn update_resume(&mut self, rtt: Option<RttSample>, sample: &RateSample) {
         let delivered = self.sampler.delivered();
         let change = self.resume.on_ack(&Progress {
             stage: match self.state {
@@ -23,7 +23,7 @@ impl Bbr3 {
             round_started: self.round.started(),
             is_confirmed: delivered >= self.initial_window() && !sample.is_app_limited,
             pacing_rate: self.pacing_rate,
-            rtt: feedback.rtt,
+            rtt,
         });
         let min_rtt = self.min_rtt.get().unwrap_or(TimeDelta::ZERO);
         match change {

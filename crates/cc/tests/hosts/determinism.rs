@@ -14,8 +14,8 @@ use crate::host::{Digest, adversary, truthful};
 const DIGESTS: [(Algorithm, Digest, Digest); 5] = [
     (Algorithm::Reno, Digest(0xb30b_2736_b9b9_0984), Digest(0x0b7b_3458_27dd_f0bf)),
     (Algorithm::Cubic, Digest(0xc103_5268_5b29_dc7a), Digest(0xe76f_9912_473d_a78e)),
-    (Algorithm::Bbr1, Digest(0xc9b9_3c6b_def4_ab0c), Digest(0x2e16_780f_686b_cab7)),
-    (Algorithm::Bbr2, Digest(0xc0fb_0c1e_861d_e482), Digest(0xfc34_8eba_cd4d_cf54)),
+    (Algorithm::Bbr1, Digest(0xc9b9_3c6b_def4_ab0c), Digest(0x6a07_0f32_54ad_4492)),
+    (Algorithm::Bbr2, Digest(0xc0fb_0c1e_861d_e482), Digest(0x2025_4ce7_a25e_6e04)),
     (Algorithm::Bbr3, Digest(0xe7bb_8430_a8be_baaf), Digest(0x5a4a_2746_3ac1_b544)),
 ];
 
