@@ -66,6 +66,7 @@ impl Subject for Ours {
         let size = match &self.0 {
             AnyController::Reno(controller) => size_of_val(controller),
             AnyController::Cubic(controller) => size_of_val(controller),
+            AnyController::LinuxCubic(controller) => size_of_val(controller),
             AnyController::Bbr1(controller) => size_of_val(controller),
             AnyController::Bbr3(controller) => size_of_val(controller),
             any => size_of_val(any),

@@ -8,7 +8,7 @@ use crate::ack_frequency::AckFrequency;
 use crate::bbr1::Bbr1;
 use crate::bbr3::Bbr3;
 use crate::controller::{Control, Controller, ControllerSpec, Settings, Snapshot};
-use crate::cubic::Cubic;
+use crate::cubic::{Cubic, LinuxCubic};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::newreno::NewReno;
 use crate::spec::{Algorithm, CcSpec};
@@ -21,6 +21,8 @@ pub enum AnyController {
     Reno(NewReno),
     /// CUBIC.
     Cubic(Cubic),
+    /// CUBIC as in Linux.
+    LinuxCubic(LinuxCubic),
     /// BBR version 1.
     Bbr1(Bbr1),
     /// BBR version 3, or 2.
@@ -32,7 +34,10 @@ impl CcSpec {
     pub fn build(&self, settings: &Settings) -> AnyController {
         match self.algorithm() {
             Algorithm::Reno => AnyController::Reno(NewReno::new(settings)),
-            Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings, self.has("rfc8312"))),
+            Algorithm::Cubic if self.has("linux") => {
+                AnyController::LinuxCubic(LinuxCubic::new(settings))
+            }
+            Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings)),
             Algorithm::Bbr1 => AnyController::Bbr1(Bbr1::new(settings)),
             Algorithm::Bbr2 => AnyController::Bbr3(Bbr3::v2(settings)),
             Algorithm::Bbr3 => {
@@ -138,5 +143,5 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(AnyController, [], [Reno, Cubic, Bbr1, Bbr3]);
+dispatch!(AnyController, [], [Reno, Cubic, LinuxCubic, Bbr1, Bbr3]);
 dispatch!(Either<A, B>, [A, B], [A, B]);

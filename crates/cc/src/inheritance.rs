@@ -41,6 +41,7 @@ impl AnyController {
         match self {
             Self::Reno(reno) => reno.bequeath(rtt),
             Self::Cubic(cubic) => cubic.bequeath(rtt),
+            Self::LinuxCubic(cubic) => cubic.bequeath(rtt),
             Self::Bbr1(bbr) => bbr.bequeath(),
             Self::Bbr3(bbr) => bbr.bequeath(),
         }

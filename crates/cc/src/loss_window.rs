@@ -136,6 +136,16 @@ impl LossWindow {
         self.cwnd
     }
 
+    /// The slow start threshold in bytes, `u64::MAX` until it is set.
+    pub(crate) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// Bytes delivered so far.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// Sender maximum segment size in bytes.
     pub(crate) fn mss(&self) -> u64 {
         u64::from(self.mss)

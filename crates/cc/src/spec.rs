@@ -1,4 +1,4 @@
-//! Names of controllers: `bbr3`, `cubic`, `cubic:rfc8312`.
+//! Names of controllers: `bbr3`, `cubic`, `cubic:linux`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -36,13 +36,13 @@ impl Algorithm {
 
     /// The options it supports.
     ///
-    /// `cubic:rfc8312` grows W_est as RFC 8312 and Linux do, without RFC 9438 §4.3's switch to
-    /// Reno's rate. `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
+    /// `cubic:linux` is Linux's implementation of CUBIC: RFC 8312's region in whole segments, and
+    /// the original HyStart. `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
     /// each; `bbr3:loss_floor` tells random loss from congestion; `bbr3:rtt_fair` lets flows with
     /// different RTTs share a queue more evenly.
     pub const fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Cubic => &["rfc8312"],
+            Self::Cubic => &["linux"],
             Self::Bbr3 => &["strict_draft", "loss_floor", "rtt_fair"],
             Self::Reno | Self::Bbr1 | Self::Bbr2 => &[],
         }
@@ -93,6 +93,17 @@ impl CcSpec {
     /// Whether `option` is chosen.
     pub fn has(&self, option: &str) -> bool {
         self.chosen().any(|name| name == option)
+    }
+
+    /// The variant that Linux has, where the default follows a standard from which Linux departs:
+    /// `cubic:linux` for `cubic`. Options that were chosen stay.
+    #[must_use]
+    pub fn as_in_linux(self) -> Self {
+        let mut linux = self;
+        match self.algorithm {
+            Algorithm::Cubic if linux.choose("linux").is_ok() => linux,
+            _ => self,
+        }
     }
 
     fn choose(&mut self, option: &str) -> Result<(), SpecError> {
@@ -179,7 +190,7 @@ mod tests {
         for text in [
             "reno",
             "cubic",
-            "cubic:rfc8312",
+            "cubic:linux",
             "bbr1",
             "bbr2",
             "bbr3",
@@ -199,6 +210,15 @@ mod tests {
         let spec: CcSpec = "bbr3:loss_floor:strict_draft".parse().expect("two options");
         assert!(spec.has("loss_floor") && spec.has("strict_draft"));
         assert_eq!(spec.to_string(), "bbr3:strict_draft:loss_floor");
+    }
+
+    #[test]
+    fn only_cubic_differs_in_linux() {
+        let in_linux = |text: &str| text.parse().map(|spec: CcSpec| spec.as_in_linux().to_string());
+        assert_eq!(in_linux("cubic"), Ok("cubic:linux".into()));
+        for text in ["cubic:linux", "reno", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor"] {
+            assert_eq!(in_linux(text), Ok(text.into()));
+        }
     }
 
     #[test]
@@ -237,7 +257,7 @@ mod tests {
         }
         assert_eq!(
             SpecError::MissingOption(Algorithm::Cubic).to_string(),
-            "missing option after ':'; cubic takes rfc8312"
+            "missing option after ':'; cubic takes linux"
         );
     }
 

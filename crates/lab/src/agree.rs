@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::scenario::{
-    Axis, Class, Expectation, Metric, Quantity, Scenario, Selection, Statistic, Threshold,
+    Axis, Class, Expectation, Metric, Quantity, Scenario, Selection, Statistic, Threshold, distinct,
 };
 use crate::sweep::FinishedRun;
 
@@ -32,6 +32,21 @@ impl Scenario {
         both.thresholds =
             (self.compared()).map(|class| agrees(class, (engine, other), tolerance)).collect();
         both
+    }
+
+    /// The scenario for a comparison with `other`. The kernel's controllers are not always those of
+    /// the standards, so that both sides get [`CcSpec::as_in_linux`].
+    #[must_use]
+    pub fn for_comparison_with(mut self, other: Engine) -> Self {
+        if other == Engine::Netns {
+            for cell in &mut self.cells {
+                for (class, flow) in cell.classes.iter_mut().zip(&mut cell.plan.flows) {
+                    flow.ccs.iter_mut().for_each(|cc| *cc = cc.as_in_linux());
+                    class.ccs = distinct(&flow.ccs);
+                }
+            }
+        }
+        self
     }
 
     /// Each non-background class, in order of first appearance.
@@ -131,6 +146,18 @@ cc = "reno"
             (format!("{}, {}", row.class, row.text), row.measured.unwrap(), row.passed)
         };
         document.thresholds.into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn linux_is_compared_with_its_own_cubic() {
+        let ccs = |other| {
+            let scenario = Scenario::parse("two", SCENARIO, &[], &NoFiles).expect("a scenario");
+            let scenario = scenario.for_comparison_with(other);
+            let classes = scenario.cells.into_iter().flat_map(|cell| cell.classes);
+            classes.take(3).flat_map(|class| class.ccs).collect::<Vec<_>>()
+        };
+        assert_eq!(ccs(Engine::Netns), ["cubic:linux", "bbr1", "reno"]);
+        assert_eq!(ccs(Engine::QuicSim), ["cubic", "bbr1", "reno"]);
     }
 
     #[test]

@@ -111,6 +111,11 @@ fn cliff_is_at_the_same_loss_rate_as_in_linux() {
         }
         let ratio = cubic[0] / linux_cubic;
         assert!((1.0 / 1.5..=1.5).contains(&ratio), "{loss}: {cubic:.2?}");
+        if loss != "0.001%" {
+            // Linux's run is one more of the same distribution, no smaller or larger than nine.
+            let [_, least, most] = goodputs("cubic:linux", loss);
+            assert!((least..=most).contains(&linux_cubic), "{loss}: {least:.3} to {most:.3}");
+        }
     }
     let header = ["loss", "BBRv1, Linux 6.18", "here", "CUBIC, Linux 6.18", "here"];
     agree(&page("docs/fidelity.md"), "cliff", &table(&header, rows));

@@ -26,7 +26,7 @@ fn completion(cc: &str, milli_bdp: u64, jitter_us: u64) -> f64 {
 const LINUX: [(&str, &str, f64, &str); 3] = [
     ("reno", "4.41 (3.83–4.87)", 4.97, "4.68–5.18"),
     ("cubic", "3.99 (3.79–4.23)", 4.42, "4.26–4.56"),
-    ("cubic:rfc8312", "3.99 (3.79–4.23)", 4.42, "4.26–4.56"),
+    ("cubic:linux", "3.99 (3.79–4.23)", 4.42, "4.26–4.56"),
 ];
 
 /// ACKs are spaced by the transmission time of the packets they acknowledge. When a server sends

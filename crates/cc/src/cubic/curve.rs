@@ -36,14 +36,12 @@ pub(super) struct Epoch {
     start: Time,
     /// K: when the curve reaches W_max, in ticks since the start of the epoch; capped at an hour.
     k: u32,
-    /// Keeps alpha constant however large W_est grows, as in RFC 8312 §4.2 and Linux.
-    fixed_alpha: bool,
 }
 
 impl Epoch {
     /// An epoch with the plateau at `cwnd`, already reached.
     fn level(cwnd: u64, start: Time) -> Self {
-        Self { w_max: cwnd, cwnd_prior: cwnd, w_est: cwnd, start, k: 0, fixed_alpha: false }
+        Self { w_max: cwnd, cwnd_prior: cwnd, w_est: cwnd, start, k: 0 }
     }
 }
 
@@ -67,11 +65,6 @@ impl Curve {
     /// Resumes an epoch that a spurious congestion event had ended.
     pub(super) fn resumed(epoch: Epoch, now: Time) -> Self {
         Self { epoch, seen: now, est_remainder: 0, remainder: 0 }
-    }
-
-    /// Keeps alpha constant from now on, as in RFC 8312.
-    pub(super) fn keep_alpha(&mut self) {
-        self.epoch.fixed_alpha = true;
     }
 
     pub(super) fn epoch(&self) -> Epoch {
@@ -131,7 +124,7 @@ impl Curve {
     /// compensates for a smaller reduction than Reno's, until W_est is back at cwnd_prior.
     //= rfc9438 4.3-2 4.3-3 4.3-4
     fn grow_w_est(&mut self, acked: u64, cwnd: u64, mss: u64) {
-        let is_slower = self.epoch.fixed_alpha || self.epoch.w_est < self.epoch.cwnd_prior;
+        let is_slower = self.epoch.w_est < self.epoch.cwnd_prior;
         let alpha = if is_slower { 9 } else { 17 };
         let growth = acked.saturating_mul(mss * alpha).saturating_add(self.est_remainder);
         let unit = cwnd.saturating_mul(17);
@@ -185,23 +178,18 @@ mod tests {
         curve
     }
 
-    /// Half a window above cwnd_prior, W_est grows at Reno's rate by RFC 9438, and at 9/17 of it by
-    /// RFC 8312.
     #[test]
     //= rfc9438 4.3-4 test
-    fn alpha_rises_to_renos_rate_only_with_rfc_9438() {
-        let growth = |rfc8312: bool| {
+    fn alpha_is_renos_once_w_est_is_back_at_the_window_of_the_loss() {
+        let growth = |window: u64| {
             let mut curve = Curve::after_congestion(10 * MSS, 0);
-            if rfc8312 {
-                curve.keep_alpha();
-            }
-            curve.begin(Time::ZERO, 15 * MSS, MSS);
+            curve.begin(Time::ZERO, window * MSS, MSS);
             let before = curve.epoch.w_est;
-            curve.on_ack(Time::ZERO, TimeDelta::ZERO, 15 * MSS, 15 * MSS, MSS);
+            curve.on_ack(Time::ZERO, TimeDelta::ZERO, window * MSS, window * MSS, MSS);
             curve.epoch.w_est - before
         };
-        assert_eq!(growth(false), MSS);
-        assert_eq!(growth(true), MSS * 9 / 17);
+        assert_eq!(growth(15), MSS);
+        assert_eq!(growth(9), MSS * 9 / 17);
     }
 
     #[test]

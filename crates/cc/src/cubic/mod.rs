@@ -1,7 +1,8 @@
-//! CUBIC: RFC 9438.
+//! CUBIC: RFC 9438, and as in Linux (`linux`).
 
 mod cbrt;
 mod curve;
+mod linux;
 
 use uncork_units::{Ratio, Time, TimeDelta};
 
@@ -12,6 +13,7 @@ use crate::hystart::HyStart;
 use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossWindow, Step};
 use curve::{Curve, Epoch};
+pub(crate) use linux::LinuxCubic;
 
 /// Multiplicative decrease factor (§4.6).
 //= rfc9438 4.6-2
@@ -28,8 +30,6 @@ const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: LossWindow,
-    /// Whether W_est grows as in RFC 8312 and Linux: [`Curve::keep_alpha`].
-    rfc8312: bool,
     phase: Phase,
     /// The epoch before the latest congestion event.
     undo: Epoch,
@@ -37,7 +37,7 @@ pub struct Cubic {
     rtt_us: u32,
 }
 
-const _: () = assert!(size_of::<Cubic>() <= 256, "servers keep one per connection");
+const _: () = assert!(size_of::<Cubic>() <= 264, "servers keep one per connection");
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
@@ -52,13 +52,11 @@ impl Phase {
 }
 
 impl Cubic {
-    /// Creates a controller for a new connection. `rfc8312` disables RFC 9438 §4.3's addition to
-    /// the Reno-friendly region.
-    pub fn new(settings: &Settings, rfc8312: bool) -> Self {
+    /// Creates a controller for a new connection.
+    pub fn new(settings: &Settings) -> Self {
         let window = LossWindow::new(settings);
         let plateau = Curve::plateau(settings.now, window.cwnd());
         let mut cubic = Self {
-            rfc8312,
             phase: Phase::SLOW_START,
             undo: plateau.epoch(),
             rtt_us: settings.initial_rtt.map_or(0, micros),
@@ -84,10 +82,7 @@ impl Cubic {
     }
 
     /// Switches to congestion avoidance along `curve`, or to the recovery before it.
-    fn avoid(&mut self, mut curve: Curve) {
-        if self.rfc8312 {
-            curve.keep_alpha();
-        }
+    fn avoid(&mut self, curve: Curve) {
         self.phase = Phase::Avoidance(curve);
     }
 

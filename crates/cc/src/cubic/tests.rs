@@ -4,7 +4,7 @@ use super::*;
 use crate::script::{Host, MSS, Report, segments, settings};
 
 fn host(initial_window: u64) -> Host<Cubic> {
-    Host::new(Cubic::new(&settings(initial_window), false))
+    Host::new(Cubic::new(&settings(initial_window)))
 }
 
 /// A host in congestion avoidance with a full window of `window` segments, after a loss at
@@ -147,7 +147,7 @@ fn slow_start_ends_when_the_acks_span_half_the_round_trip() {
 #[test]
 fn long_ack_train_does_not_end_slow_start_of_a_pacing_host() {
     let settings = Settings { paced: true, ..settings(40) };
-    let mut host = Host::new(Cubic::new(&settings, false));
+    let mut host = Host::new(Cubic::new(&settings));
     spread_round(&mut host, 1_000);
     spread_round(&mut host, 500);
     assert_eq!((host.cc.snapshot().state, host.cwnd()), ("SlowStart", segments(160)));

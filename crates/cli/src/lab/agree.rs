@@ -20,7 +20,9 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let sides = [args.on.engine(), Engine::Sim].map(|engine| args.side(engine));
     let mut sweeps = Vec::new();
     for side in &sides {
-        sweeps.push(source::read(side, &args.scenario)?);
+        let Sweep { scenario, manifest } = source::read(side, &args.scenario)?;
+        let scenario = scenario.for_comparison_with(args.on.engine());
+        sweeps.push(Sweep { scenario, manifest });
     }
     let scenario = &sweeps[0].scenario;
     let scenario = scenario.beside_the_simulator(args.on.engine(), args.tolerance.as_f64());

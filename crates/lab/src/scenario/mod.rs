@@ -28,6 +28,7 @@ pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, PublishedRange, Quantity, Selection,
     Statistic, Threshold,
 };
+pub(crate) use read::distinct;
 pub use uncork_config::{ConfigError as ScenarioError, Place, Source};
 
 /// Files used by a scenario, such as traces.

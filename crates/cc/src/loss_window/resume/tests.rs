@@ -304,7 +304,7 @@ fn migration_ends_a_trial() {
 /// Data paced over a round trip returns as an ACK train of that length.
 #[test]
 fn cubic_does_not_mistake_a_jump_for_a_long_ack_train() {
-    let mut host = Host::new(crate::cubic::Cubic::new(&settings(10), false));
+    let mut host = Host::new(crate::cubic::Cubic::new(&settings(10)));
     let hint = ResumeHint { saved_cwnd: segments(200), saved_rtt: RTT };
     host.cc.on_path(host.now, PathEvent::Resume(hint));
     host.fill();
@@ -327,7 +327,7 @@ fn cubic_does_not_mistake_a_jump_for_a_long_ack_train() {
 #[test]
 fn hint_is_dropped_when_cubics_slow_start_ends() {
     for (delayed_rounds, spacing_ms) in [(0, 2), (5, 0)] {
-        let mut host = Host::new(crate::cubic::Cubic::new(&settings(60), false));
+        let mut host = Host::new(crate::cubic::Cubic::new(&settings(60)));
         for round in 0..=delayed_rounds {
             host.rtt = TimeDelta::from_millis(if round == 0 { 100 } else { 120 });
             if delayed_rounds > 0 {

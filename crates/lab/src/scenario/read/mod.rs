@@ -234,7 +234,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
 }
 
 /// The names of distinct controllers, in the order of the file.
-fn distinct(ccs: &[CcSpec]) -> Vec<String> {
+pub(crate) fn distinct(ccs: &[CcSpec]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in ccs.iter().map(ToString::to_string) {
         if !names.contains(&name) {

@@ -1,0 +1,101 @@
+//! HyStart as in Linux: `hystart_update()`. It ends slow start at once; HyStart++ (RFC 9406) first slows
+//! it down.
+
+use uncork_units::{Time, TimeDelta};
+
+use crate::event::RttSample;
+use crate::round::RoundCounter;
+
+/// The smallest window that HyStart judges, in segments (`hystart_low_window`).
+pub(super) const LOW_WINDOW: u64 = 16;
+/// ACKs that are further apart end a train (`hystart_ack_delta_us`).
+const MAX_SPACING: TimeDelta = TimeDelta::from_millis(2);
+/// RTT samples of a round before their minimum is judged (`HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u8 = 8;
+/// The rise of the RTT that ends slow start is an eighth of it, within these limits in microseconds
+/// (`HYSTART_DELAY_THRESH`).
+const DELAY_THRESH: (u32, u32) = (4_000, 16_000);
+/// Time that offload on both hosts may add to a train: four bursts of 64 KiB at the pacing rate, in
+/// microseconds at most this (`hystart_ack_delay()`).
+const ACK_DELAY_MAX: u64 = 1_000;
+const OFFLOAD_BYTES: u64 = 4 * 65_536;
+
+/// One ACK in slow start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckTiming {
+    pub(super) now: Time,
+    pub(super) rtt: RttSample,
+    /// The connection's shortest RTT in microseconds, not 0.
+    pub(super) delay_min: u32,
+    /// The window in bytes.
+    pub(super) cwnd: u64,
+    /// Whether the host paces.
+    pub(super) is_paced: bool,
+    /// Bytes delivered when the newest packet acknowledged had left.
+    pub(super) prior_delivered: u64,
+    /// Bytes delivered now.
+    pub(super) delivered: u64,
+}
+
+/// Detects the end of slow start by the length of a train of ACKs, and by the RTT.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HyStart {
+    found: bool,
+    samples: u8,
+    /// The round's shortest RTT in microseconds (`curr_rtt`).
+    round_rtt: u32,
+    rounds: RoundCounter,
+    /// When the round began, and the last ACK of its train.
+    train: (Time, Time),
+}
+
+impl HyStart {
+    /// Whether slow start ends with this ACK. It does so once (`found`).
+    pub(super) fn on_ack(&mut self, ack: &AckTiming) -> bool {
+        if self.found {
+            return false;
+        }
+        if self.rounds.update(ack.prior_delivered, ack.delivered) {
+            self.train = (ack.now, ack.now);
+            self.round_rtt = u32::MAX;
+            self.samples = 0;
+        }
+        let is_long = self.is_train_long(ack);
+        let is_late = self.is_late(ack);
+        self.found = is_long || is_late;
+        self.found
+    }
+
+    /// The window leaves as a burst and returns as a train of ACKs as long as the link takes for
+    /// it. At half a round trip, the next window would fill the path; data paced over the round
+    /// trip takes up to a whole one.
+    fn is_train_long(&mut self, ack: &AckTiming) -> bool {
+        let (start, end) = &mut self.train;
+        if ack.now.since(*end) > MAX_SPACING {
+            return false;
+        }
+        *end = ack.now;
+        let threshold = u64::from(ack.delay_min) + ack_delay(ack);
+        let threshold = if ack.is_paced { threshold } else { threshold / 2 };
+        ack.now.since(*start).as_micros() > threshold
+    }
+
+    fn is_late(&mut self, ack: &AckTiming) -> bool {
+        let rtt = u32::try_from(ack.rtt.latest.as_micros()).unwrap_or(u32::MAX);
+        self.round_rtt = self.round_rtt.min(rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let (least, most) = DELAY_THRESH;
+        let rise = (ack.delay_min / 8).clamp(least, most);
+        self.round_rtt > ack.delay_min.saturating_add(rise)
+    }
+}
+
+/// Linux keeps a pacing rate for senders that do not pace, too: in slow start twice the window per
+/// smoothed RTT.
+fn ack_delay(ack: &AckTiming) -> u64 {
+    let time = OFFLOAD_BYTES.saturating_mul(ack.rtt.smoothed.as_micros());
+    (time / ack.cwnd.saturating_mul(2).max(1)).min(ACK_DELAY_MAX)
+}
