@@ -24,10 +24,12 @@ pub enum Capability {
     Promtool,
     /// nginx.
     Nginx,
+    /// Congestion controls as BPF programs: `CAP_BPF`, `CAP_PERFMON`, `CAP_NET_ADMIN`, Linux 6.10.
+    Bpf,
 }
 
 impl Capability {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Netns,
         Self::Mount,
         Self::Bbr,
@@ -36,6 +38,7 @@ impl Capability {
         Self::Programs,
         Self::Promtool,
         Self::Nginx,
+        Self::Bpf,
     ];
 
     /// Its name in `UNCORK_REQUIRE`.
@@ -49,6 +52,7 @@ impl Capability {
             Self::Programs => "programs",
             Self::Promtool => "promtool",
             Self::Nginx => "nginx",
+            Self::Bpf => "bpf",
         }
     }
 

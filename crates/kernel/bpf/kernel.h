@@ -1,0 +1,87 @@
+/* What the shim reads of the kernel. The names count, not the places: the loader finds each field where
+ * the running kernel has it (CO-RE). */
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock {
+	u32 sk_pacing_status;
+	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
+};
+
+struct minmax_sample {
+	u32 t;
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
+struct tcp_sock {
+	u64 tcp_mstamp;
+	u64 first_tx_mstamp;
+	u32 delivered;
+	u32 delivered_ce;
+	u32 lost;
+	u32 snd_nxt;
+	u32 snd_una;
+	u32 write_seq;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 snd_cwnd;
+	u32 snd_cwnd_clamp;
+	u32 snd_ssthresh;
+	u32 mss_cache;
+	u32 srtt_us;
+	struct minmax rtt_min;
+};
+
+struct rate_sample {
+	u64 prior_mstamp;
+	u32 prior_delivered;
+	u32 snd_interval_us;
+	long rtt_us;
+	u32 prior_in_flight;
+	u32 last_end_seq;
+	_Bool is_app_limited;
+};
+
+#pragma clang attribute pop
+
+enum {
+	SK_PACING_NONE = 0,
+	SK_PACING_NEEDED = 1,
+	TCP_CA_RECOVERY = 3,
+	TCP_CA_LOSS = 4,
+	CA_EVENT_TX_START = 0,
+	TCP_INFINITE_SSTHRESH = 0x7fffffff,
+	IPPROTO_TCP = 6,
+	TCP_CONGESTION = 13,
+};
+
+enum {
+	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_SK_STORAGE_GET_F_CREATE = 1,
+};
+
+static u32 (*bpf_get_prandom_u32)(void) = (void *)7;
+static long (*bpf_setsockopt)(void *sk, int level, int name, void *value, int length) = (void *)49;
+static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
+static long (*bpf_map_push_elem)(void *map, const void *value, u64 flags) = (void *)87;
+
+#define SECTION(name) __attribute__((section(name), used))
+#define always_inline inline __attribute__((always_inline))
+#define noinline __attribute__((noinline))
+#define NUMBER(name, n) int (*name)[n]
+#define TYPE(name, type) type *name

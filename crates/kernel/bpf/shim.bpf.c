@@ -1,0 +1,442 @@
+/* Linux TCP on one side, a controller of uncork-cc on the other: the struct_ops programs, and the state
+ * of each connection in its socket.
+ *
+ * The kernel counts packets and the controllers count bytes. A packet counts as `mss` bytes here, the
+ * MSS when the connection began. Only the pacing rate, which leaves in true bytes, follows a change.
+ */
+#include "kernel.h"
+
+/* All in one section: the library that reads the object has no name for struct_ops, so it has the name
+ * of another program type. The loader sets the type. */
+#define STRUCT_OPS SECTION("kprobe")
+
+char _license[] SECTION("license") = "Dual MIT/GPL";
+
+/* Set by the loader before the kernel sees the programs: whether each call is told to user space. */
+const volatile u32 tracing = 0;
+
+#define SNAPSHOTS 128
+#define NONE (~0ULL)
+
+/* Mirrors Call in glue.rs. Times in nanoseconds. */
+struct call {
+	u64 now, mss, seed;
+	u64 acked, lost, in_flight, unacked;
+	u64 rtt, srtt, min_rtt;
+	u64 send_time, delivered, delivered_time, send_elapsed, lost_then, tx_in_flight;
+	u64 ce_packets, flags;
+	u64 cwnd, pacing_rate, send_quantum;
+};
+
+enum {
+	APP_LIMITED = 1, /* the packet that the feedback is about left when the application had no more */
+	UNA_ADVANCED = 2,
+	DRAINED = 4, /* the application has no more data now */
+};
+
+/* Mirrors Connection in glue.rs: a call, and what only Rust knows. */
+struct connection {
+	struct call call;
+	u64 rest[REST_WORDS];
+};
+
+/* How much was in flight and lost when, as the kernel's rate sample does not tell it. */
+struct snapshot {
+	u32 delivered, snd_nxt, in_flight, lost;
+};
+
+enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS };
+
+/* A call as told to user space. */
+struct record {
+	u32 kind, number;
+	u64 key;
+	struct connection connection;
+};
+
+struct state {
+	struct record record;
+	/* Packets since the connection began. The kernel's own counts have 32 bits. */
+	u64 total_delivered, total_lost;
+	/* The kernel's counts as last told. */
+	u32 delivered, lost, delivered_ce, snd_nxt, snd_una;
+	/* The recovery episode: `lost` when it began, and the departure of what was last told as lost. */
+	u32 episode_lost, ca_state;
+	u64 loss_sent;
+	u32 snapshots_taken, is_ready;
+	struct snapshot snapshots[SNAPSHOTS];
+};
+
+struct {
+	NUMBER(type, BPF_MAP_TYPE_SK_STORAGE);
+	NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	TYPE(key, int);
+	TYPE(value, struct state);
+} states SECTION(".maps");
+
+/* The loader makes it large where it traces. */
+struct {
+	NUMBER(type, BPF_MAP_TYPE_QUEUE);
+	NUMBER(value_size, sizeof(struct record));
+	NUMBER(max_entries, 1);
+} trace SECTION(".maps");
+
+/* In glue.rs. */
+void uncork_init(struct connection *connection);
+void uncork_sent(struct connection *connection);
+void uncork_ack_losses(struct connection *connection);
+void uncork_ack_model(struct connection *connection);
+void uncork_timeout(struct connection *connection);
+void uncork_spurious(struct connection *connection);
+
+/* Global functions: the verifier looks at each one by itself, so that their paths add up and do not
+ * multiply. It takes the argument of a global function for a pointer that may be null. */
+#define GLOBAL(name)                              \
+	noinline int name(struct connection *connection) \
+	{                                         \
+		if (connection)                   \
+			uncork_##name(connection); \
+		return 0;                         \
+	}
+GLOBAL(init)
+GLOBAL(sent)
+GLOBAL(ack_losses)
+GLOBAL(ack_model)
+GLOBAL(timeout)
+GLOBAL(spurious)
+
+static always_inline void tell(struct state *state, enum kind kind)
+{
+	if (!tracing)
+		return;
+	state->record.kind = kind;
+	bpf_map_push_elem(&trace, &state->record, 0);
+	/* A record that found no room leaves a gap. */
+	state->record.number++;
+}
+
+static always_inline int is_before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+static always_inline u64 nanos(u64 micros)
+{
+	return micros * 1000;
+}
+
+static always_inline u32 packets_in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+}
+
+static always_inline struct state *state_of(struct sock *sk)
+{
+	struct state *state = bpf_sk_storage_get(&states, sk, 0, 0);
+
+	return state && state->is_ready ? state : 0;
+}
+
+/* The window and the rate that the controller wants. With cong_control the kernel sets no rate of its
+ * own, so a controller without one gets the most: nothing of the handshake's rate may be left. */
+static always_inline void apply(struct sock *sk, struct state *state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct call *call = &state->record.connection.call;
+	u64 mss = call->mss, rate = call->pacing_rate, most = sk->sk_max_pacing_rate, window;
+
+	if (!mss)
+		return;
+	window = call->cwnd / mss;
+	if (window < 1)
+		window = 1;
+	if (window > tp->snd_cwnd_clamp)
+		window = tp->snd_cwnd_clamp;
+	tp->snd_cwnd = window;
+	if (tp->mss_cache != mss && rate < (1ULL << 48))
+		rate = rate * tp->mss_cache / mss;
+	sk->sk_pacing_rate = call->pacing_rate && rate < most ? rate : most;
+}
+
+static always_inline struct snapshot *snapshot(struct state *state, u32 n)
+{
+	return &state->snapshots[n & (SNAPSHOTS - 1)];
+}
+
+/* Notes what is in flight now: at each ACK, but at most 64 times in a flight, so that the notes reach
+ * back further than the oldest packet. */
+static always_inline void take_snapshot(const struct tcp_sock *tp, struct state *state)
+{
+	struct snapshot *last = snapshot(state, state->snapshots_taken - 1), *next;
+	u32 in_flight = packets_in_flight(tp);
+
+	if (state->snapshots_taken && tp->lost == last->lost && in_flight &&
+	    tp->delivered - last->delivered < in_flight >> 6)
+		return;
+	next = snapshot(state, state->snapshots_taken);
+	next->delivered = tp->delivered;
+	next->snd_nxt = tp->snd_nxt;
+	next->in_flight = in_flight;
+	next->lost = tp->lost;
+	state->snapshots_taken++;
+}
+
+/* The newest snapshot with at most `delivered` packets delivered. */
+static noinline int find_snapshot(struct state *state, u32 delivered, struct snapshot *found)
+{
+	u32 known, oldest, low = 0, high;
+
+	if (!state || !found)
+		return 0;
+	known = state->snapshots_taken < SNAPSHOTS ? state->snapshots_taken : SNAPSHOTS;
+	oldest = state->snapshots_taken - known;
+	high = known;
+	for (int step = 0; step < 8; step++) {
+		u32 middle = (low + high) / 2;
+
+		if (low >= high)
+			break;
+		if (is_before(delivered, snapshot(state, oldest + middle)->delivered))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (!low)
+		return 0;
+	*found = *snapshot(state, oldest + low - 1);
+	return 1;
+}
+
+/* What the newest packet delivered was stamped with when it left. */
+static always_inline void fill_stamp(const struct tcp_sock *tp, struct state *state,
+				     const struct rate_sample *rs)
+{
+	struct call *call = &state->record.connection.call;
+	struct snapshot then = {};
+	u32 in_flight = rs->prior_in_flight, lost_since = 0, since;
+	s32 sent;
+
+	call->send_time = nanos(tp->first_tx_mstamp);
+	call->delivered = state->total_delivered * call->mss;
+	call->delivered_time = call->now;
+	call->send_elapsed = 0;
+	if (rs->prior_mstamp) {
+		since = tp->delivered - rs->prior_delivered;
+		call->delivered = since < state->total_delivered ?
+			(state->total_delivered - since) * call->mss : 0;
+		call->delivered_time = nanos(rs->prior_mstamp);
+		call->send_elapsed = nanos(rs->snd_interval_us);
+		if (find_snapshot(state, rs->prior_delivered, &then)) {
+			/* What was in flight then, and what left since, up to the packet itself. */
+			sent = rs->last_end_seq - then.snd_nxt;
+			in_flight = then.in_flight;
+			if (sent > 0)
+				in_flight += ((u32)sent + (u32)call->mss - 1) / (u32)call->mss;
+			since = rs->prior_delivered - then.delivered;
+			in_flight = in_flight > since ? in_flight - since : 1;
+			lost_since = tp->lost - then.lost;
+		}
+	}
+	call->tx_in_flight = in_flight * call->mss;
+	call->lost_then = lost_since < state->total_lost ?
+		(state->total_lost - lost_since) * call->mss : 0;
+}
+
+/* What has left since the last ACK, as one packet: the kernel tells of the first of a flight only. */
+static always_inline void tell_sent(const struct tcp_sock *tp, struct state *state, u32 in_flight)
+{
+	struct call *call = &state->record.connection.call;
+
+	if (tp->snd_nxt == state->snd_nxt)
+		return;
+	state->snd_nxt = tp->snd_nxt;
+	call->in_flight = in_flight * call->mss;
+	call->unacked = call->in_flight + tp->lost_out * call->mss;
+	call->flags = tp->write_seq == tp->snd_nxt ? DRAINED : 0;
+	sent(&state->record.connection);
+	tell(state, SENT);
+}
+
+/* The body of cong_control: after each ACK, whether it delivers or not. */
+static always_inline void feedback(struct sock *sk, const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct state *state = state_of(sk);
+	struct call *call;
+	u32 delivered, lost;
+
+	if (!state)
+		return;
+	call = &state->record.connection.call;
+	call->now = nanos(tp->tcp_mstamp);
+	/* The first packet of a flight was told when it left. */
+	tell_sent(tp, state, rs->prior_in_flight > 2 ? rs->prior_in_flight : 2);
+
+	delivered = tp->delivered - state->delivered;
+	lost = tp->lost - state->lost;
+	state->delivered = tp->delivered;
+	state->lost = tp->lost;
+	state->total_delivered += delivered;
+	state->total_lost += lost;
+	call->acked = delivered * call->mss;
+	call->lost = lost * call->mss;
+	call->in_flight = packets_in_flight(tp) * call->mss;
+	call->unacked = (tp->packets_out - tp->sacked_out) * call->mss;
+	call->rtt = rs->rtt_us >= 0 ? nanos(rs->rtt_us) : NONE;
+	call->srtt = nanos(tp->srtt_us >> 3);
+	call->min_rtt = nanos(tp->rtt_min.s[0].v);
+	call->ce_packets = tp->delivered_ce - state->delivered_ce;
+	state->delivered_ce = tp->delivered_ce;
+	call->flags = (rs->is_app_limited ? APP_LIMITED : 0) |
+		      (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0);
+	state->snd_una = tp->snd_una;
+	fill_stamp(tp, state, rs);
+	if (lost)
+		state->loss_sent = call->send_time;
+
+	ack_losses(&state->record.connection);
+	ack_model(&state->record.connection);
+	tell(state, ACK);
+	apply(sk, state);
+	take_snapshot(tp, state);
+}
+
+STRUCT_OPS int cong_control(u64 *args)
+{
+	feedback((struct sock *)args[0], (const struct rate_sample *)args[3]);
+	return 0;
+}
+
+/* No memory for the state: the connection keeps a controller that works. */
+static always_inline void fall_back(struct sock *sk)
+{
+	char cubic[] = "cubic", reno[] = "reno";
+
+	if (bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, cubic, sizeof(cubic)))
+		bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno));
+}
+
+STRUCT_OPS int start(u64 *args)
+{
+	struct sock *sk = (struct sock *)args[0];
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct state *state;
+	struct call *call;
+
+	state = bpf_sk_storage_get(&states, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!state) {
+		fall_back(sk);
+		return 0;
+	}
+	call = &state->record.connection.call;
+	call->now = nanos(tp->tcp_mstamp);
+	call->mss = tp->mss_cache ? tp->mss_cache : 536;
+	call->seed = ((u64)bpf_get_prandom_u32() << 32) | bpf_get_prandom_u32();
+	call->rtt = nanos(tp->srtt_us >> 3);
+	call->cwnd = tp->snd_cwnd * call->mss;
+	state->record.key = call->seed;
+	state->record.number = 0;
+	state->total_delivered = state->total_lost = 0;
+	state->delivered = tp->delivered;
+	state->lost = tp->lost;
+	state->delivered_ce = tp->delivered_ce;
+	state->snd_nxt = tp->snd_nxt;
+	state->snd_una = tp->snd_una;
+	state->episode_lost = tp->lost;
+	state->ca_state = 0;
+	state->snapshots_taken = 0;
+	init(&state->record.connection);
+	tell(state, INIT);
+	state->is_ready = 1;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	if (call->pacing_rate && sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	apply(sk, state);
+	return 0;
+}
+
+/* A packet leaves, and nothing is in flight. */
+STRUCT_OPS int cwnd_event(u64 *args)
+{
+	struct sock *sk = (struct sock *)args[0];
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct state *state;
+	struct call *call;
+
+	if ((u32)args[1] != CA_EVENT_TX_START)
+		return 0;
+	state = state_of(sk);
+	if (!state)
+		return 0;
+	take_snapshot(tp, state);
+	call = &state->record.connection.call;
+	call->now = nanos(tp->tcp_mstamp);
+	call->in_flight = call->unacked = call->mss;
+	call->flags = 0;
+	sent(&state->record.connection);
+	tell(state, SENT);
+	apply(sk, state);
+	return 0;
+}
+
+STRUCT_OPS int set_state(u64 *args)
+{
+	struct sock *sk = (struct sock *)args[0];
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 ca_state = (u8)args[1];
+	struct state *state = state_of(sk);
+
+	if (!state)
+		return 0;
+	/* Losses that were not told yet belong to the episode that begins. */
+	if (ca_state >= TCP_CA_RECOVERY && state->ca_state < TCP_CA_RECOVERY)
+		state->episode_lost = state->lost;
+	state->ca_state = ca_state;
+	if (ca_state != TCP_CA_LOSS)
+		return 0;
+	state->record.connection.call.now = nanos(tp->tcp_mstamp);
+	timeout(&state->record.connection);
+	tell(state, TIMEOUT);
+	apply(sk, state);
+	return 0;
+}
+
+/* The kernel found that all losses of the episode were spurious. Those not told yet never will be. */
+STRUCT_OPS u32 undo_cwnd(u64 *args)
+{
+	struct sock *sk = (struct sock *)args[0];
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct state *state = state_of(sk);
+	struct call *call;
+
+	if (!state)
+		return tp->snd_cwnd;
+	call = &state->record.connection.call;
+	call->now = nanos(tp->tcp_mstamp);
+	call->lost = (state->lost - state->episode_lost) * call->mss;
+	call->send_time = state->loss_sent;
+	state->lost = state->episode_lost = tp->lost;
+	if (call->lost) {
+		spurious(&state->record.connection);
+		tell(state, SPURIOUS);
+		apply(sk, state);
+	}
+	return tp->snd_cwnd;
+}
+
+STRUCT_OPS u32 ssthresh(u64 *args)
+{
+	return ((struct tcp_sock *)args[0])->snd_ssthresh;
+}
+
+/* As much as BBR in the kernel. */
+STRUCT_OPS u32 sndbuf_expand(u64 *args)
+{
+	return 3;
+}
+
+/* Below 1.2 Mbit/s single packets, as BBR in the kernel. */
+STRUCT_OPS u32 min_tso_segs(u64 *args)
+{
+	return ((struct sock *)args[0])->sk_pacing_rate < 150000 ? 1 : 2;
+}

@@ -1,0 +1,247 @@
+//! A controller behind the calls of `shim.bpf.c`. Compiled to BPF, and natively by the tests that
+//! replay what the kernel did.
+
+use core::mem::MaybeUninit;
+
+use uncork_cc::units::{Rate, Time, TimeDelta};
+use uncork_cc::{
+    Acked, AppState, Bbr3, Controller, Feedback, Lost, NewReno, RateSample, RttSample, SentPacket,
+    Settings, Stamp, Timeout, Token,
+};
+
+/// What the kernel's side tells and is told. Byte counts are packets times [`Self::mss`], times are in
+/// nanoseconds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call {
+    /// The current time.
+    pub now: u64,
+    /// Bytes that a packet counts for.
+    pub mss: u64,
+    /// Seed of the connection.
+    pub seed: u64,
+    /// Newly acknowledged.
+    pub acked: u64,
+    /// Newly declared lost; found to have arrived.
+    pub lost: u64,
+    /// In flight.
+    pub in_flight: u64,
+    /// Unacknowledged.
+    pub unacked: u64,
+    /// The RTT of this ACK; [`NONE`] without one; 0 without one at the start.
+    pub rtt: u64,
+    /// Smoothed RTT.
+    pub srtt: u64,
+    /// Smallest RTT.
+    pub min_rtt: u64,
+    /// Stamps of the newest packet delivered: see [`Stamp`].
+    pub send_time: u64,
+    /// C.delivered at departure.
+    pub delivered: u64,
+    /// C.delivered_time at departure.
+    pub delivered_time: u64,
+    /// P.send_time - P.first_send_time.
+    pub send_elapsed: u64,
+    /// C.lost at departure.
+    pub lost_then: u64,
+    /// In flight at departure.
+    pub tx_in_flight: u64,
+    /// Packets newly reported as Congestion Experienced.
+    pub ce_packets: u64,
+    /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`].
+    pub flags: u64,
+    /// Out: the congestion window.
+    pub cwnd: u64,
+    /// Out: the pacing rate in bytes per second; 0 without one.
+    pub pacing_rate: u64,
+    /// Out: the send quantum.
+    pub send_quantum: u64,
+}
+
+const NONE: u64 = u64::MAX;
+const APP_LIMITED: u64 = 1;
+const UNA_ADVANCED: u64 = 2;
+const DRAINED: u64 = 4;
+
+/// A controller whose feedback is processed in two stages, each of which the kernel's verifier looks at
+/// by itself.
+pub trait Staged: Controller {
+    /// Builds the controller of a new connection.
+    fn start(settings: &Settings) -> Self;
+    /// The first stage.
+    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
+    /// The second stage.
+    fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample);
+}
+
+impl Staged for Bbr3 {
+    #[inline(always)]
+    fn start(settings: &Settings) -> Self {
+        Self::new(settings, false)
+    }
+
+    #[inline(always)]
+    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
+        self.take_in_losses(now, feedback, sample);
+    }
+
+    #[inline(always)]
+    fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
+        self.take_in_sample(now, feedback.rtt, sample);
+    }
+}
+
+/// Small enough for one stage.
+impl Staged for NewReno {
+    #[inline(always)]
+    fn start(settings: &Settings) -> Self {
+        Self::new(settings)
+    }
+
+    #[inline(always)]
+    fn losses(&mut self, _now: Time, _feedback: &Feedback<'_>, _sample: &mut RateSample) {}
+
+    #[inline(always)]
+    fn model(&mut self, now: Time, feedback: &Feedback<'_>, _sample: &RateSample) {
+        self.on_feedback(now, feedback);
+    }
+}
+
+/// The state of a connection, in the storage of its socket. What a function could keep on its stack lies
+/// here too: BPF's has 512 bytes.
+#[repr(C)]
+pub struct Connection<C> {
+    /// The call.
+    pub call: Call,
+    acked: [MaybeUninit<Acked>; 1],
+    lost: [MaybeUninit<Lost>; 1],
+    sample: MaybeUninit<RateSample>,
+    cc: MaybeUninit<C>,
+}
+
+impl<C: Staged> Connection<C> {
+    /// Storage for a connection.
+    #[cfg(not(target_arch = "bpf"))]
+    pub fn storage() -> Self {
+        Self {
+            call: Call::default(),
+            acked: [MaybeUninit::uninit()],
+            lost: [MaybeUninit::uninit()],
+            sample: MaybeUninit::uninit(),
+            cc: MaybeUninit::uninit(),
+        }
+    }
+
+    /// A new connection.
+    #[inline(always)]
+    pub fn init(&mut self) {
+        let call = &self.call;
+        let settings = Settings::new(call.mss as u32, call.seed, Time::from_nanos(call.now))
+            .with_initial_window(call.cwnd);
+        let settings = match call.rtt {
+            0 => settings,
+            rtt => settings.with_initial_rtt(TimeDelta::from_nanos(rtt)),
+        };
+        self.sample.write(RateSample::default());
+        self.cc.write(C::start(&settings));
+        self.set_control();
+    }
+
+    /// The controller.
+    #[inline(always)]
+    pub fn controller(&mut self) -> &mut C {
+        // SAFETY: `init` is the first call of a connection, and the shim makes no other where it was not.
+        unsafe { self.cc.assume_init_mut() }
+    }
+
+    #[inline(always)]
+    fn set_control(&mut self) {
+        let control = self.controller().control();
+        self.call.cwnd = control.cwnd;
+        self.call.pacing_rate = control.pacing_rate.map_or(0, Rate::bytes_per_sec);
+        self.call.send_quantum = control.send_quantum;
+    }
+
+    /// A packet left.
+    #[inline(always)]
+    pub fn sent(&mut self) {
+        let Call { now, mss, in_flight, unacked, flags, .. } = self.call;
+        let app = if flags & DRAINED != 0 { AppState::Drained } else { AppState::Backlogged };
+        let packet = SentPacket { bytes: mss as u32, in_flight, unacked };
+        let _ = self.controller().on_sent(Time::from_nanos(now), packet, app);
+        self.set_control();
+    }
+
+    /// The first stage of an ACK.
+    #[inline(always)]
+    pub fn ack_losses(&mut self) {
+        self.feedback(|cc, now, feedback, sample| cc.losses(now, feedback, sample));
+    }
+
+    /// The second stage of an ACK.
+    #[inline(always)]
+    pub fn ack_model(&mut self) {
+        self.feedback(|cc, now, feedback, sample| cc.model(now, feedback, sample));
+        self.set_control();
+    }
+
+    /// A retransmission timeout.
+    #[inline(always)]
+    pub fn timeout(&mut self) {
+        let now = Time::from_nanos(self.call.now);
+        self.controller().on_timeout(now, Timeout::Retransmission);
+        self.set_control();
+    }
+
+    /// All losses of the episode were spurious.
+    #[inline(always)]
+    pub fn spurious(&mut self) {
+        let Call { now, lost, .. } = self.call;
+        let token = token(&self.call);
+        let lost = self.lost[0].write(Lost { token, bytes: lost as u32, contiguous: false });
+        // SAFETY: as in `controller`; not a call, because it would borrow `self` as a whole.
+        let cc = unsafe { self.cc.assume_init_mut() };
+        cc.on_spurious(Time::from_nanos(now), core::slice::from_ref(lost));
+        self.set_control();
+    }
+
+    #[inline(always)]
+    fn feedback(&mut self, stage: impl FnOnce(&mut C, Time, &Feedback<'_>, &mut RateSample)) {
+        let Self { call, acked, lost, sample, cc } = self;
+        let token = token(call);
+        let acked = &*acked[0].write(Acked { token, bytes: call.acked as u32 });
+        let lost = &*lost[0].write(Lost { token, bytes: call.lost as u32, contiguous: false });
+        let acked = if call.acked != 0 { core::slice::from_ref(acked) } else { &[] };
+        let lost = if call.lost != 0 { core::slice::from_ref(lost) } else { &[] };
+        let mut feedback = Feedback::new(acked, lost, call.in_flight, Time::NEVER)
+            .with_unacked(call.unacked)
+            .with_una_advanced(call.flags & UNA_ADVANCED != 0)
+            .with_ce_packets(call.ce_packets as u32);
+        feedback.rtt = rtt(call);
+        // SAFETY: `init` has written both.
+        let (cc, sample) = unsafe { (cc.assume_init_mut(), sample.assume_init_mut()) };
+        stage(cc, Time::from_nanos(call.now), &feedback, sample);
+    }
+}
+
+#[inline(always)]
+fn rtt(call: &Call) -> Option<RttSample> {
+    (call.rtt != NONE).then(|| RttSample {
+        latest: TimeDelta::from_nanos(call.rtt),
+        smoothed: TimeDelta::from_nanos(call.srtt),
+        min: TimeDelta::from_nanos(call.min_rtt),
+    })
+}
+
+#[inline(always)]
+fn token(call: &Call) -> Token {
+    Token::stamped(Stamp {
+        send_time: Time::from_nanos(call.send_time),
+        delivered: call.delivered,
+        delivered_time: Time::from_nanos(call.delivered_time),
+        send_elapsed: TimeDelta::from_nanos(call.send_elapsed),
+        lost: call.lost_then,
+        tx_in_flight: call.tx_in_flight,
+        is_app_limited: call.flags & APP_LIMITED != 0,
+    })
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Builds the objects in bpf/ anew from the sources: `build-bpf.sh` writes them, `build-bpf.sh --check`
+# compares with what is there, byte for byte. Exit status 3 where the toolchain is missing.
+#
+# Toolchain, in these versions only: rustc 1.95.0 with rust-src (rustup), clang 22 and LLVM 22 (Debian 12:
+# apt-get install clang-22 llvm-22-dev), and the linker, about four minutes of CPU:
+#   LLVM_SYS_221_PREFIX=/usr/lib/llvm-22 LLVM_PREFIX=/usr/lib/llvm-22 \
+#     cargo install bpf-linker@0.13.0 --locked --no-default-features --features llvm-22
+set -euo pipefail
+cd "$(dirname "$0")"
+root=$(cd ../.. && pwd)
+target=$root/target/bpf
+rust=1.95.0
+
+missing() {
+    echo "build-bpf.sh: $1; see the head of this file" >&2
+    exit 3
+}
+command -v clang-22 >/dev/null || missing "clang-22 is not installed"
+command -v llvm-strip-22 >/dev/null || missing "llvm-22 is not installed"
+linker=$(command -v bpf-linker || echo "${BPF_LINKER:-}")
+[[ -n $linker && $("$linker" --version) == "bpf-linker 0.13.0" ]] ||
+    missing "bpf-linker 0.13.0 is not in PATH, nor named by BPF_LINKER"
+[[ $(rustc "+$rust" --version 2>/dev/null) == "rustc $rust "* ]] || missing "rustc $rust is not installed"
+sysroot=$(rustc "+$rust" --print sysroot)
+[[ -d $sysroot/lib/rustlib/src/rust/library ]] || missing "rust-src of rustc $rust is not installed"
+
+mkdir -p "$target"
+# Rust's functions stay inside: exported, they would be global BPF functions, whose arguments the verifier
+# takes for possibly null. Those of the shim are the global ones.
+cat >"$target/linker" <<EOF
+#!/usr/bin/env bash
+args=()
+while ((\$#)); do
+    if [[ \$1 == --export-symbols ]]; then shift; else args+=("\$1"); fi
+    shift
+done
+exec "$linker" "\${args[@]}"
+EOF
+chmod +x "$target/linker"
+
+# build NAME REST_WORDS: the second as in bpf/src/lib.rs.
+build() {
+    local name=$1 words=$2 shim=$target/$1.shim.bc
+    clang-22 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror \
+        -DREST_WORDS="$words" -ffile-prefix-map="$root"=/uncork -fdebug-compilation-dir=/uncork \
+        -emit-llvm -c bpf/shim.bpf.c -o "$shim"
+    local flags=(-C target-cpu=v3 "--remap-path-prefix=$root=/uncork" "--remap-path-prefix=$sysroot=/rust"
+        -C link-arg=--btf
+        # Otherwise a call of memset is left, which BPF does not have.
+        -C link-arg=--disable-memory-builtins -C link-arg=--disable-expand-memcpy-in-order
+        -C "link-arg=--export=$(llvm-nm-22 --defined-only --extern-only --just-symbol-name "$shim" | paste -sd,)"
+        -C "link-arg=$shim")
+    env RUSTC_BOOTSTRAP=1 CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER="$target/linker" \
+        CARGO_ENCODED_RUSTFLAGS="$(IFS=$'\x1f' && echo "${flags[*]}")" CARGO_TARGET_DIR="$target/$name" \
+        cargo "+$rust" build --quiet --locked --release --target bpfel-unknown-none -Z build-std=core \
+        --manifest-path bpf/Cargo.toml --features "$name"
+    cp "$target/$name/bpfel-unknown-none/release/libuncork_kernel_bpf.so" "$target/$name.bpf.o"
+    llvm-strip-22 -g "$target/$name.bpf.o"
+}
+
+build bbr3 89
+build reno 44
+for name in bbr3 reno; do
+    if [[ ${1-} == --check ]]; then
+        cmp "$target/$name.bpf.o" "bpf/$name.bpf.o" ||
+            { echo "bpf/$name.bpf.o is not what the sources give; run crates/kernel/build-bpf.sh" >&2; exit 1; }
+    else
+        cp "$target/$name.bpf.o" "bpf/$name.bpf.o"
+    fi
+done
+sha256sum bpf/*.bpf.o

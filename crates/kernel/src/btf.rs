@@ -1,0 +1,217 @@
+//! What the kernel's own description of its types (BTF) says about the structure to fill in.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Missing};
+
+const KERNEL: &str = "/sys/kernel/btf/vmlinux";
+const KIND_PTR: u32 = 2;
+const KIND_STRUCT: u32 = 4;
+const KIND_FUNC_PROTO: u32 = 13;
+
+/// The kernel's types. Only what is needed is looked at.
+pub(crate) struct KernelTypes {
+    bytes: Vec<u8>,
+    /// Where each type begins; the first has the number 1.
+    types: Vec<usize>,
+    strings: usize,
+}
+
+/// A member of a structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Its place among the members.
+    pub(crate) index: u32,
+    /// Where it begins, in bytes.
+    pub(crate) offset: usize,
+    type_id: u32,
+}
+
+/// A structure of the kernel.
+#[derive(Debug)]
+pub(crate) struct Structure {
+    /// The number of its type.
+    pub(crate) id: u32,
+    /// Its size in bytes.
+    pub(crate) size: u32,
+    members: HashMap<String, Member>,
+}
+
+/// What the loader must know of `struct tcp_congestion_ops`.
+#[derive(Debug)]
+pub(crate) struct CongestionOps {
+    /// The structure itself.
+    pub(crate) ops: Structure,
+    /// What a struct_ops map keeps: the structure behind a head.
+    pub(crate) value: Structure,
+    /// Where in that the structure begins.
+    pub(crate) data: usize,
+}
+
+impl Structure {
+    pub(crate) fn member(&self, name: &str) -> Option<Member> {
+        self.members.get(name).copied()
+    }
+}
+
+impl KernelTypes {
+    /// Reads the running kernel's types.
+    pub(crate) fn read() -> Result<Self, Error> {
+        let bytes = std::fs::read(KERNEL).map_err(|_| Missing::Btf(KERNEL))?;
+        Self::parse(bytes).ok_or(Missing::Btf(KERNEL).into())
+    }
+
+    /// The whole, for the library that adapts the programs.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn parse(bytes: Vec<u8>) -> Option<Self> {
+        let word = |at: usize| word(&bytes, at).map(|word| word as usize);
+        // struct btf_header: magic, version, flags, hdr_len, type_off, type_len, str_off, str_len.
+        let header = word(4)?;
+        let (first, length) = (header + word(8)?, word(12)?);
+        let strings = header + word(16)?;
+        let (mut types, mut at) = (Vec::new(), first);
+        while at < first + length {
+            types.push(at);
+            at += type_length(word(at + 4)? as u32)?;
+        }
+        Some(Self { bytes, types, strings })
+    }
+
+    fn word(&self, at: usize) -> Option<u32> {
+        word(&self.bytes, at)
+    }
+
+    fn text(&self, offset: u32) -> &str {
+        let from = self.bytes.get(self.strings + offset as usize..).unwrap_or_default();
+        let end = from.iter().position(|byte| *byte == 0).unwrap_or(0);
+        std::str::from_utf8(&from[..end]).unwrap_or_default()
+    }
+
+    /// The structure of this name.
+    fn structure(&self, name: &str) -> Option<Structure> {
+        let found = self.types.iter().position(|at| {
+            let is_struct = self.word(at + 4).is_some_and(|info| kind(info) == KIND_STRUCT);
+            is_struct && self.word(*at).is_some_and(|offset| self.text(offset) == name)
+        })?;
+        let at = self.types[found];
+        let (info, size) = (self.word(at + 4)?, self.word(at + 8)?);
+        let members = (0..count(info)).filter_map(|index| {
+            let at = at + 12 + 12 * index as usize;
+            // The upper bits are the width of a bit field; these structures have none.
+            let offset = (self.word(at + 8)? & 0x00ff_ffff) as usize / 8;
+            let member = Member { index, offset, type_id: self.word(at + 4)? };
+            Some((self.text(self.word(at)?).to_owned(), member))
+        });
+        Some(Structure { id: found as u32 + 1, size, members: members.collect() })
+    }
+
+    /// How many arguments the function has that the member points to.
+    fn arguments(&self, member: Member) -> Option<u32> {
+        let pointer = *self.types.get(member.type_id as usize - 1)?;
+        if kind(self.word(pointer + 4)?) != KIND_PTR {
+            return None;
+        }
+        let function = *self.types.get(self.word(pointer + 8)? as usize - 1)?;
+        let info = self.word(function + 4)?;
+        (kind(info) == KIND_FUNC_PROTO).then(|| count(info))
+    }
+
+    /// The structure that a congestion control fills in, if this kernel lets BPF do it.
+    pub(crate) fn congestion_ops(&self) -> Result<CongestionOps, Error> {
+        let missing = |what| Error::from(Missing::Kernel(what));
+        let ops = self.structure("tcp_congestion_ops").ok_or(missing("no TCP"))?;
+        let value = self
+            .structure("bpf_struct_ops_tcp_congestion_ops")
+            .ok_or(missing("BPF programs cannot be congestion controls"))?;
+        if self.structure("bpf_struct_ops_link").is_none() {
+            return Err(missing("a congestion control cannot be bound to a pin"));
+        }
+        let control = ops.member("cong_control").and_then(|member| self.arguments(member));
+        if control != Some(4) {
+            return Err(missing("cong_control does not tell which ACK it is about"));
+        }
+        let data = value.member("data").ok_or(missing("an unknown layout of struct_ops"))?.offset;
+        Ok(CongestionOps { ops, value, data })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn kind(info: u32) -> u32 {
+    info >> 24 & 31
+}
+
+fn count(info: u32) -> u32 {
+    info & 0xffff
+}
+
+/// How many bytes a type takes, by its kind and the number of its parts.
+fn type_length(info: u32) -> Option<usize> {
+    let (head, parts) = (12, count(info) as usize);
+    Some(match kind(info) {
+        // Pointer, forward, typedef, qualifiers, function, float, type tag.
+        2 | 7..=12 | 16 | 18 => head,
+        // Integer, variable, declaration tag.
+        1 | 14 | 17 => head + 4,
+        3 => head + 12,
+        // Structure, union, data section, enumeration of 64 bits.
+        4 | 5 | 15 | 19 => head + 12 * parts,
+        // Enumeration, function prototype.
+        6 | 13 => head + 8 * parts,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tiny description: `struct pair { int first; int (*second)(int, int); }`.
+    fn tiny() -> Vec<u8> {
+        let names = b"\0int\0pair\0first\0second\0";
+        let int = [1, 1 << 24, 4, 32];
+        let proto = [0, 13 << 24 | 2, 1, 0, 1, 0, 1];
+        let pointer = [0, 2 << 24, 2];
+        let pair = [5, 4 << 24 | 2, 16, 10, 1, 0, 16, 3, 64];
+        let types: Vec<u32> = int.into_iter().chain(proto).chain(pointer).chain(pair).collect();
+        let length = 4 * types.len() as u32;
+        let header = [0x0001_eb9f, 24, 0, length, length, names.len() as u32];
+        let words = header.iter().chain(&types).flat_map(|word| word.to_le_bytes());
+        words.chain(names.iter().copied()).collect()
+    }
+
+    #[test]
+    fn a_structure_and_its_functions_are_found() {
+        let types = KernelTypes::parse(tiny()).expect("it is well formed");
+        let pair = types.structure("pair").expect("it is there");
+        assert_eq!((pair.id, pair.size), (4, 16));
+        let second = pair.member("second").expect("it is a member");
+        assert_eq!((second.index, second.offset), (1, 8));
+        assert_eq!(types.arguments(second), Some(2));
+        assert_eq!(pair.member("first").and_then(|first| types.arguments(first)), None);
+        assert!(types.structure("first").is_none());
+    }
+
+    #[test]
+    fn a_kernel_without_struct_ops_is_refused_with_the_remedy() {
+        let types = KernelTypes::parse(tiny()).expect("it is well formed");
+        let error = types.congestion_ops().expect_err("there is no TCP").to_string();
+        assert_eq!(error, "this kernel cannot do it: no TCP; use Linux 6.10 or newer");
+    }
+
+    #[test]
+    fn cut_off_descriptions_do_not_panic() {
+        let whole = tiny();
+        for end in 0..whole.len() {
+            if let Some(types) = KernelTypes::parse(whole[..end].to_vec()) {
+                assert!(types.congestion_ops().is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What can go wrong, each with the remedy.
+
+use std::io;
+
+/// Why a controller could not be loaded, found or unloaded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not one of ours.
+    #[error("unknown controller {0}; there are uncork_bbr3 and uncork_reno")]
+    Unknown(String),
+    /// This machine cannot do it.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// It is there already.
+    #[error("{0} is loaded already; unload it first")]
+    Loaded(&'static str),
+    /// Another program has registered the name.
+    #[error("{0} is registered, but not by a pin in {1}; its owner must unregister it")]
+    Foreign(&'static str, String),
+    /// It is not there.
+    #[error("{0} is not loaded")]
+    NotLoaded(&'static str),
+    /// The kernel refused a step.
+    #[error("cannot {step}: {error}")]
+    Step {
+        /// What was tried.
+        step: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The verifier refused a program.
+    #[error("the kernel's verifier refuses {program}: {reason}")]
+    Refused {
+        /// The program's name.
+        program: String,
+        /// The last lines of the verifier's log.
+        reason: String,
+    },
+    /// The embedded object cannot be used.
+    #[error("the object of {0}: {1}")]
+    Object(&'static str, String),
+}
+
+/// What the environment lacks.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    /// No BTF.
+    #[error(
+        "this kernel does not describe its types (no {0}); use one with CONFIG_DEBUG_INFO_BTF=y"
+    )]
+    Btf(&'static str),
+    /// No struct_ops for TCP, or too old.
+    #[error("this kernel cannot do it: {0}; use Linux 6.10 or newer")]
+    Kernel(&'static str),
+    /// Privileges.
+    #[error(
+        "cannot {step} without the privilege; run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"
+    )]
+    Privilege {
+        /// What was tried.
+        step: String,
+    },
+    /// No BPF file system.
+    #[error("no BPF file system at {0} keeps what is loaded; mount it: mount -t bpf bpf {0}")]
+    FileSystem(String),
+}
+
+impl Error {
+    /// `step` failed with `error`.
+    pub(crate) fn step(step: impl Into<String>, error: io::Error) -> Self {
+        let step = step.into();
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            return Missing::Privilege { step }.into();
+        }
+        Self::Step { step, error }
+    }
+
+    /// Whether the environment cannot do it, whatever the arguments.
+    pub const fn is_environment(&self) -> bool {
+        matches!(self, Self::Missing(_) | Self::Refused { .. })
+    }
+}

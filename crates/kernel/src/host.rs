@@ -1,0 +1,38 @@
+//! The host's list of congestion controls.
+
+use std::path::Path;
+
+use crate::error::Error;
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const MOUNTS: &str = "/proc/self/mounts";
+
+/// The names that sockets can choose.
+pub fn available() -> Vec<String> {
+    let names = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
+    names.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What sockets of this network namespace get that choose nothing.
+pub fn default() -> String {
+    std::fs::read_to_string(DEFAULT).unwrap_or_default().trim().to_owned()
+}
+
+/// Makes one of the kernel's own controls the default of this network namespace again, and says which.
+pub fn fall_back() -> Result<&'static str, Error> {
+    let has_cubic = available().iter().any(|name| name == "cubic");
+    let name = if has_cubic { "cubic" } else { "reno" };
+    std::fs::write(DEFAULT, name)
+        .map_err(|error| Error::step(format!("make {name} the default"), error))?;
+    Ok(name)
+}
+
+/// Whether a BPF file system is mounted at `path`.
+pub(crate) fn is_bpf_file_system(path: &Path) -> bool {
+    let mounts = std::fs::read_to_string(MOUNTS).unwrap_or_default();
+    mounts.lines().any(|line| {
+        let mut fields = line.split(' ').skip(1);
+        fields.next().is_some_and(|place| Path::new(place) == path) && fields.next() == Some("bpf")
+    })
+}

@@ -1,0 +1,90 @@
+//! What is loaded stays registered by a pin in the BPF file system, also after the loader has ended.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use crate::algorithm::Algorithm;
+use crate::error::{Error, Missing};
+use crate::host;
+use crate::load::Loaded;
+use crate::sys;
+
+/// Where the pins are.
+pub const DIRECTORY: &str = "/sys/fs/bpf/uncork";
+
+/// The pins below a directory of a BPF file system.
+#[derive(Clone, Debug)]
+pub struct Pins(PathBuf);
+
+impl Pins {
+    /// Those below `directory`.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self(directory.into())
+    }
+
+    fn path(&self, algorithm: Algorithm) -> PathBuf {
+        self.0.join(algorithm.name())
+    }
+
+    /// Whether the controller is loaded.
+    pub fn has(&self, algorithm: Algorithm) -> bool {
+        self.path(algorithm).exists()
+    }
+
+    /// Registers a controller until [`Self::remove`]. Whatever fails, or kills the process, before the
+    /// pin is there leaves nothing behind.
+    pub fn add(&self, loaded: &Loaded) -> Result<(), Error> {
+        let algorithm = loaded.algorithm();
+        self.check_free(algorithm)?;
+        self.make_directory()?;
+        let link = loaded.register()?;
+        sys::pin(link.as_fd(), &self.path(algorithm))
+            .map_err(|error| Error::step(format!("pin {algorithm} in {}", self.0.display()), error))
+    }
+
+    /// Whether the name is free.
+    pub fn check_free(&self, algorithm: Algorithm) -> Result<(), Error> {
+        if self.has(algorithm) {
+            return Err(Error::Loaded(algorithm.name()));
+        }
+        if host::available().iter().any(|name| name == algorithm.name()) {
+            return Err(Error::Foreign(algorithm.name(), self.0.display().to_string()));
+        }
+        Ok(())
+    }
+
+    /// Puts another build of a loaded controller in its place: new connections get it, those that are
+    /// open keep theirs.
+    pub fn replace(&self, loaded: &Loaded) -> Result<(), Error> {
+        let algorithm = loaded.algorithm();
+        let path = self.path(algorithm);
+        if !path.exists() {
+            return Err(Error::NotLoaded(algorithm.name()));
+        }
+        let link = sys::open_pin(&path)
+            .map_err(|error| Error::step(format!("open {}", path.display()), error))?;
+        loaded.replace(&link)
+    }
+
+    /// Unregisters a controller. Connections that use it keep it until they end.
+    pub fn remove(&self, algorithm: Algorithm) -> Result<(), Error> {
+        let path = self.path(algorithm);
+        if !path.exists() {
+            return Err(Error::NotLoaded(algorithm.name()));
+        }
+        std::fs::remove_file(&path)
+            .map_err(|error| Error::step(format!("remove {}", path.display()), error))?;
+        // Only empty directories can be removed; with other pins it stays.
+        let _ = std::fs::remove_dir(&self.0);
+        Ok(())
+    }
+
+    fn make_directory(&self) -> Result<(), Error> {
+        let parent = self.0.parent().unwrap_or(Path::new("/"));
+        if !host::is_bpf_file_system(parent) {
+            return Err(Missing::FileSystem(parent.display().to_string()).into());
+        }
+        std::fs::create_dir_all(&self.0)
+            .map_err(|error| Error::step(format!("make {}", self.0.display()), error))
+    }
+}

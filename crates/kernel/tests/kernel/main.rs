@@ -1,0 +1,34 @@
+//! The controllers in this machine's kernel: their verification, and the same decisions as the native
+//! controllers.
+
+#[expect(unsafe_code, reason = "the kernel's records are read as what they are")]
+#[allow(clippy::inline_always, unreachable_pub, reason = "a crate for BPF: see the file")]
+#[path = "../../bpf/src/glue.rs"]
+mod glue;
+mod replay;
+mod traffic;
+mod verify;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use uncork_kernel::{Algorithm, Error, Loaded};
+use uncork_testkit::{Capability, not_run};
+
+/// The kernel has one name for each controller: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static KERNEL: Mutex<()> = Mutex::new(());
+    KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `load` returns; `None`, with a message, if this machine cannot load BPF programs. A refusal by the
+/// verifier is a failure: the programs must suit every kernel that can load any.
+fn loaded(load: fn(Algorithm) -> Result<Loaded, Error>, algorithm: Algorithm) -> Option<Loaded> {
+    match load(algorithm) {
+        Ok(loaded) => Some(loaded),
+        Err(error @ Error::Missing(_)) => {
+            not_run(Capability::Bpf, &error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,142 @@
+//! Every call that the kernel made of a controller, made again of the native one: the same decisions and
+//! the same state, to the last field.
+//!
+//! `UNCORK_REPLAY_FACTOR=20` downloads twenty times as much.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+
+use uncork_cc::{Bbr3, NewReno};
+use uncork_kernel::{Algorithm, Loaded};
+
+use crate::glue::{Call, Connection, Staged};
+use crate::traffic::Downloads;
+use crate::{alone, loaded};
+
+const INIT: u32 = 0;
+const SENT: u32 = 1;
+const ACK: u32 = 2;
+const TIMEOUT: u32 = 3;
+const SPURIOUS: u32 = 4;
+/// Kind, number and key.
+const HEAD: usize = 16;
+
+/// A record of `shim.bpf.c`.
+struct Record<C> {
+    kind: u32,
+    number: u32,
+    key: u64,
+    connection: Box<Connection<C>>,
+}
+
+impl<C: Staged> Record<C> {
+    #[expect(unsafe_code, reason = "the kernel's memory becomes a value")]
+    fn read(bytes: &[u8]) -> Self {
+        assert_eq!(bytes.len(), HEAD + size_of::<Connection<C>>(), "the object has another layout");
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four"));
+        let key = u64::from_ne_bytes(bytes[8..HEAD].try_into().expect("eight"));
+        // SAFETY: it is as large, and the same compiler wrote it from the same source.
+        let connection = unsafe { std::ptr::read_unaligned(bytes[HEAD..].as_ptr().cast()) };
+        Self { kind: word(0), number: word(4), key, connection: Box::new(connection) }
+    }
+}
+
+/// What was replayed.
+#[derive(Debug, Default)]
+struct Replayed {
+    connections: usize,
+    /// By kind.
+    calls: [usize; 5],
+    states: HashMap<&'static str, usize>,
+}
+
+/// The native controllers, each with the number of its next call.
+struct Native<C>(HashMap<u64, (u32, Box<Connection<C>>)>);
+
+impl<C: Staged + Debug> Native<C> {
+    /// Makes the same call, and compares.
+    fn repeat(&mut self, theirs: Record<C>, replayed: &mut Replayed) {
+        let Record { kind, number, key, connection: mut theirs } = theirs;
+        if kind == INIT {
+            self.0.insert(key, (0, Box::new(Connection::storage())));
+            replayed.connections += 1;
+        }
+        let (next, mine) = self.0.get_mut(&key).expect("a connection begins with its start");
+        assert_eq!(number, *next, "the kernel's queue was full: a record is missing");
+        *next += 1;
+        mine.call = theirs.call;
+        match kind {
+            INIT => mine.init(),
+            SENT => mine.sent(),
+            ACK => {
+                mine.ack_losses();
+                mine.ack_model();
+            }
+            TIMEOUT => mine.timeout(),
+            SPURIOUS => mine.spurious(),
+            _ => panic!("unknown call {kind}"),
+        }
+        let out = |call: &Call| (call.cwnd, call.pacing_rate, call.send_quantum);
+        assert_eq!(out(&mine.call), out(&theirs.call), "call {number} of kind {kind}");
+        let (mine, theirs) = (mine.controller(), theirs.controller());
+        assert_eq!(format!("{mine:?}"), format!("{theirs:?}"), "call {number} of kind {kind}");
+        replayed.calls[kind as usize] += 1;
+        *replayed.states.entry(mine.snapshot().state).or_default() += 1;
+    }
+}
+
+/// Downloads with the controller in the kernel, and replays.
+fn replay<C: Staged + Debug>(algorithm: Algorithm, downloads: &[Downloads]) -> Option<Replayed> {
+    let _alone = alone();
+    let mut replayed = Replayed::default();
+    for download in downloads {
+        let factor = std::env::var("UNCORK_REPLAY_FACTOR").ok();
+        let factor = factor.map_or(1, |factor| factor.parse().expect("a number"));
+        for _ in 0..factor {
+            let loaded = loaded(Loaded::traced, algorithm)?;
+            let registered = loaded.register().expect("it is free");
+            if !download.run(algorithm.name()) {
+                return None;
+            }
+            drop(registered);
+            let mut native = Native::<C>(HashMap::new());
+            let mut trace = loaded.trace();
+            while let Some(record) = trace.pop().expect("a queue") {
+                native.repeat(Record::read(record), &mut replayed);
+            }
+        }
+    }
+    println!("{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious");
+    Some(replayed)
+}
+
+const fn downloads(rate_mbit: u64, loss: &'static str, flows: usize, bytes: usize) -> Downloads {
+    Downloads { rate_mbit, rtt_ms: 50, loss, flows, bytes }
+}
+
+#[test]
+fn bbr3_decides_in_the_kernel_as_natively() {
+    let all = [
+        downloads(20, "0%", 1, 3_000_000),
+        downloads(20, "1%", 1, 12_000_000),
+        downloads(20, "5%", 1, 2_000_000),
+        downloads(20, "25%", 1, 150_000),
+        downloads(100, "1%", 8, 1_500_000),
+    ];
+    let Some(replayed) = replay::<Bbr3>(Algorithm::Bbr3, &all) else { return };
+    assert!(replayed.calls[ACK as usize] > 5_000, "{replayed:?}");
+    assert!(replayed.calls[TIMEOUT as usize] > 0, "{replayed:?}");
+    for state in
+        ["Startup", "Drain", "ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP"]
+    {
+        assert!(replayed.states.contains_key(state), "{state}: {replayed:?}");
+    }
+}
+
+#[test]
+fn newreno_decides_in_the_kernel_as_natively() {
+    let all = [downloads(20, "0%", 1, 2_000_000), downloads(20, "1%", 2, 500_000)];
+    let Some(replayed) = replay::<NewReno>(Algorithm::Reno, &all) else { return };
+    assert!(replayed.calls[ACK as usize] > 500, "{replayed:?}");
+    assert!(replayed.states.contains_key("Recovery"), "{replayed:?}");
+}
