@@ -28,6 +28,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SCENARIO = Path(__file__).with_name("live.toml")
 EXPERIMENT = "live"
@@ -109,21 +110,24 @@ def what_is_missing(uncork: str | None) -> str | None:
     return "`ip` is missing: install iproute2" if shutil.which("ip") is None else None
 
 
-def bring_up(processes: Processes, uncork: str, work: Path) -> Place:
-    """Starts the emulation and waits for its hosts."""
-    out = work / HOSTS
+def hosts_of(processes: Processes, uncork: str, scenario: Path, out: Path) -> list[dict[str, Any]]:
+    """Starts the emulation of a scenario and waits for its hosts."""
     emulation = processes.start(
-        [uncork, "emu", "--up", str(SCENARIO), "--format", "json"], stop=signal.SIGINT, out=out
+        [uncork, "emu", "--up", str(scenario), "--format", "json"], stop=signal.SIGINT, out=out
     )
     for _ in range(int(START_SECONDS * 10)):
         if emulation.poll() is not None:
             raise NotPossibleError(out.with_suffix(".err").read_text().strip())
         if out.read_bytes().endswith(b"]\n"):
-            break
+            hosts: list[dict[str, Any]] = json.loads(out.read_text())
+            return hosts
         time.sleep(0.1)
-    else:
-        raise NotPossibleError(f"`uncork emu --up` printed no hosts within {START_SECONDS:g} s")
-    hosts = json.loads(out.read_text())
+    raise NotPossibleError(f"`uncork emu --up` printed no hosts within {START_SECONDS:g} s")
+
+
+def bring_up(processes: Processes, uncork: str, work: Path) -> Place:
+    """The four regions and the server."""
+    hosts = hosts_of(processes, uncork, SCENARIO, work / HOSTS)
     far = next(host for host in hosts if host["side"] == "far")
     near = [host for host in hosts if host["side"] == "near"]
     regions = tuple(Region(host["classes"][0], host["name"], FIRST_PORT + n) for n, host in enumerate(near))
@@ -153,7 +157,7 @@ experiment = "{EXPERIMENT}"
 
 
 def serve(processes: Processes, uncork: str, place: Place, work: Path, harm: bool, seconds: int) -> None:
-    """Starts the server and waits until it listens."""
+    """Starts the server of the songs."""
     root = work / "public"
     root.mkdir()
     with (root / "song").open("wb") as song:
@@ -166,12 +170,16 @@ def serve(processes: Processes, uncork: str, place: Place, work: Path, harm: boo
     command += ["--network-share", "100"]
     for region in place.regions:
         command += ["--listen", f"{region.name}@{place.address}:{region.port}"]
-    out = work / "serve.txt"
+    start_server(processes, command, work / "serve.txt", len(place.regions))
+
+
+def start_server(processes: Processes, command: list[str], out: Path, listeners: int = 1) -> None:
+    """Starts `uncork serve` and waits until it listens."""
     server = processes.start(command, out=out)
     for _ in range(int(START_SECONDS * 10)):
         if server.poll() is not None:
             raise NotPossibleError(out.with_suffix(".err").read_text().strip())
-        if out.read_bytes().count(b"\n") >= len(place.regions):
+        if out.read_bytes().count(b"\n") >= listeners:
             return
         time.sleep(0.1)
     raise NotPossibleError(f"`uncork serve` did not listen within {START_SECONDS:g} s")

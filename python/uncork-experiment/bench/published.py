@@ -90,16 +90,13 @@ def _deep() -> list[str]:
 RATE = '"link.upstream.rate,link.upstream.buffer"'
 
 
-def _incident() -> tuple[Figure, ...]:
-    """Peru: a rounded factor stands for half a unit to either side."""
-    figures: list[Figure] = []
-    for left in ("a tenth left", "a twentieth left"):
-        figures += [
-            Figure(f"slower downloads (p10), {left}", "4 times", "bandwidth:p10", left, (3.5, 4.5), True),
-            Figure(f"median download, {left}", "twice", "bandwidth:p50", left, (1.5, 2.5), True),
-            Figure(f"stutters, {left}", "a fifth", "stutters:ratio", left, (1 / 5.5, 1 / 4.5), True),
-        ]
-    return tuple(figures)
+def peru(cell: str) -> tuple[Figure, ...]:
+    """While the upstream was congested: a rounded factor stands for half a unit to either side."""
+    return (
+        Figure(f"slower downloads (p10), {cell}", "4 times", "bandwidth:p10", cell, (3.5, 4.5), True),
+        Figure(f"median download, {cell}", "twice", "bandwidth:p50", cell, (1.5, 2.5), True),
+        Figure(f"stutters, {cell}", "a fifth", "stutters:ratio", cell, (1 / 5.5, 1 / 4.5), True),
+    )
 
 
 HALVES = (
@@ -187,7 +184,7 @@ STORIES = (
                     *("--unit-columns", "seed", "--by", RATE, "--primary", "bandwidth:p10"),
                     *("--where", "group=listeners"),
                 ),
-                _incident(),
+                (*peru("a tenth left"), *peru("a twentieth left")),
             ),
         ),
     ),

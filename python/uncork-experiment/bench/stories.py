@@ -48,7 +48,7 @@ def run(story: Story, directory: Path, seeds: int | None) -> Path:
 
 def analyse(flows: Path, look: Look, out: Path) -> dict[str, Any]:
     """The result document of one analysis, of which the report stays in `out`."""
-    command = ["analyze", str(flows / "flows.parquet"), *look.options, "-o", str(out)]
+    command = ["analyze", str(flows), *look.options, "-o", str(out)]
     print(f"$ {shlex.join(['uncork-experiment', *command])}", file=sys.stderr, flush=True)
     with contextlib.redirect_stdout(io.StringIO()):
         status = uncork_experiment(command)
@@ -104,12 +104,18 @@ def page(found: Sequence[tuple[Story, list[tuple[dict[str, Any], list[Told]]]]])
     for story, looks in found:
         lines += [f"## {story.title}", "", story.about, ""]
         for (result, rows), look in zip(looks, story.looks, strict=True):
-            verdict, records = result["verdict"]["sentence"], result["facts"]["rows"]
-            lines += [f"{look.title} {records:,} records. Verdict: *{verdict}*", ""]
-            lines += ["| | published | here, 95 % interval | |", "|---|---|---|---|"]
-            lines += [_line(one) for one in rows]
-            lines += [""]
+            lines += table(look, result, rows)
     return "\n".join(lines)
+
+
+def table(look: Look, result: dict[str, Any], rows: Sequence[Told]) -> list[str]:
+    """One analysis in Markdown: its verdict, and what it says beside the published figures."""
+    verdict, records = result["verdict"]["sentence"], result["facts"]["rows"]
+    lines = [f"{look.title} {records:,} records. Verdict: *{verdict}*", ""]
+    if rows:
+        lines += ["| | published | here, 95 % interval | |", "|---|---|---|---|"]
+        lines += [*(_line(one) for one in rows), ""]
+    return lines
 
 
 def _line(one: Told) -> str:
@@ -134,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         flows = directory / "lab" if options.analyse_only else run(story, directory, options.seeds)
         looks = []
         for number, look in enumerate(story.looks, 1):
-            result = analyse(flows, look, directory / f"analysis-{number}")
+            result = analyse(flows / "flows.parquet", look, directory / f"analysis-{number}")
             looks.append((result, [told(figure, result) for figure in look.figures]))
         found.append((story, looks))
     print(page(found))

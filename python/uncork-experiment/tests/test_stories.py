@@ -34,7 +34,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
         patch.setenv("UNCORK", str(program))
         flows = stories.run(replace(story, lab=(*story.lab, *counts)), out, 1)
     look = story.looks[0]
-    result = stories.analyse(flows, look, out / "analysis")
+    result = stories.analyse(flows / "flows.parquet", look, out / "analysis")
     rows = {figure.what: stories.told(figure, result) for figure in look.figures}
     return flows / "flows.parquet", result, rows
 

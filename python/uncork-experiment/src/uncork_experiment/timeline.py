@@ -26,6 +26,7 @@ SHOWN = (
     Measure("throughput", "p10"),
     Measure("throughput", "p50"),
     Measure("bandwidth", "p10"),
+    Measure("bandwidth", "p50"),
     Measure("stutters", "ratio"),
 )
 
