@@ -265,7 +265,7 @@ pub fn each<T>(
     tree: &Node,
     name: &str,
     known: &'static [&'static str],
-    read: impl Fn(&Section<'_>) -> Result<T>,
+    mut read: impl FnMut(&Section<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let Some(node) = tree.get(name) else { return Ok(Vec::new()) };
     let Ok(nodes) = node.list() else {

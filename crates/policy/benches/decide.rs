@@ -1,10 +1,12 @@
-//! The cost of a decision, for a policy of a hundred rules of which only the last matches.
+//! The cost of a decision, for a policy of a hundred rules of which only the last matches, and for one with a
+//! table of a million networks.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use uncork_policy::{Fact, Facts, Origins, Policy, UnixTime};
+use uncork_policy::{Fact, Facts, Origin, Origins, Policy, UnixTime};
 use uncork_units::ByteCount;
 
 const RULES: usize = 100;
@@ -66,5 +68,61 @@ fn decide(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, decide);
+/// A policy with a table of this many networks: /24s and /48s, half of them nested in /20s and /40s.
+fn learned(networks: usize) -> (Policy, String) {
+    let mut body = String::from(
+        "uncork-table 1\nversion 1\nmade 2026-01-01T00:00:00Z\nexpires 2036-01-01T00:00:00Z\nsection all\n* a\n",
+    );
+    for n in 0..networks / 2 {
+        let (arm, spread) =
+            (if n % 3 == 0 { "a" } else { "b" }, (n as u32).wrapping_mul(0x9e37_79b1) >> 8);
+        let network = Ipv4Addr::from(spread << 8);
+        let _ = writeln!(body, "{network}/24 {arm}");
+        let network =
+            Ipv6Addr::from((0x2000_u128 | (spread as u128 >> 12)) << 112 | (spread as u128) << 80);
+        let _ = writeln!(body, "{network}/48 {arm}");
+    }
+    let hash = ring::digest::digest(&ring::digest::SHA256, body.as_bytes());
+    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let policy = policy(
+        "[table]\nfile = \"t\"\n[table.arm.a]\ntcp = \"cubic\"\n[table.arm.b]\ntcp = \"bbr\"\n\
+         [[rule]]\ntable = \"all\"\n",
+    );
+    (policy, format!("{body}sha256 {hex}\n"))
+}
+
+/// Decisions of a policy with a table of a million networks, for clients all over the address space.
+fn table(criterion: &mut Criterion) {
+    let (policy, text) = learned(1_000_000);
+    let with_table = || {
+        let mut policy = policy.clone();
+        policy.take_table(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        policy
+    };
+    let loaded = with_table();
+    let clients = |address: fn(u32) -> IpAddr| -> Vec<Facts<'static>> {
+        let facts = |n: u32| {
+            let client = address(n.wrapping_mul(0x85eb_ca6b));
+            Facts::at_accept("public", client, UnixTime(1_800_000_000), Origin::default())
+        };
+        (0..4_096).map(facts).collect()
+    };
+    let v6 = |n: u32| {
+        let spread = u128::from(n >> 8);
+        IpAddr::V6(Ipv6Addr::from((0x2000 | spread >> 12) << 112 | spread << 80 | u128::from(n)))
+    };
+    for (name, clients) in [("IPv4", clients(|n| IpAddr::V4(n.into()))), ("IPv6", clients(v6))] {
+        let mut all = clients.iter().cycle();
+        criterion.bench_function(&format!("decide/10^6 networks, {name}"), |bencher| {
+            bencher
+                .iter(|| black_box(&loaded).decide(black_box(all.next().unwrap_or(&clients[0]))));
+        });
+    }
+    let mut group = criterion.benchmark_group("read");
+    group.sample_size(10);
+    group.bench_function("10^6 networks", |bencher| bencher.iter(with_table));
+    group.finish();
+}
+
+criterion_group!(benches, decide, table);
 criterion_main!(benches);

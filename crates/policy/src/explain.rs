@@ -85,7 +85,19 @@ impl Policy {
             verdict: condition.test.verdict(facts),
             found: condition.test.found(facts),
         });
-        own.chain(self.participation(rule, facts)).collect()
+        own.chain(self.participation(rule, facts)).chain(self.entry(rule, facts)).collect()
+    }
+
+    /// The client's entry in the table, if the rule asks for one.
+    fn entry<'p>(&'p self, rule: &'p Rule, facts: &Facts<'_>) -> Option<ConditionTrace<'p>> {
+        let Action::Table(section) = rule.action else { return None };
+        let table = self.table.as_ref()?;
+        let verdict = table.settings(section, facts).test(|_| true);
+        Some(ConditionTrace {
+            written: table.written(section),
+            verdict,
+            found: table.found(section, facts),
+        })
     }
 
     /// Whether the unit takes part in the rule's experiment, if the rule has one.

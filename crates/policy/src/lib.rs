@@ -4,7 +4,8 @@
 //! deterministic share of the clients to one of several arms. [`Policy::decide`] takes the [`Facts`] known
 //! about a connection so far, and tells whether more facts could still change the [`Decision`]: a server
 //! calls it when it accepts a connection, and again with the first request. [`Policy::explain`] shows the
-//! evaluation of every rule.
+//! evaluation of every rule. A generated table of networks ([`Policy::table_file`]) is a file of its own, for
+//! which a rule may ask.
 //!
 //! This crate reads no clock, file or socket; deciding does not allocate.
 #![forbid(unsafe_code)]
@@ -22,6 +23,8 @@ mod policy;
 mod prefix;
 mod read;
 mod settings;
+mod table;
+mod table_use;
 mod verdict;
 mod warnings;
 mod window;
@@ -36,6 +39,7 @@ pub use origin::{Origin, OriginError, Origins};
 pub use policy::{Policy, When};
 pub use prefix::{Prefix, PrefixError, Prefixes};
 pub use settings::Settings;
+pub use table::TableError;
 pub use uncork_cc::{InitialWindow, InitialWindowError};
 pub use uncork_config::ConfigError as PolicyError;
 pub use verdict::Verdict;

@@ -6,7 +6,10 @@ use siphasher::sip::SipHasher24;
 
 use crate::condition::{Condition, Test};
 use crate::experiment::Experiment;
-use crate::{Assignment, By, Decision, Fact, Facts, PolicyError, Settings, Verdict, read};
+use crate::table_use::TableUse;
+use crate::{
+    Assignment, By, Decision, Fact, Facts, PolicyError, Settings, TableError, Verdict, read,
+};
 
 /// Chooses the controller of each connection.
 #[derive(Clone, Debug)]
@@ -16,6 +19,7 @@ pub struct Policy {
     pub(crate) when: When,
     pub(crate) default: Settings,
     pub(crate) experiments: Box<[Experiment]>,
+    pub(crate) table: Option<TableUse>,
     pub(crate) rules: Box<[Rule]>,
 }
 
@@ -46,6 +50,9 @@ pub(crate) enum Action {
     /// The settings of the unit's arm, by the experiment's index. For units outside the experiment, the next
     /// rule applies.
     Experiment(usize),
+    /// The settings of the client's entry in a section of the table, by the section's index. For clients
+    /// without an entry, the next rule applies.
+    Table(usize),
 }
 
 impl Policy {
@@ -86,6 +93,10 @@ impl Policy {
                 Some(it) => it.assignment(facts).map(|(arm, settings)| (settings, Some(arm))),
                 None => Fact::Absent,
             },
+            Action::Table(section) => match &self.table {
+                Some(it) => it.settings(*section, facts).map(|settings| (settings, None)),
+                None => Fact::Absent,
+            },
         };
         match outcome {
             Fact::Known(_) if holds == Verdict::Unknown => Fact::Unknown,
@@ -113,6 +124,32 @@ impl Policy {
         self.rules.len()
     }
 
+    /// The file of the table of networks, as the policy names it, if a rule asks for one.
+    pub fn table_file(&self) -> Option<&str> {
+        self.table.as_ref().map(|it| &*it.file)
+    }
+
+    /// Whether a table of networks was taken, or none is needed.
+    pub fn has_table(&self) -> bool {
+        self.table.as_ref().is_none_or(|it| it.loaded.is_some())
+    }
+
+    /// Takes the table of networks from the bytes of its file. Before, and after it has expired, no rule that
+    /// asks for the table matches. The fingerprint tells tables apart.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no table, or not one for this policy. Then nothing of it is taken.
+    pub fn take_table(&mut self, bytes: &[u8]) -> Result<(), TableError> {
+        let Some(table) = &mut self.table else { return Ok(()) };
+        let digest = table.take(bytes)?;
+        let mut hasher = SipHasher24::new_with_key(&[0; 16]);
+        hasher.write_u64(self.fingerprint);
+        hasher.write(&digest);
+        self.fingerprint = hasher.finish();
+        Ok(())
+    }
+
     /// Whether any rule tests the client's origin, which needs a database.
     pub fn asks_origin(&self) -> bool {
         let mut conditions = self.rules.iter().flat_map(|rule| &rule.conditions);
@@ -130,17 +167,21 @@ impl Policy {
         if !self.experiments.is_empty() {
             parts.push(format!(", {experiments} of {arms}"));
         }
+        if let Some(table) = &self.table {
+            parts.push(format!(", {}", table.summary()));
+        }
         parts.concat()
     }
 
-    /// All possible settings: the default, then those of rules, then those of arms.
+    /// All possible settings: the default, then those of rules, of experiments' arms and of the table's.
     pub fn settings(&self) -> impl Iterator<Item = &Settings> {
         let rules = self.rules.iter().filter_map(|rule| match &rule.action {
             Action::Settings(settings) => Some(settings),
-            Action::Experiment(_) => None,
+            Action::Experiment(_) | Action::Table(_) => None,
         });
         let arms = self.experiments.iter().flat_map(|it| &it.arms).map(|arm| &arm.settings);
-        std::iter::once(&self.default).chain(rules).chain(arms)
+        let table = self.table.iter().flat_map(|it| it.arms.iter().map(|(_, settings)| settings));
+        std::iter::once(&self.default).chain(rules).chain(arms).chain(table)
     }
 
     /// All arms, as pairs of experiment and arm name.

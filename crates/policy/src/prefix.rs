@@ -57,6 +57,11 @@ impl Prefix {
         self.address
     }
 
+    /// The prefix length.
+    pub(crate) fn bits(self) -> u8 {
+        self.bits
+    }
+
     fn range(self) -> (u128, u128) {
         let first = number(self.address);
         let wide = if self.address.is_ipv4() { 32 } else { 128 };

@@ -4,6 +4,7 @@ mod args;
 mod json;
 
 use std::fs;
+use std::path::Path;
 
 use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy};
 
@@ -24,8 +25,15 @@ fn read(args: &FileArgs) -> Result<Policy, Failure> {
     let given = args.file.display().to_string();
     let text = fs::read_to_string(&args.file)
         .map_err(|error| Failure::unreadable("<FILE>", &args.file, &error))?;
-    Policy::parse(&given, &text)
-        .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(args.color))))
+    let mut policy = Policy::parse(&given, &text)
+        .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(args.color))))?;
+    if let Some(table) = policy.table_file() {
+        let path = args.file.parent().unwrap_or(Path::new("")).join(table);
+        let bytes = fs::read(&path).map_err(|error| Failure::unreadable("table", &path, &error))?;
+        let taken = policy.take_table(&bytes);
+        taken.map_err(|error| Failure::value("table", path.display(), error))?;
+    }
+    Ok(policy)
 }
 
 fn check(args: &FileArgs) -> Result<(), Failure> {

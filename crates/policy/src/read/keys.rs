@@ -1,7 +1,7 @@
 //! The keys of a policy.
 
 /// Keys of the file itself.
-pub(crate) const FILE: &[&str] = &["decide", "key", "default", "experiment", "rule"];
+pub(crate) const FILE: &[&str] = &["decide", "key", "default", "experiment", "table", "rule"];
 
 /// Keys of a rule.
 pub(crate) const RULE: &[&str] = &[
@@ -20,6 +20,7 @@ pub(crate) const RULE: &[&str] = &[
     "size",
     "use",
     "experiment",
+    "table",
 ];
 
 /// Keys of settings.
@@ -30,6 +31,9 @@ pub(crate) const ARM: &[&str] = &["weight", "quic", "tcp", "initial_window", "pa
 
 /// Keys of an experiment.
 pub(crate) const EXPERIMENT: &[&str] = &["unit", "share", "salt", "arm"];
+
+/// Keys of the table of networks.
+pub(crate) const TABLE: &[&str] = &["file", "arm"];
 
 /// Keys of a size.
 pub(crate) const SIZE: &[&str] = &["min", "below"];
@@ -45,7 +49,8 @@ mod tests {
     #[test]
     fn reference_documents_every_key() {
         let reference = include_str!("../../../../docs/policy.md");
-        for key in [FILE, RULE, SETTINGS, ARM, EXPERIMENT, SIZE, TIME].into_iter().flatten() {
+        for key in [FILE, RULE, SETTINGS, ARM, EXPERIMENT, TABLE, SIZE, TIME].into_iter().flatten()
+        {
             assert!(reference.contains(&format!("`{key}`")), "{key}");
         }
         assert!(SETTINGS.iter().all(|key| ARM.contains(key)));

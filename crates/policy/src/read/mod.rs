@@ -5,6 +5,7 @@ mod experiment;
 mod keys;
 mod rule;
 mod settings;
+mod table;
 mod time;
 
 use uncork_config::{ConfigError, Node, Result, Section};
@@ -26,13 +27,15 @@ pub(crate) fn policy(name: &str, text: &str) -> Result<Policy> {
     })?;
     let default = default.unwrap_or_default();
     let experiments = experiment::experiments(&file, key, &default)?;
-    let rules = rule::rules(&tree, text, &experiments, &default)?;
+    let mut table = table::table(&file, &default)?;
+    let rules = rule::rules(&tree, text, &experiments, &mut table, &default)?;
     Ok(Policy {
         name: name.into(),
         fingerprint: fingerprint(text),
         when: file.read("decide", |node| node.choice("time to decide", &WHEN))?.unwrap_or_default(),
         default,
         experiments: experiments.into(),
+        table,
         rules: rules.into(),
     })
 }

@@ -2,22 +2,25 @@
 
 use uncork_config::{ConfigError, Node, Result, Section, each};
 
-use super::{condition, experiment, keys, settings};
+use super::{condition, experiment, keys, settings, table};
 use crate::Settings;
 use crate::experiment::Experiment;
 use crate::policy::{Action, Rule};
+use crate::table_use::TableUse;
 
 /// The rules in source order.
 pub(crate) fn rules(
     tree: &Node,
     text: &str,
     experiments: &[Experiment],
+    table: &mut Option<TableUse>,
     default: &Settings,
 ) -> Result<Vec<Rule>> {
     let rules =
-        each(tree, "rule", keys::RULE, |section| rule(section, text, experiments, default))?;
+        each(tree, "rule", keys::RULE, |section| rule(section, text, experiments, table, default))?;
     check_names(tree, &rules)?;
     check_used(tree, experiments, &rules)?;
+    table::check_used(tree, table.as_ref())?;
     Ok(rules)
 }
 
@@ -25,11 +28,12 @@ fn rule(
     section: &Section<'_>,
     text: &str,
     experiments: &[Experiment],
+    table: &mut Option<TableUse>,
     default: &Settings,
 ) -> Result<Rule> {
     let name = section.read("name", name)?;
     let conditions = condition::conditions(section)?;
-    let action = action(section, experiments, default)?;
+    let action = action(section, experiments, table, default)?;
     if conditions.is_empty() && matches!(action, Action::Settings(_)) {
         return Err(ConfigError::new(
             section.place(),
@@ -49,11 +53,17 @@ fn name(node: &Node) -> Result<Box<str>> {
     }
 }
 
-fn action(section: &Section<'_>, experiments: &[Experiment], default: &Settings) -> Result<Action> {
+fn action(
+    section: &Section<'_>,
+    experiments: &[Experiment],
+    table: &mut Option<TableUse>,
+    default: &Settings,
+) -> Result<Action> {
     let what = "settings";
-    match section.exactly_one(&["use", "experiment"], what)? {
+    match section.exactly_one(&["use", "experiment", "table"], what)? {
         ("use", node) => settings::settings("`use`", section.key_place("use"), node, default)
             .map(Action::Settings),
+        ("table", node) => table::section(node, table).map(Action::Table),
         (_, node) => experiment::index_of(node, experiments).map(Action::Experiment),
     }
 }

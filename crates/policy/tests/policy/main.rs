@@ -10,5 +10,6 @@ mod mmdb;
 mod mutations;
 mod origins;
 mod reference;
+mod table;
 #[path = "../../../config/tests/texts/mod.rs"]
 mod texts;

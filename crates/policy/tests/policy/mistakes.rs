@@ -102,6 +102,12 @@ const CASES: &[Case] = &[
     case("[experiment.holdback.arm.cubic]\nweight = 1", "", "holdback"),
     case("[experiment.holdback.arm.cubic]\nweight = 1", "arm = 3", "3"),
     case("[[rule]]\nexperiment = \"holdback\"", "", "holdback"),
+    // The table of networks.
+    case("use = { quic = \"reno\" }", "table = \"large\"", "\"large\""),
+    case("[default]", "[table]\nfile = \"a\"\n[table.arm.a]\ntcp = \"bbr\"\n[default]", ""),
+    case("[default]", "[table]\nfile = \"\"\n[table.arm.a]\ntcp = \"bbr\"\n[default]", "\"\""),
+    case("[default]", "[table]\nfile = \"a\"\n[default]", ""),
+    case("[default]", "[table]\nfile = \"a\"\narm = {}\n[default]", ""),
     // TOML syntax.
     case("decide = ", "decide = \"once\"\ndecide = ", "decide"),
     case("quic = \"cubic\"", "quic = cubic", ""),

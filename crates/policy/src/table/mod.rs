@@ -1,0 +1,133 @@
+//! Generated tables of networks: which arm each network gets.
+
+mod read;
+mod segments;
+
+use std::fmt;
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+use crate::prefix::Prefix;
+use crate::{Country, Fact, Facts, UnixTime};
+use segments::{Match, Segments};
+
+/// A generated table (`docs/policy.md`): sections of networks, autonomous systems and countries with arms.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) version: u64,
+    /// From this time on no entry matches.
+    pub(crate) expires: UnixTime,
+    /// The SHA-256 of its text.
+    pub(crate) digest: [u8; 32],
+    /// The names of the arms that occur.
+    pub(crate) arms: Box<[Box<str>]>,
+    pub(crate) sections: Box<[Section]>,
+}
+
+/// One of the tables in a file, such as that of large objects.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) name: Box<str>,
+    v4: Segments<u32>,
+    v6: Segments<u128>,
+    /// In ascending order.
+    systems: Box<[(u32, u8)]>,
+    /// In ascending order.
+    countries: Box<[(Country, u8)]>,
+    everybody: Option<u8>,
+}
+
+/// An entry of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) of: Of,
+    /// The index of the arm among [`Table::arms`].
+    pub(crate) arm: u8,
+}
+
+/// Whom an entry is for, narrowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Network(Prefix),
+    System(u32),
+    Country(Country),
+    Everybody,
+}
+
+/// Why a text is not a table, or not one for this policy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}{problem}; {remedy}", Line(*.line))]
+pub struct TableError {
+    /// The line, from 1, if the error is in one.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+struct Line(Option<usize>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |line| write!(f, "line {line}: "))
+    }
+}
+
+impl Section {
+    /// The narrowest entry for a client: its network, else its autonomous system, else its country, else
+    /// everybody.
+    pub(crate) fn entry(&self, facts: &Facts<'_>) -> Fact<Entry> {
+        let found = facts.client.map(|client| self.network(client));
+        match found {
+            Fact::Unknown => return Fact::Unknown,
+            Fact::Known(Some(entry)) => return Fact::Known(entry),
+            Fact::Absent | Fact::Known(None) => {}
+        }
+        if !self.systems.is_empty() {
+            match facts.asn.map(|asn| by_key(&self.systems, asn)) {
+                Fact::Unknown => return Fact::Unknown,
+                Fact::Known(Some(arm)) => {
+                    return facts.asn.map(|asn| Entry { of: Of::System(asn), arm });
+                }
+                Fact::Absent | Fact::Known(None) => {}
+            }
+        }
+        if !self.countries.is_empty() {
+            match facts.country.map(|country| (country, by_key(&self.countries, country))) {
+                Fact::Unknown => return Fact::Unknown,
+                Fact::Known((country, Some(arm))) => {
+                    return Fact::Known(Entry { of: Of::Country(country), arm });
+                }
+                Fact::Absent | Fact::Known((_, None)) => {}
+            }
+        }
+        Fact::known_or_absent(self.everybody.map(|arm| Entry { of: Of::Everybody, arm }))
+    }
+
+    fn network(&self, client: IpAddr) -> Option<Entry> {
+        let client = client.to_canonical();
+        let Match { bits, arm } = match client {
+            IpAddr::V4(v4) => self.v4.find(v4.to_bits()),
+            IpAddr::V6(v6) => self.v6.find(v6.to_bits()),
+        }?;
+        Some(Entry { of: Of::Network(Prefix::of(client, bits)), arm })
+    }
+}
+
+fn by_key<K: Ord + Copy>(sorted: &[(K, u8)], key: K) -> Option<u8> {
+    let at = sorted.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+    Some(sorted[at].1)
+}
+
+impl fmt::Display for Of {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Network(prefix) => write!(f, "{prefix}"),
+            Self::System(asn) => write!(f, "AS{asn}"),
+            Self::Country(country) => write!(f, "{country}"),
+            Self::Everybody => f.write_str("everybody"),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A policy's table of networks: its file, the settings of its arms, and what was read from the file.
+
+use crate::table::{Entry, Table};
+use crate::{Fact, Facts, Settings, TableError};
+
+/// The `[table]` of a policy.
+#[derive(Clone, Debug)]
+pub(crate) struct TableUse {
+    /// As written, relative to the policy's own file.
+    pub(crate) file: Box<str>,
+    /// Names and settings of the arms.
+    pub(crate) arms: Box<[(Box<str>, Settings)]>,
+    /// The sections that rules ask for, and how explanations write them.
+    pub(crate) sections: Vec<(Box<str>, Box<str>)>,
+    /// None until the file was read.
+    pub(crate) loaded: Option<Loaded>,
+}
+
+/// A table that has all that its policy asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    table: Table,
+    /// For each section of the policy, its index in the table.
+    sections: Box<[usize]>,
+    /// For each arm of the table, its index in the policy.
+    arms: Box<[usize]>,
+}
+
+impl TableUse {
+    /// Takes a table, whole or not at all. The result is its hash.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<[u8; 32], TableError> {
+        let table = Table::parse(bytes)?;
+        let lacks = |what: String, remedy: String| TableError { line: None, problem: what, remedy };
+        let sections = self.sections.iter().map(|(wanted, _)| {
+            let found = table.sections.iter().position(|section| section.name == *wanted);
+            found.ok_or_else(|| {
+                let problem = format!("it has no section `{wanted}`, for which a rule asks");
+                lacks(problem, "use the table that was made with this policy".to_owned())
+            })
+        });
+        let sections = sections.collect::<Result<_, _>>()?;
+        let arms = table.arms.iter().map(|used| {
+            let found = self.arms.iter().position(|(name, _)| name == used);
+            found.ok_or_else(|| {
+                let remedy = format!("write [table.arm.{used}] into the policy");
+                lacks(format!("it has the arm `{used}`, which the policy does not"), remedy)
+            })
+        });
+        let arms = arms.collect::<Result<_, _>>()?;
+        let digest = table.digest;
+        self.loaded = Some(Loaded { table, sections, arms });
+        Ok(digest)
+    }
+
+    /// The settings of the client's entry in a section.
+    pub(crate) fn settings(&self, section: usize, facts: &Facts<'_>) -> Fact<&Settings> {
+        self.entry(section, facts).and_then(|(_, arm)| {
+            Fact::known_or_absent(self.arms.get(arm).map(|(_, settings)| settings))
+        })
+    }
+
+    /// The client's entry, and the index of its arm; absent once the table has expired.
+    fn entry(&self, section: usize, facts: &Facts<'_>) -> Fact<(Entry, usize)> {
+        let Some(loaded) = &self.loaded else { return Fact::Absent };
+        let in_force = facts
+            .accepted
+            .and_then(|now| Fact::known_or_absent((now < loaded.table.expires).then_some(())));
+        in_force.and_then(|()| {
+            let section =
+                loaded.sections.get(section).and_then(|it| loaded.table.sections.get(*it));
+            let Some(section) = section else { return Fact::Absent };
+            section.entry(facts).and_then(|entry| {
+                let arm = loaded.arms.get(usize::from(entry.arm));
+                Fact::known_or_absent(arm.map(|arm| (entry, *arm)))
+            })
+        })
+    }
+
+    /// `table = "large"`.
+    pub(crate) fn written(&self, section: usize) -> &str {
+        self.sections.get(section).map_or("", |(_, written)| written)
+    }
+
+    /// The entry in words.
+    pub(crate) fn found(&self, section: usize, facts: &Facts<'_>) -> String {
+        let Some(Loaded { table, .. }) = &self.loaded else {
+            return format!("`{}` was not read", self.file);
+        };
+        let version = table.version;
+        match (facts.accepted, self.entry(section, facts)) {
+            (Fact::Unknown, _) => format!("whether version {version} has expired is not known yet"),
+            (Fact::Known(now), _) if now >= table.expires => {
+                format!("version {version} has expired")
+            }
+            (_, Fact::Known((entry, arm))) => {
+                let arm = self.arms.get(arm).map_or("", |(name, _)| name);
+                format!("version {version} has arm `{arm}` for {}", entry.of)
+            }
+            (_, Fact::Absent) => format!("version {version} has no entry for the client"),
+            (_, Fact::Unknown) => "the client's network or origin is not known yet".to_owned(),
+        }
+    }
+
+    /// `a table of 2 arms`, with the version once it was read.
+    pub(crate) fn summary(&self) -> String {
+        let arms = self.arms.len();
+        let arms = format!("{arms} arm{}", if arms == 1 { "" } else { "s" });
+        match &self.loaded {
+            Some(loaded) => format!("table version {} of {arms}", loaded.table.version),
+            None => format!("a table of {arms}, not read"),
+        }
+    }
+}
