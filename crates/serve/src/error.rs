@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use uncork_cc::CcSpec;
-use uncork_policy::{OriginError, PolicyError};
+use uncork_policy::{OriginError, PolicyError, TableError};
 use uncork_records::RecordsError;
 
 use crate::admin::AdminAddress;
@@ -52,6 +52,9 @@ pub enum ServeError {
     /// A policy is invalid. [`PolicyError::render`] shows the place.
     #[error("cannot use the policy '{path}': {1}", path = .0.display())]
     Policy(PathBuf, PolicyError),
+    /// A policy's table of networks is invalid.
+    #[error("cannot use the table of networks '{path}': {1}", path = .0.display())]
+    Table(PathBuf, TableError),
     /// A database of client locations is invalid.
     #[error("cannot use '{path}': {1}", path = .0.display())]
     Database(PathBuf, OriginError),
@@ -156,6 +159,7 @@ impl ServeError {
                 | Self::Certificate(..)
                 | Self::Unreadable(..)
                 | Self::Policy(..)
+                | Self::Table(..)
                 | Self::Database(..)
         )
     }

@@ -25,7 +25,7 @@ use crate::live::Live;
 use crate::quic::{self, QlogFiles};
 use crate::server_timing::ServerTiming;
 use crate::site::{HostPattern, SiteOptions};
-use crate::sources::Sources;
+use crate::sources::{Sources, table_fault};
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
 use crate::tickets::Ticketers;
 use crate::user::Account;
@@ -131,7 +131,9 @@ impl ServerSpec {
 
     pub(crate) fn warnings(&self, policy: Option<&ArcSwap<Policy>>) -> Vec<String> {
         let names: Vec<&str> = self.listeners.iter().map(|listener| &*listener.name).collect();
-        policy.map_or(Vec::new(), |it| it.load().warnings(&names, !self.geo.is_empty()))
+        let Some(policy) = policy.map(ArcSwap::load) else { return Vec::new() };
+        let fault = self.policy.as_deref().and_then(|path| table_fault(path, &policy));
+        fault.into_iter().chain(policy.warnings(&names, !self.geo.is_empty())).collect()
     }
 
     /// Whose rights the server has once it listens.

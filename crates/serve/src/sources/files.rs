@@ -30,6 +30,17 @@ impl WatchedFiles {
         Self { paths, read: stamps.clone(), seen: stamps }
     }
 
+    /// Watches these files from now on. Files that it watched before keep their stamps.
+    pub(super) fn watch(&mut self, paths: Vec<PathBuf>) {
+        let mut read = stamps(&paths);
+        for (path, stamp) in paths.iter().zip(&mut read) {
+            if let Some(known) = self.paths.iter().position(|it| it == path) {
+                *stamp = self.read[known];
+            }
+        }
+        *self = Self { paths, seen: read.clone(), read };
+    }
+
     /// Takes the stamps again, before the files are read again.
     pub fn begin(&mut self) {
         self.read = stamps(&self.paths);

@@ -42,10 +42,14 @@ pub struct Reloaded {
 }
 
 impl Sources {
-    /// Loads a policy. The kernel must support all of it.
+    /// Loads a policy. The kernel must support all of it. A table of networks that cannot be read does not
+    /// stop the server: until it is repaired, no rule that asks for it matches.
     pub(crate) fn policy(&mut self, path: &Path) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
-        let files = WatchedFiles::new(vec![path.to_owned()]);
-        let policy = Arc::new(ArcSwap::from_pointee(read_policy(path)?));
+        let mut policy = parse_policy(path)?;
+        let files = WatchedFiles::new(policy_paths(path, &policy));
+        // `table_fault` tells what is wrong with it.
+        let _ = take_table(path, &mut policy);
+        let policy = Arc::new(ArcSwap::from_pointee(policy));
         self.0.push((files, Reloadable::Policy(path.to_owned(), Arc::clone(&policy))));
         Ok(policy)
     }
@@ -144,14 +148,17 @@ impl Reloadable {
             Self::Certificates(..) => "certificate",
             Self::Tickets(..) => "keys",
         };
-        Reloaded { what, result: self.replace() }
+        Reloaded { what, result: self.replace(files) }
     }
 
     /// Replaces the value, or leaves the old one if the new one is invalid.
-    fn replace(&self) -> Result<String, ServeError> {
+    fn replace(&self, files: &mut WatchedFiles) -> Result<String, ServeError> {
         match self {
             Self::Policy(path, policy) => {
-                let new = read_policy(path)?;
+                let mut new = parse_policy(path)?;
+                // Another policy may name another table.
+                files.watch(policy_paths(path, &new));
+                take_table(path, &mut new)?;
                 let line = described(&new);
                 policy.store(Arc::new(new));
                 Ok(line)
@@ -183,12 +190,37 @@ pub(crate) fn described(policy: &Policy) -> String {
     format!("policy '{name}', fingerprint {fingerprint:016x}: {}", policy.summary())
 }
 
-fn read_policy(path: &Path) -> Result<Policy, ServeError> {
+fn parse_policy(path: &Path) -> Result<Policy, ServeError> {
     let text = fs::read_to_string(path).map_err(unreadable("policy", path))?;
     let policy = Policy::parse(&path.display().to_string(), &text);
     let policy = policy.map_err(|error| ServeError::Policy(path.to_owned(), error))?;
     tcp::has_all_of(&policy)?;
     Ok(policy)
+}
+
+/// Reads the policy's table of networks, if it names one.
+fn take_table(path: &Path, policy: &mut Policy) -> Result<(), ServeError> {
+    let Some(table) = table_path(path, policy) else { return Ok(()) };
+    let bytes = fs::read(&table).map_err(unreadable("table of networks", &table))?;
+    policy.take_table(&bytes).map_err(|error| ServeError::Table(table, error))
+}
+
+/// What keeps the policy's table from being used, if none was read.
+pub(crate) fn table_fault(path: &Path, policy: &Policy) -> Option<String> {
+    if policy.has_table() {
+        return None;
+    }
+    let error = take_table(path, &mut policy.clone()).err()?;
+    Some(format!("{error}; until it can, no rule that asks for it matches"))
+}
+
+fn policy_paths(path: &Path, policy: &Policy) -> Vec<PathBuf> {
+    std::iter::once(path.to_owned()).chain(table_path(path, policy)).collect()
+}
+
+/// Where the table is: relative to the policy's file.
+fn table_path(path: &Path, policy: &Policy) -> Option<PathBuf> {
+    Some(path.parent().unwrap_or(Path::new("")).join(policy.table_file()?))
 }
 
 fn read_origins(paths: &[PathBuf]) -> Result<Origins, ServeError> {

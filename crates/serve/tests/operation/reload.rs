@@ -88,6 +88,74 @@ fn an_invalid_policy_leaves_the_old_one_in_force() {
     served.stop();
 }
 
+/// A policy with the table `file`, whose only entry gives `arm` to everybody.
+fn with_table(file: &str) -> String {
+    format!(
+        "[default]\ntcp = \"cubic\"\n[table]\nfile = \"{file}\"\n[table.arm.one]\ntcp = \"reno\"\n\
+         [table.arm.two]\ntcp = \"bbr\"\n[[rule]]\ntable = \"all\"\n"
+    )
+}
+
+fn table(expires: &str, arm: &str) -> String {
+    let body = format!(
+        "uncork-table 1\nversion 1\nmade 2020-01-01T00:00:00Z\nexpires {expires}\nsection all\n* {arm}\n"
+    );
+    let hash = ring::digest::digest(&ring::digest::SHA256, body.as_bytes());
+    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{body}sha256 {hex}\n")
+}
+
+const FAR: &str = "2096-01-01T00:00:00Z";
+
+#[test]
+fn a_table_of_networks_is_replaced_whole_or_not_at_all() {
+    let scratch = Scratch::new("serve");
+    let (spec, path) = by_policy(&scratch, &with_table("1.table"));
+    let file = |name: &str| scratch.path(name);
+    scratch.write("1.table", &table(FAR, "one"));
+    let mut served = Served::new(&spec);
+    assert_eq!((controller(&served), served.server.warnings(&spec)), ("reno".to_owned(), vec![]));
+    let first = served.server.policy();
+    replace(&file("1.table"), &table(FAR, "two").replace("* two", "* one"));
+    assert!(served.server.reload_changed().is_empty(), "it may not be over yet");
+    let error = only(served.server.reload_changed()).expect_err("a damaged table");
+    assert!(
+        error.contains("1.table': its text does not have the hash in its last line"),
+        "{error}"
+    );
+    assert_eq!((controller(&served), served.server.policy()), ("reno".to_owned(), first.clone()));
+    replace(&file("1.table"), &table(FAR, "two"));
+    served.server.reload_changed();
+    only(served.server.reload_changed()).expect("a table");
+    assert_eq!(controller(&served), "bbr");
+    assert_ne!(served.server.policy(), first, "the fingerprint is another");
+    // Another policy names another table, which is watched from then on.
+    scratch.write("2.table", &table(FAR, "one"));
+    replace(&path, &with_table("2.table"));
+    only(served.server.reload()).expect("another table");
+    assert_eq!(controller(&served), "reno");
+    replace(&file("2.table"), &table("2020-01-02T00:00:00Z", "two"));
+    served.server.reload_changed();
+    only(served.server.reload_changed()).expect("a table that has expired");
+    assert_eq!(controller(&served), "cubic", "the default");
+    served.stop();
+}
+
+#[test]
+fn without_its_table_a_server_starts_with_the_default() {
+    let scratch = Scratch::new("serve");
+    let (spec, _) = by_policy(&scratch, &with_table("1.table"));
+    let mut served = Served::new(&spec);
+    let warnings = served.server.warnings(&spec);
+    assert!(warnings[0].starts_with("cannot read the table of networks"), "{warnings:?}");
+    assert_eq!(controller(&served), "cubic");
+    scratch.write("1.table", &table(FAR, "two"));
+    served.server.reload_changed();
+    only(served.server.reload_changed()).expect("a table");
+    assert_eq!((controller(&served), served.server.warnings(&spec)), ("bbr".to_owned(), vec![]));
+    served.stop();
+}
+
 #[test]
 fn a_changed_file_is_reloaded_once_it_is_stable() {
     let scratch = Scratch::new("serve");
