@@ -70,6 +70,13 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },
+    /// Learn which controller for which network, from experiments (Python program uncork-learn)
+    #[command(disable_help_flag = true)]
+    Learn {
+        /// Arguments of uncork-learn
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
     /// Print shell completions
     Completions {
         /// Shell

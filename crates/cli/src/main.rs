@@ -10,7 +10,7 @@ mod clock;
 mod color;
 mod compare;
 mod emu;
-mod experiment;
+mod external;
 mod failure;
 mod forecast;
 mod host;
@@ -70,7 +70,10 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Host(args)), _) => host::host(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), Some((_, matches))) => serve::serve(&args, matches),
-        (Some(Command::Experiment { arguments }), _) => experiment::experiment(&arguments),
+        (Some(Command::Experiment { arguments }), _) => {
+            external::run("uncork-experiment", &arguments)
+        }
+        (Some(Command::Learn { arguments }), _) => external::run("uncork-learn", &arguments),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(definition().render_help().to_string().as_bytes()),

@@ -1,4 +1,4 @@
-//! `uncork experiment` hands its arguments to the program `uncork-experiment`.
+//! `uncork experiment` and `uncork learn` hand their arguments to programs of the Python package.
 mod common;
 
 use std::fs;
@@ -8,15 +8,17 @@ use common::{Finished, Scratch, command, finish};
 
 #[test]
 fn arguments_and_exit_status_are_those_of_the_package() {
-    let scratch = Scratch::new("experiment");
-    let program = scratch.path("uncork-experiment");
-    fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\necho \"${UNCORK##*/}\"\nexit 7\n")
-        .unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = command("experiment");
-    command.args(["analyze", "--by", "region", "--help", "a b"]).env("PATH", scratch.path(""));
-    let Finished { status, stdout, .. } = finish(command);
-    assert_eq!((status, stdout.as_str()), (7, "analyze\n--by\nregion\n--help\na b\nuncork\n"));
+    for name in ["experiment", "learn"] {
+        let scratch = Scratch::new(name);
+        let program = scratch.path(&format!("uncork-{name}"));
+        fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$@\"\necho \"${UNCORK##*/}\"\nexit 7\n")
+            .unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = command(name);
+        command.args(["analyze", "--by", "region", "--help", "a b"]).env("PATH", scratch.path(""));
+        let Finished { status, stdout, .. } = finish(command);
+        assert_eq!((status, stdout.as_str()), (7, "analyze\n--by\nregion\n--help\na b\nuncork\n"));
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `uncork experiment`: the Python package `uncork-experiment`, as git and cargo run their external subcommands.
+//! `uncork experiment` and `uncork learn`: programs of the Python package `uncork-experiment`, as git and cargo run
+//! their external subcommands.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,22 +9,22 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-const PROGRAM: &str = "uncork-experiment";
+const PACKAGE: &str = "python/uncork-experiment";
 /// Tells the package which `uncork` to run for the laboratory.
 const OWN_PATH: &str = "UNCORK";
 
 /// Becomes the program. Returns only if it cannot be started.
-pub(crate) fn experiment(arguments: &[OsString]) -> Result<(), Failure> {
-    let mut command = Command::new(PROGRAM);
+pub(crate) fn run(program: &str, arguments: &[OsString]) -> Result<(), Failure> {
+    let mut command = Command::new(program);
     if let (None, Ok(own)) = (env::var_os(OWN_PATH), env::current_exe()) {
         command.env(OWN_PATH, own);
     }
     let error = command.args(arguments).exec();
     Err(Failure::Environment(match error.kind() {
         ErrorKind::NotFound => format!(
-            "`{PROGRAM}` is not on PATH: install the Python package, from a checkout with: \
-             pip install python/{PROGRAM}"
+            "`{program}` is not on PATH: install the Python package, from a checkout with: \
+             pip install {PACKAGE}"
         ),
-        _ => format!("cannot run `{PROGRAM}`: {error}"),
+        _ => format!("cannot run `{program}`: {error}"),
     }))
 }
