@@ -157,8 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(words)
+    return run_command(lambda: options.command(options, shlex.join(["uncork-experiment", *words])))
+
+
+def run_command(command: Callable[[], int]) -> int:
+    """The command's exit status; that of an error, which is printed."""
     try:
-        status: int = options.command(options, shlex.join(["uncork-experiment", *words]))
+        status = command()
         sys.stdout.flush()
         return status
     except OutputError as error:

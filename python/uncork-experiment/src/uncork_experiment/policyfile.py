@@ -101,11 +101,11 @@ def _head(plan: PolicyPlan, what: str) -> list[str]:
 
 
 def _experiment(plan: PolicyPlan, name: str, share: str, arms: Sequence[Arm]) -> list[str]:
-    table = f"experiment.{_table(name)}"
+    table = f"experiment.{bare(name)}"
     lines = [f"[{table}]", f"unit = {json.dumps(plan.unit)}", f'share = "{share}"']
     lines += [f"salt = {json.dumps(plan.name, ensure_ascii=False)}", ""]
     for arm in arms:
-        lines.append(f"[{table}.arm.{_table(arm.name)}]")
+        lines.append(f"[{table}.arm.{bare(arm.name)}]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in arm.settings.items()]
         lines += [f"weight = {arm.weight}", ""]
     return lines
@@ -136,5 +136,6 @@ def _percent(share: float) -> str:
     return f"{share * 100:g}"
 
 
-def _table(name: str) -> str:
+def bare(name: str) -> str:
+    """A name as a key of TOML."""
     return name if BARE.match(name) else json.dumps(name, ensure_ascii=False)

@@ -299,9 +299,10 @@ def _plan(arguments: argparse.Namespace) -> policyfile.PolicyPlan:
         )
     return policyfile.PolicyPlan(
         name=arguments.name,
-        control=policyfile.Arm("control", _settings(arguments.control, "--control")),
+        control=policyfile.Arm("control", connection_settings(arguments.control, "--control")),
         treated=policyfile.Arm(
-            "bbr" if "bbr" in arguments.treated else "treated", _settings(arguments.treated, "--treated")
+            "bbr" if "bbr" in arguments.treated else "treated",
+            connection_settings(arguments.treated, "--treated"),
         ),
         key=arguments.key,
         unit=arguments.unit,
@@ -310,7 +311,8 @@ def _plan(arguments: argparse.Namespace) -> policyfile.PolicyPlan:
     )
 
 
-def _settings(text: str, option: str) -> dict[str, str]:
+def connection_settings(text: str, option: str) -> dict[str, str]:
+    """`quic=bbr3,tcp=bbr` as the keys of a policy."""
     pairs = [one.partition("=") for one in text.split(",")]
     if not all(key and equals and value for key, equals, value in pairs):
         raise InputError(f"{option} {text}", "these are no settings", "write quic=bbr3,tcp=bbr")
