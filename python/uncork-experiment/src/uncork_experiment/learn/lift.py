@@ -1,0 +1,299 @@
+"""Counts to lifts: of each network that has enough evidence, and of the rest of its AS, country and all.
+
+A lift is the logarithm of the treated arm's value over the control's, positive if better: 0.05 is 5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncork_experiment import measures
+from uncork_experiment.bins import GAMMA
+from uncork_experiment.cubes import BUCKETS, DistributionCube, RatioCube
+from uncork_experiment.learn.evidence import Counts, Section
+from uncork_experiment.learn.settings import PRIMARY, Settings
+from uncork_experiment.learn.tree import Level, Posterior, posteriors
+from uncork_experiment.metrics import METRICS
+from uncork_experiment.stats import jackknife
+from uncork_experiment.stats.effect import Effect
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SCALE = 1000
+"""Weights are whole numbers of this fraction: sums of them are exact in any order."""
+NORMAL = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A lift by itself, and its standard error."""
+
+    lift: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Who belongs to whom: networks to ASes, ASes to countries."""
+
+    networks: tuple[str, ...]
+    systems: tuple[str, ...]
+    countries: tuple[str, ...]
+    system: Ints
+    """Of each network, its AS's index; networks of unknown AS share one for their country."""
+    country: Ints
+    """Of each AS, its country's index."""
+
+    @cached_property
+    def country_of(self) -> Mapping[str, str]:
+        """The country of each AS."""
+        return {
+            name: self.countries[at] for name, at in zip(self.systems, self.country.tolist(), strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class Lifts:
+    """The lift of each network, AS and country, and of everybody, before and after shrinkage."""
+
+    hierarchy: Hierarchy
+    raw: dict[int, Estimate]
+    """Of networks with enough evidence, by index."""
+    network: Posterior
+    system: Posterior
+    country: Posterior
+    everybody: Posterior
+
+
+def hierarchy(section: Section) -> Hierarchy:
+    """The places of the section's networks. An AS belongs to the country that has most of its bytes."""
+    bytes_: dict[tuple[str, str], int] = {}
+    own = [name or f"?{country}" for name, country in zip(section.system, section.country, strict=True)]
+    for name, country, amount in zip(own, section.country, section.bytes.tolist(), strict=True):
+        bytes_[name, country] = bytes_.get((name, country), 0) + amount
+    home: dict[str, tuple[int, str]] = {}
+    for (name, country), amount in sorted(bytes_.items()):
+        if name not in home or amount > home[name][0]:
+            home[name] = amount, country
+    systems = tuple(sorted(home))
+    countries = tuple(sorted({country for _, country in home.values()}))
+    place = {name: at for at, name in enumerate(systems)}
+    return Hierarchy(
+        section.networks,
+        systems,
+        countries,
+        np.array([place[name] for name in own], dtype=np.int64),
+        np.array([countries.index(home[name][1]) for name in systems], dtype=np.int64),
+    )
+
+
+def lifts(section: Section, settings: Settings) -> Lifts | None:
+    """All lifts of a section; none if it has no evidence."""
+    measure = PRIMARY[section.of_class]
+    counts = section.metrics.get(measure.metric)
+    if counts is None:
+        return None
+    tree = hierarchy(section)
+    return shrink(tree, *Pools(counts, settings, tree).estimates(section.of_class, section.bytes))
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Networks that have too little evidence of their own, taken together."""
+
+    estimate: Estimate
+    extra: float
+    """Part of tau^2 that remains in the mean of so many networks."""
+
+
+def shrink(
+    tree: Hierarchy,
+    raw: dict[int, Estimate],
+    rests: tuple[dict[int, Rest], dict[int, Rest], Rest | None],
+) -> Lifts:
+    """Posteriors from estimates: of networks, and of the rests of ASes, of countries and of all."""
+    by_system, by_country, of_all = rests
+    networks, systems, countries = len(tree.networks), len(tree.systems), len(tree.countries)
+    # A rest is one more child at each level below the one that it is the rest of.
+    leaf = _Leaves(networks)
+    for at, one in raw.items():
+        leaf.own(at, one)
+    parents = [*tree.system.tolist()]
+    system_parents = [*tree.country.tolist()]
+    country_count = countries
+    for at, rest in sorted(by_system.items()):
+        leaf.add(rest)
+        parents.append(at)
+    for at, rest in sorted(by_country.items()):
+        leaf.add(rest)
+        parents.append(len(system_parents))
+        system_parents.append(at)
+    if of_all is not None:
+        leaf.add(of_all)
+        parents.append(len(system_parents))
+        system_parents.append(countries)
+        country_count += 1
+    nothing = [_empty(len(system_parents)), _empty(country_count), _empty(1)]
+    levels = [
+        Level(np.zeros(1, dtype=np.int64), *nothing[2]),
+        Level(np.zeros(country_count, dtype=np.int64), *nothing[1]),
+        Level(np.array(system_parents, dtype=np.int64), *nothing[0]),
+        Level(np.array(parents, dtype=np.int64), *leaf.arrays()),
+    ]
+    root, of_country, of_system, of_network = posteriors(levels)
+    return Lifts(
+        tree,
+        raw,
+        _first(of_network, networks),
+        _first(of_system, systems),
+        _first(of_country, countries),
+        root,
+    )
+
+
+class _Leaves:
+    def __init__(self, networks: int) -> None:
+        self.mean = [math.nan] * networks
+        self.variance = [math.inf] * networks
+        self.extra = [1.0] * networks
+
+    def own(self, at: int, one: Estimate) -> None:
+        self.mean[at], self.variance[at] = one.lift, one.error**2
+
+    def add(self, rest: Rest) -> None:
+        self.mean.append(rest.estimate.lift)
+        self.variance.append(rest.estimate.error**2)
+        self.extra.append(rest.extra)
+
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        return np.array(self.mean), np.array(self.variance), np.array(self.extra)
+
+
+def _empty(count: int) -> tuple[Floats, Floats, Floats]:
+    return np.full(count, np.nan), np.full(count, np.inf), np.ones(count)
+
+
+def _first(of: Posterior, count: int) -> Posterior:
+    return Posterior(
+        of.mean[:count],
+        of.variance[:count],
+        of.prior_mean[:count],
+        of.prior_variance[:count],
+        of.tau2,
+        of.is_outlier[:count],
+    )
+
+
+class Pools:
+    """Weighted counts of the primary measure, by network, for sums over any of them."""
+
+    def __init__(self, counts: Counts, settings: Settings, tree: Hierarchy) -> None:
+        self.counts = counts
+        self.tree = tree
+        self.weight = weights(counts, settings)
+        self.first = int(counts.bin.min()) if len(counts.bin) else 0
+        self.bins = int(counts.bin.max()) - self.first + 1 if len(counts.bin) else 0
+
+    def estimates(
+        self, of_class: str, bytes_: Ints
+    ) -> tuple[dict[int, Estimate], tuple[dict[int, Rest], dict[int, Rest], Rest | None]]:
+        """Networks that have enough evidence by themselves; those that have not, by AS; and so on."""
+        networks = len(self.tree.networks)
+        raw, thin = self._each(np.arange(networks, dtype=np.int64), np.arange(networks), of_class)
+        by_system, thin = self._each(self.tree.system, thin, of_class)
+        by_country, thin = self._each(self.tree.country[self.tree.system], thin, of_class)
+        of_all, _ = self._each(np.zeros(networks, dtype=np.int64), thin, of_class)
+
+        def rest(found: dict[int, Estimate], group: Ints, among: Ints) -> dict[int, Rest]:
+            return {at: Rest(one, _extra(bytes_[among[group[among] == at]])) for at, one in found.items()}
+
+        thin_networks = np.array([at for at in range(networks) if at not in raw], dtype=np.int64)
+        some = rest(by_system, self.tree.system, thin_networks)
+        rests = rest(by_country, self.tree.country[self.tree.system], thin_networks)
+        last = rest(of_all, np.zeros(networks, dtype=np.int64), thin_networks)
+        return raw, (some, rests, last.get(0))
+
+    def _each(self, group: Ints, among: Ints, of_class: str) -> tuple[dict[int, Estimate], Ints]:
+        """Estimates of the groups of these networks; and the networks of groups that have none."""
+        is_among = np.zeros(len(group), dtype=np.bool_)
+        is_among[among] = True
+        rows = np.flatnonzero(is_among[self.counts.network])
+        of = group[self.counts.network[rows]]
+        order = np.argsort(of, kind="stable")
+        rows, of = rows[order], of[order]
+        cuts = np.flatnonzero(np.diff(of)) + 1
+        found: dict[int, Estimate] = {}
+        for part in np.split(rows, cuts):
+            if len(part) and (one := self._estimate(part, of_class)) is not None:
+                found[int(group[self.counts.network[part[0]]])] = one
+        known = np.isin(group[among], np.array(sorted(found), dtype=np.int64))
+        return found, among[~known]
+
+    def _estimate(self, rows: Ints, of_class: str) -> Estimate | None:
+        """The lift by the rows' counts, if a jackknife over their buckets gives an interval."""
+        arm, bucket = self.counts.arm[rows], self.counts.bucket[rows]
+        filled = [len(np.unique(bucket[arm == one])) for one in (0, 1)]
+        if min(filled) < jackknife.MIN_BUCKETS:
+            return None
+        bins = self.counts.bin[rows]
+        first = int(bins.min())
+        cube = np.zeros((2, BUCKETS, int(bins.max()) - first + 1), dtype=np.int64)
+        np.add.at(cube, (arm, bucket, bins - first), self.weight[rows])
+        q = measures.quantile(PRIMARY[of_class].statistic)
+        assert q is not None
+        effect = jackknife.quantile_effect(cube[0], cube[1], q, first_bin=first, gamma=GAMMA)
+        if not isinstance(effect, Effect):
+            return None
+        sign = 1 if METRICS[PRIMARY[of_class].metric].better == "higher" else -1
+        # With few buckets the error itself is uncertain: what matters is that the 95 % interval is kept.
+        error = (math.log(effect.ratio_high) - math.log(effect.ratio)) / NORMAL
+        return Estimate(sign * math.log(effect.ratio), error)
+
+
+def _extra(bytes_: Ints) -> float:
+    """Sum of squared shares: 1 for one network, 1/n for n of equal size."""
+    total = float(bytes_.sum())
+    return float(((bytes_ / total) ** 2).sum()) if total > 0 else 1.0
+
+
+def weights(counts: Counts, settings: Settings) -> Ints:
+    """Each row's count, less the older it is, by inverse propensity where that has changed."""
+    age = settings.as_of - 1 - counts.day
+    decay = 0.5 ** (np.maximum(age, 0) / settings.half_life)
+    weight = counts.n * decay
+    for arm in (0, 1):
+        rows = (counts.arm == arm) & (counts.propensity > 0)
+        if rows.any():
+            mean = float((counts.n[rows] * counts.propensity[rows]).sum() / counts.n[rows].sum())
+            weight[rows] = weight[rows] * mean / counts.propensity[rows]
+    return np.asarray(np.rint(weight * SCALE), dtype=np.int64)
+
+
+def recent(counts: Counts, settings: Settings, days: int) -> Counts:
+    """The rows of the last days."""
+    return counts.where(counts.day >= settings.as_of - days)
+
+
+def distribution(counts: Counts) -> DistributionCube | None:
+    """Plain counts as a cube."""
+    if not len(counts.bin):
+        return None
+    first = int(counts.bin.min())
+    cube = np.zeros((2, BUCKETS, int(counts.bin.max()) - first + 1), dtype=np.int64)
+    np.add.at(cube, (counts.arm, counts.bucket, counts.bin - first), counts.n)
+    return DistributionCube(cube, first, GAMMA)
+
+
+def ratio(counts: Counts) -> RatioCube | None:
+    """Plain sums as a cube."""
+    sums = np.zeros((2, 2, BUCKETS))
+    for at, values in enumerate((counts.numerator, counts.denominator)):
+        np.add.at(sums[at], (counts.arm, counts.bucket), values)
+    return RatioCube(sums[0], sums[1]) if sums[1].any() else None

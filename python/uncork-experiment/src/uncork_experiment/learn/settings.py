@@ -1,0 +1,106 @@
+"""What is declared before the records are looked at: all that decisions depend on beside the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from uncork_experiment import measures
+from uncork_experiment.errors import InputError
+from uncork_experiment.metrics import LARGE_BYTES
+from uncork_experiment.result import Limit, Measure
+
+LARGE, SMALL = "large", "small"
+CLASSES = (LARGE, SMALL)
+LIMIT_TEXT = "3MB"
+assert LARGE_BYTES == 3_000_000
+
+PRIMARY: Mapping[str, Measure] = {
+    LARGE: Measure("throughput", "p10"),
+    SMALL: Measure("completion", "p50"),
+}
+"""What an arm is to improve, by class of objects."""
+
+GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp")
+SITES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+"""Networks between sites, whose traffic keeps the control arm unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Written into each version, so that its decisions can be recomputed."""
+
+    experiment: str
+    control: str
+    treated: str
+    arms: Mapping[str, Mapping[str, str]]
+    """Settings of the arms' connections, for the policy."""
+    as_of: int
+    """The day, since 1970, before which the records are: the decisions' date."""
+    key: str
+    """Of the policy: 32 hexadecimal digits."""
+    place: str = ""
+    """What tells the points of presence apart: `listener` or `host`; empty: nothing does."""
+    unit: str = "prefix"
+    listener: str = ""
+    sites: tuple[str, ...] = SITES
+    guardrails: tuple[str, ...] = GUARDRAILS
+    worth: float = 0.01
+    """The least lift that is worth a change."""
+    sure: float = 0.95
+    """Probability of such a lift from which on an entry is switched on."""
+    doubt: float = 0.5
+    """Probability of any lift below which it is switched off."""
+    harm: float = 0.05
+    """How much worse the measure may be in the last days, by a bound that holds at every look."""
+    recent: tuple[int, ...] = (3, 1)
+    """Days that guardrails look at: the longer for small harm, the shorter for large harm, soon."""
+    window: int = 28
+    """Days of evidence."""
+    half_life: float = 7.0
+    """Days after which evidence counts half."""
+    dwell: int = 3
+    """Least days between two changes of an entry."""
+    changed: float = 0.2
+    """Most of the traffic that may change in a day."""
+    random: float = 0.1
+    """Share of the units that stays random."""
+    holdback: float = 0.01
+    """Share of the units that always has the control arm."""
+    ttl: int = 7
+    """Days until the table expires."""
+    rules: str = ""
+    """Hand-written rules, which come first in the policy."""
+
+    def limits(self) -> tuple[Limit, ...]:
+        """The guardrails; all are ratios, which add up over networks."""
+        limits = tuple(measures.parse_limit(text) for text in self.guardrails)
+        for limit in limits:
+            if limit.measure.statistic != "ratio":
+                raise InputError(
+                    f"--guardrail {limit.measure}", "is no ratio", "such as retransmitted=2pp or stutters=5%"
+                )
+        return limits
+
+    def document(self) -> dict[str, object]:
+        """For JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def read(document: Mapping[str, object]) -> Settings:
+        """The settings that `document` wrote."""
+        values: dict[str, Any] = dict(document)
+        for name in ("sites", "guardrails", "recent"):
+            values[name] = tuple(values[name])
+        return Settings(**values)
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What a person decided: arms of entries, and entries that stay as they are."""
+
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """Arm by network, AS, country or `*`."""
+    frozen: tuple[str, ...] = ()
+    """Networks, ASes, countries; `*` is everything."""

@@ -1,0 +1,130 @@
+"""The files that a server reads: the policy, and the table of networks (docs/policy.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from uncork_experiment.learn import networks
+from uncork_experiment.learn.decide import EVERYBODY, Decision
+from uncork_experiment.learn.settings import LARGE, LIMIT_TEXT, Settings
+from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
+
+
+def table(version: int, decisions: Sequence[Decision], settings: Settings) -> str:
+    """The text of the table. Networks that have the arm of their AS, country or everybody are left out only
+    if that is the control arm, so that a server without a database of ASes knows all that are switched on.
+    """
+    lines = [
+        "uncork-table 1",
+        f"version {version}",
+        f"made {instant(settings.as_of)}",
+        f"expires {instant(settings.as_of + settings.ttl)}",
+    ]
+    for section in sorted({one.section for one in decisions}):
+        own = {one.key: one for one in decisions if one.section == section}
+        lines.append(f"section {section}")
+        lines += [f"{one.key} {one.arm}" for one in _listed(own, settings)]
+    body = "\n".join(lines) + "\n"
+    return f"{body}sha256 {hashlib.sha256(body.encode()).hexdigest()}\n"
+
+
+def _listed(own: dict[str, Decision], settings: Settings) -> list[Decision]:
+    wide = sorted((one for one in own.values() if one.level != "network"), key=_wide_order)
+    some = [one for one in own.values() if one.level == "network" and _is_needed(one, own, settings)]
+    return [*wide, *sorted(some, key=lambda one: networks.order(one.key))]
+
+
+def _wide_order(one: Decision) -> tuple[bool, bool, int, str]:
+    is_system = one.level == "AS"
+    return one.key != EVERYBODY, is_system, int(one.key[2:]) if is_system else 0, one.key
+
+
+def _is_needed(one: Decision, own: dict[str, Decision], settings: Settings) -> bool:
+    if one.arm != settings.control:
+        return True
+    parent = own.get(one.parent)
+    while parent is not None:
+        if parent.arm != settings.control:
+            return True
+        parent = own.get(parent.parent)
+    return False
+
+
+def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Settings) -> str:
+    """The policy: own rules, sites, holdback, random share, table. `sections`: (name, place, class)."""
+    control, treated = (Arm(name, settings.arms[name]) for name in (settings.control, settings.treated))
+    conditions = {"listener": settings.listener} if settings.listener else {}
+    where = [f"{key} = {json.dumps(value)}" for key, value in conditions.items()]
+    plan = PolicyPlan(
+        name=settings.experiment,
+        control=control,
+        treated=treated,
+        key=settings.key,
+        unit=settings.unit,
+        share=settings.random,
+    )
+    head, _, experiment = ab_policy(plan).partition("\n\n")
+    random_, _, _ = experiment.partition("[[rule]]")
+    lines = [
+        f"# Version {version}. Made by uncork learn; see: uncork learn history",
+        head.splitlines()[-1],
+        "",
+        "[default]",
+        *_settings(control),
+        "",
+        "# Never changes: what it brings is measured against this share.",
+        "[experiment.uncork-learn-holdback]",
+        f"unit = {json.dumps(settings.unit)}",
+        f'share = "{settings.holdback * 100:g}%"',
+        "",
+        f"[experiment.uncork-learn-holdback.arm.{bare(control.name)}]",
+        *_settings(control),
+        "",
+        "# Stays random, so that the table can be checked and follows what changes.",
+        random_.rstrip(),
+        "",
+        "[table]",
+        f'file = "{table_name(version)}"',
+        "",
+    ]
+    for arm in (control, treated):
+        lines += [f"[table.arm.{bare(arm.name)}]", *_settings(arm), ""]
+    if settings.rules:
+        lines += [settings.rules.strip(), ""]
+    if settings.sites:
+        lines += [
+            "[[rule]]",
+            'name = "between sites"',
+            f"client = {json.dumps(list(settings.sites))}",
+            f"use = {{ {', '.join(_settings(control))} }}",
+            "",
+        ]
+    for experiment_name in ("uncork-learn-holdback", settings.experiment):
+        lines += ["[[rule]]", *where, f"experiment = {json.dumps(experiment_name)}", ""]
+    for name, place, of_class in sections:
+        bound = "min" if of_class == LARGE else "below"
+        lines += ["[[rule]]", f"name = {json.dumps(f'learned, {name}')}", *where]
+        lines += [f"{settings.place} = {json.dumps(place)}"] if settings.place else []
+        lines += [f'size = {{ {bound} = "{LIMIT_TEXT}" }}', f"table = {json.dumps(name)}", ""]
+    return "\n".join(lines)
+
+
+def _settings(arm: Arm) -> list[str]:
+    return [f"{key} = {json.dumps(value)}" for key, value in arm.settings.items()]
+
+
+def table_name(version: int) -> str:
+    """Each version's has a name of its own, so that a server never mixes two."""
+    return f"networks-{version}.table"
+
+
+def instant(day: int) -> str:
+    """A day since 1970 as the time at which it begins."""
+    return datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def date(day: int) -> str:
+    return instant(day)[:10]

@@ -1,0 +1,184 @@
+"""Shrinkage: estimates of networks towards their AS, of ASes towards their country, of countries towards all.
+
+The model: a network's lift is its AS's plus a deviation with variance tau^2, and so on up (normal-normal
+hierarchy; Efron and Morris 1973). Given the variances, posteriors follow exactly from one pass of messages
+up the tree and one down. The variances come from the estimates themselves (empirical Bayes).
+
+Two departures make it hard to steer from a few networks: tau is taken from the median of the squared
+deviations, and a child that is further from its siblings' median than OUTLIER standard deviations has no say
+about them, nor they about it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+OUTLIER = 4.0
+LEAST_TAU = 0.02
+"""Siblings are never taken for equal."""
+PRIOR_TAU, PRIOR_SIBLINGS = 0.1, 5
+"""With few siblings tau cannot be told: this value weighs as much as so many of them."""
+ROOT = (0.0, 0.2**2)
+"""Mean and variance of the lift before any evidence: log scale."""
+MEDIAN_OF_CHI2 = 0.45493642311957305
+"""Of one degree of freedom."""
+FEW = 5
+"""With fewer siblings none is an outlier."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Nodes of one depth. Depth 0 is the root alone."""
+
+    parent: Ints
+    """Index of each node's parent in the level above."""
+    mean: Floats
+    """Own estimate; NaN: none."""
+    variance: Floats
+    extra: Floats
+    """Factor of tau^2 for a node: 1, or less if it stands for several networks together."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is known of each node of a level."""
+
+    mean: Floats
+    variance: Floats
+    prior_mean: Floats
+    """Before the node's own evidence: from its parent and siblings."""
+    prior_variance: Floats
+    tau2: float
+    is_outlier: NDArray[np.bool_]
+
+
+def posteriors(levels: list[Level]) -> list[Posterior]:
+    """Posteriors of all levels, from the root to the leaves."""
+    up = _upwards(levels)
+    mean, variance = _combine(*ROOT, up[0].mean, up[0].variance)
+    no = np.zeros(len(mean), dtype=np.bool_)
+    start = (np.full(len(mean), ROOT[0]), np.full(len(mean), ROOT[1]))
+    found = [Posterior(mean, variance, *start, 0.0, no)]
+    for level, info in zip(levels[1:], up[1:], strict=True):
+        found.append(_down(level, info, found[-1]))
+    return found
+
+
+@dataclass(frozen=True)
+class _Info:
+    """What a node and all below it say of it, and what of it its parent hears."""
+
+    mean: Floats
+    variance: Floats
+    """Infinite: nothing."""
+    said: Floats
+    """Precision of the message to the parent; 0 for those without a say."""
+    tau2: float
+    is_outlier: NDArray[np.bool_]
+
+
+def _upwards(levels: list[Level]) -> list[_Info]:
+    infos: list[_Info] = []
+    below: tuple[Floats, Floats] | None = None
+    for depth in range(len(levels) - 1, -1, -1):
+        level = levels[depth]
+        precision = np.where(np.isnan(level.mean), 0.0, 1 / np.where(level.variance > 0, level.variance, 1.0))
+        weighted = precision * np.nan_to_num(level.mean)
+        if below is not None:
+            precision, weighted = precision + below[0], weighted + below[1]
+        variance = np.where(precision > 0, 1 / np.where(precision > 0, precision, 1.0), np.inf)
+        mean = np.where(precision > 0, weighted / np.where(precision > 0, precision, 1.0), 0.0)
+        if depth == 0:
+            nothing = np.zeros(len(mean))
+            infos.append(_Info(mean, variance, nothing, 0.0, nothing > 0))
+            break
+        tau2 = _tau2(level, mean, variance)
+        is_outlier = _outliers(level, mean, variance, tau2)
+        said = np.where(is_outlier, 0.0, 1 / (variance + tau2 * level.extra))
+        count = len(levels[depth - 1].parent)
+        sums = np.zeros((2, count))
+        np.add.at(sums[0], level.parent, said)
+        np.add.at(sums[1], level.parent, said * mean)
+        below = sums[0], sums[1]
+        infos.append(_Info(mean, variance, said, tau2, is_outlier))
+    return infos[::-1]
+
+
+def _down(level: Level, info: _Info, above: Posterior) -> Posterior:
+    """Each node's prior is its parent's posterior without the node's own message."""
+    parent_precision = 1 / above.variance[level.parent] - info.said
+    parent_weighted = above.mean[level.parent] / above.variance[level.parent] - info.said * info.mean
+    prior_mean = parent_weighted / parent_precision
+    prior_variance = 1 / parent_precision + info.tau2 * level.extra
+    mean, variance = _combine(prior_mean, prior_variance, info.mean, info.variance)
+    # An outlier is not like its siblings: only its own evidence counts.
+    mean = np.where(info.is_outlier, info.mean, mean)
+    variance = np.where(info.is_outlier, info.variance, variance)
+    return Posterior(mean, variance, prior_mean, prior_variance, info.tau2, info.is_outlier)
+
+
+def _combine(
+    prior_mean: Floats | float, prior_variance: Floats | float, mean: Floats, variance: Floats
+) -> tuple[Floats, Floats]:
+    precision = 1 / np.asarray(prior_variance) + 1 / variance
+    return (np.asarray(prior_mean) / prior_variance + mean / variance) / precision, 1 / precision
+
+
+def _tau2(level: Level, mean: Floats, variance: Floats) -> float:
+    """Variance of deviations among siblings."""
+    groups = _groups(level, variance, least=3)
+    if not groups:
+        return PRIOR_TAU**2
+    count = sum(len(nodes) for nodes in groups)
+    own = max(_own_tau2(level, mean, variance, groups), LEAST_TAU**2)
+    return (count * own + PRIOR_SIBLINGS * PRIOR_TAU**2) / (count + PRIOR_SIBLINGS)
+
+
+def _own_tau2(level: Level, mean: Floats, variance: Floats, groups: list[Ints]) -> float:
+    """What the siblings' deviations say."""
+
+    def middle(tau2: float) -> float:
+        squares = []
+        for nodes in groups:
+            spread = variance[nodes] + tau2 * level.extra[nodes]
+            centre = _median(mean[nodes], 1 / spread)
+            squares.append((mean[nodes] - centre) ** 2 / spread * len(nodes) / (len(nodes) - 1))
+        return float(np.median(np.concatenate(squares)))
+
+    low, high = LEAST_TAU**2, 4.0
+    if middle(low) <= MEDIAN_OF_CHI2:
+        return low
+    for _ in range(40):
+        between = float(np.sqrt(low * high))
+        low, high = (between, high) if middle(between) > MEDIAN_OF_CHI2 else (low, between)
+    return high
+
+
+def _outliers(level: Level, mean: Floats, variance: Floats, tau2: float) -> NDArray[np.bool_]:
+    found = np.zeros(len(mean), dtype=np.bool_)
+    for nodes in _groups(level, variance, least=FEW):
+        spread = variance[nodes] + tau2 * level.extra[nodes]
+        away = np.abs(mean[nodes] - _median(mean[nodes], 1 / spread)) / np.sqrt(spread)
+        found[nodes[away > OUTLIER]] = True
+    return found
+
+
+def _groups(level: Level, variance: Floats, least: int) -> list[Ints]:
+    """Siblings that know something, where there are at least so many."""
+    known = np.flatnonzero(np.isfinite(variance))
+    by_parent = known[np.argsort(level.parent[known], kind="stable")]
+    cuts = np.flatnonzero(np.diff(level.parent[by_parent])) + 1
+    return [nodes for nodes in np.split(by_parent, cuts) if len(nodes) >= least]
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    """The weighted median."""
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(sums, sums[-1] / 2)])

@@ -1,0 +1,126 @@
+"""Decisions: when an entry changes, and what holds it back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from learn_worlds import SETTINGS, World, world
+from uncork_experiment.learn.decide import Before, Decision, State, View, decide
+from uncork_experiment.learn.guardrails import Watched
+from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
+from uncork_experiment.learn.settings import Overrides
+
+SMALL = world(networks=40, systems=4, seed=3)
+FIRST = SMALL.section.networks[0]
+SYSTEM = SMALL.section.system[0]
+
+
+def view(
+    lifts: dict[int, float],
+    error: float = 0.01,
+    guardrails: dict[str, tuple[Watched, ...]] | None = None,
+    of: World = SMALL,
+) -> View:
+    raw = {at: Estimate(lift, error) for at, lift in lifts.items()}
+    return View(of.section, shrink(hierarchy(of.section), raw, ({}, {}, None)), guardrails or {})
+
+
+def all_at(lift: float) -> dict[int, float]:
+    return dict.fromkeys(range(len(SMALL.share)), lift)
+
+
+def by_key(decisions: list[Decision]) -> dict[str, Decision]:
+    return {one.key: one for one in decisions}
+
+
+def first(
+    one: View, before: Before | None = None, overrides: Overrides | None = None, **settings: object
+) -> Decision:
+    chosen = replace(SETTINGS, **settings)  # type: ignore[arg-type]
+    return by_key(decide([one], chosen, overrides or Overrides(), before or {}, chosen.changed))[FIRST]
+
+
+def had(arm: str, days: int) -> Before:
+    return {("large", FIRST): State(arm, SETTINGS.as_of - days)}
+
+
+@pytest.mark.parametrize(
+    ("lift", "arm", "days", "expected", "reason"),
+    [
+        (0.10, "control", 9, "bbr", "switched on"),
+        (0.10, "control", 2, "control", "changed too recently"),
+        (0.012, "control", 9, "control", "not sure enough"),
+        (0.012, "bbr", 9, "bbr", "stays on"),
+        (-0.05, "bbr", 9, "control", "switched off"),
+        (-0.05, "bbr", 2, "bbr", "changed too recently"),
+    ],
+)
+def test_switching_on_needs_more_than_staying_on(
+    lift: float, arm: str, days: int, expected: str, reason: str
+) -> None:
+    one = first(view(all_at(lift)), had(arm, days))
+    assert (one.arm, one.reason) == (expected, reason)
+    assert one.since == (SETTINGS.as_of if expected != arm else SETTINGS.as_of - days)
+
+
+def broken(name: str) -> dict[str, tuple[Watched, ...]]:
+    return {name: (Watched("retransmitted:ratio", "at most +2.00 pp", "broken", 0.05, 0.03, 0.07, 3),)}
+
+
+@pytest.mark.parametrize("name", [FIRST, SYSTEM, SMALL.section.country[0], "*"])
+def test_a_broken_guardrail_switches_off_at_once(name: str) -> None:
+    """Of the network or anything wider; without dwell, limit or freeze."""
+    held = Overrides(frozen=("*",))
+    one = first(view(all_at(0.1), guardrails=broken(name)), had("bbr", 0), held, changed=1e-9)
+    assert one.arm == "control"
+    assert one.reason.startswith("guardrail broken: retransmitted")
+    again = first(view(all_at(0.1), guardrails=broken(name)), had("control", 9))
+    assert again.arm == "control"
+
+
+def test_the_guardrail_of_another_as_holds_nobody_back() -> None:
+    other = next(name for name in SMALL.section.system if name != SYSTEM)
+    assert first(view(all_at(0.1), guardrails=broken(other)), had("control", 9)).arm == "bbr"
+
+
+def test_a_person_has_the_last_word() -> None:
+    good, bad = view(all_at(0.1)), view(all_at(-0.1))
+    assert first(good, None, Overrides({FIRST: "control"})).arm == "control"
+    assert first(bad, None, Overrides({SYSTEM: "bbr"})).reason == f"pinned with {SYSTEM}"
+    assert first(good, None, Overrides(frozen=(SYSTEM,))).arm == "control"
+    assert first(bad, had("bbr", 9), Overrides(frozen=("*",))).arm == "bbr"
+    unseen = by_key(decide([good], SETTINGS, Overrides({"192.0.2.0/24": "bbr"}), {}, 1.0))["192.0.2.0/24"]
+    assert (unseen.arm, unseen.level, unseen.share) == ("bbr", "network", 0)
+
+
+def test_only_so_much_traffic_changes_in_a_day() -> None:
+    """Until all has changed, over as many days as that takes; what brings most comes first."""
+    one, before = view(all_at(0.1)), {}
+    changed = []
+    for day in range(12):
+        settings = replace(SETTINGS, as_of=SETTINGS.as_of + day)
+        found = decide([one], settings, Overrides(), before, 0.3)
+        moved = [it for it in found if it.since == settings.as_of and it.level == "network"]
+        changed.append(sum(it.share for it in moved))
+        before = {(it.section, it.key): State(it.arm, it.since) for it in found}
+    assert max(changed) <= 0.3
+    assert sum(changed) == pytest.approx(1)
+    assert changed[0] > 0.2, changed
+
+
+def test_networks_without_records_follow_their_as() -> None:
+    lifts = {at: 0.2 for at, name in enumerate(SMALL.section.system) if name == SYSTEM and at}
+    lifts |= {at: -0.2 for at, name in enumerate(SMALL.section.system) if name != SYSTEM}
+    decided = by_key(decide([view(lifts)], SETTINGS, Overrides(), {}, 1.0))
+    assert decided[FIRST].raw is None
+    assert (decided[FIRST].arm, decided[SYSTEM].arm, decided["*"].arm) == ("bbr", "bbr", "control")
+    assert decided[FIRST].by == "AS"
+
+
+def test_equal_evidence_gives_equal_decisions() -> None:
+    rng = np.random.default_rng(1)
+    lifts = {at: float(rng.normal(0.05, 0.1)) for at in range(40)}
+    assert decide([view(lifts)], SETTINGS, Overrides(), {}, 0.2) == decide(
+        [view(dict(reversed(lifts.items())))], SETTINGS, Overrides(), {}, 0.2
+    )

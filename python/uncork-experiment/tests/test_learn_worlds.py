@@ -1,0 +1,91 @@
+"""What the policy makes of worlds whose truth is known. Estimates are drawn (learn_worlds.py)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from learn_worlds import SETTINGS, Evidence, gain, harmed, is_on, planned, world
+from uncork_experiment.learn.decide import Decision
+
+
+def run(evidence: Evidence, days: int, seed: int = 2, every: int = 1) -> list[Decision]:
+    rng, decisions = np.random.default_rng(seed), []
+    for day in range(days):
+        evidence.day(rng, evidence.world.lift)
+        if day % every == every - 1 or day == days - 1:
+            decisions = planned(evidence, day, decisions)
+    return decisions
+
+
+def test_most_of_the_gain_without_the_harm() -> None:
+    """20,000 networks with Zipf traffic in 300 ASes; one plan after 7 days, one after 30 (docs/learn.md)."""
+    one = world()
+    everybody = np.ones(len(one.share), dtype=np.bool_)
+    for days, half_life in ((7, 7.0), (30, 7.0), (30, 28.0)):
+        evidence = Evidence(one, half_life)
+        on = is_on(run(evidence, days, every=days), one)
+        raw, error = evidence.raw()
+        told = {
+            "learned": on,
+            "all BBR": everybody,
+            "all CUBIC": ~everybody,
+            "raw sign": raw > 0,
+            "raw sign, z > 1.96": raw > 1.96 * error,
+        }
+        found = {name: (gain(of, one), harmed(of, one)) for name, of in told.items()}
+        for name, (got, lost) in found.items():
+            print(f"{days} days, half-life {half_life:g}: {name}: gain {got:.1%}, worse {lost:.2%}")
+        assert found["learned"][0] > 0.88
+        assert found["learned"][1] < 0.005
+        assert found["raw sign"][1] > 3 * found["learned"][1]
+        assert found["all BBR"][1] > 0.2
+        assert found["all CUBIC"] == (0, 0)
+
+
+def test_a_a_changes_next_to_nothing() -> None:
+    """30 daily plans in which the arms are the same. Many looks at many networks: a few may be taken in."""
+    one = replace(world(networks=1000, systems=30), lift=np.zeros(1000))
+    rng, evidence, decisions = np.random.default_rng(5), Evidence(one), []
+    for day in range(30):
+        evidence.day(rng, one.lift)
+        decisions = planned(evidence, day, decisions)
+        assert one.share[is_on(decisions, one)].sum() < 0.01
+
+
+@pytest.mark.parametrize("fake", [-2.0, 2.0])
+def test_an_adversary_moves_only_its_own_networks(fake: float) -> None:
+    one = world(networks=3000, systems=60)
+    big = np.argsort(-one.share)[:200]
+    evil = np.random.default_rng(1).choice(big, 20, replace=False)
+    lying = one.lift.copy()
+    lying[evil] = fake
+    honest, steered = Evidence(one), Evidence(one)
+    for seed in range(7):
+        honest.day(np.random.default_rng(seed), one.lift)
+        steered.day(np.random.default_rng(seed), lying)
+    calm, moved = (is_on(planned(it, 7, []), one) for it in (honest, steered))
+    others = np.setdiff1d(np.arange(len(one.share)), evil)
+    flipped = float(one.share[others][calm[others] != moved[others]].sum())
+    assert flipped < 0.01, "one in a hundred bytes of the others"
+    assert moved[evil].all() == (fake > 0)
+
+
+def test_what_turns_over_is_left() -> None:
+    """Without guardrails: old evidence fades. With them: test_learn_records.py."""
+    one = world(networks=500, systems=10, mean=0.15, of_systems=0.02)
+    turned = replace(one, lift=np.where(one.tree.system == 0, -0.15, one.lift))
+    rng, evidence, decisions = np.random.default_rng(3), Evidence(one), []
+    left = None
+    mine = turned.tree.system == 0
+    for day in range(24):
+        evidence.day(rng, (one if day < 7 else turned).lift)
+        decisions = planned(evidence, day, decisions, replace(SETTINGS, half_life=7))
+        on = is_on(decisions, one)
+        if day == 6:
+            assert one.share[mine & on].sum() > 0.9 * one.share[mine].sum()
+        if day >= 7 and left is None and one.share[mine & on].sum() < 0.1 * one.share[mine].sum():
+            left = day - 7
+    assert left is not None
+    assert left <= 9, "days"
+    assert one.share[~mine & on].sum() > 0.9 * one.share[~mine].sum(), "the others stay"
