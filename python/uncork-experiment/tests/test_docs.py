@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from uncork_experiment.cli import main
+from uncork_experiment.learn.cli import main as learn
 
 REPOSITORY = Path(__file__).parents[3]
 DOCUMENT = REPOSITORY / "docs/experiments.md"
+LEARN = REPOSITORY / "docs/learn.md"
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -48,8 +50,38 @@ def test_the_course_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Mo
         sys.stderr.write("*** NOT RUN: `uncork policy check` (set UNCORK=/path/to/uncork) ***\n")
 
 
+def test_learning_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not LEARN.exists():
+        pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
+    monkeypatch.chdir(tmp_path)
+    uncork = os.environ.get("UNCORK") or shutil.which("uncork")
+    lines = commands(LEARN.read_text(encoding="utf-8"))
+    assert len(lines) >= 10
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        if program == "uncork-learn":
+            assert learn(arguments) == 0, line
+        elif uncork:
+            subprocess.run([uncork, *arguments], check=True, timeout=60)
+    assert (tmp_path / "learned/current/policy.toml").exists()
+    if not uncork:
+        sys.stderr.write("*** NOT RUN: `uncork policy` (set UNCORK=/path/to/uncork) ***\n")
+
+
+def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    if not LEARN.exists():
+        pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
+    known = {"--root", "--policy", "--records", "--ip", "--at", "--path", "--size"}
+    for command in ("plan", "apply", "explain", "demo"):
+        with pytest.raises(SystemExit):
+            learn([command, "--help"])
+        known |= set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
+    assert told <= known, told - known
+
+
 def test_links_of_the_documents_lead_somewhere() -> None:
-    for document in (DOCUMENT, README):
+    for document in (DOCUMENT, LEARN, README):
         if document.exists():
             for link in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
                 assert link.startswith("http") or (document.parent / link).exists(), (

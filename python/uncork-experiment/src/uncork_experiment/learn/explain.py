@@ -1,0 +1,140 @@
+"""Why an address gets what it gets: evidence, guardrails, changes, and what would change it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+
+from uncork_experiment import words
+from uncork_experiment.learn import networks
+from uncork_experiment.learn.decide import EVERYBODY, Decision
+from uncork_experiment.learn.settings import PRIMARY, Settings
+from uncork_experiment.learn.store import Store
+from uncork_experiment.learn.tablefile import date
+from uncork_experiment.learn.version import GUARDRAILS
+
+CHANGES = 5
+NORMAL = 1.959963984540054
+
+
+def explain(store: Store, address: str, system: str | None, country: str | None) -> str:
+    """All sections' entries of the address in the version in force. AS and country count if its network is
+    not known.
+    """
+    number = store.need_current()
+    settings, decisions = store.settings(number), store.decisions(number)
+    guardrails = json.loads(store.text(number, GUARDRAILS))
+    lines = [
+        f"Version {number}: records before {date(settings.as_of)}, expires "
+        f"{date(settings.as_of + settings.ttl)}."
+    ]
+    for section in sorted({one.section for one in decisions}):
+        own = {one.key: one for one in decisions if one.section == section}
+        entry = _entry(own, address, system, country)
+        lines += ["", *_told(entry, own, guardrails.get(section, {}), settings), *_history(store, entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _entry(own: dict[str, Decision], address: str, system: str | None, country: str | None) -> Decision:
+    """The narrowest entry."""
+    network = networks.of_address(address, [key for key, one in own.items() if one.level == "network"])
+    for key in (network, system, country, EVERYBODY):
+        if key and key in own:
+            return own[key]
+    return own[EVERYBODY]
+
+
+def _told(
+    one: Decision,
+    own: dict[str, Decision],
+    guardrails: dict[str, list[dict[str, object]]],
+    settings: Settings,
+) -> Iterator[str]:
+    of_class = one.section.rpartition("/")[2]
+    measure = PRIMARY[of_class]
+    yield f"{one.section} objects: {one.arm}, by the entry {_named(one.key)}, since {_since(one, settings)}."
+    yield f"  why      {one.reason}"
+    yield (
+        f"  evidence {one.control:,} records of {settings.control} and {one.treated:,} of {settings.treated} "
+        f"in {settings.window} days; {words.quantity(one.share, 'share')} of the bytes"
+    )
+    if one.raw is not None and one.raw_error is not None:
+        yield f"  alone    lift of {measure} {_lift(one.raw, one.raw_error)}"
+    else:
+        yield "  alone    too few records for an estimate of its own"
+    if one.level == "network":
+        yield f"  others   {_named(one.parent)} and its networks suggest {_lift(one.prior, one.prior_sd)}"
+    yield (
+        f"  together {_lift(one.lift, one.sd)}; P(lift > 0) {one.p_gain:.3f}, "
+        f"P(lift > {100 * settings.worth:g} %) {one.p_worth:.3f}; most by the evidence of: {one.by}"
+    )
+    for name in _chain(one, own):
+        for watched in guardrails.get(name, ()):
+            yield (
+                f"  limit    {watched['measure']} of {_named(name)}: {watched['limit']}; {watched['state']} "
+                f"in the last {words.counted(int(str(watched['days'])), 'day')} "
+                f"({float(str(watched['low'])):+.3g} to {float(str(watched['high'])):+.3g})"
+            )
+    yield f"  changes  {_would_change(one, settings)}"
+
+
+def _chain(one: Decision, own: dict[str, Decision]) -> list[str]:
+    chain = [one.key]
+    while (parent := own[chain[-1]].parent if chain[-1] in own else "") and parent not in chain:
+        chain.append(parent)
+    return chain
+
+
+def _would_change(one: Decision, settings: Settings) -> str:
+    """What the next versions need to decide otherwise."""
+    if one.reason.startswith(("pinned", "frozen")):
+        return f"only if it is no longer {one.reason.split()[0]}"
+    if one.arm == settings.treated:
+        return f"off if P(lift > 0) falls below {settings.doubt:g}, a guardrail breaks, or the table expires"
+    needed = math.log1p(settings.worth) + _quantile(settings.sure) * one.sd
+    return (
+        f"on if P(lift > {100 * settings.worth:g} %) reaches {settings.sure:g}: at the present error a lift "
+        f"of {words.change(math.exp(needed))}"
+    )
+
+
+def _quantile(p: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(p))
+
+
+def _history(store: Store, entry: Decision) -> Iterator[str]:
+    """The last changes of the entry in versions that were in force."""
+    found = []
+    arm: str | None = None
+    for number in _in_force(store):
+        now = next(
+            (one for one in store.decisions(number) if (one.section, one.key) == (entry.section, entry.key)),
+            None,
+        )
+        if now is not None and now.arm != arm:
+            found.append(f"  version {number}: {now.arm}, {now.reason}")
+            arm = now.arm
+    yield from found[-CHANGES:]
+
+
+def _in_force(store: Store) -> Sequence[int]:
+    """The versions that were put in force, in this order."""
+    known = set(store.numbers())
+    numbers = (line.get("version") for line in store.log() if line["done"] in ("apply", "rollback"))
+    return [number for number in numbers if isinstance(number, int) and number in known]
+
+
+def _named(key: str) -> str:
+    return "everybody" if key == EVERYBODY else key
+
+
+def _since(one: Decision, settings: Settings) -> str:
+    return "the beginning" if one.since < settings.as_of - 5_000 else date(one.since)
+
+
+def _lift(mean: float, error: float) -> str:
+    ends = words.interval(math.exp(mean - NORMAL * error), math.exp(mean + NORMAL * error))
+    return f"{words.change(math.exp(mean))} ({ends})"
