@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -159,6 +160,59 @@ def test_follow_sees_records_grow_and_stops_for_a_guardrail(
     assert any(line.startswith("Stop: bbr breaks a guardrail: retransmitted") for line in lines)
 
 
+def test_follow_ends_at_the_planned_look_that_has_a_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records()  # makes them, if no test has
+    soon = datetime.now(UTC) + timedelta(seconds=4)
+    looks = f"{soon.isoformat(timespec='seconds')},{(soon + timedelta(days=1)).isoformat(timespec='seconds')}"
+    command = ["analyze", records(), "--by", "region", "--primary", "throughput:p10", "-o", str(tmp_path)]
+    # It would go on until tomorrow, but for --rounds. The default guardrails are not the subject here.
+    command += [
+        "--guardrail",
+        "aborted=50pp",
+        "--follow",
+        "--every",
+        "600",
+        "--rounds",
+        "2",
+        "--look-at",
+        looks,
+    ]
+    begin = time.monotonic()
+    assert main(command) == 0
+    # It woke for the look: not after --every, and not without the look.
+    assert 2 < time.monotonic() - begin < 300
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if " records, " in line]) == 2
+    assert any(line.startswith("Enable ") for line in lines)
+    assert json.loads((tmp_path / "result.json").read_text())["settings"]["look"] == "1/2"
+
+
+def test_follow_ends_at_the_last_look_without_a_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = pq.read_table(demo() / "records/records.parquet").slice(0, 200)
+    pq.write_table(few, tmp_path / "few.parquet")
+    command = ["analyze", str(tmp_path / "few.parquet"), "--by", "region", "--follow", "--every", "600"]
+    assert main([*command, "--look-at", "2026-01-01", "-o", str(tmp_path / "out")]) in (0, 4)
+    assert "No verdict" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["--look-at", "2026-01-01"], "need --follow"),
+        (["--follow", "--look-at", "2026-01-02,2026-01-01"], "do not rise"),
+        (["--follow", "--look-at", "2026-01-02", "--look", "1/2"], "--look names a look as well"),
+        (["--follow", "--look-at", "noon"], "this is no time"),
+    ],
+)
+def test_wrong_planned_looks(wrong: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", records(), *wrong]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_show_sql_needs_no_records(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", "--show-sql", "trino", "--by", "country"]) == 0
     text = capsys.readouterr().out
@@ -177,6 +231,33 @@ def test_plain_log_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture
     text = capsys.readouterr().out
     assert "No verdict: throughput ≥ 3 MB comes from a plain log" in " ".join(text.split())
     assert "tcp_notsent_lowat" in text
+
+
+def test_objects_of_the_laboratory_are_timed_by_the_client(tmp_path: Path) -> None:
+    """objects.parquet names no engine: a rate is what came, over the time until the last byte."""
+    objects = 600
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.1, objects))
+    treated = np.arange(objects) % 2 == 1
+    columns = {
+        "path.loss": ["0.1%"] * objects,
+        "group": ["main"] * objects,
+        "cc": np.where(treated, "bbr1", "cubic"),
+        "seed": np.arange(objects) // 4,
+        "flow": np.arange(objects) % 4,
+        "start_ns": np.zeros(objects, dtype=np.int64),
+        "first_byte_ns": np.full(objects, 10**8),
+        "completion_ns": (np.where(treated, 1e9, 2e9) * noise).astype(np.int64),
+        "size_bytes": np.full(objects, 4_000_000),
+        "bytes_delivered": np.full(objects, 4_000_000),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "objects.parquet")
+    command = ["analyze", str(tmp_path / "objects.parquet"), "--unit-columns", "seed", "--by", "group"]
+    assert main([*command, "-o", str(tmp_path / "out")]) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    row = next(row for row in result["scorecard"] if row["role"] == "primary")
+    assert (row["measure"], row["source"]) == ("throughput:p50", "client")
+    assert row["control"] == pytest.approx(16e6, rel=0.05)
+    assert row["effect"]["ratio"] == pytest.approx(2.0, rel=0.05)
 
 
 def test_results_of_the_laboratory_are_analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,9 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from uncork_experiment import demo, health, measures, terminal, words
@@ -80,7 +81,15 @@ def add_analyze(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "experiment", "result.json and report.html")
     following = parser.add_argument_group("records that grow")
     following.add_argument(
-        "--follow", action="store_true", help="analyse again as records arrive; stop when a guardrail breaks"
+        "--follow",
+        action="store_true",
+        help="analyse again as records arrive; stop when a guardrail breaks, or at a look of --look-at",
+    )
+    following.add_argument(
+        "--look-at",
+        metavar="TIME,...",
+        help="planned looks, evenly spaced: --follow ends at the first that has a verdict, at the latest at "
+        "the last",
     )
     following.add_argument(
         "--every", default=30.0, type=float, metavar="SECONDS", help="look this often [default: 30]"
@@ -209,6 +218,8 @@ def run_analyze(arguments: argparse.Namespace, command: str) -> int:
         return _show_sql(arguments)
     if arguments.follow:
         return follow(arguments, command)
+    if arguments.look_at:
+        raise InputError("--look-at", "planned looks need --follow", "add it, or name this look: --look K/N")
     progress = Progress()
     records = read_records(arguments, progress)
     keys = () if arguments.calendar else keys_of(arguments.by, set(records.table.columns))
@@ -283,20 +294,26 @@ def _show_sql(arguments: argparse.Namespace) -> int:
 
 
 def follow(arguments: argparse.Namespace, command: str) -> int:
-    """Analyses again whenever files have changed. Its bounds hold at every look."""
+    """Analyses again whenever files have changed, and at the planned looks. The bounds of what it prints hold
+    at every look.
+    """
+    looks = _planned(arguments)
     seen: object = None
-    rounds, status = 0, 0
+    rounds, taken, status, wait = 0, 0, 0, 0.0
     while arguments.rounds is None or rounds < arguments.rounds:
-        if rounds or seen is not None:
-            time.sleep(arguments.every)
+        time.sleep(wait)
+        due = sum(look <= time.time_ns() for look in looks)
+        wait = _until_next(looks[due:], arguments.every)
         state = _state(arguments.paths)
-        if state == seen:
+        if state == seen and due == taken:
             continue
         seen = state
         stamp = datetime.now(UTC).strftime("%H:%M:%SZ")
         try:
             records = read_records(arguments, Progress(is_terminal=False))
             settings = settings_of(arguments, keys_of(arguments.by, set(records.table.columns)))
+            if due > taken:
+                settings = replace(settings, look=(due, len(looks)))
             outcome = analysed(records, request_of(arguments, settings), command, Progress())
         except InputError as error:
             print(f"{stamp}  waiting: {error}", flush=True)
@@ -305,10 +322,35 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
         report = save(outcome, arguments.output, command)
         print(f"{stamp}  {_line(outcome)}", flush=True)
         status = outcome.verdict.exit_status
-        if status == STOP:
+        if status == STOP or (due > taken and _is_reached(outcome, settings)):
             print(f"{outcome.verdict.sentence}\nreport: {report}", flush=True)
             return status
+        taken = due
     return status
+
+
+def _planned(arguments: argparse.Namespace) -> list[int]:
+    """The times of the planned looks, in nanoseconds since 1970."""
+    looks = [found for text in names(arguments.look_at or "") if (found := instant(text, "--look-at"))]
+    if looks and arguments.look:
+        raise InputError("--look-at", "--look names a look as well", "leave one of them out")
+    if any(later <= earlier for earlier, later in pairwise(looks)):
+        raise InputError(f"--look-at {arguments.look_at}", "the times do not rise", "name the earliest first")
+    return looks
+
+
+def _until_next(looks: list[int], every: float) -> float:
+    """How long to wait, in seconds: until the next planned look, if that comes sooner."""
+    return min([every, *(max(0.0, (look - time.time_ns()) / 1e9) for look in looks[:1])])
+
+
+def _is_reached(outcome: Outcome, settings: Settings) -> bool:
+    """Whether a planned look ends the experiment: the last one, or one whose boundary is crossed."""
+    assert settings.look is not None
+    primary = next((row for row in outcome.analysis.scorecard if row.role == "primary"), None)
+    is_crossed = primary is not None and primary.verdict in ("better", "worse")
+    decided = outcome.verdict.decision in ("enable", "enable some", "keep")
+    return settings.look[0] == settings.look[1] or (is_crossed and decided)
 
 
 def _state(paths: list[Path]) -> object:
@@ -336,9 +378,8 @@ def _line(outcome: Outcome) -> str:
     elif row is not None:
         parts.append(f"{row.name}: {row.reason}")
     states = [guarded.state for guarded in analysis.guardrails]
-    parts.append(
-        ", ".join(
-            f"{states.count(state)} {state}" for state in ("holds", "open", "broken") if state in states
-        )
-    )
+    counts = [f"{states.count(state)} {state}" for state in ("holds", "open", "broken") if state in states]
+    parts.append(", ".join(counts))
+    broken = [guarded.row.name for guarded in analysis.guardrails if guarded.state == "broken"]
+    parts[-1] += f": {words.listed(broken)}" if broken else ""
     return "; ".join(part for part in parts if part)
