@@ -11,6 +11,7 @@ Exit status 1: a count differs.
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,10 @@ from uncork_experiment.reduce import Queries, ReducePlan, Run, to_arrow
 MASTER = "local-cluster[2,1,2048]"
 SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
+    # a machine that is busy is not one that is lost
+    "spark.network.timeout": "900s",
+    "spark.executor.heartbeatInterval": "60s",
+    "spark.worker.timeout": "900",
     "spark.driver.memory": "4g",
     "spark.driver.maxResultSize": "2g",
     "spark.executor.memory": "2g",
@@ -185,6 +190,7 @@ def main() -> int:
     if arguments.one is not None:
         reduce_on(arguments.one, files, plan(arguments.by, arguments.metrics), arguments.out)
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         write(arguments.dir, arguments.rows)
         with tempfile.TemporaryDirectory(dir=arguments.dir) as scratch:

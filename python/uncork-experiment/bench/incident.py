@@ -195,7 +195,8 @@ def stretch(work: Path) -> None:
     """
     began = int((work / "began").read_text())
     first = (time.time_ns() // NS_PER_DAY - DAYS) * NS_PER_DAY
-    names, served, chosen = list(days()), [], {}
+    names, served = list(days()), []
+    chosen: dict[str, dict[str, Any]] = {}
     for record in lines_of(work / "served.jsonl"):
         service = record["service"]
         passed = (service["start_unix_ns"] - began) / (DAY_SECONDS * 10**9)

@@ -119,6 +119,9 @@ def _with_unit(table: pa.Table, columns: tuple[str, ...]) -> pa.Table:
     assigned = assign(_ANY, [cookie(text or SEPARATOR) for text in units])
     if "arm" not in table.column_names:
         table = table.append_column("arm", table["cc"].cast(pa.string()))
+    if not {"engine", "source"} & set(table.column_names):
+        # The laboratory's objects, which name no engine: their times are the client's.
+        table = table.append_column("source", pa.array(["client"] * len(table)))
     dropped = [name for name in ("arm_unit", "arm_bucket", CLIENT) if name in table.column_names]
     kept = table.drop_columns(dropped)
     types = {column.name: arrow_type(column) for column in COLUMNS}
