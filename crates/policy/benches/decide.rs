@@ -78,12 +78,13 @@ fn learned(networks: usize) -> (Policy, String) {
             (if n % 3 == 0 { "a" } else { "b" }, (n as u32).wrapping_mul(0x9e37_79b1) >> 8);
         let network = Ipv4Addr::from(spread << 8);
         let _ = writeln!(body, "{network}/24 {arm}");
-        let network =
-            Ipv6Addr::from((0x2000_u128 | (spread as u128 >> 12)) << 112 | (spread as u128) << 80);
+        let spread = u128::from(spread);
+        let network = Ipv6Addr::from((0x2000 | spread >> 12) << 112 | spread << 80);
         let _ = writeln!(body, "{network}/48 {arm}");
     }
     let hash = ring::digest::digest(&ring::digest::SHA256, body.as_bytes());
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hash.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let hex: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
     let policy = policy(
         "[table]\nfile = \"t\"\n[table.arm.a]\ntcp = \"cubic\"\n[table.arm.b]\ntcp = \"bbr\"\n\
          [[rule]]\ntable = \"all\"\n",

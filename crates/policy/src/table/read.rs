@@ -60,8 +60,8 @@ fn checked(text: &str) -> Result<(&str, [u8; 32])> {
     let written = last.strip_prefix(LAST).ok_or_else(unfinished)?;
     let found = digest::digest(&digest::SHA256, body.as_bytes());
     let found: [u8; 32] = found.as_ref().try_into().map_err(|_| unfinished())?;
-    let hex: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
-    if written == hex {
+    let digits = found.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    if written.chars().eq(digits.filter_map(|digit| char::from_digit(digit.into(), 16))) {
         Ok((body, found))
     } else {
         Err(whole("its text does not have the hash in its last line", remedy))

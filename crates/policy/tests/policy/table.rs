@@ -50,7 +50,8 @@ section small
 /// The text of a table with its last line.
 pub(crate) fn finished(body: &str) -> String {
     let hash = digest::digest(&digest::SHA256, body.as_bytes());
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hash.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let hex: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
     format!("{body}sha256 {hex}\n")
 }
 

@@ -101,7 +101,8 @@ fn table(expires: &str, arm: &str) -> String {
         "uncork-table 1\nversion 1\nmade 2020-01-01T00:00:00Z\nexpires {expires}\nsection all\n* {arm}\n"
     );
     let hash = ring::digest::digest(&ring::digest::SHA256, body.as_bytes());
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hash.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let hex: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
     format!("{body}sha256 {hex}\n")
 }
 
@@ -112,7 +113,7 @@ fn a_table_of_networks_is_replaced_whole_or_not_at_all() {
     let scratch = Scratch::new("serve");
     let (spec, path) = by_policy(&scratch, &with_table("1.table"));
     let file = |name: &str| scratch.path(name);
-    scratch.write("1.table", &table(FAR, "one"));
+    scratch.write("1.table", table(FAR, "one"));
     let mut served = Served::new(&spec);
     assert_eq!((controller(&served), served.server.warnings(&spec)), ("reno".to_owned(), vec![]));
     let first = served.server.policy();
@@ -130,7 +131,7 @@ fn a_table_of_networks_is_replaced_whole_or_not_at_all() {
     assert_eq!(controller(&served), "bbr");
     assert_ne!(served.server.policy(), first, "the fingerprint is another");
     // Another policy names another table, which is watched from then on.
-    scratch.write("2.table", &table(FAR, "one"));
+    scratch.write("2.table", table(FAR, "one"));
     replace(&path, &with_table("2.table"));
     only(served.server.reload()).expect("another table");
     assert_eq!(controller(&served), "reno");
@@ -149,7 +150,7 @@ fn without_its_table_a_server_starts_with_the_default() {
     let warnings = served.server.warnings(&spec);
     assert!(warnings[0].starts_with("cannot read the table of networks"), "{warnings:?}");
     assert_eq!(controller(&served), "cubic");
-    scratch.write("1.table", &table(FAR, "two"));
+    scratch.write("1.table", table(FAR, "two"));
     served.server.reload_changed();
     only(served.server.reload_changed()).expect("a table");
     assert_eq!((controller(&served), served.server.warnings(&spec)), ("bbr".to_owned(), vec![]));
