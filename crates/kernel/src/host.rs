@@ -20,12 +20,10 @@ pub fn default() -> String {
 }
 
 /// Makes one of the kernel's own controls the default of this network namespace again, and says which.
+/// Another namespace than the host's accepts only controls that every user may choose: reno always is.
 pub fn fall_back() -> Result<&'static str, Error> {
-    let has_cubic = available().iter().any(|name| name == "cubic");
-    let name = if has_cubic { "cubic" } else { "reno" };
-    std::fs::write(DEFAULT, name)
-        .map_err(|error| Error::step(format!("make {name} the default"), error))?;
-    Ok(name)
+    let set = |name| std::fs::write(DEFAULT, name).map(|()| name);
+    set("cubic").or_else(|_| set("reno")).map_err(|error| Error::step("set the default", error))
 }
 
 /// Whether a BPF file system is mounted at `path`.

@@ -17,6 +17,6 @@ mod trace;
 pub use algorithm::Algorithm;
 pub use error::{Error, Missing};
 pub use host::{available, default, fall_back};
-pub use load::{Loaded, VerifiedProgram};
+pub use load::{Loaded, VerifiedProgram, probe};
 pub use pin::{DIRECTORY, Pins};
 pub use trace::Trace;

@@ -9,6 +9,7 @@ use aya_obj::{Map, Object};
 use crate::algorithm::Algorithm;
 use crate::btf::{CongestionOps, KernelTypes};
 use crate::error::Error;
+use crate::pin::Pins;
 use crate::sys::{self, MapSpec, ProgramSpec};
 use crate::trace::Trace;
 
@@ -31,6 +32,13 @@ const FLAG_LINK: u32 = 1 << 13;
 /// Any user may choose the controller.
 const NON_RESTRICTED: u32 = 1;
 const RECORDS_TRACED: u32 = 1 << 16;
+
+/// Whether this machine can load controllers and keep them in `pins`: by what the kernel says of itself,
+/// and by loading the smallest.
+pub fn probe(pins: &Pins) -> Result<(), Error> {
+    pins.check_file_system()?;
+    Loaded::new(Algorithm::Reno).map(drop)
+}
 
 /// What the verifier has found of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +127,9 @@ impl Loader {
     }
 
     fn load(mut self, is_traced: bool) -> Result<Loaded, Error> {
+        if is_traced {
+            self.switch_on_tracing()?;
+        }
         let mut maps = self.create_maps(is_traced)?;
         self.link_programs(&maps)?;
         let programs = PROGRAMS
@@ -138,22 +149,19 @@ impl Loader {
 
     fn create_maps(&mut self, is_traced: bool) -> Result<HashMap<String, (OwnedFd, Map)>, Error> {
         let mut maps = HashMap::new();
-        for (name, mut map) in std::mem::take(&mut self.object.maps) {
-            if is_traced && name == ".rodata" {
-                self.switch_on_tracing(&mut map)?;
-            }
+        for (name, map) in std::mem::take(&mut self.object.maps) {
             let fd = self.create_map(&name, &map, is_traced)?;
             maps.insert(name, (fd, map));
         }
         Ok(maps)
     }
 
-    /// The variable `tracing` is the last of the constants.
-    fn switch_on_tracing(&self, map: &mut Map) -> Result<(), Error> {
-        let tracing = map.data_mut().last_chunk_mut::<4>();
-        *tracing.ok_or_else(|| self.broken("it has no switch for the trace"))? =
-            1_u32.to_le_bytes();
-        Ok(())
+    /// Sets the constant on which the shim's trace depends.
+    fn switch_on_tracing(&mut self) -> Result<(), Error> {
+        let on = 1_u32.to_le_bytes();
+        let constants = [("tracing", (&on[..], true))].into_iter().collect();
+        let set = self.object.patch_map_data(constants);
+        set.map_err(|error| Error::Object(self.algorithm.name(), error.to_string()))
     }
 
     fn create_map(&self, name: &str, map: &Map, is_traced: bool) -> Result<OwnedFd, Error> {

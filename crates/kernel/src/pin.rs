@@ -79,11 +79,17 @@ impl Pins {
         Ok(())
     }
 
-    fn make_directory(&self) -> Result<(), Error> {
+    /// Whether there is a file system for the pins.
+    pub(crate) fn check_file_system(&self) -> Result<(), Error> {
         let parent = self.0.parent().unwrap_or(Path::new("/"));
         if !host::is_bpf_file_system(parent) {
             return Err(Missing::FileSystem(parent.display().to_string()).into());
         }
+        Ok(())
+    }
+
+    fn make_directory(&self) -> Result<(), Error> {
+        self.check_file_system()?;
         std::fs::create_dir_all(&self.0)
             .map_err(|error| Error::step(format!("make {}", self.0.display()), error))
     }
