@@ -15,6 +15,8 @@ use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::emu::EmuArgs;
 use crate::host::HostArgs;
+#[cfg(target_os = "linux")]
+use crate::kernel::KernelArgs;
 use crate::lab::{LabArgs, quoted};
 #[cfg(target_os = "linux")]
 use crate::play::PlayArgs;
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Play(PlayArgs),
     Host(HostArgs),
+    #[cfg(target_os = "linux")]
+    Kernel(KernelArgs),
     /// Design and analyse experiments: did it help, for whom? (Python package uncork-experiment)
     #[command(disable_help_flag = true)]
     Experiment {

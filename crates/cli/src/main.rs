@@ -14,6 +14,8 @@ mod external;
 mod failure;
 mod forecast;
 mod host;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod lab;
 mod manual;
 mod open_files;
@@ -68,6 +70,8 @@ fn run() -> Result<(), Failure> {
         #[cfg(target_os = "linux")]
         (Some(Command::Play(args)), _) => play::play(&args),
         (Some(Command::Host(args)), _) => host::host(&args),
+        #[cfg(target_os = "linux")]
+        (Some(Command::Kernel(args)), _) => kernel::kernel(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), Some((_, matches))) => serve::serve(&args, matches),
         (Some(Command::Experiment { arguments }), _) => {

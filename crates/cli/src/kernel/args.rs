@@ -1,0 +1,87 @@
+//! The arguments of `uncork kernel`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use uncork_kernel::Algorithm;
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  sudo uncork kernel load
+  sudo sysctl net.ipv4.tcp_congestion_control=uncork_bbr3
+  sudo uncork kernel load uncork_reno";
+
+const LOAD_AFTER: &str = "\
+It needs Linux 6.10 or newer with BTF, CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), and a BPF file system at \
+/sys/fs/bpf. It changes no default: programs, sysctls and routes choose the controller by its name. It stays until \
+`uncork kernel unload` or a reboot.
+
+Exit status: 0 loaded, 1 it was loaded before, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
+const UNLOAD_AFTER: &str = "\
+Connections that use it keep it until they end. If it is the default of this network namespace, cubic (or reno) becomes \
+the default. Another network namespace whose default it is keeps an old copy for new connections, until its default is \
+set.
+
+Exit status: 0 unloaded, 1 it was not loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
+const UPGRADE_AFTER: &str = "\
+New connections get the controller of this program; those that are open keep theirs. There is no moment without it.
+
+Exit status: 0 upgraded, 1 none is loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
+const STATUS_AFTER: &str = "\
+Connections are those of this network namespace.
+
+Exit status: 0 shown, 2 wrong usage, 3 this machine cannot load controllers (the reason is shown), 5 a bug.";
+
+/// Run the library's controllers in the Linux kernel, by BPF (docs/kernel.md)
+#[derive(Args, Debug)]
+pub(crate) struct KernelArgs {
+    #[command(subcommand)]
+    pub(super) command: KernelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum KernelCommand {
+    /// List the controllers that this program can load
+    List,
+    /// Load controllers, so that sockets can choose them
+    #[command(before_help = LOAD_EXAMPLES, after_help = LOAD_AFTER)]
+    Load {
+        /// Controllers
+        #[arg(value_name = "NAME", default_value = "uncork_bbr3", value_parser = parse)]
+        names: Vec<Algorithm>,
+    },
+    /// Replace loaded controllers by those of this program
+    #[command(after_help = UPGRADE_AFTER)]
+    Upgrade {
+        /// Controllers; default: all that are loaded
+        #[arg(value_name = "NAME", value_parser = parse)]
+        names: Vec<Algorithm>,
+    },
+    /// Unload controllers
+    #[command(after_help = UNLOAD_AFTER)]
+    Unload {
+        /// Controllers; default: all that are loaded
+        #[arg(value_name = "NAME", value_parser = parse)]
+        names: Vec<Algorithm>,
+    },
+    /// Show which controllers are loaded, and who uses them
+    #[command(after_help = STATUS_AFTER)]
+    Status {
+        /// Output format
+        #[arg(long, default_value = "human")]
+        format: Format,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Text
+    Human,
+    /// JSON
+    Json,
+}
+
+fn parse(name: &str) -> Result<Algorithm, String> {
+    name.parse().map_err(|error: uncork_kernel::Error| error.to_string())
+}

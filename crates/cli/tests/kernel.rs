@@ -1,0 +1,172 @@
+//! `uncork kernel`: controllers loaded, used, replaced and unloaded; without rights; killed; and the session
+//! of `docs/kernel.md`. Each in namespaces of its own; but the kernel has only one list of controllers.
+#![cfg(target_os = "linux")]
+mod common;
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::schema::assert_describes;
+use common::{Finished, finish};
+use uncork_testkit::{Capability, not_run};
+
+/// The pins die with the file system in the namespace of mounts, and the registrations with the pins:
+/// whatever a test does, nothing stays.
+const SETUP: &str = r#"set -e
+mount -t bpf bpf /sys/fs/bpf
+ip link set lo up
+kernel() { "$UNCORK" kernel "$@"; }
+registered() { grep -o 'uncork_[a-z0-9]*' /proc/sys/net/ipv4/tcp_available_congestion_control; }
+uncork() { "$UNCORK" "$@"; }
+# Until a server listens; a download of $1 seconds with the default controller.
+transfer() {
+    iperf3 -s -1 -D
+    for i in $(seq 100); do ss -Hltn 'sport = 5201' | grep -q . && break; sleep 0.05; done
+    iperf3 -c 127.0.0.1 -R -t "$1" > transfer.txt || { cat transfer.txt; exit 9; }
+}
+"#;
+
+/// What becomes the default when a controller is unloaded that was: other namespaces than the host's accept only
+/// controls that every user may choose.
+fn fallback() -> &'static str {
+    let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+    if allowed.expect("TCP").contains("cubic") { "cubic" } else { "reno" }
+}
+
+fn alone() -> MutexGuard<'static, ()> {
+    static KERNEL: Mutex<()> = Mutex::new(());
+    KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run(script: &str) -> Finished {
+    let scratch = common::Scratch::new("kernel");
+    let mut shell = Command::new("unshare");
+    shell.args(["--net", "--pid", "--fork", "--mount-proc", "--kill-child"]).stdin(Stdio::null());
+    shell.args(["sh", "-c", &format!("{SETUP}{script}")]).current_dir(scratch.path(""));
+    shell.env("UNCORK", env!("CARGO_BIN_EXE_uncork"));
+    finish(shell)
+}
+
+/// What `script` prints; it must succeed. `None`, with a message, if this machine cannot load controllers.
+fn succeed(script: &str) -> Option<String> {
+    let probe = run("kernel status");
+    if probe.status != 0 {
+        not_run(Capability::Bpf, &probe.stderr);
+        return None;
+    }
+    let done = run(script);
+    assert_eq!(done.status, 0, "{}{}", done.stdout, done.stderr);
+    Some(done.stdout)
+}
+
+#[test]
+fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
+    let _alone = alone();
+    let script = r"
+        kernel load uncork_bbr3 uncork_reno
+        registered
+        kernel load && exit 9
+        echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
+        transfer 3 & client=$!
+        for i in $(seq 100); do ss -Htni | grep -q uncork_bbr3 && break; sleep 0.05; done
+        kernel status --format json > status.json
+        grep -A3 uncork_bbr3 status.json
+        kernel upgrade uncork_bbr3
+        kernel unload
+        cat /proc/sys/net/ipv4/tcp_congestion_control
+        registered && exit 9
+        wait $client
+        grep -c receiver transfer.txt
+        transfer 1
+        kernel unload && exit 9 || echo status $?";
+    let Some(seen) = succeed(script) else { return };
+    let (before, after) = seen.split_once("uncork_reno is loaded\n").expect("it is loaded");
+    assert_eq!(before, "uncork_bbr3 is loaded\n");
+    for line in [
+        "\"loaded\": true",
+        "\"default\": true",
+        "\"connections\": ",
+        "new connections get this program's uncork_bbr3\n",
+        &format!("the default is {}, no longer uncork_bbr3\n", fallback()),
+        "uncork_bbr3 is unloaded; ",
+        &format!(
+            "connections keep it until they end\nuncork_reno is unloaded\n{}\n1\n",
+            fallback()
+        ),
+    ] {
+        assert!(after.contains(line), "{line}: {after}");
+    }
+    assert!(!after.contains("\"connections\": 0"), "{after}");
+}
+
+#[test]
+fn a_loader_that_is_killed_leaves_nothing() {
+    let _alone = alone();
+    let script = r#"
+        for wait in 0.01 0.05 0.1 0.2 0.3 0.5 0.8; do
+            "$UNCORK" kernel load > /dev/null 2>&1 & loader=$!
+            sleep $wait
+            kill -9 $loader 2> /dev/null || true
+            wait $loader || true
+            # Either the pin is there, and the controller is whole, or nothing is.
+            if [ -e /sys/fs/bpf/uncork/uncork_bbr3 ]; then
+                kernel unload > /dev/null
+            fi
+            for i in $(seq 100); do registered > /dev/null || break; sleep 0.05; done
+            registered && exit 9
+        done
+        kernel load
+        kernel unload"#;
+    let Some(seen) = succeed(script) else { return };
+    assert_eq!(seen, "uncork_bbr3 is loaded\nuncork_bbr3 is unloaded\n");
+}
+
+#[test]
+fn three_capabilities_are_enough_and_none_is_too_few() {
+    let _alone = alone();
+    let script = r#"
+        chmod 1777 /sys/fs/bpf
+        caps=+bpf,+perfmon,+net_admin
+        drop="setpriv --reuid 65534 --regid 65534 --clear-groups"
+        $drop --inh-caps=-all,$caps --ambient-caps=-all,$caps --bounding-set=-all,$caps "$UNCORK" kernel load
+        $drop --inh-caps=-all,$caps --ambient-caps=-all,$caps --bounding-set=-all,$caps "$UNCORK" kernel unload
+        $drop --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$UNCORK" kernel load 2>&1 || echo status $?
+        umount /sys/fs/bpf
+        kernel load 2>&1 || echo status $?"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "uncork_bbr3 is loaded\nuncork_bbr3 is unloaded\n\
+        error: cannot load the types of uncork_bbr3 without the privilege; run as root, or with CAP_BPF, \
+        CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
+        error: no BPF file system at /sys/fs/bpf keeps what is loaded; mount it: mount -t bpf bpf /sys/fs/bpf\n\
+        status 3\n";
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn status_has_a_schema() {
+    let status = common::uncork("kernel status --format json");
+    assert!([0, 3].contains(&status.status), "{}", status.stderr);
+    assert_describes("kernel-1", [&serde_json::from_str(&status.stdout).expect("JSON")]);
+}
+
+#[test]
+fn unknown_controllers_are_refused_with_those_that_there_are() {
+    let refused = common::uncork("kernel load uncork_vegas");
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("there are uncork_bbr3 and uncork_reno"), "{}", refused.stderr);
+}
+
+/// The first console block is run line by line, and shows what comes out.
+#[test]
+fn the_session_of_the_documentation_is_true() {
+    let _alone = alone();
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/kernel.md");
+    let docs = fs::read_to_string(docs).expect("it is there");
+    let (_, session) = docs.split_once("```console\n").expect("a session");
+    let (session, _) = session.split_once("```").expect("its end");
+    let lines = session.lines().filter_map(|line| line.strip_prefix("$ "));
+    let script = lines.map(|line| format!("echo '$ {line}'\n{}\n", line.replace("sudo ", "")));
+    let Some(seen) = succeed(&script.collect::<String>()) else { return };
+    assert_eq!(seen, session.replace("cubic", fallback()));
+}
