@@ -3,7 +3,9 @@
 //! Given the same packets at the same times and the same seed, the decisions are those of the
 //! simulator. A flow's number there is its order of appearance here.
 
-use uncork_path::{self as path, Body, Direction, Ecn, Fate, FlowPath, NetworkSpec, Offer, Packet};
+use uncork_path::{
+    self as path, Body, Direction, Ecn, Fate, FlowPath, HostJitter, NetworkSpec, Offer, Packet,
+};
 use uncork_units::Time;
 
 use crate::flows::{FlowKey, Flows};
@@ -42,6 +44,8 @@ impl<B: Body> Network<B> {
             paths: &spec.paths,
             packet_bytes: spec.mtu,
             ack_bytes: EmulationSpec::ACK_BYTES,
+            // Its hosts are real.
+            host_jitter: HostJitter::NONE,
             seed: spec.seed,
         });
         Self { hosts: spec.hosts.clone(), back: spec.back, flows: Flows::default(), paths }

@@ -15,6 +15,7 @@ pub(crate) struct DelayLine<T> {
     // Boxed because it is rarely used and there may be one line per flow.
     jitter: Option<Box<Jitter>>,
     aggregation: Option<Box<Aggregation>>,
+    host: Option<Box<Jitter>>,
     /// Ordered by time of arrival.
     travelling: VecDeque<(Time, T)>,
 }
@@ -22,13 +23,19 @@ pub(crate) struct DelayLine<T> {
 impl<T> DelayLine<T> {
     /// A line that delays everything by `delay`.
     pub(crate) fn new(delay: TimeDelta) -> Self {
-        Self { delay, jitter: None, aggregation: None, travelling: VecDeque::new() }
+        Self { delay, jitter: None, aggregation: None, host: None, travelling: VecDeque::new() }
     }
 
     /// Adds jitter for items entering from now on, drawn independently from the stream `stream` of
     /// `seed`.
     pub(crate) fn jitter(&mut self, spec: JitterSpec, seed: u64, stream: u64) {
         self.jitter = Some(Box::new(Jitter::new(spec, seed, stream)));
+    }
+
+    /// The host at the end of the line takes a random time for each item from now on, drawn from
+    /// the stream `stream` of `seed`. It keeps the order.
+    pub(crate) fn host_jitter(&mut self, spec: JitterSpec, seed: u64, stream: u64) {
+        self.host = Some(Box::new(Jitter::new(spec, seed, stream)));
     }
 
     /// Frees the memory of an empty line.
@@ -50,21 +57,23 @@ impl<T> DelayLine<T> {
     /// others.
     pub(crate) fn enter(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();
-        let extra = self.jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw());
-        let arrival = now + self.delay + extra;
-        // Items that entered under longer slots are also ahead.
+        let draw = |jitter: &mut Option<Box<Jitter>>| {
+            jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw())
+        };
+        let mut arrival = now + self.delay + draw(&mut self.jitter);
+        if let Some(turns) = &mut self.aggregation {
+            arrival = turns.turn(arrival, bytes);
+        }
+        arrival += draw(&mut self.host);
         let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
-        let overtakes = self.jitter.as_ref().is_some_and(|jitter| jitter.reorders());
-        match &mut self.aggregation {
-            Some(turns) => {
-                let arrival = turns.turn(arrival.max(ahead), bytes);
-                self.travelling.push_back((arrival, item));
-            }
-            None if overtakes && arrival < ahead => {
-                let behind = self.travelling.partition_point(|(other, _)| *other <= arrival);
-                self.travelling.insert(behind, (arrival, item));
-            }
-            None => self.travelling.push_back((arrival.max(ahead), item)),
+        let overtakes = self.aggregation.is_none()
+            && self.jitter.as_ref().is_some_and(|jitter| jitter.reorders());
+        if overtakes && arrival < ahead {
+            let behind = self.travelling.partition_point(|(other, _)| *other <= arrival);
+            self.travelling.insert(behind, (arrival, item));
+        } else {
+            // Items that entered under longer slots are also ahead.
+            self.travelling.push_back((arrival.max(ahead), item));
         }
         Some(self.next_arrival()).filter(|next| *next < before)
     }
@@ -219,6 +228,37 @@ mod tests {
         assert_eq!(pattern(1, 0), pattern(1, 0));
         assert_ne!(pattern(1, 0), pattern(2, 0));
         assert_ne!(pattern(1, 0), pattern(1, 1));
+    }
+
+    /// A host's time comes on top of everything, keeps the order, and changes no other draw: what
+    /// arrives at the end of a slot is worked off after it.
+    #[test]
+    fn host_works_packets_off_in_order() {
+        let max = TimeDelta::from_micros(400);
+        let spec = JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: false };
+        let lines = |change: &dyn Fn(&mut DelayLine<usize>)| {
+            let arrived = |is_host: bool| {
+                let mut line = jittery(JitterDistribution::Uniform, false, 4);
+                change(&mut line);
+                if is_host {
+                    line.host_jitter(spec, 4, 7);
+                }
+                arrivals(&mut line, TimeDelta::from_micros(900), 20_000)
+            };
+            arrived(false).into_iter().zip(arrived(true)).collect::<Vec<_>>()
+        };
+        let slots = |line: &mut DelayLine<usize>| line.aggregate(TimeDelta::from_millis(5));
+        for both in [lines(&|_| {}), lines(&slots)] {
+            assert!(both.iter().all(|((_, one), (_, other))| one == other));
+            let delays = both.iter().map(|((at, _), (worked_off, _))| {
+                assert!(worked_off >= at);
+                worked_off.since(*at)
+            });
+            let delays: Vec<TimeDelta> = delays.collect();
+            assert!(delays.iter().all(|delay| *delay <= max));
+            let mean = delays.iter().map(|delay| delay.as_millis_f64()).sum::<f64>() / 20_000.0;
+            assert!((0.15..0.36).contains(&mean), "{mean} ms");
+        }
     }
 
     /// Jitter moves packets between slots but never reorders them.

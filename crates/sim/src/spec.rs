@@ -2,7 +2,9 @@
 
 use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
-use uncork_path::{BackSpec, Body, Ecn, FlowPath, LinkSpec, Network, NetworkSpec, PathSpec};
+use uncork_path::{
+    BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, Network, NetworkSpec, PathSpec,
+};
 use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, PACKET_BYTES};
@@ -23,6 +25,8 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub commands: Vec<CommandSpec>,
     /// The flows.
     pub flows: Vec<FlowSpec<S>>,
+    /// The time that the hosts at both ends take for each packet. Real hosts have their own.
+    pub host_jitter: HostJitter,
     /// Seed of all random numbers.
     pub seed: u64,
     /// End of the warm-up, whose deliveries are counted separately.
@@ -124,7 +128,7 @@ impl<S: ControllerSpec> FlowSpec<S> {
 }
 
 impl<S: ControllerSpec> RunSpec<S> {
-    /// Flows over a single path, until `end`.
+    /// Flows over a single path between hosts that take no time, until `end`.
     pub fn over(path: PathSpec, flows: Vec<FlowSpec<S>>, seed: u64, end: Time) -> Self {
         Self {
             links: Vec::new(),
@@ -132,6 +136,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             clients: Vec::new(),
             commands: Vec::new(),
             flows,
+            host_jitter: HostJitter::NONE,
             seed,
             warmup: Time::ZERO,
             end,
@@ -168,6 +173,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             paths: &self.paths,
             packet_bytes: PACKET_BYTES,
             ack_bytes: HEADER_BYTES,
+            host_jitter: self.host_jitter,
             seed: self.seed,
         });
         network.reserve(self.flows.len());

@@ -5,19 +5,22 @@ use uncork_units::TimeDelta;
 use super::FlowPath;
 use super::lines::Lines;
 use crate::delay::DelayLine;
-use crate::{Loss, LossPosition, LossSpec, PathSpec};
+use crate::{HostJitter, JitterSpec, Loss, LossPosition, LossSpec, PathSpec};
 
 /// Seed streams, one of each per flow.
 const LOSS_STREAM: u64 = 1 << 32;
 const JITTER_STREAM: u64 = 8 << 32;
 const LOSS_BACK_STREAM: u64 = 9 << 32;
 const JITTER_BACK_STREAM: u64 = 10 << 32;
+const CLIENT_STREAM: u64 = 11 << 32;
+const SERVER_STREAM: u64 = 12 << 32;
 
 /// The flows of a network, and its paths.
 #[derive(Debug)]
 pub(super) struct Flows {
     paths: Vec<PathSpec>,
     seed: u64,
+    host_jitter: HostJitter,
     all: Vec<Flow>,
     /// Random loss behind the uplink, up to the last flow that has any.
     losses_back: Vec<Option<Loss>>,
@@ -46,9 +49,16 @@ impl PathSpec {
 }
 
 impl Flows {
-    pub(super) fn new(paths: Vec<PathSpec>, seed: u64) -> Self {
-        let (shortest_delay, changed_loss) = (TimeDelta::MAX, None);
-        Self { paths, seed, all: Vec::new(), losses_back: Vec::new(), shortest_delay, changed_loss }
+    pub(super) fn new(paths: Vec<PathSpec>, seed: u64, host_jitter: HostJitter) -> Self {
+        Self {
+            paths,
+            seed,
+            host_jitter,
+            all: Vec::new(),
+            losses_back: Vec::new(),
+            shortest_delay: TimeDelta::MAX,
+            changed_loss: None,
+        }
     }
 
     pub(super) fn reserve(&mut self, flows: usize) {
@@ -66,10 +76,19 @@ impl Flows {
         let (path, seed, number) = (&self.paths[index], self.seed, self.all.len() as u32);
         let one_way = rtt.unwrap_or(path.rtt).divided_by(2);
         let stream = |stream: u64| stream + u64::from(number);
+        // A path that reorders decides the order itself.
+        let host_behind = |way: Option<JitterSpec>| {
+            let spec = self.host_jitter.spec(one_way.times(2));
+            spec.filter(|_| way.is_none_or(|jitter| !jitter.reorder))
+        };
+        let [client, server] = [path.jitter, back.jitter].map(host_behind);
         let line_down = || {
             let mut line = DelayLine::new(one_way);
             if let Some(jitter) = path.jitter {
                 line.jitter(jitter, seed, stream(JITTER_STREAM));
+            }
+            if let Some(jitter) = client {
+                line.host_jitter(jitter, seed, stream(CLIENT_STREAM));
             }
             line
         };
@@ -81,9 +100,15 @@ impl Flows {
             if let Some(jitter) = back.jitter {
                 line.jitter(jitter, seed, stream(JITTER_BACK_STREAM));
             }
+            if let Some(jitter) = server {
+                line.host_jitter(jitter, seed, stream(SERVER_STREAM));
+            }
             line
         };
-        let own = [path.jitter.is_some(), path.aggregation.is_some() || back.jitter.is_some()];
+        let own = [
+            path.jitter.is_some() || client.is_some(),
+            path.aggregation.is_some() || back.jitter.is_some() || server.is_some(),
+        ];
         let key = (index as u32, one_way);
         let lines = [down.add(key, own[0], line_down), up.add(key, own[1], line_up)];
         if back.loss != LossSpec::NONE {
@@ -154,7 +179,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BackSpec, Buffer, JitterDistribution, JitterSpec};
+    use crate::{BackSpec, Buffer, JitterDistribution};
     use uncork_units::Rate;
 
     const fn millis(millis: u64) -> TimeDelta {
@@ -167,7 +192,15 @@ mod tests {
 
     /// The lines of flows given as (path index, RTT).
     fn lines(paths: &[PathSpec], flows: &[(usize, Option<TimeDelta>)]) -> Vec<[u32; 2]> {
-        let mut all = Flows::new(paths.to_vec(), 1);
+        lines_between(HostJitter::NONE, paths, flows)
+    }
+
+    fn lines_between(
+        hosts: HostJitter,
+        paths: &[PathSpec],
+        flows: &[(usize, Option<TimeDelta>)],
+    ) -> Vec<[u32; 2]> {
+        let mut all = Flows::new(paths.to_vec(), 1, hosts);
         let (mut down, mut up) = (Lines::<()>::new(), Lines::<()>::new());
         for (path, rtt) in flows {
             let flow = FlowPath { path: *path, host: 0, rtt: *rtt, back: BackSpec::default() };
@@ -181,6 +214,13 @@ mod tests {
         let far = Some(millis(80));
         let flows = [(0, None), (0, far), (0, None), (1, None), (0, far)];
         assert_eq!(lines(&[path(), path()], &flows), [0, 1, 0, 2, 1].map(|line| [line; 2]));
+    }
+
+    /// Hosts do not wait for each other.
+    #[test]
+    fn hosts_that_take_time_have_their_own_lines() {
+        let lines = lines_between(HostJitter::Usual, &[path()], &[(0, None); 3]);
+        assert_eq!(lines, [[0, 0], [1, 1], [2, 2]]);
     }
 
     #[test]

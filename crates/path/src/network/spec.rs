@@ -2,7 +2,7 @@
 
 use uncork_units::{Time, TimeDelta};
 
-use crate::{Ecn, JitterSpec, LinkSpec, LossSpec, PathSpec};
+use crate::{Ecn, HostJitter, JitterSpec, LinkSpec, LossSpec, PathSpec};
 
 /// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +63,8 @@ pub struct NetworkSpec<'a> {
     pub packet_bytes: u32,
     /// Size of an ACK, for uplink buffers given in packets.
     pub ack_bytes: u32,
+    /// The time that the hosts at both ends take for each packet.
+    pub host_jitter: HostJitter,
     /// Seed of all random numbers.
     pub seed: u64,
 }

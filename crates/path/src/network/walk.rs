@@ -59,12 +59,12 @@ pub struct Network<D, U = D, E = Infallible> {
 impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     /// A network for `spec`, without flows and packets.
     pub fn new(spec: NetworkSpec<'_>) -> Self {
-        let NetworkSpec { links, paths, packet_bytes, ack_bytes, seed } = spec;
+        let NetworkSpec { links, paths, packet_bytes, ack_bytes, host_jitter, seed } = spec;
         let down = Links::to_clients(links, paths, packet_bytes, seed);
         Self {
             down: OneWay::new(down),
             up: OneWay::new(Links::to_servers(paths, ack_bytes, seed)),
-            flows: Flows::new(paths.to_vec(), seed),
+            flows: Flows::new(paths.to_vec(), seed, host_jitter),
             schedule: Schedule::new(),
         }
     }

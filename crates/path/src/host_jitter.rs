@@ -1,0 +1,112 @@
+//! The time that a host takes for each packet.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uncork_units::TimeDelta;
+
+use crate::{JitterDistribution, JitterSpec};
+
+/// Each host takes a random time for each packet that arrives, in addition to the path's delay. It
+/// keeps the order of a flow's packets. Without it, drop-tail has phase effects: the packet that an
+/// ACK releases always comes just after the link has freed a place, and a paced packet is dropped
+/// in its stead (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostJitter {
+    /// Uniform up to 250 us: a packet waits for the next of 4000 interrupts per second, to which
+    /// Intel's Gigabit drivers limit themselves under bulk traffic (`InterruptThrottleRate`, as by
+    /// default). But no more than a twentieth of the path's round-trip time, because interrupts are
+    /// moderated less where latency matters.
+    Usual,
+    /// Uniform up to this; hosts that take no time if it is zero.
+    UpTo(TimeDelta),
+}
+
+/// A text that is no host jitter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not the time that a host takes; expected usual, none, or the most as a time up to {max}, such as 250us",
+    max = HostJitter::MAX
+)]
+pub struct HostJitterError(String);
+
+impl Default for HostJitter {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl HostJitter {
+    /// Hosts that take no time.
+    pub const NONE: Self = Self::UpTo(TimeDelta::ZERO);
+    /// Between two interrupts of usual hosts.
+    const USUAL: TimeDelta = TimeDelta::from_micros(250);
+    /// The part of a round-trip time that usual hosts take at most.
+    const USUAL_PART: u64 = 20;
+    /// The longest time that a text may name.
+    const MAX: TimeDelta = TimeDelta::from_secs(1);
+
+    /// As jitter of a delay line of a path with a round-trip time of `rtt`; `None` if the hosts take
+    /// no time.
+    pub(crate) fn spec(self, rtt: TimeDelta) -> Option<JitterSpec> {
+        let max = match self {
+            Self::Usual => Self::USUAL.min(rtt.divided_by(Self::USUAL_PART)),
+            Self::UpTo(max) => max,
+        };
+        let distribution = JitterDistribution::Uniform;
+        (!max.is_zero()).then_some(JitterSpec { distribution, max, reorder: false })
+    }
+}
+
+impl FromStr for HostJitter {
+    type Err = HostJitterError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "usual" => return Ok(Self::Usual),
+            "none" => return Ok(Self::NONE),
+            _ => {}
+        }
+        let max = text.parse().ok().filter(|max| *max <= Self::MAX);
+        max.map(Self::UpTo).ok_or_else(|| HostJitterError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for HostJitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Usual => f.write_str("usual"),
+            Self::NONE => f.write_str("none"),
+            Self::UpTo(max) => max.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_names_or_a_time() {
+        assert_eq!("0us".parse(), Ok(HostJitter::NONE));
+        for text in ["usual", "none", "250us", "1ms", "1s"] {
+            assert_eq!(text.parse::<HostJitter>().map(|it| it.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "off", "250", "-1us", "1001ms"] {
+            let error = text.parse::<HostJitter>().expect_err(text).to_string();
+            assert!(error.starts_with(&format!("`{text}` is not the time")), "{error}");
+        }
+    }
+
+    #[test]
+    fn usual_hosts_are_faster_on_short_paths() {
+        let max = |jitter: HostJitter, rtt_us| {
+            jitter.spec(TimeDelta::from_micros(rtt_us)).map(|spec| spec.max.as_nanos())
+        };
+        assert_eq!(max(HostJitter::Usual, 50_000), Some(250_000));
+        assert_eq!(max(HostJitter::Usual, 5_000), Some(250_000));
+        assert_eq!(max(HostJitter::Usual, 100), Some(5_000));
+        assert_eq!(max(HostJitter::UpTo(TimeDelta::from_millis(1)), 100), Some(1_000_000));
+        assert_eq!(max(HostJitter::NONE, 50_000), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! BBRv3 on Linux as measured by Gomez et al. (2024): `tests/data/bbr3_kernel_runs.csv`. These tests
+//! take minutes: `cargo test --release -p uncork-sim --test mixes -- --ignored --nocapture`.
+
+use uncork_path::{Buffer, HostJitter, PathSpec};
+use uncork_sim::{FlowSpec, RunSpec, Workload, run};
+use uncork_units::{Rate, Time, TimeDelta};
+
+use crate::common::spec;
+
+const CSV: &str = include_str!("../data/bbr3_kernel_runs.csv");
+
+/// The rows of a measure: where, and the value on Linux.
+fn measured(measure: &str) -> Vec<(&'static str, f64)> {
+    let rows = CSV.lines().skip(1).filter_map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [of, at, value] = fields[..] else { panic!("three fields: {line}") };
+        (of == measure).then(|| (at, value.parse().expect("a number")))
+    });
+    rows.collect()
+}
+
+fn path(rtt_ms: u64, milli_bdp: u64) -> PathSpec {
+    let rtt = TimeDelta::from_millis(rtt_ms);
+    PathSpec::new(Rate::from_mbit(1000), rtt, Buffer::MilliBdp(milli_bdp))
+}
+
+/// Bytes that each flow delivers.
+fn delivered(path: PathSpec, flows: Vec<FlowSpec>, secs: u64) -> Vec<u64> {
+    let end = Time::ZERO + TimeDelta::from_secs(secs);
+    let over = RunSpec { host_jitter: HostJitter::Usual, ..RunSpec::over(path, flows, 1, end) };
+    run(&over).flows.iter().map(|flow| flow.bytes_delivered).collect()
+}
+
+/// A flow from a time in seconds to the end.
+fn flow(cc: &str, from: u64, to: u64) -> FlowSpec {
+    let at = |secs| Time::ZERO + TimeDelta::from_secs(secs);
+    FlowSpec { start: at(from), ..FlowSpec::new(spec(cc), Workload::Until(at(to))) }
+}
+
+/// Relative excess over Linux, printed.
+fn excess(what: &str, here: f64, linux: f64) -> f64 {
+    let excess = here / linux - 1.0;
+    println!("{what}: Linux {linux}, here {here:.3}, {:+.0} %", 100.0 * excess);
+    excess
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn long_round_trip_has_its_share_on_linux() {
+    let far = Some(TimeDelta::from_millis(100));
+    let misses = measured("long_rtt_share").into_iter().filter(|(bdp, linux)| {
+        let milli_bdp = (bdp.parse::<f64>().expect("a number") * 1e3) as u64;
+        let near = flow("bbr3", 0, 60);
+        let bytes = delivered(path(20, milli_bdp), vec![near, FlowSpec { rtt: far, ..near }], 60);
+        let share = bytes[1] as f64 / (bytes[0] + bytes[1]) as f64;
+        excess(&format!("{bdp} BDP"), share, *linux).abs() > 0.2
+    });
+    assert_eq!(misses.count(), 0);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn cubic_keeps_half_of_its_rate_on_linux_beside_more_and_more_bbr3() {
+    let starts = [60, 120, 180, 240, 300].map(|start| flow("bbr3", start, 480));
+    let flows: Vec<FlowSpec> = std::iter::once(flow("cubic", 0, 480)).chain(starts).collect();
+    let minute = delivered(path(10, 1000), vec![flow("cubic", 0, 60)], 60)[0];
+    let bytes = delivered(path(10, 1000), flows, 480);
+    let mbit = |bytes: u64, secs: u64| bytes as f64 * 8.0 / 1e6 / secs as f64;
+    let here = [mbit(bytes[0] - minute, 420), mbit(bytes[1], 420), mbit(bytes[5], 180)];
+    let linux = measured("minutes_mbps").into_iter();
+    let excesses = linux.zip(here).map(|((what, linux), here)| excess(what, here, linux));
+    let [cubic, first, last] = excesses.collect::<Vec<f64>>()[..] else { panic!("three rows") };
+    // The aim is within 25 %; CUBIC gets half.
+    assert!((-0.6..=0.25).contains(&cubic));
+    assert!(first.abs() <= 0.25 && last.abs() <= 0.25);
+}
