@@ -1,6 +1,7 @@
 //! Results of a scenario small enough to check by hand.
 
 use uncork_flow::{FlowRecord, Playback, Quantiles, RequestRecord};
+use uncork_path::HostJitter;
 use uncork_report::lab::{Estimate, Verdict};
 use uncork_units::{Time, TimeDelta};
 
@@ -35,6 +36,7 @@ fn scenario() -> Scenario {
             point: vec![value],
             classes: vec![class("main", &[cc]), background],
             end: Time::ZERO + TimeDelta::from_secs(100),
+            host_jitter: HostJitter::NONE,
             plan: Plan::default(),
         }
     };

@@ -102,6 +102,7 @@ impl<'a> Builder<'a> {
             clients: Vec::new(),
             commands: Vec::new(),
             flows: Vec::new(),
+            host_jitter: cell.host_jitter,
             seed,
             warmup: Time::ZERO + warmup,
             end: cell.end,

@@ -17,7 +17,8 @@ pub(super) const FILE: &[&str] = &[
     "published",
 ];
 /// Keys of `[run]`.
-pub(super) const RUN: &[&str] = &["end", "warmup", "seeds", "first_seed", "sample", "series"];
+pub(super) const RUN: &[&str] =
+    &["end", "warmup", "seeds", "first_seed", "sample", "series", "host_jitter"];
 /// Keys of `series` in `[run]`.
 pub(super) const SERIES: &[&str] = &["seeds"];
 /// Keys of `[matrix]` that are not axes.

@@ -1,6 +1,7 @@
 //! A validated scenario.
 
 use uncork_flow::FlowRecord;
+use uncork_path::HostJitter;
 use uncork_sim::RunSpec;
 use uncork_units::{Time, TimeDelta};
 
@@ -77,6 +78,8 @@ pub struct Cell {
     pub classes: Vec<Class>,
     /// End of a run.
     pub end: Time,
+    /// The time that simulated hosts take for each packet.
+    pub(crate) host_jitter: HostJitter,
     /// Traffic and paths of its runs, before a seed draws values.
     pub(crate) plan: Plan,
 }

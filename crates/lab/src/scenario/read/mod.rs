@@ -18,7 +18,7 @@ use std::ops::RangeInclusive;
 
 use uncork_cc::CcSpec;
 use uncork_config::{Node, Result, Section, Value};
-use uncork_path::{PathSpec, RateSpec};
+use uncork_path::{HostJitter, PathSpec, RateSpec};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::ScenarioError;
@@ -180,6 +180,11 @@ fn end(tree: &Node, warmup: TimeDelta) -> Result<Time> {
     Ok(Time::ZERO + end)
 }
 
+fn host_jitter(tree: &Node) -> Result<HostJitter> {
+    let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
+    run_section(tree, &empty)?.parse_or("host_jitter", HostJitter::default())
+}
+
 fn cells(
     tree: &Node,
     Matrix { axes, points }: &Matrix,
@@ -209,6 +214,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     path::check_shared(tree, &links, &paths)?;
     let flows = flow::flows(tree, &paths, context)?;
     let end = end(tree, run.warmup)?;
+    let host_jitter = host_jitter(tree)?;
     let class = |(flow, background): &flow::Class| {
         let path = &paths[flow.path];
         Class {
@@ -230,7 +236,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
     let plan = Plan { links, paths, flows }.with_spreads();
-    Ok(Cell { point, classes, end, plan })
+    Ok(Cell { point, classes, end, host_jitter, plan })
 }
 
 /// The names of distinct controllers, in the order of the file.
