@@ -8,6 +8,7 @@ mod figures;
 mod outcome;
 mod results;
 mod samples;
+mod starts;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,181 @@
+//! Shares that depend on who starts first.
+
+use super::outcome::RunOutcome;
+use super::results::Results;
+use super::samples::View;
+use crate::scenario::{Carries, Metric, Selection};
+use crate::sweep::cell_name;
+
+/// The least difference of shares that is worth a warning.
+const LEAST: f64 = 0.05;
+/// The least number of runs in which a group starts first, and of those in which it does not.
+const LEAST_RUNS: usize = 3;
+/// How many standard errors the difference must have. By chance, one share in about 60 has them.
+const LEAST_ERRORS: f64 = 3.0;
+
+/// A group of flows whose share differs between runs in which it starts first and others.
+#[derive(Debug)]
+struct Dependence {
+    cell: usize,
+    cc: String,
+    /// Its mean share in the runs in which it starts first, and in the others.
+    first: f64,
+    later: f64,
+}
+
+/// A warning if shares depend on the order in which flows of different controllers start, as far as
+/// the runs' seeds have varied that order.
+pub(crate) fn warning(results: &Results<'_>) -> Option<String> {
+    let cells = 0..results.scenario.cells.len();
+    let shared: Vec<usize> = cells.filter(|cell| groups(results, *cell).len() > 1).collect();
+    let found: Vec<Dependence> = shared.iter().filter_map(|cell| of_cell(results, *cell)).collect();
+    let size = |one: &Dependence| (one.first - one.later).abs();
+    let largest = found.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
+    let Dependence { cell, cc, first, later } = largest;
+    let place = match cell_name(results.scenario, *cell) {
+        name if name.is_empty() => String::new(),
+        name => format!("; most with {name}"),
+    };
+    Some(format!(
+        "In {} of {} cells a share depends on who starts first{place}: {cc} has {:.0} % in the runs \
+         in which it starts first, {:.0} % in the others.",
+        found.len(),
+        shared.len(),
+        100.0 * first,
+        100.0 * later
+    ))
+}
+
+/// The controllers of the cell's long flows, each with its class.
+fn groups(results: &Results<'_>, cell: usize) -> Vec<(String, String)> {
+    let classes = &results.scenario.cells[cell].classes;
+    let long = classes.iter().filter(|class| class.carries == Carries::Streams && !class.own_links);
+    long.flat_map(|class| class.ccs.iter().map(|cc| (class.name.clone(), cc.clone()))).collect()
+}
+
+/// The group of a cell whose share depends most on its start.
+fn of_cell(results: &Results<'_>, cell: usize) -> Option<Dependence> {
+    let groups = groups(results, cell);
+    let first = |run: &RunOutcome| {
+        let start = |group: &&(String, String)| mean_start(run, group).unwrap_or(f64::INFINITY);
+        groups.iter().min_by(|one, other| start(one).total_cmp(&start(other))).cloned()
+    };
+    let dependences = groups.iter().filter_map(|group| {
+        let (class, cc) = group;
+        let of =
+            Selection { class: Some(class.clone()), cc: Some(cc.clone()), ..Selection::default() };
+        let (mut when_first, mut when_later) = (Vec::new(), Vec::new());
+        for run in results.of_cell(cell) {
+            let view = View::new(results.scenario, std::slice::from_ref(run), &of);
+            let shares = view.samples(Metric::Share).into_iter().map(|sample| sample.value);
+            let is_first = first(run).as_ref() == Some(group);
+            if is_first { &mut when_first } else { &mut when_later }.extend(shares);
+        }
+        let (first, later) = apart(&when_first, &when_later)?;
+        Some(Dependence { cell, cc: cc.clone(), first, later })
+    });
+    let size = |one: &Dependence| (one.first - one.later).abs();
+    dependences.max_by(|one, other| size(one).total_cmp(&size(other)))
+}
+
+/// When the flows of a group start on average, in nanoseconds.
+fn mean_start(run: &RunOutcome, (class, cc): &(String, String)) -> Option<f64> {
+    let flows = run.flows.iter().filter(|flow| flow.group == *class && flow.cc == *cc);
+    let starts: Vec<f64> = flows.map(|flow| flow.start_ns as f64).collect();
+    uncork_flow::mean(&starts)
+}
+
+/// The means of two samples if they differ by more than chance.
+fn apart(one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
+    if one.len().min(other.len()) < LEAST_RUNS {
+        return None;
+    }
+    // The mean and the squared standard error.
+    let of = |values: &[f64]| {
+        let mean = uncork_flow::mean(values)?;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let count = values.len() as f64;
+        Some((mean, squares / (count - 1.0) / count))
+    };
+    let ((first, first_error), (later, later_error)) = (of(one)?, of(other)?);
+    let least = LEAST.max(LEAST_ERRORS * libm::sqrt(first_error + later_error));
+    ((first - later).abs() >= least).then_some((first, later))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use crate::testing::record;
+    use uncork_flow::FlowRecord;
+
+    const TEXT: &str = "title = \"t\"\n[run]\nend = \"10s\"\nseeds = 8\n\
+                        [path]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
+                        [flow.main]\ncc = [\"cubic\", \"bbr1\"]\ncount = 2\nbulk = \"8s\"\n\
+                        [matrix]\n\"path.buffer\" = [\"1bdp\", \"8bdp\"]\n";
+
+    /// Eight runs of two cells, in half of which CUBIC starts first. In the second cell it then has
+    /// the share `first`, else `later`, with some noise.
+    fn runs(first: f64, later: f64) -> Vec<RunOutcome> {
+        let of = |cell: usize, seed: u64| {
+            let is_first = seed % 2 == 0;
+            let noise = 0.004 * (seed as f64 - 4.5);
+            let share = match (cell, is_first) {
+                (0, _) => 0.5,
+                (_, true) => first,
+                (_, false) => later,
+            } + noise;
+            let flow = |cc: &str, start_ms, share: f64, flow| FlowRecord {
+                group: "main".into(),
+                cc: cc.into(),
+                flow,
+                ..record(start_ms, None, (share * 1e7) as u64)
+            };
+            let starts = if is_first { (0, 900) } else { (900, 0) };
+            RunOutcome {
+                cell,
+                seed,
+                flows: vec![
+                    flow("cubic", starts.0, share, 0),
+                    flow("bbr1", starts.1, 1.0 - share, 1),
+                ],
+                requests: Vec::new(),
+                clients: vec![0, 1],
+                packets: 0,
+                doubts: Vec::new(),
+                commands: Vec::new(),
+            }
+        };
+        (0..2).flat_map(|cell| (1..=8).map(move |seed| of(cell, seed))).collect()
+    }
+
+    fn warned(first: f64, later: f64) -> Option<String> {
+        let scenario = Scenario::parse("t", TEXT, &[], &crate::builtin::NoFiles).expect("valid");
+        let runs = runs(first, later);
+        warning(&Results::new(&scenario, &runs))
+    }
+
+    #[test]
+    fn share_that_follows_the_starts_is_told() {
+        let told = warned(0.62, 0.41).expect("a warning");
+        let expected = "In 1 of 2 cells a share depends on who starts first; most with \
+                        path.buffer=8bdp: ";
+        assert!(told.starts_with(expected), "{told}");
+        let either = ["cubic has 62 %", "cubic has 63 %", "bbr1 has 59 %", "bbr1 has 58 %"];
+        assert!(either.iter().any(|text| told.contains(text)), "{told}");
+    }
+
+    #[test]
+    fn share_that_does_not_is_not() {
+        assert_eq!(warned(0.5, 0.5), None);
+        assert_eq!(warned(0.52, 0.48), None);
+    }
+
+    /// Too few runs, or differences within the noise.
+    #[test]
+    fn chance_is_not_told() {
+        assert_eq!(apart(&[0.9, 0.9], &[0.1, 0.1, 0.1]), None);
+        assert_eq!(apart(&[0.9, 0.3, 0.6], &[0.2, 0.5, 0.4]), None);
+        assert!(apart(&[0.9, 0.8, 0.85], &[0.2, 0.25, 0.3]).is_some());
+    }
+}
