@@ -8,11 +8,9 @@ use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::builtin::NoFiles;
-use crate::scenario::{Scenario, ScenarioError};
+use crate::scenario::{Scenario, ScenarioError, usual_spread};
 use crate::{Column, FinishedRun, Preset};
 
-/// Range of random start times of flows that share a path.
-const START_SPREAD: TimeDelta = TimeDelta::from_millis(100);
 /// A run of transfers ends at this time at the earliest, even if unfinished...
 const SHORTEST_BOUND: TimeDelta = TimeDelta::from_secs(120);
 /// ...and after this multiple of a round trip plus the link's time for all bytes.
@@ -291,7 +289,11 @@ impl CompareSpec {
             Workload::Duration(duration) => duration,
         };
         let shares = self.columns.iter().any(|column| self.flows_of(column) > 1);
-        let spread = if shares { START_SPREAD } else { TimeDelta::ZERO };
+        let bulk = match self.workload {
+            Workload::Transfer(_) => None,
+            Workload::Duration(duration) => Some(duration),
+        };
+        let spread = if shares { usual_spread(bulk) } else { TimeDelta::ZERO };
         (bound + spread).min(Self::DURATIONS.1)
     }
 
@@ -560,7 +562,12 @@ mod tests {
         spec.rates.push(Rate::from_mbit(10));
         assert_eq!(spec.end(), TimeDelta::from_secs(1205));
         spec.flows = 2;
-        assert_eq!(spec.end(), TimeDelta::from_secs(2405) + START_SPREAD);
+        assert_eq!(spec.end(), TimeDelta::from_millis(2_405_100));
+        for (seconds, end_ms) in [(30, 32_000), (5, 5_500)] {
+            spec.workload = Workload::Duration(TimeDelta::from_secs(seconds));
+            assert_eq!(spec.end(), TimeDelta::from_millis(end_ms));
+        }
+        spec.workload = Workload::Transfer("14.48MB".parse().unwrap());
         // 200 GB at 1 Mbit/s take weeks.
         spec.rates = vec![Rate::from_mbit(1)];
         spec.workload = Workload::Transfer("100GB".parse().unwrap());

@@ -11,8 +11,13 @@ use super::model::{Cell, Instance, Scenario};
 use super::plan::{ArrivalPlan, ClientActivity, Draws, FlowPlan, PathPlan, Plan, SingleActivity};
 
 /// Flows that share links start at random times within this span, so that equal controllers do not
-/// synchronize.
+/// synchronize...
 const SPREAD: TimeDelta = TimeDelta::from_millis(100);
+/// ...and bulk flows among themselves within this one: real ones do not start together, and in a
+/// deep buffer who is first decides the shares...
+const BULK_SPREAD: TimeDelta = TimeDelta::from_secs(2);
+/// ...but within this part of their duration.
+const BULK_PART: u64 = 10;
 /// The first host number for clients with several connections; hosts named in a file are below it.
 pub(super) const FIRST_HOST: u32 = 1 << 30;
 
@@ -36,15 +41,25 @@ impl Scenario {
 }
 
 impl Plan {
-    /// Sets the default spread of start times: 100 ms if flows share links, otherwise zero. Not
-    /// needed for arrivals.
-    pub(super) fn with_spreads(mut self) -> Self {
-        let shared: Vec<bool> = self.flows.iter().map(|flow| self.shares(flow)).collect();
-        for (flow, shared) in self.flows.iter_mut().zip(shared) {
-            let usual = shared && !matches!(flow.work, ClientActivity::Arrivals(_));
-            flow.spread.get_or_insert(if usual { SPREAD } else { TimeDelta::ZERO });
+    /// Sets the default spread of start times, in runs until `end`: none unless flows share links.
+    /// Not needed for arrivals.
+    pub(super) fn with_spreads(mut self, end: Time) -> Self {
+        let usual: Vec<TimeDelta> =
+            self.flows.iter().map(|flow| self.default_spread(flow, end)).collect();
+        for (flow, usual) in self.flows.iter_mut().zip(usual) {
+            flow.spread.get_or_insert(usual);
         }
         self
+    }
+
+    fn default_spread(&self, flow: &FlowPlan, end: Time) -> TimeDelta {
+        if !self.shares(flow) || matches!(flow.work, ClientActivity::Arrivals(_)) {
+            return TimeDelta::ZERO;
+        }
+        let met = self.flows.iter().filter(|other| self.meet(flow, other));
+        // The shortest of the bulk flows; none if other traffic is among them.
+        let durations: Option<Vec<TimeDelta>> = met.map(|flow| flow.bulk_until(end)).collect();
+        usual_spread(durations.and_then(|all| all.into_iter().min()))
     }
 
     /// Whether clients of `flow` share a link with other clients.
@@ -60,6 +75,12 @@ impl Plan {
         (other.path == one.path && !path.own_per_flow)
             || crossed.any(|link| path.spec.via.contains(link))
     }
+}
+
+/// The default spread of the starts of flows that share links. `bulk` is their duration if all are
+/// bulk flows.
+pub(crate) fn usual_spread(bulk: Option<TimeDelta>) -> TimeDelta {
+    bulk.map_or(SPREAD, |duration| BULK_SPREAD.min(duration.divided_by(BULK_PART)))
 }
 
 /// Random numbers for the purpose `what` of client `index` of the class `name`. Seeded by the name,
@@ -222,6 +243,13 @@ impl<'a> Builder<'a> {
 }
 
 impl FlowPlan {
+    /// How long a bulk flow lasts in a run until `end`.
+    fn bulk_until(&self, end: Time) -> Option<TimeDelta> {
+        let ClientActivity::One(SingleActivity::Bulk(span)) = &self.work else { return None };
+        let most = end.since(Time::ZERO + self.start);
+        Some(span.unwrap_or(most).min(most))
+    }
+
     /// The controller for this turn.
     fn cc(&self, turn: u64) -> CcSpec {
         self.ccs[(turn % self.ccs.len() as u64) as usize]

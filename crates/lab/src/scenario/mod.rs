@@ -17,6 +17,7 @@ mod read;
 mod set;
 
 pub(crate) use axis::Places;
+pub(crate) use instance::usual_spread;
 pub use limits::SizeEstimate;
 pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};

@@ -251,7 +251,11 @@ fn shared_links_and_named_paths() {
     assert_eq!((a.path, b.path, b.host, b.start), (0, 1, Some(3), secs(2.0)));
     assert_eq!(b.workload, Workload::Until(secs(600.0)));
     assert_eq!((b.rtt, b.receive_window), (Some(TimeDelta::from_millis(20)), 65_536));
-    // They share the core link, so a flow without a start time starts within 100 ms.
+    // Bulk flows that share the core link: one without a start time starts within 2 s...
+    assert!(a.start > secs(0.1) && a.start < secs(2.0), "{:?}", a.start);
+    // ...and within 100 ms if other traffic shares it.
+    let transfer = format!("{text}[flow.c]\npath = \"near\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n");
+    let a = scenario(&transfer, &[]).instance(0, 1).run.flows[0];
     assert!(a.start > Time::ZERO && a.start < secs(0.1), "{:?}", a.start);
 }
 

@@ -235,7 +235,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let classes = flows.iter().map(class).collect();
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
-    let plan = Plan { links, paths, flows }.with_spreads();
+    let plan = Plan { links, paths, flows }.with_spreads(end);
     Ok(Cell { point, classes, end, host_jitter, plan })
 }
 
