@@ -119,6 +119,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         seed: run.seed,
         warmup: run.warmup,
         end: run.end,
+        host_jitter: run.host_jitter,
         sample_every: None,
     }
 }
