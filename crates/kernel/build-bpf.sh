@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the objects in bpf/ anew from the sources: `build-bpf.sh` writes them, `build-bpf.sh --check`
-# compares with what is there, byte for byte. Exit status 3 where the toolchain is missing.
+# compares with what is there, byte for byte. Exit status 3 where the toolchain is missing. Only objects built
+# in the same directory can be equal: names of functions contain a hash of it.
 #
 # Toolchain, in these versions only: rustc 1.95.0 with rust-src (rustup), clang 22 and LLVM 22 (Debian 12:
 # apt-get install clang-22 llvm-22-dev), and the linker, about four minutes of CPU:

@@ -175,7 +175,7 @@ impl<C: Staged> Connection<C> {
     /// The first stage of an ACK.
     #[inline(always)]
     pub fn ack_losses(&mut self) {
-        self.feedback(|cc, now, feedback, sample| cc.losses(now, feedback, sample));
+        self.feedback(C::losses);
     }
 
     /// The second stage of an ACK.

@@ -10,7 +10,7 @@ use uncork_path::{Buffer, LossSpec, PathSpec};
 use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, TimeDelta};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Downloads at the same time over one path.
 #[derive(Clone, Copy, Debug)]
