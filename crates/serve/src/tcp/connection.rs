@@ -75,7 +75,8 @@ impl TcpContext {
         match observer {
             None => talk.await,
             Some(observer) => {
-                tokio::join!(talk, observer.watch(self.stop.clone()));
+                // After each turn of the connection the observer sees what has changed.
+                tokio::join!(biased; talk, observer.watch(self.stop.clone()));
                 // Keep the socket open until here: a client that has received everything may reset
                 // the connection, and then only the socket still has the acknowledged bytes.
                 drop(socket);

@@ -1,9 +1,12 @@
 //! Observes a TCP connection until the client has acknowledged its responses.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use tokio::time::timeout_at;
+use tokio::time::{Sleep, sleep};
 use uncork_diag::TcpState;
 use uncork_flow::TransportFigures;
 
@@ -15,7 +18,7 @@ use super::progress::{ConnectionProgress, ProgressState};
 use super::shared::Telemetry;
 use crate::choice::InForce;
 use crate::clock;
-use crate::shared::Stop;
+use crate::shared::{Stop, Stopping};
 
 /// The sampling interval while a response is written.
 const WRITING: Duration = Duration::from_millis(100);
@@ -39,6 +42,15 @@ pub(crate) struct Observer {
     stats: Mutex<ConnectionStats>,
     /// The latest sample.
     latest: Mutex<(Instant, Option<TransportFigures>)>,
+}
+
+/// A connection whose responses are in progress.
+struct Situation {
+    /// Whether a response only awaits acknowledgements.
+    settles: bool,
+    is_closed: bool,
+    /// When to sample next.
+    due: Instant,
 }
 
 /// A sample of the kernel's state of the connection.
@@ -87,6 +99,9 @@ impl Observer {
 
     /// Samples until the connection is closed and all records are written. When the deadline in
     /// `stop` passes, records contain what is known by then.
+    ///
+    /// This must be polled after each turn of the connection, in the same task: nothing else tells
+    /// that a response has begun or ended.
     pub(crate) async fn watch(&self, stop: Stop) {
         self.watch_responses(stop).await;
         let closed = self.progress.closed();
@@ -95,50 +110,37 @@ impl Observer {
     }
 
     async fn watch_responses(&self, stop: Stop) {
+        let mut alarm = pin!(sleep(WRITING));
         let mut closed_at = None;
-        loop {
-            let (is_idle, settles, is_closed) = self.state();
-            if is_idle && is_closed {
-                return;
+        poll_fn(|cx| {
+            while let Some(situation) = self.situation() {
+                let now = clock::now();
+                let has_closed = situation.is_closed && closed_at.is_none();
+                if now < situation.due && !has_closed {
+                    ready!(poll_until(alarm.as_mut(), situation.due, cx));
+                    continue;
+                }
+                if has_closed {
+                    closed_at = Some(now);
+                }
+                self.look(situation.is_last(closed_at, *stop.borrow(), now));
             }
-            if is_idle {
-                self.progress.changed.notified().await;
-                continue;
-            }
-            // Responses that begin and end do not make samples more frequent.
-            let wait = if settles { self.settling() } else { WRITING };
-            let due = self.latest().0 + wait;
-            let changed = timeout_at(due.into(), self.progress.changed.notified()).await;
-            if changed.is_ok() && !self.state().2 && clock::now() < due {
-                continue;
-            }
-            let now = clock::now();
-            let closed_at = closed_at.get_or_insert(now);
-            if !is_closed {
-                *closed_at = now;
-            }
-            // The kernel continues to send the bytes that it has accepted.
-            let patience = if settles { LAST_ACKS } else { Duration::ZERO };
-            let stopped = stop.borrow().is_some_and(|it| now >= it.at + patience);
-            let patience = stop.borrow().map_or(PATIENCE, |it| it.stall.min(PATIENCE));
-            self.look(stopped || *closed_at + patience <= now);
-        }
+            if self.progress.state().is_closed { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
-    /// Whether no response is in progress, whether a response only awaits acknowledgements, and
-    /// whether the connection is closed.
-    fn state(&self) -> (bool, bool, bool) {
+    /// The situation, if responses are in progress.
+    fn situation(&self) -> Option<Situation> {
         let state = self.progress.state();
+        let last = state.exchanges.values().next_back()?;
         let settles = state.exchanges.values().any(|exchange| exchange.taken.is_some());
-        (state.exchanges.is_empty(), settles, state.is_closed)
-    }
-
-    /// Half of the round-trip time.
-    fn settling(&self) -> Duration {
-        let state = self.progress.state();
-        let last = state.exchanges.values().next_back();
-        let rtt = last.and_then(|exchange| exchange.last.rtt).unwrap_or_default().as_nanos();
-        Duration::from_nanos(rtt / 2).clamp(SETTLING.0, SETTLING.1)
+        let rtt = Duration::from_nanos(last.last.rtt.unwrap_or_default().as_nanos());
+        let is_closed = state.is_closed;
+        drop(state);
+        let wait = if settles { (rtt / 2).clamp(SETTLING.0, SETTLING.1) } else { WRITING };
+        // Responses that begin and end do not make samples more frequent.
+        Some(Situation { settles, is_closed, due: self.latest().0 + wait })
     }
 
     /// Samples the kernel, and writes the records of responses that have ended; of all responses if
@@ -176,6 +178,25 @@ impl Observer {
     fn stats(&self) -> MutexGuard<'_, ConnectionStats> {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Situation {
+    /// Whether to wait for acknowledgements no longer. The connection was closed at the time `closed_at`.
+    fn is_last(&self, closed_at: Option<Instant>, stop: Option<Stopping>, now: Instant) -> bool {
+        // The kernel continues to send the bytes that it has accepted.
+        let patience = if self.settles { LAST_ACKS } else { Duration::ZERO };
+        let is_stopped = stop.is_some_and(|it| now >= it.at + patience);
+        let patience = stop.map_or(PATIENCE, |it| it.stall.min(PATIENCE));
+        is_stopped || closed_at.is_some_and(|at| at + patience <= now)
+    }
+}
+
+/// Waits until `due`, or less: an alarm that rings early is cheaper than one that is set for each response.
+fn poll_until(mut alarm: Pin<&mut Sleep>, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
+    if alarm.is_elapsed() || alarm.deadline() > due.into() {
+        alarm.as_mut().reset(due.into());
+    }
+    alarm.poll(cx)
 }
 
 impl Sample {

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-
 use super::exchange::Exchange;
 use crate::admission::Claim;
 use crate::clock;
@@ -37,8 +35,6 @@ impl Timeouts {
 pub(crate) struct ConnectionProgress {
     claim: Arc<Claim>,
     state: Mutex<ProgressState>,
-    /// Notified when an observed response begins or ends, and when the connection closes.
-    pub(super) changed: Notify,
 }
 
 #[derive(Debug)]
@@ -52,8 +48,8 @@ pub(super) struct ProgressState {
     is_pending: bool,
     last_progress: Instant,
     next: u64,
-    /// Observed responses, in the order of their requests.
-    pub(super) exchanges: BTreeMap<u64, Exchange>,
+    /// Observed responses, in the order of their requests. Boxed: a node of the map has room for eleven.
+    pub(super) exchanges: BTreeMap<u64, Box<Exchange>>,
     pub(super) is_closed: bool,
 }
 
@@ -69,7 +65,7 @@ impl ConnectionProgress {
             exchanges: BTreeMap::new(),
             is_closed: false,
         };
-        Self { claim, state: Mutex::new(state), changed: Notify::new() }
+        Self { claim, state: Mutex::new(state) }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, ProgressState> {
@@ -95,10 +91,7 @@ impl ConnectionProgress {
         state.next += 1;
         let id = state.next;
         if let Some(exchange) = exchange(&mut state) {
-            state.exchanges.insert(id, exchange);
-            // Wake the observer, so that it samples the kernel while the response is written, not
-            // only at its end.
-            self.changed.notify_one();
+            state.exchanges.insert(id, Box::new(exchange));
         }
         id
     }
@@ -118,7 +111,6 @@ impl ConnectionProgress {
         self.progressed(&mut state, clock::now());
         if let Some(exchange) = state.exchanges.get_mut(&id) {
             exchange.taken = Some(taken);
-            self.changed.notify_one();
         }
     }
 
@@ -161,8 +153,6 @@ impl ConnectionProgress {
         let now = clock::now();
         let mut state = self.state();
         (state.is_closed, state.last_progress) = (true, now);
-        drop(state);
-        self.changed.notify_one();
     }
 
     fn progressed(&self, state: &mut ProgressState, now: Instant) {
