@@ -1,5 +1,6 @@
 //! Combines the writes of one turn of a connection.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -22,6 +23,11 @@ const MOST: usize = 4 * RECORD;
 const FIRST_RECORDS: usize = 4 * 1024;
 const FIRST_BYTES: usize = 64 * 1024;
 const SILENCE: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// The buffer of the connection whose turn ended last, for the next one.
+    static SPARE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A stream that buffers writes until the end of the connection's turn. HTTP/2 flushes each frame
 /// of a body, which would cost a TLS record, a system call and a packet for each small response.
@@ -61,7 +67,10 @@ impl CoalescingWriter {
         let output = &mut *self.output();
         ready!(output.poll_drain(cx, 1))?;
         // An idle connection holds no buffer.
-        output.kept = Vec::new();
+        let kept = std::mem::take(&mut output.kept);
+        if (1..=2 * MOST).contains(&kept.capacity()) {
+            SPARE.set(kept);
+        }
         Pin::new(&mut output.stream).poll_flush(cx)
     }
 
@@ -72,7 +81,10 @@ impl CoalescingWriter {
 
 impl Output {
     fn keep(&mut self, slices: &[IoSlice<'_>], length: usize) {
-        if self.kept.capacity() == 0 && length > RECORD / 2 {
+        if self.kept.capacity() == 0 {
+            self.kept = SPARE.take();
+        }
+        if self.kept.is_empty() && length > RECORD / 2 {
             self.kept.reserve_exact(MOST + RECORD); // More data follows.
         }
         self.kept.reserve(length);
@@ -270,6 +282,21 @@ mod tests {
         assert_eq!(taker.writes(), [b"one turn"]);
         assert!(end(&writer));
         assert!(taker.writes().is_empty());
+    }
+
+    #[test]
+    fn the_buffer_of_a_turn_serves_the_next_connection() {
+        let writers = [(); 2].map(|()| {
+            CoalescingWriter::new(Box::new(LimitedStream::with_room_for(usize::MAX)), false)
+        });
+        let [one, two] = writers.map(|mut writer| {
+            assert_eq!(write(&mut writer, b"turn"), 4);
+            let buffer = writer.output().kept.as_ptr();
+            assert!(end(&writer));
+            assert_eq!(writer.output().kept.capacity(), 0, "an idle connection holds none");
+            buffer
+        });
+        assert_eq!(one, two);
     }
 
     #[test]
