@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+use crate::crypto;
 use crate::error::ServeError;
 use crate::site::HostPattern;
 use crate::spec::ServerSpec;
@@ -134,5 +134,5 @@ fn certified(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
 ) -> Result<CertifiedKey, rustls::Error> {
-    CertifiedKey::from_der(chain, key, &ring::default_provider())
+    CertifiedKey::from_der(chain, key, &crypto::provider())
 }

@@ -14,6 +14,7 @@ mod admission;
 mod choice;
 mod clock;
 pub mod config;
+mod crypto;
 mod descriptors;
 mod error;
 mod guarded;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use noq_proto::crypto::rustls::QuicServerConfig;
 use rustls::ServerConfig;
-use rustls::crypto::ring;
 use rustls::server::ProducesTickets;
 use rustls::version::TLS13;
 
+use crate::crypto;
 use crate::error::ServeError;
 use crate::identity::Certificates;
 
@@ -19,7 +19,7 @@ pub(super) fn config(
     tickets: Arc<dyn ProducesTickets>,
 ) -> Result<Arc<QuicServerConfig>, ServeError> {
     let failed = |error: rustls::Error| ServeError::System("talk TLS", io::Error::other(error));
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = ServerConfig::builder_with_provider(crypto::provider());
     let config = config.with_protocol_versions(&[&TLS13]).map_err(failed)?;
     let mut config = config.with_no_client_auth().with_cert_resolver(certificates);
     config.alpn_protocols = vec![b"h3".to_vec()];

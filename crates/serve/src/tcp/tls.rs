@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls::crypto::ring;
 use rustls::server::ProducesTickets;
 use tokio_rustls::TlsAcceptor;
 
+use crate::crypto;
 use crate::error::ServeError;
 use crate::identity::Certificates;
 
@@ -17,7 +17,7 @@ pub(crate) fn acceptor(
     certificates: Arc<Certificates>,
     tickets: Arc<dyn ProducesTickets>,
 ) -> Result<TlsAcceptor, ServeError> {
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = ServerConfig::builder_with_provider(crypto::provider());
     let config = config
         .with_safe_default_protocol_versions()
         .map_err(|error| ServeError::System("talk TLS", io::Error::other(error)))?;
