@@ -139,6 +139,7 @@ fn each_place_that_writes_json_is_known() {
         "cc/examples/conformance/replay.rs", // messages of differences
         "cli/src/emu/document.rs",           // emu, emu-hosts
         "cli/src/host/mod.rs", // host-doctor-1, host-facts-1, host-plan-1, host-prove-1, host-status-1
+        "cli/src/kernel/mod.rs", // kernel-1
         "cli/src/lab/dry_run.rs", // dry-run-1
         "cli/src/policy/json.rs", // policy-explain
         "flow/src/json.rs",    // flow-record

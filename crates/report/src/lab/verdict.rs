@@ -253,7 +253,9 @@ fn prices(answer: &Answer) -> String {
         prices.map(|price| clause(price, payer)).collect::<Vec<_>>()
     };
     let but = if answer.kind == AnswerKind::Better { "but" } else { "and" };
-    let who = if answer.of.is_empty() { "" } else { &answer.choice };
+    // "bbr1 and cubic do not differ" has two subjects.
+    let is_subject = answer.of.is_empty() && answer.kind != AnswerKind::Open;
+    let who = if is_subject { "" } else { &answer.choice };
     let own = match paid(Payer::Choice).as_slice() {
         [] => String::new(),
         clauses if who.is_empty() => format!(", {but} {}", words::list(clauses)),

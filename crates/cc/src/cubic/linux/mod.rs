@@ -56,6 +56,13 @@ impl LinuxCubic {
         self.window.bequeath(rtt)
     }
 
+    /// Whether the window is below ssthresh, in whole segments: after a change of the MTU ssthresh is
+    /// no multiple of one, and the window always is.
+    fn in_slow_start(&self) -> bool {
+        let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+        self.window.is_initial() || self.segments(cwnd) < self.segments(ssthresh)
+    }
+
     /// A window in whole segments.
     fn segments(&self, bytes: u64) -> u64 {
         (bytes / self.window.mss()).max(1)
@@ -73,10 +80,10 @@ impl LinuxCubic {
         self.residue = bytes % mss;
         let mut acked = bytes / mss;
         let mut cwnd = self.segments(self.window.cwnd());
-        if self.window.in_slow_start() {
+        if self.in_slow_start() {
             self.watch_slow_start(now, cwnd, feedback);
         }
-        if self.window.in_slow_start() {
+        if self.in_slow_start() {
             let growth = acked.min((self.window.ssthresh() / mss).saturating_sub(cwnd));
             cwnd = cwnd.saturating_add(growth);
             acked -= growth;
@@ -176,7 +183,7 @@ impl Controller for LinuxCubic {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let is_growing = self.window.in_slow_start();
+        let is_growing = self.in_slow_start();
         self.window.snapshot(if is_growing { "SlowStart" } else { "CongestionAvoidance" })
     }
 }

@@ -119,7 +119,7 @@ fn published_row(entry: &Published) -> String {
         words("agrees if", range),
         words("here", &entry.measured),
         escape(&entry.source),
-        line("range: ", from),
+        line("range ", from),
         line("", &entry.note),
     )
 }
