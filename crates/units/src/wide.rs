@@ -153,8 +153,9 @@ mod limbs {
             root = (root + n / nonzero(root).get()) >> 1;
             step += 1;
         }
-        // It may stop one above the floor.
-        root - (root.wrapping_mul(root) > n) as u64
+        // It may stop one above the floor, and the square of 2^32 does not fit.
+        let root = if root > LOW { LOW } else { root };
+        root - (root * root > n) as u64
     }
 
     /// `n`, or 1 instead of 0: a division by it has no path that panics.
