@@ -35,7 +35,7 @@ impl Scenario {
     }
 
     /// The scenario for a comparison with `other`. The kernel's controllers are not always those of
-    /// the standards, so that both sides get [`CcSpec::as_in_linux`].
+    /// the standards, so that both sides get [`uncork_cc::CcSpec::as_in_linux`].
     #[must_use]
     pub fn for_comparison_with(mut self, other: Engine) -> Self {
         if other == Engine::Netns {

@@ -1,7 +1,7 @@
 //! Products of two 64-bit numbers, for targets with and without 128-bit arithmetic.
 //!
 //! The controllers are compiled to BPF too, for the Linux kernel. BPF has no wider multiplication
-//! than 64 bits and cannot call a library for one, so the functions of [`limbs`] do with halves of
+//! than 64 bits and cannot call a library for one, so the functions of `limbs` do with halves of
 //! 32 bits there. `u64::saturating_mul`, `u64::checked_mul` and `u64::isqrt` are 128-bit
 //! multiplications in disguise; `clippy.toml` keeps them out of the code that is compiled to BPF.
 //! Elsewhere the machine's own instructions are used. Tests hold the two to the same results.

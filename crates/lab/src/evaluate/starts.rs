@@ -118,7 +118,7 @@ mod tests {
     /// the share `first`, else `later`, with some noise.
     fn runs(first: f64, later: f64) -> Vec<RunOutcome> {
         let of = |cell: usize, seed: u64| {
-            let is_first = seed % 2 == 0;
+            let is_first = seed.is_multiple_of(2);
             let noise = 0.004 * (seed as f64 - 4.5);
             let share = match (cell, is_first) {
                 (0, _) => 0.5,
