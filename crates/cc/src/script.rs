@@ -150,11 +150,17 @@ impl<C: Controller> Host<C> {
     /// A round trip in which the window is filled and every packet is acknowledged by its own ACK,
     /// each releasing new packets.
     pub(crate) fn round(&mut self) {
+        self.spread_round(TimeDelta::ZERO);
+    }
+
+    /// The same with `spacing` after each ACK.
+    pub(crate) fn spread_round(&mut self, spacing: TimeDelta) {
         self.fill();
         self.advance(self.rtt);
         for _ in 0..self.in_flight() {
             self.ack(1);
             self.fill();
+            self.advance(spacing);
         }
     }
 

@@ -119,25 +119,14 @@ fn loss_or_ce_mark_ends_css() {
     }
 }
 
-/// A round of ACKs spaced `spacing_us` microseconds apart.
-fn spread_round(host: &mut Host<Cubic>, spacing_us: u64) {
-    host.fill();
-    host.advance(host.rtt);
-    for _ in 0..host.in_flight() {
-        host.ack(1);
-        host.fill();
-        host.advance(TimeDelta::from_micros(spacing_us));
-    }
-}
-
 #[test]
 fn slow_start_ends_when_the_acks_span_half_the_round_trip() {
     let mut host = host(40);
     // At 50 ms: 40 ACKs within 40 ms do not end it, 80 within 80 ms do.
-    spread_round(&mut host, 1_000);
+    host.spread_round(TimeDelta::from_micros(1_000));
     assert_eq!(host.cc.snapshot().state, "SlowStart");
     assert_eq!(host.cwnd(), segments(80));
-    spread_round(&mut host, 1_000);
+    host.spread_round(TimeDelta::from_micros(1_000));
     assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
     // The ACK after 51 ms is the 52nd.
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(132)));
@@ -148,8 +137,8 @@ fn slow_start_ends_when_the_acks_span_half_the_round_trip() {
 fn long_ack_train_does_not_end_slow_start_of_a_pacing_host() {
     let settings = Settings { paced: true, ..settings(40) };
     let mut host = Host::new(Cubic::new(&settings));
-    spread_round(&mut host, 1_000);
-    spread_round(&mut host, 500);
+    host.spread_round(TimeDelta::from_micros(1_000));
+    host.spread_round(TimeDelta::from_micros(500));
     assert_eq!((host.cc.snapshot().state, host.cwnd()), ("SlowStart", segments(160)));
 }
 
@@ -157,7 +146,7 @@ fn long_ack_train_does_not_end_slow_start_of_a_pacing_host() {
 fn small_window_has_no_ack_train() {
     let mut host = host(6);
     host.rtt = TimeDelta::from_millis(10);
-    spread_round(&mut host, 1_500);
+    host.spread_round(TimeDelta::from_micros(1_500));
     assert_eq!(host.cc.snapshot().state, "SlowStart");
     assert_eq!(host.cwnd(), segments(12));
 }

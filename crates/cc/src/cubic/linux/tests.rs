@@ -41,26 +41,15 @@ fn slow_start_ends_with_the_ninth_late_sample() {
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(48)));
 }
 
-/// A round of ACKs spaced by `spacing_us`.
-fn spread_round(host: &mut Host<LinuxCubic>, spacing_us: u64) {
-    host.fill();
-    host.advance(host.rtt);
-    for _ in 0..host.in_flight() {
-        host.ack(1);
-        host.fill();
-        host.advance(TimeDelta::from_micros(spacing_us));
-    }
-}
-
 /// At 100 ms, and 1 ms for offload, a train of more than 50.5 ms ends slow start.
 #[test]
 fn slow_start_ends_when_the_acks_span_half_the_round_trip_and_half_a_millisecond() {
     let mut host = host(40);
-    spread_round(&mut host, 1_000);
+    host.spread_round(TimeDelta::from_micros(1_000));
     assert_eq!((state(&host), host.cwnd()), ("SlowStart", segments(80)));
-    spread_round(&mut host, 250);
+    host.spread_round(TimeDelta::from_micros(250));
     assert_eq!((state(&host), host.cwnd()), ("SlowStart", segments(160)));
-    spread_round(&mut host, 500);
+    host.spread_round(TimeDelta::from_micros(500));
     // The ACK after 51 ms is the 103rd.
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(160 + 102)));
 }
