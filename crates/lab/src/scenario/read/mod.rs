@@ -168,9 +168,7 @@ fn run_section<'a>(tree: &'a Node, empty: &'a Node) -> Result<Section<'a>> {
 }
 
 /// The end of a run, which must be after its warm-up.
-fn end(tree: &Node, warmup: TimeDelta) -> Result<Time> {
-    let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
-    let section = run_section(tree, &empty)?;
+fn end(section: &Section<'_>, warmup: TimeDelta) -> Result<Time> {
     let end = section.read("end", |node| node.within(ENDS))?.unwrap_or(END);
     if warmup >= end {
         let message = format!("the warm-up of {warmup} leaves nothing of a run of {end}");
@@ -178,11 +176,6 @@ fn end(tree: &Node, warmup: TimeDelta) -> Result<Time> {
             .help("end the runs later, or give a shorter warm-up"));
     }
     Ok(Time::ZERO + end)
-}
-
-fn host_jitter(tree: &Node) -> Result<HostJitter> {
-    let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
-    run_section(tree, &empty)?.parse_or("host_jitter", HostJitter::default())
 }
 
 fn cells(
@@ -213,8 +206,10 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let paths = path::paths(tree, &links, context)?;
     path::check_shared(tree, &links, &paths)?;
     let flows = flow::flows(tree, &paths, context)?;
-    let end = end(tree, run.warmup)?;
-    let host_jitter = host_jitter(tree)?;
+    let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
+    let section = run_section(tree, &empty)?;
+    let end = end(&section, run.warmup)?;
+    let host_jitter = section.parse_or("host_jitter", HostJitter::default())?;
     let class = |(flow, background): &flow::Class| {
         let path = &paths[flow.path];
         Class {
