@@ -189,6 +189,15 @@ impl FromStr for Losses {
     }
 }
 
+/// Output formats: text or JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// Text
+    Human,
+    /// JSON
+    Json,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A table

@@ -1,7 +1,9 @@
 //! The arguments of `uncork kernel`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use uncork_kernel::Algorithm;
+
+use crate::args::TextFormat;
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -70,16 +72,8 @@ pub(super) enum KernelCommand {
     Status {
         /// Output format
         #[arg(long, default_value = "human")]
-        format: Format,
+        format: TextFormat,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// Text
-    Human,
-    /// JSON
-    Json,
 }
 
 fn parse(name: &str) -> Result<Algorithm, String> {

@@ -11,10 +11,11 @@ use uncork_kernel::{
     Algorithm, DIRECTORY, Error, Loaded, Pins, available, default, fall_back, probe,
 };
 
+use crate::args::TextFormat;
 use crate::failure::Failure;
 use crate::stdout;
 pub(crate) use args::KernelArgs;
-use args::{Format, KernelCommand};
+use args::KernelCommand;
 
 const SCHEMA: &str = "uncork.kernel/1";
 
@@ -117,7 +118,7 @@ struct ControllerStatus {
     connections: u64,
 }
 
-fn status(pins: &Pins, format: Format) -> Result<(), Failure> {
+fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
     let users = connections_by_controller()
         .map_err(|error| Failure::Environment(format!("connections cannot be listed: {error}")))?;
     let (default, available) = (default(), available());
@@ -134,9 +135,9 @@ fn status(pins: &Pins, format: Format) -> Result<(), Failure> {
         controllers: controllers.into(),
     };
     let text = match format {
-        Format::Json => serde_json::to_string_pretty(&status)
+        TextFormat::Json => serde_json::to_string_pretty(&status)
             .map_err(|error| Failure::Environment(error.to_string()))?,
-        Format::Human => table(&status.controllers),
+        TextFormat::Human => table(&status.controllers),
     };
     stdout::write((text + "\n").as_bytes())?;
     missing.map_or(Ok(()), |missing| Err(failure(missing)))

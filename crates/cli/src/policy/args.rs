@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use uncork_policy::{Country, UnixTime};
 use uncork_units::ByteCount;
 
-use crate::args::Color;
+use crate::args::{Color, TextFormat};
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -59,7 +59,7 @@ pub(super) struct ExplainArgs {
     pub(super) file: FileArgs,
     /// Output format
     #[arg(long, default_value = "human")]
-    pub(super) format: Format,
+    pub(super) format: TextFormat,
     /// Listener that accepts the connection
     #[arg(long, value_name = "NAME", help_heading = "Connection")]
     pub(super) listener: Option<String>,
@@ -96,14 +96,6 @@ pub(super) struct ExplainArgs {
     /// Size of the object: 3MB
     #[arg(long, help_heading = "Request")]
     pub(super) size: Option<ByteCount>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// Text
-    Human,
-    /// JSON
-    Json,
 }
 
 impl ExplainArgs {

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy};
 
+use crate::args::TextFormat;
 use crate::color;
 use crate::failure::Failure;
 use crate::stdout;
 pub(crate) use args::PolicyArgs;
-use args::{ExplainArgs, FileArgs, Format, PolicyCommand};
+use args::{ExplainArgs, FileArgs, PolicyCommand};
 
 pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
     match &args.command {
@@ -53,8 +54,8 @@ fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let fields = fields(args);
     let explanation = policy.explain(&facts(args, origin, &fields));
     match args.format {
-        Format::Human => stdout::write(explanation.to_string().as_bytes()),
-        Format::Json => stdout::write(&json::document(&policy, &explanation)?),
+        TextFormat::Human => stdout::write(explanation.to_string().as_bytes()),
+        TextFormat::Json => stdout::write(&json::document(&policy, &explanation)?),
     }
 }
 
