@@ -24,7 +24,7 @@ const NOWHERE: u8 = u8::MAX;
 /// within a factor of four, and otherwise by 0.4 %, or 0.05 % of the maximum if that is more.
 ///
 /// It needs at most 576 bytes for cells, plus eight for each cell with more than 255 values.
-/// Recording allocates only when a duration falls into a new page.
+/// Recording allocates only when a duration falls into a new page, and not while all are equal.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     min_nanos: u64,
@@ -66,14 +66,31 @@ impl Distribution {
 
     /// Records a duration in nanoseconds.
     pub fn record(&mut self, nanos: u64) {
+        self.record_times(nanos, 1);
+    }
+
+    fn record_times(&mut self, nanos: u64, times: u64) {
+        if nanos != self.min_nanos {
+            self.give_cells();
+        }
         self.min_nanos = self.min_nanos.min(nanos);
         self.max_nanos = self.max_nanos.max(nanos);
-        self.count += 1;
-        self.add((nanos / NANOS_PER_UNIT).min(MAX_UNITS), 1);
+        self.count += times;
+        if !self.is_single() {
+            self.add(units(nanos), times);
+        }
     }
 
     /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
+        if other.is_single() {
+            self.record_times(other.min_nanos, other.count);
+            return;
+        }
+        if other.count == 0 {
+            return;
+        }
+        self.give_cells();
         self.min_nanos = self.min_nanos.min(other.min_nanos);
         self.max_nanos = self.max_nanos.max(other.max_nanos);
         self.count += other.count;
@@ -104,9 +121,22 @@ impl Distribution {
         })
     }
 
+    /// Whether all recorded values are equal. Such a distribution has no cells: most responses of a
+    /// server have one sample.
+    fn is_single(&self) -> bool {
+        self.min_nanos == self.max_nanos
+    }
+
+    /// Gives its value a cell before another value is recorded.
+    fn give_cells(&mut self) {
+        if self.is_single() {
+            self.add(units(self.min_nanos), self.count);
+        }
+    }
+
     /// The `quantile`-quantile: the middle of its cell, limited to the recorded range.
     fn nanos_at(&self, quantile: f64) -> u64 {
-        if self.min_nanos == self.max_nanos {
+        if self.is_single() {
             return self.min_nanos;
         }
         let rank = (quantile * self.count as f64).ceil() as u64;
@@ -229,6 +259,10 @@ impl Default for Distribution {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn units(nanos: u64) -> u64 {
+    (nanos / NANOS_PER_UNIT).min(MAX_UNITS)
 }
 
 fn millis(nanos: u64) -> f64 {

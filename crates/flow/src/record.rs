@@ -1,6 +1,7 @@
 //! One row per transfer.
 
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 
 use crate::service::{Choice, Service};
 
@@ -9,11 +10,11 @@ use crate::service::{Choice, Service};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// The engine that carried it: `sim`.
-    pub engine: String,
+    pub engine: SmolStr,
     /// Its comparison column (a controller or a mix) or scenario class.
-    pub group: String,
+    pub group: SmolStr,
     /// The controller, such as `bbr3`.
-    pub cc: String,
+    pub cc: SmolStr,
     /// Seed of the run.
     pub seed: u64,
     /// Index of the flow in its run.
@@ -66,9 +67,9 @@ impl FlowRecord {
     /// zero, at the beginning of the run.
     pub fn blank(engine: &str, group: &str, cc: &str, (seed, flow): (u64, u32)) -> Self {
         Self {
-            engine: engine.to_owned(),
-            group: group.to_owned(),
-            cc: cc.to_owned(),
+            engine: engine.into(),
+            group: group.into(),
+            cc: cc.into(),
             seed,
             flow,
             start_ns: 0,
@@ -168,9 +169,9 @@ pub struct RequestRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
     /// The comparison column or scenario class of its flow.
-    pub group: String,
+    pub group: SmolStr,
     /// The flow's controller.
-    pub cc: String,
+    pub cc: SmolStr,
     /// Seed of the run.
     pub seed: u64,
     /// Its outcome.

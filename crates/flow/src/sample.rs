@@ -1,6 +1,7 @@
 //! Records and series for the tests of this crate.
 
 use proptest::prelude::{Strategy, any};
+use smol_str::SmolStr;
 use uncork_units::Rng;
 
 use crate::{Arm, Choice, FlowRecord, LabRecord, Playback, Quantiles, Scope, SeriesPoint, Service};
@@ -8,9 +9,9 @@ use crate::{Arm, Choice, FlowRecord, LabRecord, Playback, Quantiles, Scope, Seri
 /// A finished transfer of 10 MB with round numbers.
 pub(crate) fn record() -> FlowRecord {
     FlowRecord {
-        engine: "sim".to_owned(),
-        group: "bbr3 vs cubic".to_owned(),
-        cc: "bbr3".to_owned(),
+        engine: "sim".into(),
+        group: "bbr3 vs cubic".into(),
+        cc: "bbr3".into(),
         seed: 7,
         flow: 1,
         start_ns: 100_000_000,
@@ -40,10 +41,10 @@ pub(crate) fn record() -> FlowRecord {
 
 /// An arbitrary record with numbers drawn from a seed.
 pub(crate) fn any_record() -> impl Strategy<Value = FlowRecord> {
-    (any::<u64>(), "\\PC{0,8}").prop_map(|(seed, cc)| scrambled(&mut Rng::new(seed, 0), cc))
+    (any::<u64>(), "\\PC{0,8}").prop_map(|(seed, cc)| scrambled(&mut Rng::new(seed, 0), cc.into()))
 }
 
-fn scrambled(rng: &mut Rng, cc: String) -> FlowRecord {
+fn scrambled(rng: &mut Rng, cc: SmolStr) -> FlowRecord {
     FlowRecord {
         cc,
         seed: rng.next_u64(),
@@ -135,8 +136,8 @@ pub(crate) fn choice(rng: &mut Rng) -> Choice {
     }
 }
 
-fn text(rng: &mut Rng) -> String {
-    ["", "h1", "0.0.0.0:443", "ä\"\n"][rng.below(4) as usize].to_owned()
+fn text(rng: &mut Rng) -> SmolStr {
+    ["", "h1", "0.0.0.0:443", "ä\"\n"][rng.below(4) as usize].into()
 }
 
 fn quantiles(rng: &mut Rng) -> Quantiles {

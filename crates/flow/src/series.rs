@@ -1,5 +1,7 @@
 //! One row per flow and sampling instant.
 
+use smol_str::SmolStr;
+
 use crate::labelled::Label;
 use crate::record::FlowRecord;
 
@@ -50,9 +52,9 @@ pub struct RunSeries<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesRow {
     /// The comparison column or scenario class of the flow.
-    pub group: String,
+    pub group: SmolStr,
     /// The flow's controller.
-    pub cc: String,
+    pub cc: SmolStr,
     /// Seed of the run.
     pub seed: u64,
     /// The point.

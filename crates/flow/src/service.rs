@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 
 /// A response or a connection of a server. The client is recorded only as precisely as an analysis
 /// needs: no address and no path.
@@ -14,17 +15,17 @@ pub struct Service {
     /// When it began, in nanoseconds since 1970 (UTC).
     pub start_unix_ns: u64,
     /// `h1`, `h2` or `h3`; `tls` or `tcp` for a connection that ended before its first request.
-    pub protocol: String,
+    pub protocol: SmolStr,
     /// The listener's name; its address if unnamed.
-    pub listener: String,
+    pub listener: SmolStr,
     /// The requested host in lower case without port; for a connection, that of the first request.
-    pub host: Option<String>,
+    pub host: Option<SmolStr>,
     /// The client's network: /24 of IPv4, /48 of IPv6.
-    pub client: Option<String>,
+    pub client: Option<SmolStr>,
     /// The client's autonomous system.
     pub asn: Option<u32>,
     /// The client's country: two letters of ISO 3166.
-    pub country: Option<String>,
+    pub country: Option<SmolStr>,
     /// The response's status code.
     pub status: Option<u16>,
     /// Size of the complete file from which the response, or part of it, is served.
@@ -61,12 +62,12 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// Fingerprint of the policy in force.
-    pub policy: String,
+    pub policy: SmolStr,
     /// The rule that decided; `default` if none did.
-    pub rule: String,
+    pub rule: SmolStr,
     /// The controller chosen. The record's `cc` is the one in effect; if they differ, the choice
     /// was not applied.
-    pub cc: Option<String>,
+    pub cc: Option<SmolStr>,
     /// The arm, if an experiment made the choice.
     pub arm: Option<Arm>,
 }
@@ -75,9 +76,9 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
     /// The experiment.
-    pub experiment: String,
+    pub experiment: SmolStr,
     /// The arm.
-    pub arm: String,
+    pub arm: SmolStr,
     /// Keyed hash of the assigned unit: a client network or a cookie.
     pub unit: u64,
     /// The unit's bucket out of 100, independent of its arm: a jackknife omits one bucket at a
@@ -93,8 +94,8 @@ impl Service {
         Self {
             scope,
             start_unix_ns,
-            protocol: protocol.to_owned(),
-            listener: listener.to_owned(),
+            protocol: protocol.into(),
+            listener: listener.into(),
             host: None,
             client: None,
             asn: None,

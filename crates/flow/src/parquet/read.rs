@@ -5,6 +5,7 @@ use std::mem;
 use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use smol_str::SmolStr;
 
 use crate::error::FileError;
 
@@ -24,17 +25,17 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn text(&mut self, name: &'static str) -> Result<String, FileError> {
+    pub(super) fn text(&mut self, name: &'static str) -> Result<SmolStr, FileError> {
         match self.take(name)? {
-            Field::Str(text) => Ok(text),
+            Field::Str(text) => Ok(text.into()),
             _ => Err(FileError::UnexpectedValue(name)),
         }
     }
 
     /// Reads an optional column.
-    pub(super) fn text_if_any(&mut self, name: &'static str) -> Result<Option<String>, FileError> {
+    pub(super) fn text_if_any(&mut self, name: &'static str) -> Result<Option<SmolStr>, FileError> {
         match self.take(name) {
-            Ok(Field::Str(text)) => Ok(Some(text)),
+            Ok(Field::Str(text)) => Ok(Some(text.into())),
             Ok(Field::Null) | Err(FileError::MissingColumn(_)) => Ok(None),
             _ => Err(FileError::UnexpectedValue(name)),
         }

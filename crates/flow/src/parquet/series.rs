@@ -80,7 +80,7 @@ fn point(row: &mut Row) -> Result<SeriesPoint<String>, FileError> {
     Ok(SeriesPoint {
         time_ns: row.count("time_ns")?,
         flow: row.index("flow")?,
-        state: row.text("state")?,
+        state: row.text("state")?.into(),
         cwnd_bytes: row.count("cwnd_bytes")?,
         inflight_bytes: row.count("inflight_bytes")?,
         pacing_bps: row.maybe_count("pacing_bps")?,
@@ -99,7 +99,7 @@ mod tests {
     use crate::sample::{points, record};
 
     fn flow(group: &str, cc: &str) -> FlowRecord {
-        FlowRecord { group: group.to_owned(), cc: cc.to_owned(), ..record() }
+        FlowRecord { group: group.into(), cc: cc.into(), ..record() }
     }
 
     fn written(runs: &[RunSeries<'_>]) -> Vec<u8> {
@@ -135,8 +135,8 @@ mod tests {
         let rows = read_series(written(&[run(&one, 1), run(&two, u64::MAX)])).unwrap();
         let expected = |group: &str, seed| {
             let row = |point: &SeriesPoint| SeriesRow {
-                group: group.to_owned(),
-                cc: mix[point.flow as usize].to_owned(),
+                group: group.into(),
+                cc: mix[point.flow as usize].into(),
                 seed,
                 point: owned(point),
             };

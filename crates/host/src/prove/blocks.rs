@@ -149,7 +149,7 @@ impl Blocks {
         };
         record.choice = Some(self.choice(arm, index, pair));
         let services = self.services.len();
-        let service = *self.services.entry(record.group.clone()).or_insert(services);
+        let service = *self.services.entry(record.group.to_string()).or_insert(services);
         self.seen.push(Seen {
             block: index as u32,
             service: service as u32,
@@ -181,12 +181,12 @@ impl Blocks {
     fn choice(&self, arm: Arm, block: usize, pair: u32) -> Choice {
         let (name, controller) = &self.arms[arm.index()];
         Choice {
-            policy: POLICY.to_owned(),
-            rule: "switchback".to_owned(),
-            cc: Some(controller.clone()),
+            policy: POLICY.into(),
+            rule: "switchback".into(),
+            cc: Some(controller.into()),
             arm: Some(ArmRecord {
-                experiment: self.experiment.clone(),
-                arm: name.clone(),
+                experiment: self.experiment.as_str().into(),
+                arm: name.into(),
                 unit: block as u64,
                 bucket: (pair % 100) as u8,
                 propensity: 0.5,
@@ -276,7 +276,7 @@ mod tests {
             bytes_sent: bytes,
             busy_ns: busy_ms * 1_000_000,
             service: Some(Service {
-                client: Some("203.0.113.0/24".to_owned()),
+                client: Some("203.0.113.0/24".into()),
                 ..Service::blank(Scope::Connection, 0, "tcp", "web")
             }),
             ..FlowRecord::blank("watch", "443", cc, (0, 0))
@@ -333,7 +333,7 @@ mod tests {
             for _ in 0..19 {
                 blocks.take(&mut record(start, &cc, 1000, 10), false);
             }
-            let mut own = FlowRecord { group: "25".to_owned(), ..record(start, "cubic", 1000, 10) };
+            let mut own = FlowRecord { group: "25".into(), ..record(start, "cubic", 1000, 10) };
             blocks.take(&mut own, false);
         }
         // One of 39: another route, perhaps.

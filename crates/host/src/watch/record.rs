@@ -25,7 +25,7 @@ pub(super) fn record(
     let client = ClientNetwork::of(last.remote.ip()).to_string();
     let listener = last.local.to_string();
     let service = Service {
-        client: Some(client),
+        client: Some(client.into()),
         ..Service::blank(Scope::Connection, began.unix_ns, "tcp", &listener)
     };
     let figures = TransportFigures {

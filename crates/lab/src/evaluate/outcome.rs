@@ -61,7 +61,7 @@ pub(crate) fn outcome(
     let classes = &scenario.cells[cell].classes;
     for (flow, class) in flows.iter_mut().zip(&instance.class_of_flow) {
         let class = classes.get(*class as usize);
-        flow.group = class.map_or_else(String::new, |class| class.name.clone());
+        flow.group = class.map_or_else(Default::default, |class| class.name.as_str().into());
     }
     let clients = instance.client_of_flow.clone();
     (RunOutcome { cell, seed, flows, requests, clients, packets, doubts, commands }, series)

@@ -149,8 +149,8 @@ fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) 
         let points = sampled.points.iter().filter(|point| point.flow == flow.flow).collect();
         Trace {
             label: label.trim_end_matches(", ").to_owned(),
-            cc: flow.cc.clone(),
-            class: flow.group.clone(),
+            cc: flow.cc.to_string(),
+            class: flow.group.to_string(),
             cell: sampled.cell,
             points,
         }

@@ -35,7 +35,7 @@ fn served(flow: FlowRecord) -> FlowRecord {
         protocol: "h1".into(),
         listener: "main".into(),
         host: Some("files.example".into()),
-        client: Some(format!("2001:db8:{:x}::/48", flow.flow)),
+        client: Some(format!("2001:db8:{:x}::/48", flow.flow).into()),
         asn: flow.group.strip_prefix("as").and_then(|asn| asn.parse().ok()),
         country: None,
         status: Some(200),
@@ -56,7 +56,7 @@ fn simulate(truth: &Scenario) -> Vec<u8> {
     let instance = truth.instance(0, 1);
     let mut records = uncork_sim::run(&instance.run).flows;
     for (record, class) in records.iter_mut().zip(&instance.class_of_flow) {
-        record.group.clone_from(&truth.cells[0].classes[*class as usize].name);
+        record.group = truth.cells[0].classes[*class as usize].name.as_str().into();
     }
     let records: Vec<FlowRecord> = records.into_iter().map(served).collect();
     let mut lines = Vec::new();

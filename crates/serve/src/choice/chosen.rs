@@ -1,5 +1,6 @@
 //! The settings that were chosen, and the rule that chose them.
 
+use smol_str::{SmolStr, format_smolstr};
 use uncork_policy::{Assignment, By, Decision, Policy, Settings};
 
 /// The settings of a connection, and the rule that chose them. This is a copy, because a record may
@@ -9,7 +10,7 @@ pub(crate) struct Chosen {
     /// The settings to apply.
     pub(crate) settings: Settings,
     /// The group in records: `EXPERIMENT/ARM`, else the rule, else the listener's controller.
-    pub(crate) group: String,
+    pub(crate) group: SmolStr,
     /// The part of the policy that decided, if there is a policy.
     decided_by: Option<DecidedBy>,
 }
@@ -26,25 +27,25 @@ struct DecidedBy {
 impl Chosen {
     /// The fixed settings of a listener.
     pub(super) fn fixed(group: &str, settings: Settings) -> Self {
-        Self { settings, group: group.to_owned(), decided_by: None }
+        Self { settings, group: group.into(), decided_by: None }
     }
 
     pub(super) fn by(policy: &Policy, decision: &Decision<'_>) -> Self {
         let rule = match decision.by {
-            By::Default => "default".to_owned(),
-            By::Rule { name: Some(name), .. } => name.to_owned(),
-            By::Rule { index, name: None } => format!("rule {}", index + 1),
+            By::Default => SmolStr::new_static("default"),
+            By::Rule { name: Some(name), .. } => name.into(),
+            By::Rule { index, name: None } => format_smolstr!("rule {}", index + 1),
         };
         let arm = decision.experiment.as_ref();
         let fingerprint = policy.fingerprint();
         let group = arm.map_or_else(|| rule.clone(), named);
         let told = uncork_flow::Choice {
-            policy: format!("{fingerprint:016x}"),
+            policy: format_smolstr!("{fingerprint:016x}"),
             rule,
             cc: None,
             arm: arm.map(|arm| uncork_flow::Arm {
-                experiment: arm.experiment.to_owned(),
-                arm: arm.arm.to_owned(),
+                experiment: arm.experiment.into(),
+                arm: arm.arm.into(),
                 unit: arm.unit,
                 bucket: arm.bucket,
                 propensity: arm.propensity.as_f64(),
@@ -64,7 +65,7 @@ impl Chosen {
     /// The choice as recorded; `cc` is the chosen controller.
     pub(crate) fn told(&self, cc: Option<&str>) -> Option<uncork_flow::Choice> {
         let told = &self.decided_by.as_ref()?.told;
-        Some(uncork_flow::Choice { cc: cc.map(str::to_owned), ..told.clone() })
+        Some(uncork_flow::Choice { cc: cc.map(SmolStr::from), ..told.clone() })
     }
 
     /// The experiment's arm, if an experiment decided.
@@ -86,6 +87,6 @@ fn key(decision: &Decision<'_>) -> (Option<usize>, Option<u64>) {
     (rule, decision.experiment.map(|arm| arm.unit))
 }
 
-fn named(arm: &Assignment<'_>) -> String {
-    format!("{}/{}", arm.experiment, arm.arm)
+fn named(arm: &Assignment<'_>) -> SmolStr {
+    format_smolstr!("{}/{}", arm.experiment, arm.arm)
 }

@@ -139,7 +139,7 @@ fn open_connections_keep_a_policy_that_decides_once() {
     policy.set("[default]\ntcp = \"reno\"");
     request(&mut choice, "http://a-bbr/");
     let told = choice.chosen().told(None).expect("a policy");
-    assert_eq!((tcp(&choice), told.policy), ("bbr", format!("{old:016x}")));
+    assert_eq!((tcp(&choice), told.policy), ("bbr", format!("{old:016x}").into()));
     assert_eq!(tcp(&policy.accept()), "reno");
     assert_eq!(Arc::strong_count(&policy.0), 1, "nobody will ask again");
 }

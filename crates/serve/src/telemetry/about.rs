@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use smol_str::{SmolStr, ToSmolStr};
 use uncork_flow::{ClientNetwork, FlowRecord, Scope, Service};
 use uncork_policy::Origin;
 
@@ -25,7 +26,7 @@ pub(crate) struct Labels {
     /// The listener's name.
     pub(crate) listener: Arc<str>,
     /// The client's network.
-    pub(crate) client: String,
+    pub(crate) client: SmolStr,
     /// The client's location.
     pub(crate) origin: Origin,
     /// When the connection was accepted.
@@ -38,7 +39,7 @@ pub(crate) struct About {
     /// When the request's head was read.
     pub(crate) at: SystemTime,
     pub(crate) protocol: &'static str,
-    pub(crate) host: Option<String>,
+    pub(crate) host: Option<SmolStr>,
     pub(crate) status: u16,
     /// Size of the complete requested file.
     pub(crate) object_bytes: Option<u64>,
@@ -52,7 +53,7 @@ impl Labels {
         client: IpAddr,
         origin: Origin,
     ) -> Self {
-        let (listener, client) = (Arc::clone(listener), ClientNetwork::of(client).to_string());
+        let (listener, client) = (Arc::clone(listener), ClientNetwork::of(client).to_smolstr());
         let accepted = (clock::now(), clock::today());
         Self { connection, epoch, listener, client, origin, accepted }
     }
@@ -60,11 +61,12 @@ impl Labels {
     /// The metric labels while these settings are in effect.
     pub(crate) fn key(&self, protocol: &'static str, in_force: &InForce) -> Key {
         let arm = in_force.assignment();
-        let named = |of: fn(&uncork_flow::Arm) -> &String| arm.map(of).cloned().unwrap_or_default();
+        let named =
+            |of: fn(&uncork_flow::Arm) -> &SmolStr| arm.map(of).cloned().unwrap_or_default();
         Key {
             listener: Arc::clone(&self.listener),
             protocol,
-            cc: in_force.cc().to_owned(),
+            cc: in_force.cc().into(),
             experiment: named(|arm| &arm.experiment),
             arm: named(|arm| &arm.arm),
         }
@@ -98,15 +100,16 @@ impl Labels {
         Service {
             client: Some(self.client.clone()),
             asn: self.origin.asn,
-            country: self.origin.country.map(|country| country.to_string()),
+            country: self.origin.country.map(|country| country.to_smolstr()),
             ..Service::blank(scope, since.as_nanos() as u64, protocol, &self.listener)
         }
     }
 }
 
 /// A host as recorded: in lower case, without port, and truncated to the length of a valid name.
-pub(crate) fn host_name(host: &str) -> String {
-    without_port(host).chars().take(NAME_CHARS).collect::<String>().to_ascii_lowercase()
+pub(crate) fn host_name(host: &str) -> SmolStr {
+    let name = without_port(host).chars().take(NAME_CHARS);
+    name.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]

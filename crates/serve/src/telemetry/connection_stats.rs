@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use smol_str::SmolStr;
 use uncork_flow::{Distribution, FlowRecord, Scope, Service, TransportFigures, rtt_quantiles};
 
 use super::about::{About, Labels};
@@ -20,7 +21,7 @@ pub(crate) struct ConnectionStats {
     in_force: Arc<InForce>,
     /// `tcp`, `tls` or `quic`, until the first request determines the HTTP version.
     protocol: &'static str,
-    host: Option<String>,
+    host: Option<SmolStr>,
     responses: u64,
     broken_off: u64,
     /// Body bytes.

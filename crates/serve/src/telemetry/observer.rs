@@ -156,14 +156,14 @@ impl Observer {
             self.stats().note(look.at, figures, !state.exchanges.is_empty());
         }
         *self.latest() = (look.at, figures);
-        let over = state.exchanges.iter_mut().filter_map(|(id, exchange)| {
+        let over = state.exchanges.extract_if(.., |_, exchange| {
             if let Some(figures) = &figures {
                 exchange.note(figures);
             }
-            Some((*id, look.ending(exchange, written, last)?))
+            look.ending(exchange, written, last).is_some()
         });
-        for (id, ending) in over.collect::<Vec<_>>() {
-            let Some(exchange) = state.exchanges.remove(&id) else { continue };
+        for (_, exchange) in over {
+            let Some(ending) = look.ending(&exchange, written, last) else { continue };
             let record = exchange.record(ending, &self.labels);
             self.stats().add(&record, exchange.first, &exchange.rtts);
             self.telemetry.leave(record);

@@ -177,7 +177,7 @@ fn a_proxy_says_who_the_client_is() {
     let clients = connections(&scratch.path("records"));
     let clients: Vec<_> =
         clients.iter().map(|it| it.service.as_ref().unwrap().client.clone().unwrap()).collect();
-    assert!(clients.contains(&"203.0.113.0/24".to_owned()), "{clients:?}");
+    assert!(clients.contains(&"203.0.113.0/24".into()), "{clients:?}");
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn requests_that_share_a_connection_share_its_controller() {
         assert_eq!(told.lines().filter(|size| *size == "1000000").count(), 20, "{told}");
         served.stop();
         let records = records(&scratch.path("records"));
-        let mut chosen: BTreeMap<u32, BTreeMap<String, usize>> = BTreeMap::new();
+        let mut chosen: BTreeMap<u32, BTreeMap<_, usize>> = BTreeMap::new();
         for record in &records {
             let choice = record.choice.as_ref().expect("a policy");
             assert_eq!(choice.cc.as_ref(), Some(&record.cc));

@@ -229,7 +229,7 @@ fn a_hundred_reloads_at_full_load() {
     assert_eq!(summary.lost, 0);
     let records = records(&scratch.path("records"));
     assert_eq!(records.len(), count.load(Ordering::Relaxed) as usize);
-    let mut seen: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut seen: BTreeMap<_, _> = BTreeMap::new();
     let mut of_connection: BTreeMap<u32, _> = BTreeMap::new();
     for record in &records {
         let choice = record.choice.as_ref().expect("a policy");

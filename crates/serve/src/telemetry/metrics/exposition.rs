@@ -10,6 +10,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use smol_str::SmolStr;
 
 use super::buckets::SharedBuckets;
 use super::series::{CLASSES, Series, read};
@@ -117,8 +118,9 @@ impl Metrics {
             rows.into_iter().try_for_each(count)
         };
         let assignments = locked(&self.assignments).clone().into_iter();
-        let assigned =
-            |((experiment, arm), count)| (vec![("experiment", experiment), ("arm", arm)], count);
+        let assigned = |((experiment, arm), count): ((SmolStr, SmolStr), u64)| {
+            (vec![("experiment", experiment.into()), ("arm", arm.into())], count)
+        };
         let help = "Connections that were assigned to an arm";
         counters("assignments", help, assignments.map(assigned).collect())?;
         let reloads = locked(&self.reloads).clone().into_iter();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smol_str::SmolStr;
+
 /// The labels of a series. Clients control none of them, so they cannot create series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
@@ -10,10 +12,10 @@ pub(crate) struct Key {
     /// `h1`, `h2`, `h3`; `tcp` or `tls` before the first request.
     pub(crate) protocol: &'static str,
     /// The controller in effect.
-    pub(crate) cc: String,
+    pub(crate) cc: SmolStr,
     /// The experiment and its arm, empty if there is none.
-    pub(crate) experiment: String,
-    pub(crate) arm: String,
+    pub(crate) experiment: SmolStr,
+    pub(crate) arm: SmolStr,
 }
 
 impl Key {
@@ -29,7 +31,7 @@ impl Key {
 
     /// The labels of the series that counts everything beyond the limit of series.
     pub(super) fn other() -> Self {
-        let other = || "other".to_owned();
+        let other = || SmolStr::new_static("other");
         let (listener, protocol) = ("other".into(), "other");
         Self { listener, protocol, cc: other(), experiment: other(), arm: other() }
     }

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use smol_str::SmolStr;
 use uncork_flow::{FlowRecord, Scope, Service};
 use uncork_records::Tally;
 
@@ -37,7 +38,7 @@ pub(crate) struct Metrics {
     started: SystemTime,
     series: Mutex<BTreeMap<Key, Arc<Series>>>,
     /// Connections that were assigned to an experiment's arm.
-    assignments: Mutex<BTreeMap<(String, String), u64>>,
+    assignments: Mutex<BTreeMap<(SmolStr, SmolStr), u64>>,
     recent: Mutex<VecDeque<Arc<FlowRecord>>>,
     /// The series that was counted in last.
     last: Mutex<Option<(Key, Arc<Series>)>>,
@@ -155,8 +156,8 @@ fn key(record: &FlowRecord, service: &Service) -> Key {
         listener: service.listener.as_str().into(),
         protocol: protocol.unwrap_or("other"),
         cc: record.cc.clone(),
-        experiment: arm.map_or_else(String::new, |arm| arm.experiment.clone()),
-        arm: arm.map_or_else(String::new, |arm| arm.arm.clone()),
+        experiment: arm.map_or_else(SmolStr::default, |arm| arm.experiment.clone()),
+        arm: arm.map_or_else(SmolStr::default, |arm| arm.arm.clone()),
     }
 }
 

@@ -81,9 +81,9 @@ impl SeriesStatus {
         Self {
             listener: key.listener.to_string(),
             protocol: key.protocol,
-            cc: key.cc.clone(),
-            experiment: key.experiment.clone(),
-            arm: key.arm.clone(),
+            cc: key.cc.to_string(),
+            experiment: key.experiment.to_string(),
+            arm: key.arm.to_string(),
             open: series.open.load(Ordering::Relaxed),
             connections: read(&series.connections),
             responses: responses.map(|(class, count)| (class, read(count))).collect(),

@@ -12,9 +12,9 @@ fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
     Key {
         listener: "[::1]:443".into(),
         protocol,
-        cc: cc.to_owned(),
-        experiment: experiment.to_owned(),
-        arm: arm.to_owned(),
+        cc: cc.into(),
+        experiment: experiment.into(),
+        arm: arm.into(),
     }
 }
 
@@ -28,28 +28,28 @@ fn record(flow: u32, scope: Scope) -> FlowRecord {
 fn response(host: &str, client: &str) -> FlowRecord {
     let plain = record(1, Scope::Response);
     let service = Service {
-        protocol: "h2".to_owned(),
-        listener: "[::1]:443".to_owned(),
-        host: Some(host.to_owned()),
-        client: Some(client.to_owned()),
+        protocol: "h2".into(),
+        listener: "[::1]:443".into(),
+        host: Some(host.into()),
+        client: Some(client.into()),
         status: Some(206),
         min_rtt_ns: Some(40_000_000),
         scope: Scope::Response,
         ..plain.service.clone().expect("a server's")
     };
     FlowRecord {
-        cc: "bbr".to_owned(),
+        cc: "bbr".into(),
         bytes_acked: 1_000_000,
         busy_ns: 500_000_000,
         first_byte_ns: Some(3_000_000),
         service: Some(service),
         choice: Some(Choice {
-            policy: "f".to_owned(),
-            rule: "1".to_owned(),
-            cc: Some("bbr".to_owned()),
+            policy: "f".into(),
+            rule: "1".into(),
+            cc: Some("bbr".into()),
             arm: Some(Arm {
-                experiment: "may".to_owned(),
-                arm: "b".to_owned(),
+                experiment: "may".into(),
+                arm: "b".into(),
                 unit: 1,
                 bucket: 1,
                 propensity: 0.5,
