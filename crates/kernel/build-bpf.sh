@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Builds the objects in bpf/ anew from the sources: `build-bpf.sh` writes them, `build-bpf.sh --check`
-# compares with what is there, byte for byte. Exit status 3 where the toolchain is missing. Only objects built
-# in the same directory can be equal: names of functions contain a hash of it.
+# compares with what is there, byte for byte, in any clone. Exit status 3 where the toolchain is missing.
 #
 # Toolchain, in these versions only: rustc 1.95.0 with rust-src (rustup), clang 22 and LLVM 22 (Debian 12:
 # apt-get install clang-22 llvm-22-dev), and the linker, about four minutes of CPU:
@@ -28,17 +27,38 @@ sysroot=$(rustc "+$rust" --print sysroot)
 
 mkdir -p "$target"
 # Rust's functions stay inside: exported, they would be global BPF functions, whose arguments the verifier
-# takes for possibly null. Those of the shim are the global ones.
-cat >"$target/linker" <<EOF
+# takes for possibly null. Those of the shim are the global ones. The shim is named here and not by a flag of
+# rustc, so that all objects share the compiled library.
+cat >"$target/linker" <<'EOF'
 #!/usr/bin/env bash
 args=()
-while ((\$#)); do
-    if [[ \$1 == --export-symbols ]]; then shift; else args+=("\$1"); fi
+while (($#)); do
+    if [[ $1 == --export-symbols ]]; then shift; else args+=("$1"); fi
     shift
 done
-exec "$linker" "\${args[@]}"
+exec "$UNCORK_LINKER" "${args[@]}" "--export=$UNCORK_EXPORTS" "$UNCORK_SHIM"
 EOF
-chmod +x "$target/linker"
+# Names of functions contain a hash of `-C metadata`, which cargo makes of the directories of the crates.
+# There is one version of each crate, so its name is enough.
+cat >"$target/rustc" <<'EOF'
+#!/usr/bin/env bash
+args=()
+for argument; do
+    [[ $argument == metadata=* ]] && argument=metadata=uncork
+    args+=("$argument")
+done
+exec "${args[@]}"
+EOF
+chmod +x "$target/linker" "$target/rustc"
+
+flags=(-C target-cpu=v3 "--remap-path-prefix=$root=/uncork" "--remap-path-prefix=$sysroot=/rust"
+    -C link-arg=--btf
+    # Otherwise a call of memset is left, which BPF does not have.
+    -C link-arg=--disable-memory-builtins -C link-arg=--disable-expand-memcpy-in-order)
+export RUSTC_BOOTSTRAP=1 RUSTC_WRAPPER=$target/rustc CARGO_TARGET_DIR=$target/rust
+export CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER=$target/linker UNCORK_LINKER=$linker
+CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")
+export CARGO_ENCODED_RUSTFLAGS
 
 # build NAME REST_WORDS: the second as in bpf/src/lib.rs.
 build() {
@@ -46,17 +66,11 @@ build() {
     clang-22 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror \
         -DREST_WORDS="$words" -ffile-prefix-map="$root"=/uncork -fdebug-compilation-dir=/uncork \
         -emit-llvm -c bpf/shim.bpf.c -o "$shim"
-    local flags=(-C target-cpu=v3 "--remap-path-prefix=$root=/uncork" "--remap-path-prefix=$sysroot=/rust"
-        -C link-arg=--btf
-        # Otherwise a call of memset is left, which BPF does not have.
-        -C link-arg=--disable-memory-builtins -C link-arg=--disable-expand-memcpy-in-order
-        -C "link-arg=--export=$(llvm-nm-22 --defined-only --extern-only --just-symbol-name "$shim" | paste -sd,)"
-        -C "link-arg=$shim")
-    env RUSTC_BOOTSTRAP=1 CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER="$target/linker" \
-        CARGO_ENCODED_RUSTFLAGS="$(IFS=$'\x1f' && echo "${flags[*]}")" CARGO_TARGET_DIR="$target/$name" \
+    UNCORK_SHIM=$shim \
+        UNCORK_EXPORTS=$(llvm-nm-22 --defined-only --extern-only --just-symbol-name "$shim" | paste -sd,) \
         cargo "+$rust" build --quiet --locked --release --target bpfel-unknown-none -Z build-std=core \
         --manifest-path bpf/Cargo.toml --features "$name"
-    cp "$target/$name/bpfel-unknown-none/release/libuncork_kernel_bpf.so" "$target/$name.bpf.o"
+    cp "$CARGO_TARGET_DIR/bpfel-unknown-none/release/libuncork_kernel_bpf.so" "$target/$name.bpf.o"
     llvm-strip-22 -g "$target/$name.bpf.o"
 }
 
