@@ -60,7 +60,7 @@ export CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER=$target/linker UNCORK_LINKER=$link
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")
 export CARGO_ENCODED_RUSTFLAGS
 
-# build NAME REST_WORDS: the second as in bpf/src/lib.rs.
+# build NAME REST_WORDS
 build() {
     local name=$1 words=$2 shim=$target/$1.shim.bc
     clang-22 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror \
@@ -74,14 +74,17 @@ build() {
     llvm-strip-22 -g "$target/$name.bpf.o"
 }
 
-build bbr3 89
-build reno 44
-for name in bbr3 reno; do
-    if [[ ${1-} == --check ]]; then
-        cmp "$target/$name.bpf.o" "bpf/$name.bpf.o" ||
-            { echo "bpf/$name.bpf.o is not what the sources give; run crates/kernel/build-bpf.sh" >&2; exit 1; }
-    else
+# Each controller of bpf/src/lib.rs, with its words.
+controllers=$(sed -n 's/^controller!("\([a-z0-9]*\)",.*, \([0-9]*\));$/\1 \2/p' bpf/src/lib.rs)
+status=0
+while read -r name words; do
+    build "$name" "$words"
+    if [[ ${1-} != --check ]]; then
         cp "$target/$name.bpf.o" "bpf/$name.bpf.o"
+    elif ! cmp "$target/$name.bpf.o" "bpf/$name.bpf.o"; then
+        echo "bpf/$name.bpf.o is not what the sources give; run crates/kernel/build-bpf.sh" >&2
+        status=1
     fi
-done
+done <<<"$controllers"
 sha256sum bpf/*.bpf.o
+exit "$status"

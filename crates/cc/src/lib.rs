@@ -92,7 +92,6 @@ mod any;
 mod bbr1;
 mod bbr3;
 mod controller;
-#[expect(clippy::disallowed_methods, reason = "not compiled to BPF: its curve needs 128 bits")]
 mod cubic;
 mod event;
 mod filter;
@@ -121,8 +120,10 @@ mod embedding {}
 
 pub use ack_frequency::AckFrequency;
 pub use any::{AnyController, Either};
+pub use bbr1::Bbr1;
 pub use bbr3::Bbr3;
 pub use controller::{Control, Controller, ControllerSpec, Settings, Snapshot};
+pub use cubic::Cubic;
 pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Stamp, Timeout, Token,
 };

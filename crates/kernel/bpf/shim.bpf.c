@@ -32,6 +32,7 @@ enum {
 	APP_LIMITED = 1, /* the packet that the feedback is about left when the application had no more */
 	UNA_ADVANCED = 2,
 	DRAINED = 4, /* the application has no more data now */
+	REPAIRING = 8, /* what was in flight at the latest loss has not been delivered yet */
 };
 
 /* Mirrors Connection in glue.rs: a call, and what only Rust knows. */
@@ -288,7 +289,8 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	call->ce_packets = tp->delivered_ce - state->delivered_ce;
 	state->delivered_ce = tp->delivered_ce;
 	call->flags = (rs->is_app_limited ? APP_LIMITED : 0) |
-		      (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0);
+		      (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0) |
+		      (state->ca_state >= TCP_CA_RECOVERY ? REPAIRING : 0);
 	state->snd_una = tp->snd_una;
 	fill_stamp(tp, state, rs);
 	if (lost)

@@ -8,20 +8,29 @@ use crate::error::Error;
 /// A controller that can run in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
+    /// BBR version 1.
+    Bbr1,
+    /// BBR version 2.
+    Bbr2,
     /// BBR version 3.
     Bbr3,
+    /// CUBIC.
+    Cubic,
     /// NewReno.
     Reno,
 }
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Bbr3, Self::Reno];
+    pub const ALL: [Self; 5] = [Self::Bbr1, Self::Bbr2, Self::Bbr3, Self::Cubic, Self::Reno];
 
     /// The name by which sockets choose it.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Bbr1 => "uncork_bbr1",
+            Self::Bbr2 => "uncork_bbr2",
             Self::Bbr3 => "uncork_bbr3",
+            Self::Cubic => "uncork_cubic",
             Self::Reno => "uncork_reno",
         }
     }
@@ -29,7 +38,10 @@ impl Algorithm {
     /// What it is.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Bbr1 => "BBRv1 (as in Linux)",
+            Self::Bbr2 => "BBRv2 (as in Linux's branch v2alpha)",
             Self::Bbr3 => "BBRv3 (draft-ietf-ccwg-bbr-06)",
+            Self::Cubic => "CUBIC (RFC 9438)",
             Self::Reno => "NewReno (RFC 5681, RFC 6582)",
         }
     }
@@ -37,7 +49,10 @@ impl Algorithm {
     /// The compiled object.
     pub(crate) const fn object(self) -> &'static [u8] {
         match self {
+            Self::Bbr1 => include_bytes!("../bpf/bbr1.bpf.o"),
+            Self::Bbr2 => include_bytes!("../bpf/bbr2.bpf.o"),
             Self::Bbr3 => include_bytes!("../bpf/bbr3.bpf.o"),
+            Self::Cubic => include_bytes!("../bpf/cubic.bpf.o"),
             Self::Reno => include_bytes!("../bpf/reno.bpf.o"),
         }
     }
@@ -69,9 +84,11 @@ mod tests {
             assert!(algorithm.name().len() < 16, "the kernel's names have 15 characters");
         }
         let error = "uncork_vegas".parse::<Algorithm>().expect_err("there is none");
+        let names = Algorithm::ALL.map(Algorithm::name);
+        let (last, others) = names.split_last().expect("some");
         assert_eq!(
             error.to_string(),
-            "unknown controller uncork_vegas; there are uncork_bbr3 and uncork_reno"
+            format!("unknown controller uncork_vegas; there are {} and {last}", others.join(", "))
         );
     }
 }

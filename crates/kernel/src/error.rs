@@ -6,7 +6,9 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Not one of ours.
-    #[error("unknown controller {0}; there are uncork_bbr3 and uncork_reno")]
+    #[error(
+        "unknown controller {0}; there are uncork_bbr1, uncork_bbr2, uncork_bbr3, uncork_cubic and uncork_reno"
+    )]
     Unknown(String),
     /// This machine cannot do it.
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! Seeded random numbers.
 
-use crate::wide::high_mul;
+use crate::wide::full_mul;
 
 /// A small seeded generator (SplitMix64; Steele, Lea, Flood, OOPSLA 2014). Equal seeds give equal numbers on
 /// every machine. Not cryptographically secure.
@@ -22,7 +22,7 @@ impl Rng {
 
     /// A number in `0..bound`; 0 when `bound` is 0. The bias is below `bound` / 2^64.
     pub const fn below(&mut self, bound: u64) -> u64 {
-        high_mul(self.next_u64(), bound)
+        full_mul(self.next_u64(), bound).0
     }
 }
 

@@ -22,13 +22,27 @@ pub const fn saturating_mul(a: u64, b: u64) -> u64 {
     }
 }
 
-/// The upper half of `a · b`.
+/// `a · b`: the upper and the lower half.
 #[inline]
-pub(crate) const fn high_mul(a: u64, b: u64) -> u64 {
+pub const fn full_mul(a: u64, b: u64) -> (u64, u64) {
     if !IS_NARROW {
-        return ((a as u128 * b as u128) >> 64) as u64;
+        let product = a as u128 * b as u128;
+        return ((product >> 64) as u64, product as u64);
     }
-    limbs::full_mul(a, b).0
+    limbs::full_mul(a, b)
+}
+
+/// `(high · 2^64 + low) / c`, rounded down: the upper and the lower half. The largest number for `c` = 0.
+#[inline]
+pub const fn full_div((high, low): (u64, u64), c: u64) -> (u64, u64) {
+    if c == 0 {
+        return (u64::MAX, u64::MAX);
+    }
+    if !IS_NARROW {
+        let quotient = ((high as u128) << 64 | low as u128) / c as u128;
+        return ((quotient >> 64) as u64, quotient as u64);
+    }
+    limbs::full_div(high, low, c)
 }
 
 /// `a · b / c`, rounded down and saturating, also for `c` = 0. Uses 64-bit arithmetic if the product
@@ -106,13 +120,20 @@ mod limbs {
             return product / nonzero(c).get();
         }
         let (high, low) = full_mul(a, b);
-        if high >= c { u64::MAX } else { full_div(high, low, c) }
+        if high >= c { u64::MAX } else { narrow_div(high, low, c) }
+    }
+
+    /// `(high · 2^64 + low) / c`, the upper and the lower half; `c` is not 0.
+    #[inline(always)]
+    pub(super) const fn full_div(high: u64, low: u64, c: u64) -> (u64, u64) {
+        let upper = high / nonzero(c).get();
+        (upper, narrow_div(high - upper * c, low, c))
     }
 
     /// `(high · 2^64 + low) / c` for `high < c`: two digits of 32 bits (Knuth, TAOCP 4.3.1,
     /// algorithm D).
     #[inline(never)]
-    const fn full_div(high: u64, low: u64, c: u64) -> u64 {
+    const fn narrow_div(high: u64, low: u64, c: u64) -> u64 {
         let shift = c.leading_zeros() & 63;
         let c = c << shift;
         let carried = if shift == 0 { 0 } else { low >> (64 - shift) };
@@ -201,7 +222,7 @@ mod tests {
             let exact = product(a, b);
             prop_assert_eq!(limbs::checked_mul(a, b), u64::try_from(exact).ok());
             prop_assert_eq!(limbs::full_mul(a, b), ((exact >> 64) as u64, exact as u64));
-            prop_assert_eq!(high_mul(a, b), (exact >> 64) as u64);
+            prop_assert_eq!(full_mul(a, b), limbs::full_mul(a, b));
             prop_assert_eq!(saturating_mul(a, b), saturated(exact));
         }
 
@@ -211,6 +232,15 @@ mod tests {
             let exact = saturated(product(a, b) / u128::from(c));
             prop_assert_eq!(limbs::mul_div(a, b, c), exact);
             prop_assert_eq!(mul_div(a, b, c), exact);
+        }
+
+        #[test]
+        fn wide_quotients_are_those_of_128_bits(high in number(), low in number(), c in number()) {
+            let c = c.max(1);
+            let exact = (u128::from(high) << 64 | u128::from(low)) / u128::from(c);
+            let halves = ((exact >> 64) as u64, exact as u64);
+            prop_assert_eq!(limbs::full_div(high, low, c), halves);
+            prop_assert_eq!(full_div((high, low), c), halves);
         }
 
         #[test]
@@ -233,5 +263,6 @@ mod tests {
     #[test]
     fn division_by_zero_saturates() {
         assert_eq!(mul_div(0, 5, 0), u64::MAX);
+        assert_eq!(full_div((0, 5), 0), (u64::MAX, u64::MAX));
     }
 }

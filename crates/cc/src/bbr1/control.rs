@@ -95,7 +95,7 @@ impl Bbr1 {
     pub(super) fn send_quantum(&self) -> u64 {
         let least = if self.pacing_rate.bits_per_sec() < ONE_SEGMENT_BITS_PER_SEC { 1 } else { 2 };
         let bytes = (self.pacing_rate.bytes_per_sec() >> QUANTUM_SHIFT).min(MAX_QUANTUM_BYTES);
-        (bytes / self.mss).max(least) * self.mss
+        (bytes / self.mss.max(1)).max(least) * self.mss
     }
 
     /// Target inflight at `bw` and `gain`.
@@ -107,7 +107,7 @@ impl Bbr1 {
     /// ACKs cover two), and adds two packets where a small BDP would never be exceeded otherwise.
     fn quantized(&self, bytes: u64) -> u64 {
         let bytes = bytes.saturating_add(HOST_QUANTA * self.send_quantum());
-        let packets = bytes.div_ceil(self.mss);
+        let packets = bytes.div_ceil(self.mss.max(1));
         let probing = self.mode == Mode::ProbeBw && self.cycle.is_probing_up();
         let more = packets % 2 + if probing { 2 } else { 0 };
         saturating_mul(packets.saturating_add(more), self.mss)

@@ -17,6 +17,7 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
+use uncork_units::wide::forget;
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
@@ -91,13 +92,23 @@ enum Mode {
 struct Ack {
     now: Time,
     sample: RateSample,
-    /// Bytes in flight before and after it.
-    prior_in_flight: u64,
+    /// Bytes in flight after it.
     in_flight: u64,
     /// Send time of the oldest data still unacknowledged after this ACK.
     oldest_sent: Time,
     /// A single packet whose ACK may have been delayed, so its RTT sample is unreliable.
     maybe_delayed: bool,
+}
+
+impl Ack {
+    fn new(now: Time, feedback: &Feedback<'_>, sample: &RateSample, mss: u64) -> Self {
+        let maybe_delayed = feedback.acked.len() == 1
+            && sample.newly_acked < mss
+            && sample.delivered == sample.newly_acked
+            && feedback.ce_packets == 0;
+        let &Feedback { in_flight, oldest_sent, .. } = feedback;
+        Self { now, sample: *sample, in_flight, oldest_sent, maybe_delayed }
+    }
 }
 
 impl Bbr1 {
@@ -187,17 +198,6 @@ impl Bbr1 {
         }
     }
 
-    fn digest(&mut self, now: Time, feedback: &Feedback<'_>) -> Ack {
-        let prior_in_flight = self.sampler.in_flight();
-        let sample = self.sampler.on_feedback(now, feedback);
-        let maybe_delayed = feedback.acked.len() == 1
-            && sample.newly_acked < self.mss
-            && sample.delivered == sample.newly_acked
-            && feedback.ce_packets == 0;
-        let &Feedback { in_flight, oldest_sent, .. } = feedback;
-        Ack { now, sample, prior_in_flight, in_flight, oldest_sent, maybe_delayed }
-    }
-
     /// Resets all estimates for a new path (RFC 9000 §9.4).
     fn migrate(&mut self, now: Time) {
         let settings = Settings {
@@ -215,25 +215,42 @@ impl Bbr1 {
 
     /// Processes feedback about packets of this path.
     fn take_in(&mut self, now: Time, feedback: &Feedback<'_>) {
+        let mut sample = RateSample::default();
+        self.take_in_losses(now, feedback, &mut sample);
+        self.take_in_sample(now, feedback, &sample);
+    }
+
+    /// The first half of [`Controller::on_feedback`]: the rate sample and the losses. For a host
+    /// that has to keep its functions small, and whose connections never migrate.
+    pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.sampler.check_app_limited(now, self.has_room());
-        let mut ack = self.digest(now, feedback);
+        *sample = self.sampler.on_feedback(now, feedback);
         self.recovery.on_feedback(now, feedback);
+        forget();
         if !feedback.lost.is_empty() {
             self.note_losses(now);
         }
         if self.resume.is_active() {
             let Self { resume, full_pipe, recovery, .. } = self;
-            resume.on_feedback(feedback, &mut ack.sample, full_pipe, recovery);
+            resume.on_feedback(feedback, sample, full_pipe, recovery);
         }
-        if ack.sample.has_data {
+    }
+
+    /// The second half: the model, and how to send from now on.
+    pub fn take_in_sample(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
+        if sample.has_data {
+            let ack = Ack::new(now, feedback, sample, self.mss);
             self.init_pacing_from_first_rtt(feedback);
+            forget();
             self.update_model(&ack);
+            forget();
             self.update_control(&ack);
+            forget();
             if self.resume.is_active() {
-                self.update_resume(feedback, &ack.sample);
+                self.update_resume(feedback, sample);
             }
         } else {
-            self.follow_timeout(ack.in_flight);
+            self.follow_timeout(feedback.in_flight);
         }
     }
 }

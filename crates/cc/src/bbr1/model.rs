@@ -1,6 +1,6 @@
 //! The path model and the order in which an ACK updates it: Linux tcp_bbr.c.
 
-use uncork_units::wide::saturating_mul;
+use uncork_units::wide::{forget, saturating_mul};
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::ack_aggregation::AckBurst;
@@ -13,13 +13,18 @@ impl Bbr1 {
     pub(super) fn update_model(&mut self, ack: &Ack) {
         if ack.sample.is_valid() {
             self.update_bw(ack);
+            forget();
             self.update_aggregation(ack);
         } else {
             self.round.clear_start();
         }
+        forget();
         self.update_cycle_phase(ack);
+        forget();
         self.check_full_pipe(ack);
+        forget();
         self.check_drain(ack);
+        forget();
         self.update_min_rtt(ack);
     }
 

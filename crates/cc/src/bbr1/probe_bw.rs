@@ -55,7 +55,7 @@ impl Bbr1 {
         let min_rtt = self.min_rtt.get();
         let is_full_length =
             min_rtt.is_none_or(|min_rtt| ack.now.since(self.cycle.since) > min_rtt);
-        let in_network = || self.in_network_at_departure(ack.now, ack.prior_in_flight);
+        let in_network = || self.in_network_at_departure(ack.now, ack.sample.prior_in_flight);
         let gain = self.pacing_gain();
         if gain == Ratio::ONE {
             is_full_length
@@ -85,11 +85,10 @@ mod tests {
         bbr.max_bw.reset(0, 1_000_000);
         bbr.pacing_rate = Rate::from_mbit(8);
         bbr.cycle = GainCycle { phase, since: Time::ZERO };
-        let sample = RateSample { newly_lost, ..RateSample::default() };
+        let sample = RateSample { prior_in_flight, newly_lost, ..RateSample::default() };
         bbr.is_next_phase(&Ack {
             now: Time::ZERO + TimeDelta::from_millis(age_ms),
             sample,
-            prior_in_flight,
             in_flight: prior_in_flight,
             oldest_sent: Time::ZERO,
             maybe_delayed: false,

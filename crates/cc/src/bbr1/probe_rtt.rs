@@ -104,14 +104,7 @@ mod tests {
             let now = Time::ZERO + TimeDelta::from_secs(secs);
             let rtt = Some(TimeDelta::from_millis(rtt));
             let sample = RateSample { rtt, ..RateSample::default() };
-            let ack = Ack {
-                now,
-                sample,
-                prior_in_flight: 0,
-                in_flight: 0,
-                oldest_sent: Time::NEVER,
-                maybe_delayed,
-            };
+            let ack = Ack { now, sample, in_flight: 0, oldest_sent: Time::NEVER, maybe_delayed };
             let expired = min_rtt.has_expired(now);
             min_rtt.update(&ack, expired);
         }

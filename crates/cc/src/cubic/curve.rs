@@ -1,13 +1,14 @@
 //! The window of CUBIC's congestion avoidance as a function of time: RFC 9438 §4.2 to §4.5.
 
+use uncork_units::wide::{full_div, full_mul, saturating_mul};
 use uncork_units::{Time, TimeDelta};
 
 use super::cbrt::cbrt;
 
 /// Time is in units of 2^-20 s, so that cubes are divided by shifting.
 const TICK_BITS: u32 = 20;
-/// Maximum time (34 minutes). By then W_cubic exceeds any window; up to then the product of a cube
-/// and the MSS fits in 128 bits.
+/// Maximum time (34 minutes). By then W_cubic exceeds any window; up to then its product with the MSS
+/// fits in 63 bits, and that of its cube in 128.
 const MAX_TICKS: u64 = 1 << 31;
 
 /// One epoch of congestion avoidance. Windows are in bytes.
@@ -34,8 +35,9 @@ pub(super) struct Epoch {
     w_est: u64,
     /// t_epoch, shifted by the time that does not count.
     start: Time,
-    /// K: when the curve reaches W_max, in ticks since the start of the epoch; capped at an hour.
-    k: u32,
+    /// K: when the curve reaches W_max, in ticks since the start of the epoch; capped at an hour. A whole
+    /// word: BPF may not copy bytes that were never written, which padding would be.
+    k: u64,
 }
 
 impl Epoch {
@@ -82,8 +84,9 @@ impl Curve {
     pub(super) fn begin(&mut self, now: Time, cwnd: u64, mss: u64) {
         let epoch = &mut self.epoch;
         epoch.w_max = epoch.w_max.max(cwnd);
-        let below = u128::from(epoch.w_max - cwnd) << (3 * TICK_BITS);
-        epoch.k = u32::try_from(cbrt(below * 5 / (2 * u128::from(mss)))).unwrap_or(u32::MAX);
+        // below · 5/2 / mss, in cubes of a tick.
+        let below = full_mul(epoch.w_max - cwnd, 5 << (3 * TICK_BITS - 1));
+        epoch.k = u64::from(cbrt(full_div(below, mss)));
         epoch.w_est = cwnd;
         epoch.start = now;
         *self = Self::resumed(self.epoch, now);
@@ -114,10 +117,11 @@ impl Curve {
             return cwnd.max(self.epoch.w_est);
         }
         let most = cwnd.saturating_add(cwnd / 2);
-        let target = self.w_cubic(t + rtt, mss).clamp(cwnd, most);
-        let growth = acked.saturating_mul(target - cwnd).saturating_add(self.remainder);
-        self.remainder = growth % cwnd;
-        cwnd.saturating_add(growth / cwnd)
+        let above = self.w_cubic(t + rtt, mss).min(most).saturating_sub(cwnd);
+        let growth = saturating_mul(acked, above).saturating_add(self.remainder);
+        let unit = cwnd.max(1);
+        self.remainder = growth % unit;
+        cwnd.saturating_add(growth / unit)
     }
 
     /// §4.3: alpha segments per window acknowledged. alpha = 3 (1 - beta) / (1 + beta) = 9/17
@@ -126,8 +130,8 @@ impl Curve {
     fn grow_w_est(&mut self, acked: u64, cwnd: u64, mss: u64) {
         let is_slower = self.epoch.w_est < self.epoch.cwnd_prior;
         let alpha = if is_slower { 9 } else { 17 };
-        let growth = acked.saturating_mul(mss * alpha).saturating_add(self.est_remainder);
-        let unit = cwnd.saturating_mul(17);
+        let growth = saturating_mul(acked, mss * alpha).saturating_add(self.est_remainder);
+        let unit = saturating_mul(cwnd, 17).max(1);
         self.est_remainder = growth % unit;
         self.epoch.w_est = self.epoch.w_est.saturating_add(growth / unit);
     }
@@ -135,10 +139,13 @@ impl Curve {
     /// W_cubic(t) = C (t - K)^3 + W_max.
     //= rfc9438 4.2-1 5.1-1 5.1-2
     fn w_cubic(&self, t: TimeDelta, mss: u64) -> u64 {
-        let (t, k) = (ticks(t), u64::from(self.epoch.k));
-        let distance = u128::from(t.abs_diff(k).min(MAX_TICKS));
-        let height = (distance * distance * distance * u128::from(2 * mss)) >> (3 * TICK_BITS);
-        let height = u64::try_from(height).unwrap_or(u64::MAX) / 5;
+        let (t, k) = (ticks(t), self.epoch.k);
+        let distance = t.abs_diff(k).min(MAX_TICKS);
+        let (high, low) = full_mul(distance * distance, distance * (2 * mss));
+        // In bytes.
+        let is_beyond = high >> (3 * TICK_BITS) != 0;
+        let height = (high << (64 - 3 * TICK_BITS)) | (low >> (3 * TICK_BITS));
+        let height = if is_beyond { u64::MAX } else { height } / 5;
         if t < k {
             self.epoch.w_max.saturating_sub(height)
         } else {
@@ -149,7 +156,7 @@ impl Curve {
 
 /// 2^20 ticks per 10^6 microseconds.
 fn ticks(span: TimeDelta) -> u64 {
-    span.as_micros().saturating_mul(1 << 14) / 15_625
+    saturating_mul(span.as_micros(), 1 << 14) / 15_625
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use core::mem::MaybeUninit;
 
 use uncork_cc::units::{Rate, Time, TimeDelta};
 use uncork_cc::{
-    Acked, AppState, Bbr3, Controller, Feedback, Lost, NewReno, RateSample, RttSample, SentPacket,
-    Settings, Stamp, Timeout, Token,
+    Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Lost, NewReno, RateSample, RttSample,
+    SentPacket, Settings, Stamp, Timeout, Token,
 };
 
 /// What the kernel's side tells and is told. Byte counts are packets times [`Self::mss`], times are in
@@ -48,7 +48,7 @@ pub struct Call {
     pub tx_in_flight: u64,
     /// Packets newly reported as Congestion Experienced.
     pub ce_packets: u64,
-    /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`].
+    /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`].
     pub flags: u64,
     /// Out: the congestion window.
     pub cwnd: u64,
@@ -62,24 +62,19 @@ const NONE: u64 = u64::MAX;
 const APP_LIMITED: u64 = 1;
 const UNA_ADVANCED: u64 = 2;
 const DRAINED: u64 = 4;
+const REPAIRING: u64 = 8;
 
 /// A controller whose feedback is processed in two stages, each of which the kernel's verifier looks at
 /// by itself.
 pub trait Staged: Controller {
-    /// Builds the controller of a new connection.
-    fn start(settings: &Settings) -> Self;
     /// The first stage.
     fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
     /// The second stage.
     fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample);
 }
 
+/// Versions 2 and 3.
 impl Staged for Bbr3 {
-    #[inline(always)]
-    fn start(settings: &Settings) -> Self {
-        Self::new(settings, false)
-    }
-
     #[inline(always)]
     fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
@@ -91,21 +86,34 @@ impl Staged for Bbr3 {
     }
 }
 
-/// Small enough for one stage.
-impl Staged for NewReno {
+impl Staged for Bbr1 {
     #[inline(always)]
-    fn start(settings: &Settings) -> Self {
-        Self::new(settings)
+    fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
+        self.take_in_losses(now, feedback, sample);
     }
 
     #[inline(always)]
-    fn losses(&mut self, _now: Time, _feedback: &Feedback<'_>, _sample: &mut RateSample) {}
-
-    #[inline(always)]
-    fn model(&mut self, now: Time, feedback: &Feedback<'_>, _sample: &RateSample) {
-        self.on_feedback(now, feedback);
+    fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
+        self.take_in_sample(now, feedback, sample);
     }
 }
+
+/// Small enough for one stage.
+macro_rules! in_one_stage {
+    ($($controller:ty),*) => {
+        $(impl Staged for $controller {
+            #[inline(always)]
+            fn losses(&mut self, _: Time, _: &Feedback<'_>, _: &mut RateSample) {}
+
+            #[inline(always)]
+            fn model(&mut self, now: Time, feedback: &Feedback<'_>, _: &RateSample) {
+                self.on_feedback(now, feedback);
+            }
+        })*
+    };
+}
+
+in_one_stage!(Cubic, NewReno);
 
 /// The state of a connection, in the storage of its socket. What a function could keep on its stack lies
 /// here too: BPF's has 512 bytes.
@@ -132,9 +140,9 @@ impl<C: Staged> Connection<C> {
         }
     }
 
-    /// A new connection.
+    /// A new connection. `start` builds its controller.
     #[inline(always)]
-    pub fn init(&mut self) {
+    pub fn init(&mut self, start: impl FnOnce(&Settings) -> C) {
         let call = &self.call;
         let settings = Settings::new(call.mss as u32, call.seed, Time::from_nanos(call.now))
             .with_initial_window(call.cwnd);
@@ -143,7 +151,7 @@ impl<C: Staged> Connection<C> {
             rtt => settings.with_initial_rtt(TimeDelta::from_nanos(rtt)),
         };
         self.sample.write(RateSample::default());
-        self.cc.write(C::start(&settings));
+        self.cc.write(start(&settings));
         self.set_control();
     }
 
@@ -213,7 +221,9 @@ impl<C: Staged> Connection<C> {
         let lost = &*lost[0].write(Lost { token, bytes: call.lost as u32, contiguous: false });
         let acked = if call.acked != 0 { core::slice::from_ref(acked) } else { &[] };
         let lost = if call.lost != 0 { core::slice::from_ref(lost) } else { &[] };
-        let mut feedback = Feedback::new(acked, lost, call.in_flight, Time::NEVER)
+        // The kernel tells whether there is older data than the latest loss, which is the question.
+        let oldest_sent = if call.flags & REPAIRING != 0 { Time::ZERO } else { Time::NEVER };
+        let mut feedback = Feedback::new(acked, lost, call.in_flight, oldest_sent)
             .with_unacked(call.unacked)
             .with_una_advanced(call.flags & UNA_ADVANCED != 0)
             .with_ce_packets(call.ce_packets as u32);

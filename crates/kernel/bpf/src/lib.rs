@@ -3,34 +3,48 @@
 
 mod glue;
 
+use uncork_cc::Settings;
+
 use glue::Connection;
 
-#[cfg(feature = "bbr3")]
-type Controller = uncork_cc::Bbr3;
-#[cfg(feature = "reno")]
-type Controller = uncork_cc::NewReno;
+/// The controller, how it is built, and what only Rust knows of a connection, in words. The build script
+/// gives the shim the same number.
+macro_rules! controller {
+    ($feature:literal, $controller:ident, $start:expr, $rest_words:literal) => {
+        #[cfg(feature = $feature)]
+        type Controller = uncork_cc::$controller;
+        #[cfg(feature = $feature)]
+        const START: fn(&Settings) -> Controller = $start;
+        #[cfg(feature = $feature)]
+        const REST_WORDS: usize = $rest_words;
+    };
+}
+
+controller!("bbr1", Bbr1, Controller::new, 78);
+controller!("bbr2", Bbr3, Controller::v2, 89);
+controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 89);
+controller!("cubic", Cubic, Controller::new, 58);
+controller!("reno", NewReno, Controller::new, 44);
+
+const _: [(); REST_WORDS] = [(); (size_of::<Connection<Controller>>() - size_of::<glue::Call>()) / 8];
 
 macro_rules! export {
-    ($($name:ident => $method:ident),*) => {
+    ($($name:ident => $method:ident($($argument:expr)?)),*) => {
         $(#[unsafe(no_mangle)]
         extern "C" fn $name(connection: &mut Connection<Controller>) {
-            connection.$method();
+            connection.$method($($argument)?);
         })*
     };
 }
 
 export! {
-    uncork_init => init,
-    uncork_sent => sent,
-    uncork_ack_losses => ack_losses,
-    uncork_ack_model => ack_model,
-    uncork_timeout => timeout,
-    uncork_spurious => spurious
+    uncork_init => init(START),
+    uncork_sent => sent(),
+    uncork_ack_losses => ack_losses(),
+    uncork_ack_model => ack_model(),
+    uncork_timeout => timeout(),
+    uncork_spurious => spurious()
 }
-
-/// What only Rust knows of a connection, in words. The build script gives the shim the same number.
-const REST_WORDS: usize = if cfg!(feature = "bbr3") { 89 } else { 44 };
-const _: [(); REST_WORDS] = [(); (size_of::<Connection<Controller>>() - size_of::<glue::Call>()) / 8];
 
 /// Never called: the object does not load where code that panics is left.
 #[panic_handler]

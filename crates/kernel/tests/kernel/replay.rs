@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Debug;
 
-use uncork_cc::{Bbr3, NewReno};
+use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Settings};
 use uncork_kernel::{Algorithm, Loaded};
 
 use crate::glue::{Call, Connection, Staged};
@@ -41,6 +41,9 @@ impl<C: Staged> Record<C> {
     }
 }
 
+/// Builds a controller.
+type Start<C> = fn(&Settings) -> C;
+
 /// What was replayed.
 #[derive(Debug, Default)]
 struct Replayed {
@@ -55,7 +58,7 @@ struct Native<C>(HashMap<u64, (u32, Box<Connection<C>>)>);
 
 impl<C: Staged + Debug> Native<C> {
     /// Makes the same call, and compares.
-    fn repeat(&mut self, theirs: Record<C>, replayed: &mut Replayed) {
+    fn repeat(&mut self, theirs: Record<C>, start: Start<C>, replayed: &mut Replayed) {
         let Record { kind, number, key, connection: mut theirs } = theirs;
         if kind == INIT {
             self.0.insert(key, (0, Box::new(Connection::storage())));
@@ -66,7 +69,7 @@ impl<C: Staged + Debug> Native<C> {
         *next += 1;
         mine.call = theirs.call;
         match kind {
-            INIT => mine.init(),
+            INIT => mine.init(start),
             SENT => mine.sent(),
             ACK => {
                 mine.ack_losses();
@@ -86,7 +89,11 @@ impl<C: Staged + Debug> Native<C> {
 }
 
 /// Downloads with the controller in the kernel, and replays.
-fn replay<C: Staged + Debug>(algorithm: Algorithm, downloads: &[Downloads]) -> Option<Replayed> {
+fn replay<C: Staged + Debug>(
+    algorithm: Algorithm,
+    start: Start<C>,
+    downloads: &[Downloads],
+) -> Option<Replayed> {
     let _alone = alone();
     let mut replayed = Replayed::default();
     for download in downloads {
@@ -102,7 +109,7 @@ fn replay<C: Staged + Debug>(algorithm: Algorithm, downloads: &[Downloads]) -> O
             let mut native = Native::<C>(HashMap::new());
             let mut trace = loaded.trace();
             while let Some(record) = trace.pop().expect("a queue") {
-                native.repeat(Record::read(record), &mut replayed);
+                native.repeat(Record::read(record), start, &mut replayed);
             }
         }
     }
@@ -114,29 +121,61 @@ const fn downloads(rate_mbit: u64, loss: &'static str, flows: usize, bytes: usiz
     Downloads { rate_mbit, rtt_ms: 50, loss, flows, bytes }
 }
 
-#[test]
-fn bbr3_decides_in_the_kernel_as_natively() {
-    let all = [
-        downloads(20, "0%", 1, 3_000_000),
-        downloads(20, "1%", 1, 12_000_000),
-        downloads(20, "5%", 1, 2_000_000),
-        downloads(20, "25%", 1, 150_000),
-        downloads(100, "1%", 8, 1_500_000),
-    ];
-    let Some(replayed) = replay::<Bbr3>(Algorithm::Bbr3, &all) else { return };
-    assert!(replayed.calls[ACK as usize] > 5_000, "{replayed:?}");
+/// Without loss, with few and many losses, with timeouts, and flows that compete.
+const ALL: [Downloads; 5] = [
+    downloads(20, "0%", 1, 3_000_000),
+    downloads(20, "1%", 1, 12_000_000),
+    downloads(20, "5%", 1, 2_000_000),
+    downloads(20, "25%", 1, 150_000),
+    downloads(100, "1%", 8, 1_500_000),
+];
+
+/// The same for controllers that back off at each loss.
+const LESS: [Downloads; 4] = [
+    downloads(20, "0%", 1, 4_000_000),
+    downloads(20, "0.1%", 1, 6_000_000),
+    downloads(20, "2%", 2, 500_000),
+    downloads(20, "30%", 1, 100_000),
+];
+
+fn check(replayed: &Replayed, acks: usize, states: &[&str]) {
+    assert!(replayed.calls[ACK as usize] > acks, "{replayed:?}");
     assert!(replayed.calls[TIMEOUT as usize] > 0, "{replayed:?}");
-    for state in
-        ["Startup", "Drain", "ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP"]
-    {
+    for state in states {
         assert!(replayed.states.contains_key(state), "{state}: {replayed:?}");
     }
 }
 
+const PROBE_BW: [&str; 6] =
+    ["Startup", "Drain", "ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP"];
+
+#[test]
+fn bbr1_decides_in_the_kernel_as_natively() {
+    let Some(replayed) = replay(Algorithm::Bbr1, Bbr1::new, &ALL) else { return };
+    check(&replayed, 5_000, &["Startup", "Drain", "ProbeBW"]);
+}
+
+#[test]
+fn bbr2_decides_in_the_kernel_as_natively() {
+    let Some(replayed) = replay(Algorithm::Bbr2, Bbr3::v2, &ALL) else { return };
+    check(&replayed, 5_000, &PROBE_BW);
+}
+
+#[test]
+fn bbr3_decides_in_the_kernel_as_natively() {
+    let start = |settings: &Settings| Bbr3::new(settings, false);
+    let Some(replayed) = replay(Algorithm::Bbr3, start, &ALL) else { return };
+    check(&replayed, 5_000, &PROBE_BW);
+}
+
+#[test]
+fn cubic_decides_in_the_kernel_as_natively() {
+    let Some(replayed) = replay(Algorithm::Cubic, Cubic::new, &LESS) else { return };
+    check(&replayed, 500, &["SlowStart", "CongestionAvoidance", "Recovery"]);
+}
+
 #[test]
 fn newreno_decides_in_the_kernel_as_natively() {
-    let all = [downloads(20, "0%", 1, 2_000_000), downloads(20, "1%", 2, 500_000)];
-    let Some(replayed) = replay::<NewReno>(Algorithm::Reno, &all) else { return };
-    assert!(replayed.calls[ACK as usize] > 500, "{replayed:?}");
-    assert!(replayed.states.contains_key("Recovery"), "{replayed:?}");
+    let Some(replayed) = replay(Algorithm::Reno, NewReno::new, &LESS) else { return };
+    check(&replayed, 500, &["SlowStart", "CongestionAvoidance", "Recovery"]);
 }

@@ -1,6 +1,7 @@
 //! Congestion avoidance of Linux's CUBIC: `bictcp_update()` and `tcp_cong_avoid_ai()`. Windows are in
 //! segments.
 
+use uncork_units::wide::{full_div, full_mul, saturating_mul};
 use uncork_units::{Time, TimeDelta};
 
 use crate::cubic::cbrt::cbrt;
@@ -63,15 +64,15 @@ impl Epoch {
     fn new(start: u64, w_max: u64, cwnd: u64) -> Self {
         let below = w_max.saturating_sub(cwnd);
         // K = cbrt(below / C), in units of 2^-10 s.
-        let cube = (u128::from(below) << (4 * CURVE_BITS)) / u128::from(C);
-        Self { start, origin: w_max.max(cwnd), k: cbrt(cube), w_est: cwnd, acked: 0 }
+        let cube = full_div(full_mul(below, 1 << (4 * CURVE_BITS)), C);
+        Self { start, origin: w_max.max(cwnd), k: u64::from(cbrt(cube)), w_est: cwnd, acked: 0 }
     }
 
     /// W_cubic one `delay_min` after `now`.
     fn target(&self, now: u64, delay_min: u32) -> u64 {
         let ahead = u64::from(delay_min).div_ceil(TICK.as_micros());
         let elapsed = now.saturating_sub(self.start).saturating_add(ahead);
-        let t = elapsed.saturating_mul(1 << CURVE_BITS) / HZ;
+        let t = saturating_mul(elapsed, 1 << CURVE_BITS) / HZ;
         let distance = t.abs_diff(self.k).min(MAX_DISTANCE);
         let height = (C * distance * distance * distance) >> (4 * CURVE_BITS);
         if t < self.k {
@@ -83,7 +84,7 @@ impl Epoch {
 
     /// RFC 8312 §4.2: W_est grows by one segment for 15/8 windows acknowledged.
     fn grow_w_est(&mut self, cwnd: u64) {
-        let step = (cwnd.saturating_mul(15) / 8).max(1);
+        let step = (saturating_mul(cwnd, 15) / 8).max(1);
         // A step is taken once more than that is acknowledged.
         let steps = self.acked.saturating_sub(1) / step;
         self.acked -= steps * step;
@@ -111,8 +112,8 @@ impl Growth {
     pub(super) fn on_congestion(&mut self, cwnd: u64) -> u64 {
         self.epoch = None;
         let is_falling = cwnd < self.w_max;
-        self.w_max = if is_falling { cwnd.saturating_mul(1024 + BETA) / 2048 } else { cwnd };
-        (cwnd.saturating_mul(BETA) / 1024).max(2)
+        self.w_max = if is_falling { saturating_mul(cwnd, 1024 + BETA) / 2048 } else { cwnd };
+        (saturating_mul(cwnd, BETA) / 1024).max(2)
     }
 
     /// Nothing was in flight from `since` until `now`: the curve waits (`CA_EVENT_TX_START`).
@@ -152,7 +153,7 @@ impl Growth {
     /// The growth that reaches W_cubic within a round.
     fn curve_count(&self, now: u64, cwnd: u64) -> u64 {
         let target = self.epoch.map_or(cwnd, |epoch| epoch.target(now, self.delay_min));
-        let count = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
+        let count = if target > cwnd { cwnd / (target - cwnd) } else { saturating_mul(cwnd, 100) };
         if self.w_max == 0 { count.min(UNKNOWN_COUNT) } else { count }
     }
 

@@ -1,6 +1,7 @@
 //! HyStart as in Linux: `hystart_update()`. It ends slow start at once; HyStart++ (RFC 9406) first slows
 //! it down.
 
+use uncork_units::wide::saturating_mul;
 use uncork_units::{Time, TimeDelta};
 
 use crate::event::RttSample;
@@ -96,6 +97,6 @@ impl HyStart {
 /// Linux keeps a pacing rate for senders that do not pace, too: in slow start twice the window per
 /// smoothed RTT.
 fn ack_delay(ack: &AckTiming) -> u64 {
-    let time = OFFLOAD_BYTES.saturating_mul(ack.rtt.smoothed.as_micros());
-    (time / ack.cwnd.saturating_mul(2).max(1)).min(ACK_DELAY_MAX)
+    let time = saturating_mul(OFFLOAD_BYTES, ack.rtt.smoothed.as_micros());
+    (time / saturating_mul(ack.cwnd, 2).max(1)).min(ACK_DELAY_MAX)
 }

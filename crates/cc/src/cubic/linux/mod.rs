@@ -17,6 +17,7 @@ mod growth;
 mod hystart;
 
 use uncork_units::Time;
+use uncork_units::wide::saturating_mul;
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
@@ -91,7 +92,7 @@ impl LinuxCubic {
         if acked > 0 {
             cwnd = self.growth.on_ack(now, acked, cwnd);
         }
-        self.window.set_cwnd(cwnd.saturating_mul(mss));
+        self.window.set_cwnd(saturating_mul(cwnd, mss));
     }
 
     /// HyStart may end slow start at the window before this ACK.
