@@ -38,7 +38,7 @@ fn failure(error: Error) -> Failure {
 }
 
 fn list() -> Result<(), Failure> {
-    let lines = Algorithm::ALL.map(|one| format!("{:<13}{}\n", one.name(), one.title()));
+    let lines = Algorithm::ALL.map(|one| format!("{:<14}{}\n", one.name(), one.title()));
     stdout::write(lines.concat().as_bytes())
 }
 
@@ -144,12 +144,12 @@ fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
 }
 
 fn table(controllers: &[ControllerStatus]) -> String {
-    let mut text = format!("{:<13}{:<8}{:<9}connections", "name", "loaded", "default");
+    let mut text = format!("{:<14}{:<8}{:<9}connections", "name", "loaded", "default");
     for one in controllers {
         let word = |is: bool| if is { "yes" } else { "no" };
         let (loaded, default) = (word(one.loaded), word(one.default));
         // Writing into a string cannot fail.
-        let _ = write!(text, "\n{:<13}{loaded:<8}{default:<9}{}", one.name, one.connections);
+        let _ = write!(text, "\n{:<14}{loaded:<8}{default:<9}{}", one.name, one.connections);
     }
     text
 }
