@@ -183,7 +183,12 @@ fn assert_watches(arguments: &[&str]) {
 fn units() -> Scratch {
     let scratch = Scratch::new("deploy-units");
     let this = env!("CARGO_BIN_EXE_uncork");
-    for unit in ["uncork-watch.service", "uncork-serve.service", "uncork-serve.socket"] {
+    for unit in [
+        "uncork-watch.service",
+        "uncork-serve.service",
+        "uncork-serve.socket",
+        "uncork-learn.service",
+    ] {
         let text = text(&format!("systemd/{unit}")).replace("/usr/bin/uncork", this);
         fs::write(scratch.path(unit), text).unwrap();
     }
@@ -226,7 +231,12 @@ fn units_are_valid_and_hardened() {
         analyze
     };
     let security = ["security", "--offline=yes", "--no-pager", "--threshold=25"];
-    for unit in ["uncork-watch.service", "uncork-serve.service", "uncork-host.service"] {
+    for unit in [
+        "uncork-watch.service",
+        "uncork-serve.service",
+        "uncork-host.service",
+        "uncork-learn.service",
+    ] {
         assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
         assert_runs(analyze(&security, unit));
     }

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import ibis
@@ -24,6 +25,7 @@ from uncork_experiment.reduce import to_arrow
 
 KEY = "000102030405060708090a0b0c0d0e0f"
 FIRST_DAY = int(demo.START.timestamp()) // 86_400
+NOW = datetime(2026, 11, 10, tzinfo=UTC)
 SETTINGS = Settings(
     experiment="explore",
     control="control",
@@ -49,7 +51,7 @@ def counts(records: pa.Table) -> pa.Table:
 def learned(tmp_path: Path, counts: pa.Table) -> Path:
     """A directory with a version that is in force."""
     root = tmp_path / "learned"
-    Store(root).plan(SETTINGS, counts)
+    Store(root).plan(SETTINGS, counts, NOW)
     assert main(["apply", str(root)]) == 0
     return root
 
@@ -118,11 +120,11 @@ def test_the_limit_lets_the_rest_follow(learned: Path, counts: pa.Table) -> None
     store = Store(learned)
     before = on(learned)
     for day in (1, 2):
-        store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + day), counts)
-        store.apply(max(store.numbers()))
+        store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + day), counts, NOW)
+        store.apply(max(store.numbers()), NOW)
     assert before < on(learned)
     assert len(on(learned)) == 14
-    store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + 2), counts)
+    store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + 2), counts, NOW)
     same = [
         [(one.key, one.arm, one.since) for one in store.decisions(number)] for number in store.numbers()[-2:]
     ]
@@ -132,7 +134,7 @@ def test_the_limit_lets_the_rest_follow(learned: Path, counts: pa.Table) -> None
 def test_versions_are_recomputed_byte_for_byte(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pin", str(learned), "AS64521", "bbr"]) == 0
     store = Store(learned)
-    store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + 1), store.evidence(1))
+    store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + 1), store.evidence(1), NOW)
     assert main(["verify", str(learned)]) == 0
     table = learned / "versions/0002/networks-2.table"
     table.write_text(table.read_text().replace(" control", " bbr", 1))
@@ -145,7 +147,7 @@ def test_rollback_restores_the_files_and_says_if_they_expired(
     learned: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy = (learned / "current/policy.toml").read_bytes()
-    Store(learned).plan(replace(SETTINGS, as_of=SETTINGS.as_of + 1), Store(learned).evidence(1))
+    Store(learned).plan(replace(SETTINGS, as_of=SETTINGS.as_of + 1), Store(learned).evidence(1), NOW)
     assert main(["apply", str(learned)]) == 0
     assert (learned / "current/policy.toml").read_bytes() != policy
     assert main(["rollback", str(learned)]) == 0
@@ -185,7 +187,7 @@ def test_a_plan_that_fails_leaves_nothing(
 
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(Exception, match="No space left"):
-        Store(learned).plan(SETTINGS, counts)
+        Store(learned).plan(SETTINGS, counts, NOW)
     assert Store(learned).numbers() == [1]
     assert sorted(path.name for path in (learned / "versions").iterdir()) == ["0001"]
 
@@ -220,8 +222,8 @@ def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:
     left: dict[int, set[str]] = {}
     for day in (7, 8, 9):
         settings = replace(SETTINGS, as_of=FIRST_DAY + day, changed=1.0)
-        number, _ = store.plan(settings, evidence.read(ibis.memtable(mixed), settings, to_arrow))
-        store.apply(number)
+        number, _ = store.plan(settings, evidence.read(ibis.memtable(mixed), settings, to_arrow), NOW)
+        store.apply(number, NOW)
         left[day] = {
             one.key for one in store.decisions(number) if one.arm == "bbr" and one.parent == "AS64501"
         }

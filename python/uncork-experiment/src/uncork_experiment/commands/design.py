@@ -28,7 +28,7 @@ from uncork_experiment.units import candidates
 SCHEMA = "experiment-design-1"
 KINDS = ("ab", "switchback", "paired-links", "steps")
 DAYS = (7, 14, 28)
-SECONDS = {"min": 60, "h": 3600, "d": 86400}
+SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 SHOWN = tuple(
     measures.parse(name, "")
     for name in (
@@ -331,7 +331,7 @@ def _calendar(arguments: argparse.Namespace) -> schedules.Calendar:
     today = int(datetime.now(UTC).timestamp()) // DAY * DAY
     since = start // 1_000_000_000 if start is not None else today + DAY
     if arguments.kind == "switchback":
-        block = _seconds(arguments.block)
+        block = span(arguments.block, "--block")
         return schedules.switchback(
             places,
             since,
@@ -352,8 +352,9 @@ def _calendar(arguments: argparse.Namespace) -> schedules.Calendar:
     return schedules.steps(places, since, seed=arguments.seed)
 
 
-def _seconds(text: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*(min|h|d)", text)
+def span(text: str, option: str) -> int:
+    """A span of time in seconds."""
+    found = re.fullmatch(r"([1-9]\d*)\s*(s|min|h|d)", text)
     if not found:
-        raise InputError(f"--block {text}", "this is no span of time", "write 15min, 1h or 1d")
+        raise InputError(f"{option} {text}", "this is no span of time", "write 15min, 1h or 1d")
     return int(found[1]) * SECONDS[found[2]]

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from uncork_experiment import measures
 from uncork_experiment.cli import Parser, run_command
-from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share
-from uncork_experiment.commands.design import connection_settings
+from uncork_experiment.commands.design import span
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
-from uncork_experiment.keys import DAY_NS
-from uncork_experiment.learn import demo, evidence, networks
+from uncork_experiment.learn import demo, evidence, networks, proposal
 from uncork_experiment.learn.decide import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
-from uncork_experiment.learn.settings import GUARDRAILS, SITES, Overrides, Settings
+from uncork_experiment.learn.loop import Loop
+from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.policyfile import KEY, UNITS
 
 EXAMPLES = """\
 Examples:
@@ -31,6 +32,7 @@ Examples:
   uncork learn apply learned                                 put the latest version in force
   uncork learn explain learned 203.0.113.7
   uncork serve --policy learned/current/policy.toml --root public
+  uncork learn run records/ -o learned --every 1h            plan and apply, again and again
 """
 STATUSES = (
     "Exit status: 0 done; 1 a version cannot be recomputed; 2 wrong input; 3 a result cannot be written; 130 "
@@ -64,7 +66,10 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("directory", metavar="DIR", type=Path, help="directory of versions")
         return one
 
-    _add_plan(add("plan", "propose a version from records, and say what it would change", _plan))
+    plan = add("plan", "propose a version from records, and say what it would change", _plan)
+    proposal.add_options(plan)
+    plan.add_argument("--show-sql", metavar="DIALECT", help="print the query instead: trino, bigquery ...")
+    _add_run(add("run", "plan, check and apply, again and again, until it is ended", _run))
     apply = in_directory("apply", "put a version in force", _apply)
     apply.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the latest]")
     rollback = in_directory("rollback", "put an earlier version in force again", _rollback)
@@ -90,63 +95,14 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_plan(one: argparse.ArgumentParser) -> None:
-    one.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="files or directories of records")
-    one.add_argument("-o", "--output", type=Path, metavar="DIR", help="directory of versions")
-    one.add_argument("--show-sql", metavar="DIALECT", help="print the query instead: trino, bigquery ...")
-    what = one.add_argument_group("experiment")
-    what.add_argument("--experiment", default="explore", metavar="NAME", help="[default: explore]")
-    what.add_argument("--control", default="control", metavar="ARM", help="[default: control]")
-    what.add_argument("--treated", default="bbr", metavar="ARM", help="[default: bbr]")
-    what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
-    rule = one.add_argument_group("decisions")
-    rule.add_argument(
-        "--worth", default="1%", metavar="SHARE", help="least lift worth a change [default: 1%%]"
+def _add_run(one: argparse.ArgumentParser) -> None:
+    proposal.add_options(one)
+    loop = one.add_argument_group("loop")
+    loop.add_argument("--every", default="1h", metavar="TIME", help="30s, 10min, 1h, 1d [default: 1h]")
+    loop.add_argument("--rounds", type=int, metavar="N", help="end after N rounds [default: go on]")
+    loop.add_argument(
+        "--metrics", type=Path, metavar="FILE", help="write metrics for Prometheus's textfile collector"
     )
-    rule.add_argument("--sure", default="95%", metavar="P", help="probability to switch on [default: 95%%]")
-    rule.add_argument("--half-life", type=float, default=7, metavar="DAYS", help="of evidence [default: 7]")
-    rule.add_argument("--dwell", type=int, default=3, metavar="DAYS", help="between changes [default: 3]")
-    rule.add_argument(
-        "--changed", default="20%", metavar="SHARE", help="most traffic that changes in a day [default: 20%%]"
-    )
-    rule.add_argument(
-        "--guardrail",
-        action="append",
-        default=[],
-        metavar="METRIC=LIMIT",
-        help=f"a ratio that must not get worse [default: {', '.join(GUARDRAILS).replace('%', '%%')}]",
-    )
-    files = one.add_argument_group("policy")
-    files.add_argument(
-        "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the version in force]"
-    )
-    files.add_argument("--control-settings", default="quic=cubic,tcp=cubic", metavar="SETTINGS")
-    files.add_argument("--treated-settings", default="quic=bbr3,tcp=bbr", metavar="SETTINGS")
-    files.add_argument(
-        "--unit",
-        default="cookie:uid",
-        help="of the random share [default: cookie:uid]; prefix learns by AS only",
-    )
-    files.add_argument("--rules", type=Path, metavar="FILE", help="rules of your own, which come first")
-    files.add_argument("--listener", default="", metavar="NAME", help="only connections of this listener")
-    files.add_argument("--place", default="", choices=("listener", "host"), help="what tells PoPs apart")
-    files.add_argument(
-        "--random", default="10%", metavar="SHARE", help="share that stays random [default: 10%%]"
-    )
-    files.add_argument(
-        "--holdback", default="1%", metavar="SHARE", help="share that never changes [default: 1%%]"
-    )
-    files.add_argument(
-        "--ttl", type=int, default=7, metavar="DAYS", help="until the table expires [default: 7]"
-    )
-    files.add_argument(
-        "--site",
-        action="append",
-        default=[],
-        metavar="NETWORK",
-        help="between sites, never learned; 'none': there is none [default: private networks]",
-    )
-    add_reading(one)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,67 +114,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _plan(options: argparse.Namespace) -> int:
     if options.show_sql:
-        sys.stdout.write(evidence.sql(_settings(options, 20_000, "0" * 32), options.show_sql))
+        sys.stdout.write(evidence.sql(proposal.settings_of(options, 20_000, "0" * 32), options.show_sql))
         return 0
-    if options.output is None:
-        raise InputError("-o", "no directory of versions is given", "write -o learned")
-    store = Store(options.output)
-    current = store.current()
-    key = options.key or (store.settings(current).key if current is not None else "")
-    progress = Progress()
-    records = read_records(options, progress)
-    progress("the last day")
-    until = instant(options.until, "--until")
-    as_of = until // DAY_NS if until is not None else evidence.last_day(records.table, records.run) + 1
-    settings = _settings(options, as_of, key)
-    progress("evidence")
-    counts = evidence.read(records.table, settings, records.run)
-    progress("decisions")
-    number, changes = store.plan(settings, counts)
-    store.note(datetime.now(UTC), "plan", version=number)
-    progress.done()
+    _, changes = proposal.propose(options, _store(options), datetime.now(UTC))
     sys.stdout.write(f"{changes}\nPut it in force with: uncork learn apply {options.output}\n")
     return 0
 
 
-def _settings(options: argparse.Namespace, as_of: int, key: str) -> Settings:
-    if not KEY.match(key):
-        raise InputError("--key", "it needs 32 hexadecimal digits", "make one with: openssl rand -hex 16")
-    if not UNITS.match(options.unit):
-        raise InputError(
-            "--unit", f"`{options.unit}` is not a unit", "write prefix, cookie:NAME or header:NAME"
+def _store(options: argparse.Namespace) -> Store:
+    if options.output is None:
+        raise InputError("-o", "no directory of versions is given", "write -o learned")
+    return Store(options.output)
+
+
+def _run(options: argparse.Namespace) -> int:
+    store = _store(options)
+    program = os.environ.get("UNCORK") or shutil.which("uncork")
+    if program is None:
+        print(
+            "warning: there is no `uncork` on the PATH, so no server checks a policy before it is in force",
+            file=sys.stderr,
         )
-    if options.place == "listener" and options.listener:
-        raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
-    for limit in options.guardrail:
-        measures.parse_limit(limit)
-    sites = SITES if not options.site else () if options.site == ["none"] else tuple(options.site)
-    arms = {
-        options.control: connection_settings(options.control_settings, "--control-settings"),
-        options.treated: connection_settings(options.treated_settings, "--treated-settings"),
-    }
-    return Settings(
-        experiment=options.experiment,
-        control=options.control,
-        treated=options.treated,
-        arms=arms,
-        as_of=as_of,
-        key=key,
-        place=options.place,
-        unit=options.unit,
-        listener=options.listener,
-        sites=sites,
-        guardrails=tuple(options.guardrail) or GUARDRAILS,
-        worth=share(options.worth, "--worth"),
-        sure=share(options.sure, "--sure"),
-        half_life=options.half_life,
-        dwell=options.dwell,
-        changed=share(options.changed, "--changed"),
-        random=share(options.random, "--random"),
-        holdback=share(options.holdback, "--holdback"),
-        ttl=options.ttl,
-        rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
+    loop = Loop(
+        store,
+        propose=lambda now: proposal.propose(options, store, now)[0],
+        check=lambda policy: _check(program, policy),
+        every=span(options.every, "--every"),
+        metrics=options.metrics,
     )
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(one, lambda *_: loop.ended.set()) for one in signals]
+    try:
+        loop.run(options.rounds)
+    finally:
+        for one, handler in zip(signals, before, strict=True):
+            signal.signal(one, handler)
+    return 0
+
+
+def _check(program: str | None, policy: Path) -> None:
+    """As a server reads it, before it is in force."""
+    if program is None:
+        return
+    done = subprocess.run(
+        [program, "policy", "check", str(policy)], capture_output=True, text=True, timeout=60, check=False
+    )
+    if done.returncode:
+        why = (done.stderr or done.stdout).strip()
+        raise InputError(str(policy), f"`uncork policy check` refuses it: {why}")
 
 
 def _apply(options: argparse.Namespace) -> int:
@@ -241,9 +184,8 @@ def _rollback(options: argparse.Namespace) -> int:
 
 
 def _in_force(store: Store, number: int, done: str) -> int:
-    store.apply(number)
     now = datetime.now(UTC)
-    store.note(now, done, version=number)
+    store.apply(number, now, done)
     settings = store.settings(number)
     print(f"Version {number} is in force: {store.root / 'current' / 'policy.toml'}")
     expires = settings.as_of + settings.ttl

@@ -20,6 +20,8 @@ from uncork_experiment.learn.tree import Posterior
 
 EVERYBODY = "*"
 LEVELS = ("network", "AS", "country", "everybody")
+ROUNDING = 1e-9
+"""Of a sum of shares: all of them may be a little more than 1."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +280,7 @@ def _limited(wishes: Sequence[_Wish], settings: Settings, allowance: float) -> l
     left = allowance
     for at in sorted(free, key=order):
         share = wishes[at].now.share
-        if share > left:
+        if share > left + ROUNDING:
             decided[at] = replace(decided[at], reason="waits: enough traffic changes today")
             continue
         left -= share

@@ -2,19 +2,24 @@
 
 current -> versions/0003         a symbolic link: replaced as one, so a server never sees half a version
 overrides.json                   pins and freezes
+stop                             the kill switch of `uncork learn run`: if there, all get the control arm
 log.jsonl                        what was done when
 versions/0003/inputs.json        settings, overrides, the version before
 versions/0003/evidence.parquet   counts of the records
 versions/0003/policy.toml …      what follows from them
+
+Files are on the disk before they get the name that others look for: a crash leaves the old state or the new.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -89,96 +94,162 @@ class Store:
             )
         return document
 
+    def overrides_of(self, number: int) -> Overrides:
+        """Those that a version was planned with."""
+        return _overrides(self._document(number)["overrides"])
+
     def overrides(self) -> Overrides:
         """What a person decided."""
         try:
             document = json.loads((self.root / "overrides.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
             return Overrides()
-        return Overrides(document["pins"], tuple(document["frozen"]))
+        return _overrides(document)
 
     def override(self, overrides: Overrides) -> None:
         pins, frozen = dict(sorted(overrides.pins.items())), sorted(overrides.frozen)
         write(self.root / "overrides.json", _json({"pins": pins, "frozen": frozen}))
 
-    def plan(self, settings: Settings, evidence: pa.Table) -> tuple[int, str]:
-        """Adds a version. The result is its number and what it changes."""
-        number = max(self.numbers(), default=0) + 1
-        before = self.current()
-        document = {
-            "schema": SCHEMA,
-            "version": number,
-            "before": before,
-            "settings": settings.document(),
-            "overrides": {"pins": dict(self.overrides().pins), "frozen": list(self.overrides().frozen)},
-        }
-        files = version_.files(self._inputs(document, evidence))
-        part = self.root / "versions" / f".{number:04d}.{os.getpid()}"
+    @property
+    def stop_file(self) -> Path:
+        return self.root / "stop"
+
+    def is_stopped(self) -> bool:
+        """Whether the kill switch is on."""
+        return self.stop_file.exists()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time changes the directory. The lock of one that dies is gone with it."""
         try:
-            part.mkdir(parents=True)
-            pq.write_table(evidence, part / EVIDENCE, compression="zstd")
-            document["evidence_sha256"] = _digest(part / EVIDENCE)
-            document["sha256"] = {
-                name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
-            }
-            for name, text in {INPUTS: _json(document), **files}.items():
-                write(part / name, text)
-            part.rename(self.path(number))
+            self.root.mkdir(parents=True, exist_ok=True)
+            with (self.root / ".lock").open("w", encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
         except OSError as error:
-            shutil.rmtree(part, ignore_errors=True)
-            raise OutputError(f"{error.filename or part}: {error.strerror or error}") from error
+            raise OutputError(f"{error.filename or self.root}: {error.strerror or error}") from error
+
+    def plan(
+        self, settings: Settings, evidence: pa.Table, now: datetime, overrides: Overrides | None = None
+    ) -> tuple[int, str]:
+        """Adds a version. The result is its number and what it changes. `overrides` are those of a person
+        unless given.
+        """
+        with self._alone():
+            self._remove_parts()
+            number = max(self.numbers(), default=0) + 1
+            overrides = self.overrides() if overrides is None else overrides
+            document = {
+                "schema": SCHEMA,
+                "version": number,
+                "before": self.current(),
+                "settings": settings.document(),
+                "overrides": {"pins": dict(overrides.pins), "frozen": list(overrides.frozen)},
+            }
+            files = version_.files(self._inputs(document, evidence))
+            part = self.root / "versions" / f".{number:04d}.{os.getpid()}"
+            try:
+                part.mkdir(parents=True)
+                pq.write_table(evidence, part / EVIDENCE, compression="zstd")
+                document["evidence_sha256"] = _digest(part / EVIDENCE)
+                document["sha256"] = {
+                    name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
+                }
+                for name, text in {INPUTS: _json(document), **files}.items():
+                    write(part / name, text)
+                for path in (*part.iterdir(), part):
+                    _to_disk(path)
+                part.rename(self.path(number))
+                _to_disk(part.parent)
+            except OSError:
+                shutil.rmtree(part, ignore_errors=True)
+                raise
+            self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
         return number, files[version_.CHANGES]
 
+    def _remove_parts(self) -> None:
+        """What a plan left that was killed."""
+        for part in (self.root / "versions").glob(".[0-9]*"):
+            shutil.rmtree(part, ignore_errors=True)
+
+    def remove(self, number: int) -> None:
+        """Removes a version that never was in force."""
+        assert number != self.current()
+        with self._alone():
+            part = self.root / "versions" / f".{number:04d}.{os.getpid()}"
+            self.path(number).rename(part)
+            shutil.rmtree(part)
+
     def _inputs(self, document: Mapping[str, object], evidence: pa.Table) -> Inputs:
-        before, overrides = document["before"], document["overrides"]
-        assert isinstance(overrides, dict)
+        before = document["before"]
         assert before is None or isinstance(before, int)
         return Inputs(
             version=int(str(document["version"])),
             settings=Settings.read(document["settings"]),  # type: ignore[arg-type]
-            overrides=Overrides(overrides["pins"], tuple(overrides["frozen"])),
+            overrides=_overrides(document["overrides"]),
             before=self.decisions(before) if before is not None else (),
             before_as_of=self.settings(before).as_of if before is not None else None,
             evidence=evidence,
         )
 
-    def differences(self, number: int) -> list[str]:
-        """Computes a version again. The result names the files that differ from what is kept."""
-        document = self._document(number)
-        wrong = [] if _digest(self.path(number) / EVIDENCE) == document["evidence_sha256"] else [EVIDENCE]
-        for name, text in version_.files(self._inputs(document, self.evidence(number))).items():
-            if (self.path(number) / name).read_bytes() != text.encode():
-                wrong.append(name)
-        return wrong
+    def damaged(self, number: int) -> list[str]:
+        """The files of a version that are not as they were written."""
+        digests = self._document(number)["sha256"]
+        assert isinstance(digests, dict)
+        return [name for name, digest in digests.items() if not _has(self.path(number) / name, digest)]
 
-    def apply(self, number: int) -> None:
+    def apply(self, number: int, now: datetime, done: str = "apply") -> None:
         """Puts a version in force: one link is replaced, or nothing happens."""
         self.check(number)
+        if damaged := self.damaged(number):
+            raise InputError(
+                f"version {number}",
+                f"{', '.join(damaged)} is not as it was planned",
+                "plan again, or apply another version",
+            )
         part = self.root / f".current.{os.getpid()}"
-        try:
+        with self._alone():
             part.unlink(missing_ok=True)
             part.symlink_to(Path("versions") / f"{number:04d}")
             part.replace(self.root / "current")
-        except OSError as error:
-            raise OutputError(f"{self.root / 'current'}: {error.strerror or error}") from error
+            _to_disk(self.root)
+            self.note(now, done, version=number)
 
     def note(self, at: datetime, done: str, **what: object) -> None:
         """Adds a line to the log."""
         line = json.dumps({"at": at.strftime("%Y-%m-%dT%H:%M:%SZ"), "done": done, **what}, ensure_ascii=False)
+        path = self.root / "log.jsonl"
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            with (self.root / "log.jsonl").open("a", encoding="utf-8") as log:
-                log.write(line + "\n")
+            with path.open("ab+") as log:
+                # A line that a crash cut short must not take this one with it.
+                log.seek(max(log.tell() - 1, 0))
+                is_whole = log.read(1) in (b"", b"\n")
+                log.write(("" if is_whole else "\n").encode() + line.encode() + b"\n")
         except OSError as error:
-            raise OutputError(f"{self.root / 'log.jsonl'}: {error.strerror or error}") from error
+            raise OutputError(f"{path}: {error.strerror or error}") from error
 
     def log(self) -> list[dict[str, object]]:
         """All lines. One that a crash cut short is left out."""
         try:
-            lines = (self.root / "log.jsonl").read_text(encoding="utf-8").splitlines()
+            lines = (self.root / "log.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return []
         return [entry for line in lines if isinstance(entry := _parsed(line), dict)]
+
+    def differences(self, number: int) -> list[str]:
+        """Computes a version again. The result names the files that differ from what is kept, and inputs that
+        differ from what the log says.
+        """
+        document = self._document(number)
+        wrong = [] if _has(self.path(number) / EVIDENCE, document["evidence_sha256"]) else [EVIDENCE]
+        for name, text in version_.files(self._inputs(document, self.evidence(number))).items():
+            if (self.path(number) / name).read_bytes() != text.encode():
+                wrong.append(name)
+        planned = [line for line in self.log() if line["done"] == "plan" and line.get("version") == number]
+        if planned and not _has(self.path(number) / INPUTS, planned[-1].get("inputs_sha256")):
+            wrong.append(INPUTS)
+        return wrong
 
 
 def _parsed(line: str) -> object:
@@ -194,3 +265,25 @@ def _json(document: Mapping[str, object]) -> str:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _overrides(document: object) -> Overrides:
+    assert isinstance(document, dict)
+    return Overrides(document["pins"], tuple(document["frozen"]))
+
+
+def _has(path: Path, digest: object) -> bool:
+    """Whether the file is there with this SHA-256."""
+    try:
+        return _digest(path) == digest
+    except FileNotFoundError:
+        return False
+
+
+def _to_disk(path: Path) -> None:
+    """Waits until the file, or the names in the directory, would survive a loss of power."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

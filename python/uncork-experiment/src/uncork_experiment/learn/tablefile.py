@@ -12,6 +12,8 @@ from uncork_experiment.learn.decide import EVERYBODY, Decision
 from uncork_experiment.learn.settings import LARGE, LIMIT_TEXT, Settings
 from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 
+HOLDBACK = "uncork-learn-holdback"
+
 
 def table(version: int, decisions: Sequence[Decision], settings: Settings) -> str:
     """The text of the table. Networks that have the arm of their AS, country or everybody are left out only
@@ -64,10 +66,11 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
         treated=treated,
         key=settings.key,
         unit=settings.unit,
-        share=settings.random,
+        share=settings.random or 1.0,
     )
     head, _, experiment = ab_policy(plan).partition("\n\n")
     random_, _, _ = experiment.partition("[[rule]]")
+    experiments = [HOLDBACK, *([settings.experiment] if settings.random else [])]
     lines = [
         f"# Version {version}. Made by uncork learn; see: uncork learn history",
         head.splitlines()[-1],
@@ -76,16 +79,18 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
         *_settings(control),
         "",
         "# Never changes: what it brings is measured against this share.",
-        "[experiment.uncork-learn-holdback]",
+        f"[experiment.{HOLDBACK}]",
         f"unit = {json.dumps(settings.unit)}",
         f'share = "{settings.holdback * 100:g}%"',
         "",
-        f"[experiment.uncork-learn-holdback.arm.{bare(control.name)}]",
+        f"[experiment.{HOLDBACK}.arm.{bare(control.name)}]",
         *_settings(control),
         "",
-        "# Stays random, so that the table can be checked and follows what changes.",
-        random_.rstrip(),
-        "",
+    ]
+    if settings.random:
+        why = "# Stays random, so that the table can be checked and follows what changes."
+        lines += [why, random_.rstrip(), ""]
+    lines += [
         "[table]",
         f'file = "{table_name(version)}"',
         "",
@@ -102,7 +107,7 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
             f"use = {{ {', '.join(_settings(control))} }}",
             "",
         ]
-    for experiment_name in ("uncork-learn-holdback", settings.experiment):
+    for experiment_name in experiments:
         lines += ["[[rule]]", *where, f"experiment = {json.dumps(experiment_name)}", ""]
     for name, place, of_class in sections:
         bound = "min" if of_class == LARGE else "below"

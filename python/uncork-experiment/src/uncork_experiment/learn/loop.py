@@ -1,0 +1,128 @@
+"""`uncork learn run`: plan, check, apply, again and again, until it is told to end.
+
+A round that fails changes nothing, and the next one tries again. If all fail, the table in force expires, and
+its clients get the control arm.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from uncork_experiment.commands.common import write
+from uncork_experiment.learn import metrics, tablefile
+from uncork_experiment.learn.decide import EVERYBODY
+from uncork_experiment.learn.settings import Overrides
+from uncork_experiment.learn.store import Store
+
+SWITCH_SECONDS = 1.0
+"""How often the kill switch is looked at between rounds."""
+
+
+@dataclass
+class Loop:
+    """What a round does, and what it needs."""
+
+    store: Store
+    propose: Callable[[datetime], int]
+    """Adds a version made of the records of now."""
+    check: Callable[[Path], None]
+    """Raises if a server would refuse this policy."""
+    every: float
+    """Seconds from the beginning of a round to that of the next."""
+    metrics: Path | None = None
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set: the loop ends after the step that it is in."""
+    results: Counter[str] = field(default_factory=Counter)
+    """Rounds by how they ended."""
+    succeeded: datetime | None = None
+
+    def run(self, rounds: int | None = None) -> None:
+        """Rounds, until `ended` is set or so many are done."""
+        self._note_what_is_in_force()
+        while not self.ended.is_set():
+            began = time.monotonic()
+            was_stopped = self.store.is_stopped()
+            self._round(was_stopped)
+            if rounds is not None and self.results.total() >= rounds:
+                return
+            while not self.ended.wait(SWITCH_SECONDS):
+                is_due = time.monotonic() - began >= self.every
+                if is_due or self.store.is_stopped() != was_stopped:
+                    break
+
+    def _note_what_is_in_force(self) -> None:
+        """If a crash, or another program, came between a change and its line in the log."""
+        current = self.store.current()
+        done = [line for line in self.store.log() if line["done"] in ("apply", "rollback", "found")]
+        if current is not None and (not done or done[-1].get("version") != current):
+            self.store.note(self.now(), "found", version=current)
+
+    def _round(self, is_stopped: bool) -> None:
+        began, now = time.monotonic(), self.now()
+        try:
+            result = self._stop(now) if is_stopped else self._learn(now)
+            self.succeeded = now
+        except Exception as error:  # Whatever it is: the next round may succeed.
+            result = "failed"
+            self._say(now, f"failed: {type(error).__name__}: {error}; what is in force stays")
+        self.results[result] += 1
+        seconds = time.monotonic() - began
+        try:
+            self.store.note(now, "round", result=result, version=self.store.current())
+            if self.metrics is not None:
+                write(
+                    self.metrics, metrics.text(self.store, self.results, self.succeeded, self.every, seconds)
+                )
+        except Exception as error:
+            self._say(now, f"no log or metrics: {type(error).__name__}: {error}")
+
+    def _learn(self, now: datetime) -> str:
+        """A plan of today's records, put in force if it changes anything."""
+        before = self.store.current()
+        number = self.propose(now)
+        if before is not None and self._is_same(number, before):
+            self.store.remove(number)
+            return "unchanged"
+        return self._apply(number, now)
+
+    def _apply(self, number: int, now: datetime) -> str:
+        self.check(self.store.path(number) / "policy.toml")
+        if self.ended.is_set():
+            return "ended"
+        self.store.apply(number, now)
+        first = self.store.text(number, "changes.txt").splitlines()
+        self._say(now, " ".join(first[:4]))
+        return "applied"
+
+    def _is_same(self, number: int, before: int) -> bool:
+        """Whether servers would do the same by both, and as long."""
+        settings = self.store.settings(number)
+        if settings != self.store.settings(before):
+            return False
+        texts = [tablefile.table(0, self.store.decisions(one), settings) for one in (number, before)]
+        return texts[0] == texts[1]
+
+    def _stop(self, now: datetime) -> str:
+        """The control arm for everybody, the random share too, by the evidence of the version in force."""
+        current = self.store.current()
+        if current is None:
+            return "stopped"
+        settings = self.store.settings(current)
+        everybody = Overrides({EVERYBODY: settings.control})
+        if settings.random == 0 and self.store.overrides_of(current) == everybody:
+            return "stopped"
+        number, _ = self.store.plan(
+            replace(settings, random=0.0), self.store.evidence(current), now, everybody
+        )
+        return self._apply(number, now)
+
+    def _say(self, now: datetime, what: str) -> None:
+        print(f"{now:%Y-%m-%dT%H:%M:%SZ} {what}", file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+"""Metrics of `uncork learn run` in the text format of Prometheus, for node_exporter's textfile collector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from uncork_experiment.learn.settings import Settings
+from uncork_experiment.learn.store import Store
+from uncork_experiment.learn.version import GUARDRAILS
+
+RESULTS = ("applied", "unchanged", "stopped", "failed", "ended")
+Series = Sequence[tuple[Mapping[str, str], float]]
+
+
+def text(
+    store: Store, results: Mapping[str, int], succeeded: datetime | None, every: float, seconds: float
+) -> str:
+    """All families, those of the version in force too if there is one."""
+    rounds: Series = [({"result": name}, results.get(name, 0)) for name in RESULTS]
+    families = [
+        _family("rounds_total", "counter", "Rounds since the start.", rounds),
+        _gauge("every_seconds", "Time between the beginnings of two rounds.", every),
+        _gauge("round_seconds", "Duration of the last round.", seconds),
+        _gauge("stopped", "Whether the kill switch is on.", float(store.is_stopped())),
+    ]
+    if succeeded is not None:
+        families.append(
+            _gauge(
+                "last_success_timestamp_seconds", "The last round without an error.", succeeded.timestamp()
+            )
+        )
+    current = store.current()
+    if current is not None:
+        families += _of_version(store, current, store.settings(current))
+    return "".join(families)
+
+
+def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
+    decisions = [one for one in store.decisions(number) if one.level == "network"]
+    arms = (settings.control, settings.treated)
+    count: Series = [({"arm": arm}, sum(one.arm == arm for one in decisions)) for arm in arms]
+    share: Series = [({"arm": arm}, sum(one.share for one in decisions if one.arm == arm)) for arm in arms]
+    changed = sum(one.share for one in decisions if one.since == settings.as_of)
+    watched = json.loads(store.text(number, GUARDRAILS))
+    broken = sum(
+        one["state"] == "broken" for of in watched.values() for entry in of.values() for one in entry
+    )
+    expires = (settings.as_of + settings.ttl) * 86_400
+    return [
+        _gauge("version", "The version in force.", number),
+        _gauge("expires_timestamp_seconds", "When the table in force expires.", expires),
+        _family("networks", "gauge", "Networks by arm, for large and small objects each.", count),
+        _family("traffic_share", "gauge", "Share of the bytes of clients, by arm of their network.", share),
+        _gauge("changed_share", "Share of the bytes whose arm changed on the last day.", changed),
+        _gauge("guardrails_broken", "Guardrails that are broken, of all entries.", broken),
+    ]
+
+
+def _gauge(name: str, about: str, value: float) -> str:
+    return _family(name, "gauge", about, [({}, value)])
+
+
+def _family(name: str, kind: str, about: str, series: Series) -> str:
+    lines = [f"# HELP uncork_learn_{name} {about}", f"# TYPE uncork_learn_{name} {kind}"]
+    for labels, value in series:
+        inside = ",".join(f"{key}={json.dumps(label)}" for key, label in labels.items())
+        lines.append(f"uncork_learn_{name}{f'{{{inside}}}' if inside else ''} {value:.16g}")
+    return "\n".join(lines) + "\n"

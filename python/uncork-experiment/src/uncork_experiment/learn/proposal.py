@@ -1,0 +1,156 @@
+"""From options and records to a version: what `plan` and `run` have in common."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from uncork_experiment import measures
+from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share
+from uncork_experiment.commands.design import connection_settings
+from uncork_experiment.errors import InputError
+from uncork_experiment.keys import DAY_NS
+from uncork_experiment.learn import evidence
+from uncork_experiment.learn.settings import GUARDRAILS, SITES, Settings
+from uncork_experiment.learn.store import Store
+from uncork_experiment.learn.tablefile import date
+from uncork_experiment.policyfile import KEY, UNITS
+
+DAY_SECONDS = 86_400
+
+
+def add_options(one: argparse.ArgumentParser) -> None:
+    """The options of a plan."""
+    one.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="files or directories of records")
+    one.add_argument("-o", "--output", type=Path, metavar="DIR", help="directory of versions")
+    what = one.add_argument_group("experiment")
+    what.add_argument("--experiment", default="explore", metavar="NAME", help="[default: explore]")
+    what.add_argument("--control", default="control", metavar="ARM", help="[default: control]")
+    what.add_argument("--treated", default="bbr", metavar="ARM", help="[default: bbr]")
+    what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
+    rule = one.add_argument_group("decisions")
+    rule.add_argument(
+        "--worth", default="1%", metavar="SHARE", help="least lift worth a change [default: 1%%]"
+    )
+    rule.add_argument("--sure", default="95%", metavar="P", help="probability to switch on [default: 95%%]")
+    rule.add_argument("--half-life", type=float, default=7, metavar="DAYS", help="of evidence [default: 7]")
+    rule.add_argument("--dwell", type=int, default=3, metavar="DAYS", help="between changes [default: 3]")
+    rule.add_argument(
+        "--changed", default="20%", metavar="SHARE", help="most traffic that changes in a day [default: 20%%]"
+    )
+    rule.add_argument(
+        "--guardrail",
+        action="append",
+        default=[],
+        metavar="METRIC=LIMIT",
+        help=f"a ratio that must not get worse [default: {', '.join(GUARDRAILS).replace('%', '%%')}]",
+    )
+    files = one.add_argument_group("policy")
+    files.add_argument(
+        "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the version in force]"
+    )
+    files.add_argument("--control-settings", default="quic=cubic,tcp=cubic", metavar="SETTINGS")
+    files.add_argument("--treated-settings", default="quic=bbr3,tcp=bbr", metavar="SETTINGS")
+    files.add_argument(
+        "--unit",
+        default="cookie:uid",
+        help="of the random share [default: cookie:uid]; prefix learns by AS only",
+    )
+    files.add_argument("--rules", type=Path, metavar="FILE", help="rules of your own, which come first")
+    files.add_argument("--listener", default="", metavar="NAME", help="only connections of this listener")
+    files.add_argument("--place", default="", choices=("listener", "host"), help="what tells PoPs apart")
+    files.add_argument(
+        "--random", default="10%", metavar="SHARE", help="share that stays random [default: 10%%]"
+    )
+    files.add_argument(
+        "--holdback", default="1%", metavar="SHARE", help="share that never changes [default: 1%%]"
+    )
+    files.add_argument(
+        "--ttl", type=int, default=7, metavar="DAYS", help="until the table expires [default: 7]"
+    )
+    files.add_argument(
+        "--site",
+        action="append",
+        default=[],
+        metavar="NETWORK",
+        help="between sites, never learned; 'none': there is none [default: private networks]",
+    )
+    add_reading(one)
+
+
+def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[int, str]:
+    """Adds a version. The result is its number and what it changes."""
+    if store.is_stopped():
+        raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
+    current = store.current()
+    key = options.key or (store.settings(current).key if current is not None else "")
+    progress = Progress()
+    records = read_records(options, progress)
+    progress("the last day")
+    until = instant(options.until, "--until")
+    if until is not None:
+        as_of = until // DAY_NS
+    else:
+        as_of = _not_after(evidence.last_day(records.table, records.run) + 1, now)
+    settings = settings_of(options, as_of, key)
+    progress("evidence")
+    counts = evidence.read(records.table, settings, records.run)
+    progress("decisions")
+    number, changes = store.plan(settings, counts, now)
+    progress.done()
+    return number, changes
+
+
+def _not_after(as_of: int, now: datetime) -> int:
+    """The day, but at the latest tomorrow: a server whose clock is ahead must not set the time of expiry."""
+    latest = int(now.timestamp()) // DAY_SECONDS + 1
+    if as_of > latest:
+        print(
+            f"warning: records of {date(as_of - 1)} are from the future and are left out: compare the clocks "
+            "of the servers with this one",
+            file=sys.stderr,
+        )
+    return min(as_of, latest)
+
+
+def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
+    """The settings that the options declare."""
+    if not KEY.match(key):
+        raise InputError("--key", "it needs 32 hexadecimal digits", "make one with: openssl rand -hex 16")
+    if not UNITS.match(options.unit):
+        raise InputError(
+            "--unit", f"`{options.unit}` is not a unit", "write prefix, cookie:NAME or header:NAME"
+        )
+    if options.place == "listener" and options.listener:
+        raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
+    for limit in options.guardrail:
+        measures.parse_limit(limit)
+    sites = SITES if not options.site else () if options.site == ["none"] else tuple(options.site)
+    arms = {
+        options.control: connection_settings(options.control_settings, "--control-settings"),
+        options.treated: connection_settings(options.treated_settings, "--treated-settings"),
+    }
+    return Settings(
+        experiment=options.experiment,
+        control=options.control,
+        treated=options.treated,
+        arms=arms,
+        as_of=as_of,
+        key=key,
+        place=options.place,
+        unit=options.unit,
+        listener=options.listener,
+        sites=sites,
+        guardrails=tuple(options.guardrail) or GUARDRAILS,
+        worth=share(options.worth, "--worth"),
+        sure=share(options.sure, "--sure"),
+        half_life=options.half_life,
+        dwell=options.dwell,
+        changed=share(options.changed, "--changed"),
+        random=share(options.random, "--random"),
+        holdback=share(options.holdback, "--holdback"),
+        ttl=options.ttl,
+        rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
+    )
