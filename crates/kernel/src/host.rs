@@ -27,7 +27,7 @@ pub fn fall_back() -> Result<&'static str, Error> {
 }
 
 /// Whether a BPF file system is mounted at `path`.
-pub(crate) fn is_bpf_file_system(path: &Path) -> bool {
+pub fn is_bpf_file_system(path: &Path) -> bool {
     let mounts = std::fs::read_to_string(MOUNTS).unwrap_or_default();
     mounts.lines().any(|line| {
         let mut fields = line.split(' ').skip(1);

@@ -3,6 +3,8 @@
 //!
 //! The objects in `bpf/` are committed, so that neither users nor `cargo build` need a BPF toolchain;
 //! `build-bpf.sh` builds them anew and says whether they are what the sources give.
+//!
+//! [`Object`], [`Map`], [`Program`] and [`CgroupLink`] load other objects, too.
 #![cfg(target_os = "linux")]
 
 mod algorithm;
@@ -10,13 +12,20 @@ mod btf;
 mod error;
 mod host;
 mod load;
+mod map;
+mod object;
 mod pin;
+mod program;
 mod sys;
 mod trace;
 
 pub use algorithm::Algorithm;
 pub use error::{Error, Missing};
-pub use host::{available, default, fall_back};
+pub use host::{available, default, fall_back, is_bpf_file_system};
 pub use load::{Loaded, VerifiedProgram, probe};
+pub use map::Map;
+pub use object::{Maps, Object, ProgramKind};
 pub use pin::{DIRECTORY, Pins};
+pub use program::{CgroupLink, Program};
+pub use sys::{processors, tai_offset};
 pub use trace::Trace;

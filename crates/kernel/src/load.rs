@@ -1,16 +1,13 @@
 //! Loads an object: fits its programs to the running kernel, has them verified, registers them.
 
-use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-
-use aya_obj::btf::{Btf, BtfFeatures};
-use aya_obj::{Map, Object};
 
 use crate::algorithm::Algorithm;
 use crate::btf::{CongestionOps, KernelTypes};
 use crate::error::Error;
+use crate::object::{Maps, Object, ProgramKind};
 use crate::pin::Pins;
-use crate::sys::{self, MapSpec, ProgramSpec};
+use crate::sys::{self, MapSpec};
 use crate::trace::Trace;
 
 /// The members of `struct tcp_congestion_ops`, and the programs that implement them.
@@ -25,9 +22,7 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("min_tso_segs", "min_tso_segs"),
 ];
 
-const MAP_ARRAY: u32 = 2;
 const MAP_STRUCT_OPS: u32 = 26;
-const FLAG_READ_ONLY_FOR_PROGRAMS: u32 = 1 << 7;
 const FLAG_LINK: u32 = 1 << 13;
 /// Any user may choose the controller.
 const NON_RESTRICTED: u32 = 1;
@@ -104,116 +99,45 @@ struct Loader {
     algorithm: Algorithm,
     object: Object,
     ops: CongestionOps,
-    btf: OwnedFd,
 }
 
 impl Loader {
     fn new(algorithm: Algorithm) -> Result<Self, Error> {
         let kernel = KernelTypes::read()?;
         let ops = kernel.congestion_ops()?;
-        let broken =
-            |error: &dyn std::fmt::Display| Error::Object(algorithm.name(), error.to_string());
-        let mut object = Object::parse(algorithm.object()).map_err(|error| broken(&error))?;
-        let types =
-            Btf::parse(kernel.bytes(), object.endianness).map_err(|error| broken(&error))?;
-        object.relocate_btf(&types).map_err(|error| broken(&error))?;
-        // Whatever has struct_ops links knows every kind of type.
-        let features = BtfFeatures::new(true, true, true, true, true, true, true, true);
-        let types = object.fixup_and_sanitize_btf(&features).map_err(|error| broken(&error))?;
-        let types = types.ok_or_else(|| broken(&"no types"))?.to_bytes();
-        let btf = sys::load_btf(&types)
-            .map_err(|error| Error::step(format!("load the types of {algorithm}"), error))?;
-        Ok(Self { algorithm, object, ops, btf })
+        let object = Object::open(algorithm.name(), algorithm.object(), Some(&kernel))?;
+        Ok(Self { algorithm, object, ops })
     }
 
     fn load(mut self, is_traced: bool) -> Result<Loaded, Error> {
         if is_traced {
-            self.switch_on_tracing()?;
+            self.object.set_constant("tracing", &1_u32.to_le_bytes())?;
         }
-        let mut maps = self.create_maps(is_traced)?;
-        self.link_programs(&maps)?;
+        let mut maps = Maps::new();
+        for name in self.object.map_names() {
+            let entries = (is_traced && name == "trace").then_some(RECORDS_TRACED);
+            let map = self.object.create_map(&name, entries)?;
+            maps.insert(name, map);
+        }
+        self.object.link(&maps)?;
         let programs = PROGRAMS
             .iter()
             .map(|(member, name)| self.load_program(member, name))
             .collect::<Result<Vec<_>, Error>>()?;
         let structure = self.fill_structure(&programs)?;
-        let (trace, map) =
-            maps.remove("trace").ok_or_else(|| self.broken("it has no map for the trace"))?;
-        let record_bytes = map.value_size() as usize;
-        Ok(Loaded { algorithm: self.algorithm, programs, structure, trace, record_bytes })
+        let map = maps.remove("trace").ok_or_else(|| self.broken("it has no map for the trace"))?;
+        let record_bytes = map.value_size();
+        Ok(Loaded {
+            algorithm: self.algorithm,
+            programs,
+            structure,
+            trace: map.into(),
+            record_bytes,
+        })
     }
 
     fn broken(&self, what: &str) -> Error {
         Error::Object(self.algorithm.name(), what.to_owned())
-    }
-
-    fn create_maps(&mut self, is_traced: bool) -> Result<HashMap<String, (OwnedFd, Map)>, Error> {
-        let mut maps = HashMap::new();
-        for (name, map) in std::mem::take(&mut self.object.maps) {
-            let fd = self.create_map(&name, &map, is_traced)?;
-            maps.insert(name, (fd, map));
-        }
-        Ok(maps)
-    }
-
-    /// Sets the constant on which the shim's trace depends.
-    fn switch_on_tracing(&mut self) -> Result<(), Error> {
-        let on = 1_u32.to_le_bytes();
-        let constants = [("tracing", (&on[..], true))].into_iter().collect();
-        let set = self.object.patch_map_data(constants);
-        set.map_err(|error| Error::Object(self.algorithm.name(), error.to_string()))
-    }
-
-    fn create_map(&self, name: &str, map: &Map, is_traced: bool) -> Result<OwnedFd, Error> {
-        let failed =
-            |error| Error::step(format!("create the map {name} of {}", self.algorithm), error);
-        let constants = map.data();
-        if !constants.is_empty() {
-            let fd = sys::create_map(
-                &MapSpec {
-                    name,
-                    kind: MAP_ARRAY,
-                    key_size: 4,
-                    value_size: constants.len() as u32,
-                    max_entries: 1,
-                    flags: FLAG_READ_ONLY_FOR_PROGRAMS,
-                    ..MapSpec::default()
-                },
-                None,
-            )
-            .map_err(failed)?;
-            sys::set_element(fd.as_fd(), constants).map_err(failed)?;
-            sys::freeze(fd.as_fd()).map_err(failed)?;
-            return Ok(fd);
-        }
-        let Map::Btf(typed) = map else { return Err(self.broken("it has a map without types")) };
-        let spec = MapSpec {
-            name,
-            kind: map.map_type(),
-            key_size: map.key_size(),
-            value_size: map.value_size(),
-            max_entries: if is_traced && name == "trace" {
-                RECORDS_TRACED
-            } else {
-                map.max_entries()
-            },
-            flags: map.map_flags(),
-            types: (typed.def.btf_key_type_id, typed.def.btf_value_type_id),
-            ..MapSpec::default()
-        };
-        sys::create_map(&spec, Some(self.btf.as_fd())).map_err(failed)
-    }
-
-    /// Puts the maps into the programs, and behind each program the functions that it calls.
-    fn link_programs(&mut self, maps: &HashMap<String, (OwnedFd, Map)>) -> Result<(), Error> {
-        let algorithm = self.algorithm;
-        let broken =
-            |error: &dyn std::fmt::Display| Error::Object(algorithm.name(), error.to_string());
-        let sections: HashSet<usize> =
-            self.object.functions.keys().map(|(section, _)| *section).collect();
-        let maps = maps.iter().map(|(name, (fd, map))| (name.as_str(), fd.as_raw_fd(), map));
-        self.object.relocate_maps(maps, &sections).map_err(|error| broken(&error))?;
-        self.object.relocate_calls(&sections).map_err(|error| broken(&error))
     }
 
     fn load_program(
@@ -221,37 +145,13 @@ impl Loader {
         member: &str,
         name: &'static str,
     ) -> Result<(OwnedFd, VerifiedProgram), Error> {
-        let missing = || self.broken(&format!("it has no program {name}"));
-        let program = self.object.programs.get(name).ok_or_else(missing)?;
-        let function = self.object.functions.get(&program.function_key()).ok_or_else(missing)?;
         let member = self.ops.ops.member(member).ok_or_else(|| {
             self.broken(&format!("this kernel's tcp_congestion_ops has no member {member}"))
         })?;
-        let functions = function.func_info.func_info_bytes();
-        let spec = ProgramSpec {
-            name,
-            instructions: sys::as_bytes(&function.instructions),
-            license: &program.license,
-            btf: self.btf.as_fd(),
-            functions: (&functions, function.func_info_rec_size),
-            structure: self.ops.ops.id,
-            member: member.index,
-        };
-        let fd =
-            sys::load_program(&spec).map_err(|(error, log)| self.refused(name, error, &log))?;
-        let instructions = sys::verified_instructions(fd.as_fd())
-            .map_err(|error| Error::step(format!("ask about the program {name}"), error))?;
-        Ok((fd, VerifiedProgram { name, instructions }))
-    }
-
-    fn refused(&self, name: &str, error: std::io::Error, log: &str) -> Error {
-        let program = format!("{name} of {}", self.algorithm);
-        if log.is_empty() {
-            return Error::step(format!("load the program {program}"), error);
-        }
-        let lines: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
-        let last = &lines[lines.len().saturating_sub(3)..];
-        Error::Refused { program, reason: last.join("; ") }
+        let kind = ProgramKind::StructOps { structure: self.ops.ops.id, member: member.index };
+        let program = self.object.load(name, kind)?;
+        let instructions = program.verified_instructions()?;
+        Ok((program.into(), VerifiedProgram { name, instructions }))
     }
 
     /// The structure with the programs, the name and the flags, as the kernel wants it registered.
@@ -282,7 +182,7 @@ impl Loader {
             kernel_type: value.id,
             ..MapSpec::default()
         };
-        let map = sys::create_map(&spec, Some(self.btf.as_fd())).map_err(failed)?;
+        let map = sys::create_map(&spec, Some(self.object.types())).map_err(failed)?;
         sys::set_element(map.as_fd(), &bytes).map_err(failed)?;
         Ok(map)
     }

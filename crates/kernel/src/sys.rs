@@ -3,23 +3,34 @@
 
 use std::ffi::CString;
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::error::Error;
+use crate::object::ProgramKind;
+
 const MAP_CREATE: u32 = 0;
+const MAP_LOOKUP_ELEM: u32 = 1;
 const MAP_UPDATE_ELEM: u32 = 2;
 const PROG_LOAD: u32 = 5;
 const OBJ_PIN: u32 = 6;
 const OBJ_GET: u32 = 7;
+const PROG_TEST_RUN: u32 = 10;
 const OBJ_GET_INFO_BY_FD: u32 = 15;
 const BTF_LOAD: u32 = 18;
 const MAP_LOOKUP_AND_DELETE_ELEM: u32 = 21;
 const MAP_FREEZE: u32 = 22;
+const MAP_UPDATE_BATCH: u32 = 26;
 const LINK_CREATE: u32 = 28;
 const LINK_UPDATE: u32 = 29;
+const LINK_DETACH: u32 = 34;
 
+const PROG_TYPE_XDP: u32 = 6;
+const PROG_TYPE_SOCK_OPS: u32 = 13;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
+const ATTACH_SOCK_OPS: u32 = 3;
 const ATTACH_STRUCT_OPS: u32 = 44;
 const LOG_BYTES: usize = 1 << 16;
 
@@ -150,6 +161,40 @@ pub(crate) fn set_element(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
     bpf(MAP_UPDATE_ELEM, &mut Element { map, key, value, ..Element::default() }).map(drop)
 }
 
+/// Reads the element of a key into `value`, which is as large as the map's values.
+pub(crate) fn element(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Result<()> {
+    let (map, key) = (map.as_raw_fd() as u32, address(key));
+    let value = value.as_mut_ptr() as u64;
+    bpf(MAP_LOOKUP_ELEM, &mut Element { map, key, value, ..Element::default() }).map(drop)
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Batch {
+    from: u64,
+    next: u64,
+    keys: u64,
+    values: u64,
+    count: u32,
+    map: u32,
+    element_flags: u64,
+    flags: u64,
+}
+// SAFETY: as in linux/bpf.h.
+unsafe impl Attributes for Batch {}
+
+/// Writes `count` elements, whose keys and values are one behind the other.
+pub(crate) fn set_elements(
+    map: BorrowedFd<'_>,
+    keys: &[u8],
+    values: &[u8],
+    count: u32,
+) -> io::Result<()> {
+    let (keys, values) = (address(keys), address(values));
+    let map = map.as_raw_fd() as u32;
+    bpf(MAP_UPDATE_BATCH, &mut Batch { keys, values, count, map, ..Batch::default() }).map(drop)
+}
+
 /// Takes the oldest element out of a queue, into `value`, which is as large as the map's values.
 pub(crate) fn pop(map: BorrowedFd<'_>, value: &mut [u8]) -> io::Result<()> {
     let map = map.as_raw_fd() as u32;
@@ -169,19 +214,17 @@ pub(crate) fn freeze(map: BorrowedFd<'_>) -> io::Result<()> {
     bpf(MAP_FREEZE, &mut Freeze { map: map.as_raw_fd() as u32 }).map(drop)
 }
 
-/// A struct_ops program to load.
+/// A program to load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgramSpec<'a> {
     pub(crate) name: &'a str,
+    pub(crate) kind: ProgramKind,
     /// Eight bytes each.
     pub(crate) instructions: &'a [u8],
     pub(crate) license: &'a std::ffi::CStr,
     pub(crate) btf: BorrowedFd<'a>,
     /// Which function begins where: records, and the size of one.
     pub(crate) functions: (&'a [u8], usize),
-    /// The kernel's type of the structure, and the member that the program implements.
-    pub(crate) structure: u32,
-    pub(crate) member: u32,
 }
 
 #[repr(C)]
@@ -214,18 +257,23 @@ unsafe impl Attributes for ProgLoad {}
 /// Loads a program. If the kernel refuses it, the end of the verifier's log comes along.
 pub(crate) fn load_program(spec: &ProgramSpec<'_>) -> Result<OwnedFd, (io::Error, String)> {
     let (functions, function_size) = spec.functions;
+    let (kind, attach_type, attach_type_id) = match spec.kind {
+        ProgramKind::StructOps { structure, member } => (PROG_TYPE_STRUCT_OPS, member, structure),
+        ProgramKind::SockOps => (PROG_TYPE_SOCK_OPS, ATTACH_SOCK_OPS, 0),
+        ProgramKind::Xdp => (PROG_TYPE_XDP, 0, 0),
+    };
     let mut attributes = ProgLoad {
-        kind: PROG_TYPE_STRUCT_OPS,
+        kind,
         count: (spec.instructions.len() / 8) as u32,
         instructions: address(spec.instructions),
         license: spec.license.as_ptr() as u64,
         name: name(spec.name),
-        attach_type: spec.member,
+        attach_type,
         btf: spec.btf.as_raw_fd() as u32,
         function_size: function_size as u32,
         functions: address(functions),
         function_count: functions.len().checked_div(function_size).unwrap_or(0) as u32,
-        attach_type_id: spec.structure,
+        attach_type_id,
         ..ProgLoad::default()
     };
     let error = match open(PROG_LOAD, &mut attributes) {
@@ -252,6 +300,7 @@ pub(crate) fn load_program(spec: &ProgramSpec<'_>) -> Result<OwnedFd, (io::Error
 #[repr(C)]
 #[derive(Default)]
 struct LinkCreate {
+    /// Or a program.
     map: u32,
     target: u32,
     attach_type: u32,
@@ -269,21 +318,40 @@ pub(crate) fn link(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     )
 }
 
+/// Puts a program in force for a cgroup, as long as the link or a pin of it is there.
+pub(crate) fn link_cgroup(program: BorrowedFd<'_>, cgroup: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let (map, target) = (program.as_raw_fd() as u32, cgroup.as_raw_fd() as u32);
+    let attach_type = ATTACH_SOCK_OPS;
+    open(LINK_CREATE, &mut LinkCreate { map, target, attach_type, ..LinkCreate::default() })
+}
+
+#[repr(C)]
+struct Link {
+    link: u32,
+}
+// SAFETY: as in linux/bpf.h.
+unsafe impl Attributes for Link {}
+
+/// Takes out of force what `link` has put in force.
+pub(crate) fn detach_link(link: BorrowedFd<'_>) -> io::Result<()> {
+    bpf(LINK_DETACH, &mut Link { link: link.as_raw_fd() as u32 }).map(drop)
+}
+
 #[repr(C)]
 #[derive(Default)]
 struct LinkUpdate {
     link: u32,
-    new_map: u32,
+    new: u32,
     flags: u32,
-    old_map: u32,
+    old: u32,
 }
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for LinkUpdate {}
 
-/// Registers the structure in `map` in place of the one that `link` has registered.
-pub(crate) fn update_link(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
-    let (link, new_map) = (link.as_raw_fd() as u32, map.as_raw_fd() as u32);
-    bpf(LINK_UPDATE, &mut LinkUpdate { link, new_map, ..LinkUpdate::default() }).map(drop)
+/// Puts `new`, a program or the map of a structure, in the place of what `link` has put in force.
+pub(crate) fn update_link(link: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Result<()> {
+    let (link, new) = (link.as_raw_fd() as u32, new.as_raw_fd() as u32);
+    bpf(LINK_UPDATE, &mut LinkUpdate { link, new, ..LinkUpdate::default() }).map(drop)
 }
 
 #[repr(C)]
@@ -313,6 +381,15 @@ pub(crate) fn open_pin(path: &Path) -> io::Result<OwnedFd> {
     open(OBJ_GET, &mut Object { path: path.as_ptr() as u64, ..Object::default() })
 }
 
+/// Opens what is pinned, if it is there.
+pub(crate) fn open_pin_if_there(path: &Path) -> Result<Option<OwnedFd>, Error> {
+    match open_pin(path) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::step(format!("open {}", path.display()), error)),
+    }
+}
+
 #[repr(C)]
 struct Info {
     fd: u32,
@@ -322,14 +399,129 @@ struct Info {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for Info {}
 
-/// How many instructions the verifier has looked at.
-pub(crate) fn verified_instructions(program: BorrowedFd<'_>) -> io::Result<u32> {
-    /// Where `struct bpf_prog_info` has `verified_insns`.
-    const PLACE: usize = std::mem::offset_of!(aya_obj::generated::bpf_prog_info, verified_insns);
-    let mut info = [0_u8; PLACE + 4];
-    let (fd, size) = (program.as_raw_fd() as u32, info.len() as u32);
+/// What the kernel tells of a program, a map or a link: as much as fits, the rest is zero.
+fn info<const N: usize>(fd: BorrowedFd<'_>) -> io::Result<[u8; N]> {
+    let mut info = [0_u8; N];
+    let (fd, size) = (fd.as_raw_fd() as u32, N as u32);
     bpf(OBJ_GET_INFO_BY_FD, &mut Info { fd, size, place: info.as_mut_ptr() as u64 })?;
-    Ok(u32::from_ne_bytes([info[PLACE], info[PLACE + 1], info[PLACE + 2], info[PLACE + 3]]))
+    Ok(info)
+}
+
+fn bytes_at<const N: usize>(info: &[u8], place: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    if let Some(found) = info.get(place..place + N) {
+        bytes.copy_from_slice(found);
+    }
+    bytes
+}
+
+/// What the kernel knows of a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProgramInfo {
+    pub(crate) id: u32,
+    /// How many instructions the verifier has looked at.
+    pub(crate) verified_instructions: u32,
+    pub(crate) run_ns: u64,
+    pub(crate) runs: u64,
+}
+
+pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
+    use aya_obj::generated::bpf_prog_info as Told;
+    let info = info::<{ size_of::<Told>() }>(program)?;
+    Ok(ProgramInfo {
+        id: u32::from_ne_bytes(bytes_at(&info, offset_of!(Told, id))),
+        verified_instructions: u32::from_ne_bytes(bytes_at(
+            &info,
+            offset_of!(Told, verified_insns),
+        )),
+        run_ns: u64::from_ne_bytes(bytes_at(&info, offset_of!(Told, run_time_ns))),
+        runs: u64::from_ne_bytes(bytes_at(&info, offset_of!(Told, run_cnt))),
+    })
+}
+
+/// The sizes of a map's keys and values.
+pub(crate) fn map_sizes(map: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
+    // struct bpf_map_info: type, id, key_size, value_size.
+    let info = info::<16>(map)?;
+    Ok((u32::from_ne_bytes(bytes_at(&info, 8)), u32::from_ne_bytes(bytes_at(&info, 12))))
+}
+
+/// The numbers of a link's program and cgroup.
+pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<(u32, u64)> {
+    // struct bpf_link_info: type, id, prog_id, padding, cgroup.cgroup_id.
+    let info = info::<32>(link)?;
+    Ok((u32::from_ne_bytes(bytes_at(&info, 8)), u64::from_ne_bytes(bytes_at(&info, 16))))
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct TestRun {
+    program: u32,
+    result: u32,
+    size_in: u32,
+    size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_size_in: u32,
+    context_size_out: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    processor: u32,
+    batch: u32,
+    padding: u32,
+}
+// SAFETY: as in linux/bpf.h.
+unsafe impl Attributes for TestRun {}
+
+/// Runs a program once on `packet`, which it may change but not lengthen.
+pub(crate) fn run(program: BorrowedFd<'_>, packet: &mut [u8]) -> io::Result<()> {
+    let (program, size) = (program.as_raw_fd() as u32, packet.len() as u32);
+    let place = packet.as_mut_ptr() as u64;
+    let mut attributes = TestRun {
+        program,
+        size_in: size,
+        size_out: size,
+        data_in: place,
+        data_out: place,
+        repeat: 1,
+        ..TestRun::default()
+    };
+    bpf(PROG_TEST_RUN, &mut attributes).map(drop)
+}
+
+/// For how many processors a map has a value each.
+pub fn processors() -> usize {
+    // As the kernel numbers them: "0-7".
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse().ok());
+    last.unwrap_or(0_usize) + 1
+}
+
+/// The time of a clock in whole seconds.
+fn seconds(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is valid to write, and both clocks exist since Linux 3.10.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec
+}
+
+/// How many seconds the clock that programs read (TAI) is ahead of Unix time. Zero, unless a time service has
+/// told the kernel of leap seconds.
+pub fn tai_offset() -> i64 {
+    loop {
+        let (before, tai, after) = (
+            seconds(libc::CLOCK_REALTIME),
+            seconds(libc::CLOCK_TAI),
+            seconds(libc::CLOCK_REALTIME),
+        );
+        // Not across the end of a second.
+        if before == after {
+            return tai - before;
+        }
+    }
 }
 
 /// The program's instructions as bytes.

@@ -1,0 +1,191 @@
+//! A compiled object: its types, its maps, and its programs as the kernel takes them.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use aya_obj::btf::{Btf, BtfFeatures};
+use aya_obj::{Map as Described, Object as Parsed};
+
+use crate::btf::KernelTypes;
+use crate::error::Error;
+use crate::map::{MAP_ARRAY, Map};
+use crate::program::Program;
+use crate::sys::{self, MapSpec, ProgramSpec};
+
+const FLAG_READ_ONLY_FOR_PROGRAMS: u32 = 1 << 7;
+
+/// Maps by their names in the object.
+pub type Maps = HashMap<String, Map>;
+
+/// What a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// A member of a structure of the kernel.
+    #[doc(hidden)]
+    StructOps {
+        /// The structure's type.
+        structure: u32,
+        /// The member's index.
+        member: u32,
+    },
+    /// Events of the TCP connections of a cgroup.
+    SockOps,
+    /// A packet; here a question that user space asks.
+    Xdp,
+}
+
+/// An object whose types the kernel has.
+#[derive(Debug)]
+pub struct Object {
+    name: &'static str,
+    parsed: Parsed,
+    described: HashMap<String, Described>,
+    btf: OwnedFd,
+}
+
+impl Object {
+    /// Reads the object `name`. Programs that read structures of the kernel are adapted to `kernel`.
+    pub(crate) fn open(
+        name: &'static str,
+        bytes: &[u8],
+        kernel: Option<&KernelTypes>,
+    ) -> Result<Self, Error> {
+        let broken = |error: &dyn std::fmt::Display| Error::Object(name, error.to_string());
+        let mut parsed = Parsed::parse(bytes).map_err(|error| broken(&error))?;
+        if let Some(kernel) = kernel {
+            let types =
+                Btf::parse(kernel.bytes(), parsed.endianness).map_err(|error| broken(&error))?;
+            parsed.relocate_btf(&types).map_err(|error| broken(&error))?;
+        }
+        // The kernels that we need know every kind of type.
+        let features = BtfFeatures::new(true, true, true, true, true, true, true, true);
+        let types = parsed.fixup_and_sanitize_btf(&features).map_err(|error| broken(&error))?;
+        let types = types.ok_or_else(|| broken(&"no types"))?.to_bytes();
+        let btf = sys::load_btf(&types)
+            .map_err(|error| Error::step(format!("load the types of {name}"), error))?;
+        Ok(Self { name, parsed, described: HashMap::new(), btf })
+    }
+
+    /// Reads the object `name`, whose programs read no structure of the kernel.
+    ///
+    /// # Errors
+    ///
+    /// Without the privilege, or with bytes that are no object.
+    pub fn plain(name: &'static str, bytes: &[u8]) -> Result<Self, Error> {
+        Self::open(name, bytes, None)
+    }
+
+    /// Sets a constant that the programs read.
+    pub(crate) fn set_constant(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
+        let constants = [(name, (value, true))].into_iter().collect();
+        let set = self.parsed.patch_map_data(constants);
+        set.map_err(|error| Error::Object(self.name, error.to_string()))
+    }
+
+    /// The names of its maps.
+    pub(crate) fn map_names(&self) -> Vec<String> {
+        self.parsed.maps.keys().cloned().collect()
+    }
+
+    /// The types of programs and maps.
+    pub(crate) fn types(&self) -> BorrowedFd<'_> {
+        self.btf.as_fd()
+    }
+
+    fn broken(&self, what: impl std::fmt::Display) -> Error {
+        Error::Object(self.name, what.to_string())
+    }
+
+    /// Creates a map, with this many entries or as many as the object says.
+    ///
+    /// # Errors
+    ///
+    /// If the object has no such map, or the kernel refuses it.
+    pub fn create_map(&self, name: &str, entries: Option<u32>) -> Result<Map, Error> {
+        let map = self.parsed.maps.get(name);
+        let map = map.ok_or_else(|| self.broken(format!("it has no map {name}")))?;
+        let failed = |error| Error::step(format!("create the map {name} of {}", self.name), error);
+        let constants = map.data();
+        if !constants.is_empty() {
+            let spec = MapSpec {
+                name,
+                kind: MAP_ARRAY,
+                key_size: 4,
+                value_size: constants.len() as u32,
+                max_entries: 1,
+                flags: FLAG_READ_ONLY_FOR_PROGRAMS,
+                ..MapSpec::default()
+            };
+            let fd = sys::create_map(&spec, None).map_err(failed)?;
+            sys::set_element(fd.as_fd(), constants).map_err(failed)?;
+            sys::freeze(fd.as_fd()).map_err(failed)?;
+            return Ok(Map::new(fd, 4, constants.len()));
+        }
+        let Described::Btf(typed) = map else {
+            return Err(self.broken("it has a map without types"));
+        };
+        let spec = MapSpec {
+            name,
+            kind: map.map_type(),
+            key_size: map.key_size(),
+            value_size: map.value_size(),
+            max_entries: entries.unwrap_or(map.max_entries()),
+            flags: map.map_flags(),
+            types: (typed.def.btf_key_type_id, typed.def.btf_value_type_id),
+            ..MapSpec::default()
+        };
+        let fd = sys::create_map(&spec, Some(self.btf.as_fd())).map_err(failed)?;
+        Ok(Map::new(fd, map.key_size() as usize, map.value_size() as usize))
+    }
+
+    /// Puts the maps into the programs, and behind each program the functions that it calls. Once only.
+    ///
+    /// # Errors
+    ///
+    /// If a map is missing.
+    pub fn link(&mut self, maps: &Maps) -> Result<(), Error> {
+        let name = self.name;
+        let broken = |error: &dyn std::fmt::Display| Error::Object(name, error.to_string());
+        self.described = std::mem::take(&mut self.parsed.maps);
+        let sections: HashSet<usize> =
+            self.parsed.functions.keys().map(|(section, _)| *section).collect();
+        let described = self.described.iter().filter_map(|(name, described)| {
+            maps.get(name).map(|map| (name.as_str(), map.as_fd().as_raw_fd(), described))
+        });
+        self.parsed.relocate_maps(described, &sections).map_err(|error| broken(&error))?;
+        self.parsed.relocate_calls(&sections).map_err(|error| broken(&error))
+    }
+
+    /// Has the kernel verify a program of the linked object.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses it.
+    pub fn load(&self, name: &'static str, kind: ProgramKind) -> Result<Program, Error> {
+        let missing = || self.broken(format!("it has no program {name}"));
+        let program = self.parsed.programs.get(name).ok_or_else(missing)?;
+        let function = self.parsed.functions.get(&program.function_key()).ok_or_else(missing)?;
+        let functions = function.func_info.func_info_bytes();
+        let spec = ProgramSpec {
+            name,
+            kind,
+            instructions: sys::as_bytes(&function.instructions),
+            license: &program.license,
+            btf: self.btf.as_fd(),
+            functions: (&functions, function.func_info_rec_size),
+        };
+        let fd =
+            sys::load_program(&spec).map_err(|(error, log)| self.refused(name, error, &log))?;
+        Ok(Program::new(fd, name))
+    }
+
+    fn refused(&self, name: &str, error: std::io::Error, log: &str) -> Error {
+        let program = format!("{name} of {}", self.name);
+        if log.is_empty() {
+            return Error::step(format!("load the program {program}"), error);
+        }
+        let lines: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(3)..];
+        Error::Refused { program, reason: last.join("; ") }
+    }
+}
