@@ -53,6 +53,13 @@ pub(crate) struct Arm {
     pub(crate) slots: u16,
 }
 
+impl Arm {
+    /// The share of all units in it.
+    pub(crate) fn propensity(&self) -> Probability {
+        Probability::of(u64::from(self.slots), u64::from(SLOTS))
+    }
+}
+
 /// The slots of each arm: the first one and their number.
 ///
 /// All slots are divided by `weights`; each arm takes the first `share` of its part. So a growing share
@@ -87,7 +94,7 @@ impl Experiment {
             unit: hash,
             slot,
             bucket: bucket(hash),
-            propensity: Probability::of(u64::from(arm.slots), u64::from(SLOTS)),
+            propensity: arm.propensity(),
         };
         Some((assignment, &arm.settings))
     }
@@ -154,12 +161,12 @@ impl fmt::Display for Unit {
 }
 
 /// The slot, from the upper half of the hash.
-pub(crate) fn slot(hash: u64) -> u16 {
+pub fn slot(hash: u64) -> u16 {
     (((hash >> 32) * u64::from(SLOTS)) >> 32) as u16
 }
 
 /// The bucket, from the lower half, so that each arm has units in every bucket.
-fn bucket(hash: u64) -> u8 {
+pub fn bucket(hash: u64) -> u8 {
     (((hash & u64::from(u32::MAX)) * u64::from(BUCKETS)) >> 32) as u8
 }
 

@@ -16,6 +16,7 @@ mod decision;
 mod experiment;
 mod explain;
 mod facts;
+mod flat;
 mod glob;
 mod headers;
 mod origin;
@@ -31,9 +32,13 @@ mod window;
 
 pub use country::{Country, CountryError};
 pub use decision::{Assignment, By, Decision};
-pub use experiment::{BUCKETS, SLOTS};
+pub use experiment::{BUCKETS, SLOTS, bucket, slot};
 pub use explain::{Asked, ConditionTrace, Explanation, RuleTrace};
 pub use facts::{Fact, Facts};
+pub use flat::{
+    Candidate, Flat, FlatArm, FlatError, FlatExperiment, FlatNetwork, FlatRule, FlatWindow,
+    Listeners, Outcome,
+};
 pub use headers::Headers;
 pub use origin::{Origin, OriginError, Origins};
 pub use policy::{Policy, When};

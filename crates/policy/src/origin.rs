@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
-use maxminddb::{PathElement, Reader, path};
+use maxminddb::{LookupResult, PathElement, Reader, WithinOptions, path};
 use thiserror::Error;
 
 use crate::Country;
+use crate::prefix::Prefix;
 
 /// The origin of a client, as far as databases know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,23 +45,46 @@ impl Origins {
         Ok(())
     }
 
+    /// Calls `each` with the index of each database, and its networks and what it says of them.
+    pub(crate) fn each(&self, mut each: impl FnMut(u8, Prefix, Origin)) {
+        for (index, reader) in self.0.iter().enumerate() {
+            // Aliases too, such as 6to4: a look-up follows them.
+            let options = WithinOptions::default().include_aliased_networks();
+            let Ok(networks) = reader.networks(options) else { continue };
+            for found in networks.flatten() {
+                let Ok(network) = found.network() else { continue };
+                let bits = match network.ip() {
+                    IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
+                        network.prefix().max(96) - 96
+                    }
+                    _ => network.prefix(),
+                };
+                each(index as u8, Prefix::of(network.ip(), bits), origin(&found));
+            }
+        }
+    }
+
     /// The origin of `address`. A damaged entry counts as missing.
     pub fn of(&self, address: IpAddr) -> Origin {
         let address = address.to_canonical();
         let mut origin = Origin::default();
         for reader in &self.0 {
             let Ok(found) = reader.lookup(address) else { continue };
-            if origin.asn.is_none() {
-                let asn: Result<Option<u32>, _> =
-                    found.decode_path(&[PathElement::Key("autonomous_system_number")]);
-                origin.asn = asn.ok().flatten();
-            }
-            if origin.country.is_none() {
-                let code: Result<Option<&str>, _> =
-                    found.decode_path(&path!["country", "iso_code"]);
-                origin.country = code.ok().flatten().and_then(|code| code.parse().ok());
-            }
+            let Origin { asn, country } = self::origin(&found);
+            origin.asn = origin.asn.or(asn);
+            origin.country = origin.country.or(country);
         }
         origin
+    }
+}
+
+/// What one database says.
+fn origin(found: &LookupResult<'_, Vec<u8>>) -> Origin {
+    let asn: Result<Option<u32>, _> =
+        found.decode_path(&[PathElement::Key("autonomous_system_number")]);
+    let code: Result<Option<&str>, _> = found.decode_path(&path!["country", "iso_code"]);
+    Origin {
+        asn: asn.ok().flatten(),
+        country: code.ok().flatten().and_then(|code| code.parse().ok()),
     }
 }

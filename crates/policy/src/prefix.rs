@@ -85,6 +85,26 @@ impl Prefixes {
         Self(ranges.into())
     }
 
+    /// As few networks as have the same addresses: first address and prefix length, IPv4 mapped.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u128, u8)> {
+        self.0.iter().flat_map(|(first, last)| {
+            let mut next = Some(*first);
+            std::iter::from_fn(move || {
+                let start = next?;
+                // The largest block that begins here and does not reach beyond the end.
+                let free = (0..=128_u32)
+                    .take_while(|free| {
+                        let rest = u128::MAX.checked_shr(128 - free).unwrap_or(0);
+                        start & rest == 0 && start | rest <= *last
+                    })
+                    .last()?;
+                let end = start | u128::MAX.checked_shr(128 - free).unwrap_or(0);
+                next = end.checked_add(1).filter(|after| after <= last);
+                Some((start, (128 - free) as u8))
+            })
+        })
+    }
+
     /// Whether one of them contains `address`; IPv4-mapped addresses are IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = number(address.to_canonical());

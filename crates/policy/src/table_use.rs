@@ -1,7 +1,8 @@
 //! A policy's table of networks: its file, the settings of its arms, and what was read from the file.
 
-use crate::table::{Entry, Table};
-use crate::{Fact, Facts, Settings, TableError};
+use crate::prefix::Prefix;
+use crate::table::{Entry, Section, Table};
+use crate::{Fact, Facts, Settings, TableError, UnixTime};
 
 /// The `[table]` of a policy.
 #[derive(Clone, Debug)]
@@ -24,6 +25,13 @@ pub(crate) struct Loaded {
     sections: Box<[usize]>,
     /// For each arm of the table, its index in the policy.
     arms: Box<[usize]>,
+}
+
+impl Loaded {
+    /// A section, by its index in the policy.
+    fn section(&self, section: usize) -> Option<&Section> {
+        self.sections.get(section).and_then(|it| self.table.sections.get(*it))
+    }
 }
 
 impl TableUse {
@@ -66,14 +74,42 @@ impl TableUse {
             .accepted
             .and_then(|now| Fact::known_or_absent((now < loaded.table.expires).then_some(())));
         in_force.and_then(|()| {
-            let section =
-                loaded.sections.get(section).and_then(|it| loaded.table.sections.get(*it));
-            let Some(section) = section else { return Fact::Absent };
+            let Some(section) = loaded.section(section) else { return Fact::Absent };
             section.entry(facts).and_then(|entry| {
                 let arm = loaded.arms.get(usize::from(entry.arm));
                 Fact::known_or_absent(arm.map(|arm| (entry, *arm)))
             })
         })
+    }
+
+    /// From when on no entry matches.
+    pub(crate) fn expires(&self) -> Option<UnixTime> {
+        self.loaded.as_ref().map(|loaded| loaded.table.expires)
+    }
+
+    /// The networks of a section, and the indices of their arms; some come twice.
+    pub(crate) fn networks(&self, section: usize) -> impl Iterator<Item = (Prefix, usize)> {
+        let loaded = self.loaded.iter();
+        loaded.flat_map(move |loaded| {
+            let networks = loaded.section(section).into_iter().flat_map(Section::networks);
+            networks.filter_map(|(network, arm)| {
+                loaded.arms.get(usize::from(arm)).map(|arm| (network, *arm))
+            })
+        })
+    }
+
+    /// Whether entries are for systems or countries.
+    pub(crate) fn asks_origin(&self) -> bool {
+        let mut loaded = self.loaded.iter().flat_map(|loaded| &loaded.table.sections);
+        loaded.any(Section::asks_origin)
+    }
+
+    /// The index of the arm of the client's entry by system, by country or for everybody.
+    pub(crate) fn arm_by_origin(&self, section: usize, facts: &Facts<'_>) -> Option<usize> {
+        let loaded = self.loaded.as_ref()?;
+        let facts = Facts { client: Fact::Absent, ..*facts };
+        let Fact::Known(entry) = loaded.section(section)?.entry(&facts) else { return None };
+        loaded.arms.get(usize::from(entry.arm)).copied()
     }
 
     /// `table = "large"`.

@@ -106,6 +106,18 @@ impl Section {
         Fact::known_or_absent(self.everybody.map(|arm| Entry { of: Of::Everybody, arm }))
     }
 
+    /// The networks and their arms; some come twice.
+    pub(crate) fn networks(&self) -> impl Iterator<Item = (Prefix, u8)> {
+        let v4 = self.v4.iter().map(|(start, found)| (IpAddr::V4(start.into()), found));
+        let v6 = self.v6.iter().map(|(start, found)| (IpAddr::V6(start.into()), found));
+        v4.chain(v6).map(|(start, found)| (Prefix::of(start, found.bits), found.arm))
+    }
+
+    /// Whether entries are for systems or countries.
+    pub(crate) fn asks_origin(&self) -> bool {
+        !self.systems.is_empty() || !self.countries.is_empty()
+    }
+
     fn network(&self, client: IpAddr) -> Option<Entry> {
         let client = client.to_canonical();
         let Match { bits, arm } = match client {

@@ -60,6 +60,12 @@ impl<K: Key> Segments<K> {
         Self { blocks, starts: starts.into(), matches: matches.into() }
     }
 
+    /// Where segments begin, and their matches: each network at least once, unless others cover it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (K, Match)> {
+        let matches = self.starts.iter().zip(&self.matches);
+        matches.filter_map(|(start, found)| found.map(|found| (*start, found)))
+    }
+
     /// The longest match of `key`.
     pub(super) fn find(&self, key: K) -> Option<Match> {
         let block = self.blocks.partition_point(|first| *first <= key).checked_sub(1)?;

@@ -1,0 +1,80 @@
+//! What a policy must not ask if it is to be flat.
+
+use thiserror::Error;
+
+use super::{MOST_ARMS, MOST_RULES, MOST_SALT, Unit};
+use crate::Policy;
+use crate::condition::Test;
+use crate::policy::{Action, Rule};
+
+/// Why a policy cannot be made flat.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{place}: {problem}; {remedy}")]
+pub struct FlatError {
+    /// The file and, if the error is in a rule, the line.
+    pub place: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+const REMEDY: &str = "remove it, or serve with `uncork serve --policy`";
+
+/// Looks for everything that is not known when a connection is accepted.
+pub(super) fn check(policy: &Policy) -> Result<(), FlatError> {
+    if policy.rules.len() > MOST_RULES {
+        let problem = format!("{} rules; a kernel takes {MOST_RULES}", policy.rules.len());
+        return Err(whole(policy, problem, "join rules that use the same settings"));
+    }
+    if !policy.has_table() {
+        return Err(whole(policy, "its table was not read".to_owned(), "give its file"));
+    }
+    policy.rules.iter().try_for_each(|rule| check_rule(policy, rule))
+}
+
+fn check_rule(policy: &Policy, rule: &Rule) -> Result<(), FlatError> {
+    for condition in &rule.conditions {
+        let what = match condition.test {
+            Test::Sni(_) => "the server name of the TLS handshake",
+            Test::Host(_) => "the host of a request",
+            Test::Path(_) => "the path of a request",
+            Test::Query(_) => "the query of a request",
+            Test::Header(_) => "the header of a request",
+            Test::Cookie(_) => "the cookie of a request",
+            Test::Size { .. } => "the size of a response",
+            Test::Listener(_)
+            | Test::Client(_)
+            | Test::Asn(_)
+            | Test::Country(_)
+            | Test::Time(_) => continue,
+        };
+        let problem = format!("`{}`: the kernel does not know {what}", condition.written);
+        return Err(in_rule(policy, rule, problem, REMEDY));
+    }
+    let Action::Experiment(index) = rule.action else { return Ok(()) };
+    let Some(experiment) = policy.experiments.get(index) else { return Ok(()) };
+    let named = |problem: &str| format!("experiment `{}`: {problem}", experiment.name);
+    if experiment.unit != Unit::Prefix {
+        let problem = named(&format!("the kernel does not know {}", experiment.unit));
+        return Err(in_rule(policy, rule, problem, "write unit = \"prefix\""));
+    }
+    if experiment.salt.len() > MOST_SALT {
+        let problem = named(&format!("the kernel hashes a salt of {MOST_SALT} bytes at most"));
+        return Err(in_rule(policy, rule, problem, "give it a short `salt`"));
+    }
+    if experiment.arms.len() > MOST_ARMS {
+        let problem = named(&format!("the kernel takes {MOST_ARMS} arms at most"));
+        return Err(in_rule(policy, rule, problem, "use fewer arms"));
+    }
+    Ok(())
+}
+
+fn in_rule(policy: &Policy, rule: &Rule, problem: String, remedy: &str) -> FlatError {
+    let place = format!("{}:{}", policy.name, rule.line);
+    FlatError { place, problem, remedy: remedy.to_owned() }
+}
+
+pub(super) fn whole(policy: &Policy, problem: String, remedy: &str) -> FlatError {
+    FlatError { place: policy.name.to_string(), problem, remedy: remedy.to_owned() }
+}
