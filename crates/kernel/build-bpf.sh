@@ -74,17 +74,34 @@ build() {
     llvm-strip-22 -g "$target/$name.bpf.o"
 }
 
-# Each controller of bpf/src/lib.rs, with its words.
-controllers=$(sed -n 's/^controller!("\([a-z0-9]*\)",.*, \([0-9]*\));$/\1 \2/p' bpf/src/lib.rs)
+# Steering is C alone: it has nothing of the controllers.
+build_steer() {
+    clang-22 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
+        -ffile-prefix-map="$root"=/uncork -fdebug-compilation-dir=/uncork \
+        -c ../steer/bpf/steer.bpf.c -o "$target/steer.bpf.o"
+    llvm-strip-22 -g "$target/steer.bpf.o"
+}
+
+# keep OBJECT, or compare it with what is there.
+check=${1-}
 status=0
-while read -r name words; do
-    build "$name" "$words"
-    if [[ ${1-} != --check ]]; then
-        cp "$target/$name.bpf.o" "bpf/$name.bpf.o"
-    elif ! cmp "$target/$name.bpf.o" "bpf/$name.bpf.o"; then
-        echo "bpf/$name.bpf.o is not what the sources give; run crates/kernel/build-bpf.sh" >&2
+keep() {
+    local built=$target/${1##*/}
+    if [[ $check != --check ]]; then
+        cp "$built" "$1"
+    elif ! cmp "$built" "$1"; then
+        echo "$1 is not what the sources give; run crates/kernel/build-bpf.sh" >&2
         status=1
     fi
+}
+
+# Each controller of bpf/src/lib.rs, with its words.
+controllers=$(sed -n 's/^controller!("\([a-z0-9]*\)",.*, \([0-9]*\));$/\1 \2/p' bpf/src/lib.rs)
+while read -r name words; do
+    build "$name" "$words"
+    keep "bpf/$name.bpf.o"
 done <<<"$controllers"
-sha256sum bpf/*.bpf.o
+build_steer
+keep ../steer/bpf/steer.bpf.o
+sha256sum bpf/*.bpf.o ../steer/bpf/*.bpf.o
 exit "$status"

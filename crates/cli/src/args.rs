@@ -22,6 +22,8 @@ use crate::lab::{LabArgs, quoted};
 use crate::play::PlayArgs;
 use crate::policy::PolicyArgs;
 use crate::serve::ServeArgs;
+#[cfg(target_os = "linux")]
+use crate::steer::SteerArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Host(HostArgs),
     #[cfg(target_os = "linux")]
     Kernel(KernelArgs),
+    #[cfg(target_os = "linux")]
+    Steer(SteerArgs),
     /// Design and analyse experiments: did it help, for whom? (Python package uncork-experiment)
     #[command(disable_help_flag = true)]
     Experiment {

@@ -1,13 +1,20 @@
 //! The wall clock, for progress and run times. Results do not depend on it.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
 #[expect(clippy::disallowed_methods, reason = "the command line is the outermost layer")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// Unix time in whole seconds.
+#[expect(clippy::disallowed_methods, reason = "the command line is the outermost layer")]
+pub(crate) fn unix_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs() as i64
 }
 
 /// Time used by some work.

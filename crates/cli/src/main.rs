@@ -26,6 +26,8 @@ mod policy;
 mod progress;
 mod serve;
 mod stdout;
+#[cfg(target_os = "linux")]
+mod steer;
 
 use std::process::ExitCode;
 
@@ -72,6 +74,8 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Host(args)), _) => host::host(&args),
         #[cfg(target_os = "linux")]
         (Some(Command::Kernel(args)), _) => kernel::kernel(&args),
+        #[cfg(target_os = "linux")]
+        (Some(Command::Steer(args)), _) => steer::steer(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), Some((_, matches))) => serve::serve(&args, matches),
         (Some(Command::Experiment { arguments }), _) => {

@@ -4,11 +4,11 @@ mod args;
 mod json;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy};
 
-use crate::args::TextFormat;
+use crate::args::{Color, TextFormat};
 use crate::color;
 use crate::failure::Failure;
 use crate::stdout;
@@ -22,14 +22,15 @@ pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
     }
 }
 
-fn read(args: &FileArgs) -> Result<Policy, Failure> {
-    let given = args.file.display().to_string();
-    let text = fs::read_to_string(&args.file)
-        .map_err(|error| Failure::unreadable("<FILE>", &args.file, &error))?;
+/// Reads a policy, with its table.
+pub(crate) fn read(file: &Path, color: Color) -> Result<Policy, Failure> {
+    let given = file.display().to_string();
+    let text =
+        fs::read_to_string(file).map_err(|error| Failure::unreadable("<FILE>", file, &error))?;
     let mut policy = Policy::parse(&given, &text)
-        .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(args.color))))?;
+        .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(color))))?;
     if let Some(table) = policy.table_file() {
-        let path = args.file.parent().unwrap_or(Path::new("")).join(table);
+        let path = file.parent().unwrap_or(Path::new("")).join(table);
         let bytes = fs::read(&path).map_err(|error| Failure::unreadable("table", &path, &error))?;
         let taken = policy.take_table(&bytes);
         taken.map_err(|error| Failure::value("table", path.display(), error))?;
@@ -38,7 +39,7 @@ fn read(args: &FileArgs) -> Result<Policy, Failure> {
 }
 
 fn check(args: &FileArgs) -> Result<(), Failure> {
-    let policy = read(args)?;
+    let policy = read(&args.file, args.color)?;
     let databases = if policy.asks_origin() {
         "; `asn` and `country` need a database (--geo) to match"
     } else {
@@ -49,7 +50,7 @@ fn check(args: &FileArgs) -> Result<(), Failure> {
 }
 
 fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let policy = read(&args.file)?;
+    let policy = read(&args.file.file, args.file.color)?;
     let origin = origin(args)?;
     let fields = fields(args);
     let explanation = policy.explain(&facts(args, origin, &fields));
@@ -59,15 +60,21 @@ fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     }
 }
 
-/// The client's origin: as given, otherwise from the databases.
-fn origin(args: &ExplainArgs) -> Result<Origin, Failure> {
+/// Reads databases of origins.
+pub(crate) fn origins(files: &[PathBuf]) -> Result<Origins, Failure> {
     let mut origins = Origins::new();
-    for file in &args.geo {
+    for file in files {
         let argument = "--geo <FILE.mmdb>";
         let bytes = fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
         let added = origins.add(bytes);
         added.map_err(|error| Failure::value(argument, file.display(), error))?;
     }
+    Ok(origins)
+}
+
+/// The client's origin: as given, otherwise from the databases.
+fn origin(args: &ExplainArgs) -> Result<Origin, Failure> {
+    let origins = origins(&args.geo)?;
     let found = args.ip.map(|address| origins.of(address)).unwrap_or_default();
     Ok(Origin { asn: args.asn.or(found.asn), country: args.country.or(found.country) })
 }

@@ -1,0 +1,137 @@
+//! The arguments of `uncork steer`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use uncork_policy::UnixTime;
+
+use crate::args::{Color, TextFormat};
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/system.slice/nginx.service
+  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --listener public=443 --listener internal=8443
+  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --geo asn.mmdb --geo country.mmdb";
+
+const APPLY_AFTER: &str = "\
+Connections that sockets of the cgroup accept or open from now on get the controller and the pacing cap of the policy; \
+those that are open keep what they have. Over a policy that is in force this exchanges the whole at once. It stays until \
+`uncork steer revert` or a reboot. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), a BPF file \
+system at /sys/fs/bpf, and cgroups of version 2.
+
+Exit status: 0 in force, 2 wrong usage or a policy that cannot be in force here (nothing was changed), 3 not possible on \
+this machine, 5 a bug.";
+
+const REVERT_EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer revert
+  sudo uncork steer revert --cgroup /sys/fs/cgroup/web";
+
+const REVERT_AFTER: &str = "\
+Connections that are open keep what they have.
+
+Exit status: 0 reverted, 1 nothing was steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer status
+  sudo uncork steer status --format json";
+
+const STATUS_AFTER: &str = "\
+Connections count from the time at which the policy was applied.
+
+Exit status: 0 shown, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer explain 203.0.113.7
+  sudo uncork steer explain 2001:db8::7 --port 443 --at 2026-12-01T18:00:00Z";
+
+const EXPLAIN_AFTER: &str = "\
+The answer is that of the program in force, not of a policy's file.
+
+Exit status: 0 shown, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
+/// Give the connections of any server controllers by a policy, by BPF (docs/any-server.md)
+#[derive(Args, Debug)]
+pub(crate) struct SteerArgs {
+    #[command(subcommand)]
+    pub(super) command: SteerCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SteerCommand {
+    /// Put a policy in force for a cgroup, or exchange the one that is
+    #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
+    Apply(ApplyArgs),
+    /// Take policies out of force, and remove everything
+    #[command(before_help = REVERT_EXAMPLES, after_help = REVERT_AFTER)]
+    Revert(CgroupArgs),
+    /// Show what is in force, and how many connections got what
+    #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
+    Status {
+        #[command(flatten)]
+        cgroup: CgroupArgs,
+        /// Output format
+        #[arg(long, default_value = "human")]
+        format: TextFormat,
+    },
+    /// Show what a client gets, and by which rule
+    #[command(before_help = EXPLAIN_EXAMPLES, after_help = EXPLAIN_AFTER)]
+    Explain(ExplainArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ApplyArgs {
+    /// Policy file (docs/policy.md)
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Directory of the service's cgroup
+    #[arg(long, value_name = "DIR")]
+    pub(super) cgroup: PathBuf,
+    /// Name of the listener on a port; the name of others is their port. Repeat for several
+    #[arg(long, value_name = "NAME=PORT", value_parser = listener)]
+    pub(super) listener: Vec<(String, u16)>,
+    /// MaxMind database of the clients' origins; repeat for several, the first match counts
+    #[arg(long, value_name = "FILE.mmdb")]
+    pub(super) geo: Vec<PathBuf>,
+    /// When to use colour; auto honours NO_COLOR
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    pub(super) color: Color,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CgroupArgs {
+    /// Directory of the cgroup; default: all that are steered
+    #[arg(long, value_name = "DIR")]
+    pub(super) cgroup: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ExplainArgs {
+    /// Address of the client
+    #[arg(value_name = "ADDRESS")]
+    pub(super) client: IpAddr,
+    #[command(flatten)]
+    pub(super) cgroup: CgroupArgs,
+    /// Local port on which it is accepted
+    #[arg(long, value_name = "PORT", default_value = "443")]
+    pub(super) port: u16,
+    /// It is not accepted, but opened by the service
+    #[arg(long, conflicts_with = "port")]
+    pub(super) opened: bool,
+    /// When; default: now
+    #[arg(long, value_name = "TIME")]
+    pub(super) at: Option<UnixTime>,
+    /// Output format
+    #[arg(long, default_value = "human")]
+    pub(super) format: TextFormat,
+}
+
+fn listener(text: &str) -> Result<(String, u16), String> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let port = parts.and_then(|(name, port)| Some((name.to_owned(), port.parse().ok()?)));
+    port.filter(|(_, port)| *port > 0)
+        .ok_or_else(|| "expected a name and a port, such as public=443".to_owned())
+}

@@ -1,0 +1,121 @@
+//! `uncork steer`: a policy in force for the connections of any server.
+
+mod args;
+mod show;
+
+use std::path::Path;
+
+use uncork_kernel::DIRECTORY;
+use uncork_policy::UnixTime;
+use uncork_steer::{Error, Pins, Question, Request, Steered, apply};
+
+use crate::args::TextFormat;
+use crate::clock;
+use crate::failure::Failure;
+use crate::policy::{origins, read};
+use crate::stdout;
+pub(crate) use args::SteerArgs;
+use args::{ApplyArgs, CgroupArgs, ExplainArgs, SteerCommand};
+
+pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
+    let pins = Pins::in_directory(DIRECTORY);
+    match &args.command {
+        SteerCommand::Apply(args) => put_in_force(&pins, args),
+        SteerCommand::Revert(args) => revert(&pins, args),
+        SteerCommand::Status { cgroup, format } => status(&pins, cgroup, *format),
+        SteerCommand::Explain(args) => explain(&pins, args),
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::NotSteered(_) => Failure::Missed(error.to_string()),
+        Error::Cgroup { path, reason } => {
+            let remedy = "choose one below the directory that `findmnt -t cgroup2` shows";
+            let reason = format!("no cgroup of version 2: {reason}; {remedy}");
+            Failure::value("--cgroup <DIR>", path.display(), reason)
+        }
+        error if error.is_users() => Failure::Usage(error.to_string()),
+        error => Failure::Environment(error.to_string()),
+    }
+}
+
+fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
+    let policy = read(&args.file, args.color)?;
+    let origins = origins(&args.geo)?;
+    let names: Vec<&str> = args.listener.iter().map(|(name, _)| &**name).collect();
+    // A listener without a name has its port as name, so only databases can be missing.
+    for warning in policy.warnings(&names, !args.geo.is_empty()) {
+        if !warning.contains("listener") {
+            eprintln!("warning: {warning}");
+        }
+    }
+    let request = Request {
+        policy: &policy,
+        cgroup: &args.cgroup,
+        listeners: &args.listener,
+        origins: &origins,
+        unix_s: clock::unix_s(),
+    };
+    let applied = apply(pins, &request).map_err(failure)?;
+    let what =
+        if applied.exchanged { "takes the place of the policy before" } else { "is in force" };
+    let (policy, cgroup) = (&applied.description.policy, &applied.description.cgroup);
+    let networks = applied.description.networks;
+    let plural = if networks == 1 { "" } else { "s" };
+    let text =
+        format!("{policy} {what} for new connections of {cgroup}: {networks} network{plural}\n");
+    stdout::write(text.as_bytes())
+}
+
+/// The cgroup that is named, or all; at least one.
+fn chosen(pins: &Pins, args: &CgroupArgs) -> Result<Vec<Steered>, Failure> {
+    let found = match args.cgroup.as_deref() {
+        Some(cgroup) => vec![at(pins, cgroup)?],
+        None => Steered::all(pins).map_err(failure)?,
+    };
+    if found.is_empty() { Err(Failure::Missed("nothing is steered".to_owned())) } else { Ok(found) }
+}
+
+fn at(pins: &Pins, cgroup: &Path) -> Result<Steered, Failure> {
+    Steered::at(pins, cgroup).map_err(failure)
+}
+
+fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
+    for steered in chosen(pins, args)? {
+        let text = match steered.revert().map_err(failure)? {
+            Some(it) => format!("{} is out of force for {}\n", it.policy, it.cgroup),
+            None => "what a killed process or a removed cgroup had left is removed\n".to_owned(),
+        };
+        stdout::write(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
+    let found = chosen(pins, args)?;
+    let all = found.iter().map(Steered::status).collect::<Result<Vec<_>, _>>().map_err(failure)?;
+    let all: Vec<_> = all.into_iter().flatten().collect();
+    match format {
+        TextFormat::Json => stdout::write(show::status_json(&all)?.as_bytes()),
+        TextFormat::Human => stdout::write(show::status(&all).as_bytes()),
+    }?;
+    if all.is_empty() { Err(Failure::Missed("no policy is in force".to_owned())) } else { Ok(()) }
+}
+
+fn explain(pins: &Pins, args: &ExplainArgs) -> Result<(), Failure> {
+    let question = Question {
+        client: args.client,
+        port: (!args.opened).then_some(args.port),
+        unix_s: args.at.map_or_else(clock::unix_s, |UnixTime(seconds)| seconds),
+    };
+    for steered in chosen(pins, &args.cgroup)? {
+        let answer = steered.ask(&question).map_err(failure)?;
+        let text = match args.format {
+            TextFormat::Json => show::explanation_json(&question, &answer)?,
+            TextFormat::Human => show::explanation(&question, &answer),
+        };
+        stdout::write(text.as_bytes())?;
+    }
+    Ok(())
+}

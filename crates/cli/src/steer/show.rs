@@ -1,0 +1,175 @@
+//! What `uncork steer` prints, as text and as JSON.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use uncork_policy::{bucket, slot};
+use uncork_steer::{Answer, Count, Decided, Description, Question, Status};
+
+use crate::failure::Failure;
+
+const SCHEMA: &str = "uncork.steer/1";
+
+#[derive(Serialize)]
+struct StatusDocument<'a> {
+    schema: &'static str,
+    cgroups: Vec<CgroupStatus<'a>>,
+}
+
+#[derive(Serialize)]
+struct CgroupStatus<'a> {
+    cgroup: &'a str,
+    policy: &'a str,
+    fingerprint: &'a str,
+    applied_unix_s: i64,
+    networks: u64,
+    /// Of the program, if the kernel counts.
+    runs: u64,
+    run_ns: u64,
+    decided: Vec<DecidedStatus<'a>>,
+}
+
+#[derive(Serialize)]
+struct DecidedStatus<'a> {
+    #[serde(flatten)]
+    decided: &'a Decided,
+    connections: u64,
+    refused: u64,
+    unkept: u64,
+}
+
+pub(super) fn status_json(all: &[Status]) -> Result<String, Failure> {
+    let cgroups = all.iter().map(|status| {
+        let Status { description, cost: (run_ns, runs), .. } = status;
+        CgroupStatus {
+            cgroup: &description.cgroup,
+            policy: &description.policy,
+            fingerprint: &description.fingerprint,
+            applied_unix_s: description.applied_unix_s,
+            networks: description.networks,
+            runs: *runs,
+            run_ns: *run_ns,
+            decided: counted(description, &status.counts).collect(),
+        }
+    });
+    json(&StatusDocument { schema: SCHEMA, cgroups: cgroups.collect() })
+}
+
+fn counted<'a>(
+    description: &'a Description,
+    counts: &'a [Count],
+) -> impl Iterator<Item = DecidedStatus<'a>> {
+    description.decided.iter().zip(counts).map(|(decided, count)| {
+        let Count { connections, refused, unkept } = *count;
+        DecidedStatus { decided, connections, refused, unkept }
+    })
+}
+
+fn json(document: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(document);
+    text.map(|text| text + "\n").map_err(|error| Failure::Environment(error.to_string()))
+}
+
+pub(super) fn status(all: &[Status]) -> String {
+    let mut text = String::new();
+    for Status { description, counts, .. } in all {
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "{}: {}", description.cgroup, description.policy);
+        let rows: Vec<[String; 4]> = counted(description, counts)
+            .map(|it| {
+                [
+                    it.decided.rule_name(),
+                    it.decided.arm.clone().unwrap_or_else(|| "-".to_owned()),
+                    settings(it.decided),
+                    it.connections.to_string(),
+                ]
+            })
+            .collect();
+        let width = |column: usize, head: &str| {
+            let widths = rows.iter().map(|row| row[column].chars().count());
+            widths.chain([head.len()]).max().unwrap_or(0)
+        };
+        let heads = ["rule", "arm", "controller", "connections"];
+        let widths = [0, 1, 2].map(|column| width(column, heads[column]));
+        for row in std::iter::once(heads.map(str::to_owned)).chain(rows) {
+            let [rule, arm, controller, connections] = row;
+            let [one, two, three] = widths;
+            let _ = writeln!(text, "  {rule:one$}  {arm:two$}  {controller:three$}  {connections}");
+        }
+        let refused: u64 = counts.iter().map(|count| count.refused).sum();
+        if refused > 0 {
+            let _ = writeln!(text, "  the kernel refused the settings of {refused} of them");
+        }
+        let unkept: u64 = counts.iter().map(|count| count.unkept).sum();
+        if unkept > 0 {
+            let _ = writeln!(text, "  no memory was left to note what {unkept} of them got");
+        }
+    }
+    text
+}
+
+fn settings(decided: &Decided) -> String {
+    let controller = decided.tcp.as_deref().unwrap_or("the system's");
+    match decided.pacing_cap_bps {
+        Some(cap) => format!("{controller}, at most {} Mbit/s", cap as f64 / 1e6),
+        None => controller.to_owned(),
+    }
+}
+
+#[derive(Serialize)]
+struct Explanation<'a> {
+    schema: &'static str,
+    client: String,
+    port: Option<u16>,
+    unix_s: i64,
+    policy: String,
+    #[serde(flatten)]
+    decided: &'a Decided,
+    unit: Option<u64>,
+    slot: Option<u16>,
+    bucket: Option<u8>,
+}
+
+pub(super) fn explanation_json(
+    question: &Question,
+    (answer, decided): &(Answer, Decided),
+) -> Result<String, Failure> {
+    let unit = decided.arm.as_ref().map(|_| answer.unit);
+    json(&Explanation {
+        schema: SCHEMA,
+        client: question.client.to_string(),
+        port: question.port,
+        unix_s: question.unix_s,
+        policy: format!("{:016x}", answer.policy),
+        decided,
+        unit,
+        slot: unit.map(slot),
+        bucket: unit.map(bucket),
+    })
+}
+
+pub(super) fn explanation(question: &Question, (answer, decided): &(Answer, Decided)) -> String {
+    let how = match question.port {
+        Some(port) => format!("accepted on port {port}"),
+        None => "opened by the service".to_owned(),
+    };
+    let line = decided.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+    let rule = match (&decided.name, decided.rule) {
+        (Some(name), Some(rule)) => format!("rule {rule} `{name}`"),
+        (_, Some(rule)) => format!("rule {rule}"),
+        _ => "the default".to_owned(),
+    };
+    let mut text = format!("{}, {how}: {}\n", question.client, settings(decided));
+    let _ = writeln!(text, "  {rule}{line} decides");
+    if let (Some(experiment), Some(arm), Some(share)) =
+        (&decided.experiment, &decided.arm, decided.propensity)
+    {
+        let (slot, bucket) = (slot(answer.unit), bucket(answer.unit));
+        let share = share * 100.0;
+        let _ = writeln!(
+            text,
+            "  arm `{arm}` of `{experiment}`, slot {slot}, bucket {bucket}, given to {share} %"
+        );
+    }
+    text
+}

@@ -1,0 +1,355 @@
+//! `uncork steer`: a server that knows nothing of it gets a policy, each in namespaces and a cgroup of its own.
+#![cfg(target_os = "linux")]
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::schema::assert_describes;
+use common::{Finished, finish};
+use uncork_testkit::{Capability, not_run};
+
+/// Tells each client which controller and pacing cap its connection has on this side, and ends it.
+const SERVER: &str = r#"
+import socket
+server = socket.create_server(("::", 8080), family=socket.AF_INET6, dualstack_ipv6=True, backlog=512)
+while True:
+    connection, _ = server.accept()
+    controller = connection.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode()
+    cap = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, 47, 8), "little")
+    connection.sendall(f"{controller} {'-' if cap > 2**60 else cap}\n".encode())
+    connection.close()
+"#;
+
+/// Asks as often as the last argument says, from a source address.
+const CLIENT: &str = r#"
+import socket, sys
+source, times = sys.argv[1], int(sys.argv[2])
+target = "fd01::1" if ":" in source else "10.1.0.1"
+for _ in range(times):
+    with socket.create_connection((target, 8080), 10, (source, 0)) as connection:
+        print(connection.recv(100).decode().strip())
+"#;
+
+/// The pins die with the file system in the namespace of mounts, and with them what is in force: whatever a test does, nothing
+/// stays. All addresses are this namespace's own.
+const SETUP: &str = r#"set -e
+mount -t bpf bpf /sys/fs/bpf
+ip link set lo up
+for address in 10.1.0.1 10.1.1.7 10.1.2.7 10.1.3.7; do ip address add $address/32 dev lo; done
+for address in fd01::1 fd01:0:1::7; do ip address add $address/128 dev lo nodad; done
+echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+steer() { "$UNCORK" steer "$@"; }
+uncork() { "$UNCORK" "$@"; }
+ask() { python3 client.py "$1" "${2-1}"; }
+pins() { if [ -e /sys/fs/bpf/uncork ]; then find /sys/fs/bpf/uncork | wc -l; else echo 0; fi; }
+serve() {
+    sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 server.py' & server=$!
+    for i in $(seq 100); do ss -Hltn 'sport = 8080' | grep -q . && break; sleep 0.05; done
+}
+"#;
+
+const POLICY: &str = r#"
+[default]
+tcp = "reno"
+
+[[rule]]
+name = "near"
+client = ["10.1.1.0/24", "fd01:0:1::/48"]
+use = { tcp = "cubic", pacing_cap = "80mbit" }
+
+[[rule]]
+client = "10.1.2.0/24"
+listener = "web"
+use = { tcp = "cubic" }
+"#;
+
+/// A cgroup for a test, removed when the test ends.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new() -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let root = mounts.lines().find_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            let place = fields.next()?;
+            (fields.next() == Some("cgroup2")).then(|| PathBuf::from(place))
+        })?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = root.join(format!("uncork-test-{}-{number}", std::process::id()));
+        fs::create_dir(&path).ok()?;
+        Some(Self(path))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Its processes are being killed, or were.
+        uncork_testkit::holds_within(std::time::Duration::from_secs(10), || {
+            fs::remove_dir(&self.0).is_ok()
+        });
+    }
+}
+
+fn run(script: &str) -> Option<Finished> {
+    let Some(cgroup) = Cgroup::new() else {
+        not_run(Capability::Bpf, "cgroups of version 2 cannot be made");
+        return None;
+    };
+    let scratch = common::Scratch::new("steer");
+    for (name, text) in [("server.py", SERVER), ("client.py", CLIENT), ("policy.toml", POLICY)] {
+        fs::write(scratch.path(name), text).expect("it can be written");
+    }
+    let mut shell = Command::new("unshare");
+    shell.args(["--net", "--pid", "--fork", "--mount-proc", "--kill-child"]).stdin(Stdio::null());
+    shell.args(["sh", "-c", &format!("{SETUP}{script}")]).current_dir(scratch.path(""));
+    shell.env("UNCORK", env!("CARGO_BIN_EXE_uncork")).env("CGROUP", &cgroup.0);
+    Some(finish(shell))
+}
+
+/// What `script` prints; it must succeed. `None`, with a message, if this machine cannot steer.
+fn succeed(script: &str) -> Option<String> {
+    let probe = run(r#"steer apply policy.toml --cgroup "$CGROUP""#)?;
+    if probe.status == 3 {
+        not_run(Capability::Bpf, &probe.stderr);
+        return None;
+    }
+    let done = run(script)?;
+    assert_eq!(done.status, 0, "{}{}", done.stdout, done.stderr);
+    Some(done.stdout)
+}
+
+#[test]
+fn a_server_is_steered_and_is_as_before_after_revert() {
+    let script = r#"
+        serve
+        ask 10.1.1.7
+        steer apply policy.toml --cgroup "$CGROUP" --listener web=8080 > applied
+        sed "s|$CGROUP|CGROUP|" applied
+        for client in 10.1.1.7 fd01:0:1::7 10.1.2.7 10.1.3.7; do ask $client; done
+        steer explain 10.1.2.7 --port 8080
+        steer explain 10.1.2.7 --port 443
+        steer status | sed "s|$CGROUP|CGROUP|"
+        # Another cgroup is not steered.
+        kill $server
+        wait $server || true
+        python3 server.py & server=$!
+        for i in $(seq 100); do ss -Hltn 'sport = 8080' | grep -q . && break; sleep 0.05; done
+        ask 10.1.1.7
+        steer revert | sed "s|$CGROUP|CGROUP|"
+        pins
+        steer status 2>&1 || echo status $?
+        kill $server
+        wait $server || true
+        serve
+        ask 10.1.1.7"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+reno -
+policy.toml is in force for new connections of CGROUP: 3 networks
+cubic 10000000
+cubic 10000000
+cubic -
+reno -
+10.1.2.7, accepted on port 8080: cubic
+  rule 2 (line 10) decides
+10.1.2.7, accepted on port 443: reno
+  the default decides
+CGROUP: policy.toml
+  rule     arm  controller                connections
+  default  -    reno                      1
+  near     -    cubic, at most 80 Mbit/s  2
+  rule 2   -    cubic                     1
+reno -
+policy.toml is out of force for CGROUP
+0
+error: nothing is steered
+status 1
+reno -
+";
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn experiments_give_each_network_its_arm() {
+    let script = r#"
+        cat > experiment.toml <<'END'
+key = "000102030405060708090a0b0c0d0e0f"
+[experiment.trial]
+unit = "prefix"
+share = "100%"
+[experiment.trial.arm.control]
+tcp = "reno"
+[experiment.trial.arm.cubic]
+tcp = "cubic"
+[[rule]]
+listener = "8080"
+experiment = "trial"
+END
+        serve
+        steer apply experiment.toml --cgroup "$CGROUP" > /dev/null
+        for client in 10.1.1.7 10.1.2.7 10.1.3.7 fd01:0:1::7; do
+            got=$(ask $client)
+            told=$(uncork policy explain experiment.toml --listener 8080 --ip $client --format json |
+                python3 -c 'import json,sys; print(json.load(sys.stdin)["decision"]["tcp"])')
+            asked=$(steer explain $client --port 8080 --format json |
+                python3 -c 'import json,sys; print(json.load(sys.stdin)["tcp"])')
+            [ "$got" = "$told -" ] && [ "$asked" = "$told" ] || { echo $client: $got, $told, $asked; exit 9; }
+        done
+        steer status --format json"#;
+    let Some(seen) = succeed(script) else { return };
+    let status = serde_json::from_str(&seen).expect("JSON");
+    assert_describes("steer-1", [&status]);
+    let decided = status["cgroups"][0]["decided"].as_array().expect("a list");
+    let connections = decided.iter().map(|one| one["connections"].as_u64().expect("a number"));
+    assert_eq!(connections.sum::<u64>(), 4);
+}
+
+#[test]
+fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
+    let script = r#"
+        refused() { steer apply "$@" 2>&1 | sed "s|$CGROUP|CGROUP|"; }
+        printf '[[rule]]\nhost = "a.example"\nuse = { tcp = "reno" }\n' > host.toml
+        refused host.toml --cgroup "$CGROUP"
+        printf '[experiment.e]\nunit = "cookie:uid"\nshare = "1%%"\n[experiment.e.arm.a]\n[[rule]]\nexperiment = "e"\n' > cookie.toml
+        refused cookie.toml --cgroup "$CGROUP"
+        printf '[[rule]]\nclient = "10.0.0.0/8"\nuse = { tcp = "vegas2" }\n' > vegas.toml
+        refused vegas.toml --cgroup "$CGROUP" | sed 's/use one of .*/use one of .../'
+        printf '[default]\npacing_cap = "40gbit"\n' > cap.toml
+        refused cap.toml --cgroup "$CGROUP"
+        refused policy.toml --cgroup /proc | head -1
+        pins
+        umount /sys/fs/bpf
+        refused policy.toml --cgroup "$CGROUP""#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+error: host.toml:1: `host = a.example`: the kernel does not know the host of a request; remove it, or serve with \
+`uncork serve --policy`
+error: cookie.toml:5: experiment `e`: the kernel does not know the cookie `uid`; write unit = \"prefix\"
+error: vegas.toml:1: this host does not have the controller `vegas2`; load it (`modprobe tcp_vegas2`, `uncork kernel \
+load`), or use one of ...
+error: cap.toml: [default]: the kernel takes pacing caps below 34 Gbit/s; remove `pacing_cap`
+error: invalid value '/proc' for '--cgroup <DIR>': no cgroup of version 2: it has no cgroup.procs; choose one below the \
+directory that `findmnt -t cgroup2` shows
+0
+error: no BPF file system at /sys/fs/bpf keeps what is loaded; mount it: mount -t bpf bpf /sys/fs/bpf
+";
+    assert_eq!(seen, expected);
+}
+
+/// Each connection has the controller and the cap of one policy, whenever policies are exchanged.
+#[test]
+fn policies_are_exchanged_whole_under_load() {
+    let script = r#"
+        printf '[default]\ntcp = "cubic"\npacing_cap = "80mbit"\n' > one.toml
+        printf '[default]\ntcp = "reno"\npacing_cap = "160mbit"\n' > two.toml
+        serve
+        steer apply one.toml --cgroup "$CGROUP" > /dev/null
+        clients=
+        for client in 10.1.1.7 10.1.2.7; do ask $client 1500 > $client.txt & clients="$clients $!"; done
+        for i in $(seq 25); do
+            steer apply two.toml --cgroup "$CGROUP" > /dev/null
+            steer apply one.toml --cgroup "$CGROUP" > /dev/null
+        done
+        wait $clients
+        cat 10.*.txt | sort | uniq -c
+        steer revert > /dev/null
+        pins"#;
+    let Some(seen) = succeed(script) else { return };
+    let lines: Vec<Vec<&str>> =
+        seen.lines().map(|line| line.split_whitespace().collect()).collect();
+    let count = |line: &[&str]| line[0].parse::<u32>().expect("a number");
+    assert_eq!(lines.len(), 3, "{seen}");
+    assert_eq!(lines[0][1..], ["cubic", "10000000"]);
+    assert_eq!(lines[1][1..], ["reno", "20000000"]);
+    assert!(count(&lines[0]).min(count(&lines[1])) > 100, "both were in force: {seen}");
+    assert_eq!(count(&lines[0]) + count(&lines[1]), 3000);
+    assert_eq!(lines[2], ["0"]);
+}
+
+/// Killed at any time, over nothing and over a policy: a whole policy is in force, or none, and the next `apply` and
+/// `revert` do their work.
+#[test]
+fn an_apply_that_is_killed_leaves_a_whole_policy_or_none() {
+    let script = r#"
+        printf '[default]\ntcp = "cubic"\npacing_cap = "80mbit"\n' > one.toml
+        printf '[default]\ntcp = "reno"\npacing_cap = "160mbit"\n' > two.toml
+        serve
+        for wait in 0.000 0.003 0.006 0.009 0.012 0.015 0.018 0.021 0.025 0.030 0.050; do
+            for before in none one; do
+                [ $before = none ] || steer apply one.toml --cgroup "$CGROUP" > /dev/null
+                "$UNCORK" steer apply two.toml --cgroup "$CGROUP" > /dev/null 2>&1 & loader=$!
+                sleep $wait
+                kill -9 $loader 2> /dev/null || true
+                wait $loader || true
+                case "$before $(ask 10.1.1.7)" in
+                    "none reno -" | "none reno 20000000" | "one cubic 10000000" | "one reno 20000000") ;;
+                    *) echo "$wait $before: $(ask 10.1.1.7)"; exit 9 ;;
+                esac
+                steer apply one.toml --cgroup "$CGROUP" > /dev/null
+                [ "$(ask 10.1.1.7)" = "cubic 10000000" ] || exit 9
+                # One policy is left, with its link and what stays.
+                [ "$(ls /sys/fs/bpf/uncork/steer/* | wc -l)" = 4 ] || { ls /sys/fs/bpf/uncork/steer/*; exit 9; }
+                steer revert > /dev/null
+                [ "$(pins)" = 0 ] || exit 9
+                [ "$(ask 10.1.1.7)" = "reno -" ] || exit 9
+            done
+        done
+        echo done"#;
+    let Some(seen) = succeed(script) else { return };
+    assert_eq!(seen, "done\n");
+}
+
+#[test]
+fn three_capabilities_are_enough_and_none_is_too_few() {
+    let script = r#"
+        chmod 1777 /sys/fs/bpf
+        caps=+bpf,+perfmon,+net_admin
+        drop="setpriv --reuid 65534 --regid 65534 --clear-groups"
+        some="$drop --inh-caps=-all,$caps --ambient-caps=-all,$caps --bounding-set=-all,$caps"
+        none="$drop --inh-caps=-all --ambient-caps=-all --bounding-set=-all"
+        serve
+        $some "$UNCORK" steer apply policy.toml --cgroup "$CGROUP" > /dev/null
+        ask 10.1.1.7
+        $some "$UNCORK" steer status | tail -1
+        $some "$UNCORK" steer explain 10.1.1.7 | tail -1
+        $some "$UNCORK" steer revert | sed "s|$CGROUP|CGROUP|"
+        $none "$UNCORK" steer apply policy.toml --cgroup "$CGROUP" 2>&1 || echo status $?
+        pins"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+cubic 10000000
+  rule 2   -    cubic                     0
+  rule 1 `near` (line 5) decides
+policy.toml is out of force for CGROUP
+error: cannot load the types of uncork steer without the privilege; run as root, or with CAP_BPF, CAP_PERFMON and \
+CAP_NET_ADMIN
+status 3
+0
+";
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_cgroup_that_was_removed_leaves_pins_that_revert_removes() {
+    let script = r#"
+        mkdir "$CGROUP/child"
+        steer apply policy.toml --cgroup "$CGROUP/child" > /dev/null
+        rmdir "$CGROUP/child"
+        # The kernel removes it a moment later.
+        for i in $(seq 100); do steer status > /dev/null 2>&1 || break; sleep 0.05; done
+        steer status 2>&1 || echo status $?
+        steer revert
+        pins"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+error: no policy is in force
+status 1
+what a killed process or a removed cgroup had left is removed
+0
+";
+    assert_eq!(seen, expected);
+}

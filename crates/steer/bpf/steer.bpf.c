@@ -1,0 +1,558 @@
+/* Gives each TCP connection of a cgroup the settings of a policy, and tells of its end what it had.
+ *
+ * The policy comes as tables (crates/policy/src/flat): the client's address finds a row, the row has the rules
+ * that hold for the address, in order. A policy's maps are written before its program is put in force, and
+ * never after.
+ */
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+
+#define SECTION(name) __attribute__((section(name), used))
+#define always_inline inline __attribute__((always_inline))
+#define noinline __attribute__((noinline))
+#define NUMBER(name, n) int (*name)[n]
+#define TYPE(name, type) type *name
+/* The compiler must not merge this value's load with others: the verifier wants each load from the context at
+ * a constant offset. */
+#define ALONE(value) asm volatile("" : "+r"(value))
+
+char _license[] SECTION("license") = "Dual MIT/GPL";
+
+enum {
+	MAP_HASH = 1,
+	MAP_ARRAY = 2,
+	MAP_PERCPU_ARRAY = 6,
+	MAP_LPM_TRIE = 11,
+	MAP_SK_STORAGE = 24,
+	MAP_RINGBUF = 27,
+	NO_PREALLOC = 1,
+	STORAGE_CREATE = 1,
+};
+
+enum {
+	SOL_SOCKET = 1,
+	IPPROTO_TCP = 6,
+	SO_MAX_PACING_RATE = 47,
+	TCP_CONGESTION = 13,
+	AF_INET = 2,
+	AF_INET6 = 10,
+	TCP_CLOSE = 7,
+	OPENED = 4, /* BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB */
+	ACCEPTED = 5, /* BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB */
+	STATE = 10, /* BPF_SOCK_OPS_STATE_CB */
+	TELL_STATES = 4, /* BPF_SOCK_OPS_STATE_CB_FLAG */
+	XDP_PASS = 2,
+};
+
+#define CANDIDATES 64
+#define WORDS 16
+#define ARMS 32
+#define NAME 16
+#define DAY 86400
+#define ALWAYS 0x7f
+
+static void *(*lookup)(void *map, const void *key) = (void *)1;
+static long (*bpf_setsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)49;
+static long (*bpf_getsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)57;
+static u64 (*bpf_get_socket_cookie)(void *ctx) = (void *)46;
+static long (*bpf_sock_ops_cb_flags_set)(void *ctx, int flags) = (void *)59;
+static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
+static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
+static u64 (*bpf_ktime_get_tai_ns)(void) = (void *)208;
+
+/* As in linux/bpf.h, which keeps it for programs. */
+struct bpf_sock_ops {
+	u32 op;
+	u32 args[4];
+	u32 family;
+	u32 remote_ip4;
+	u32 local_ip4;
+	u32 remote_ip6[4];
+	u32 local_ip6[4];
+	u32 remote_port;
+	u32 local_port;
+	u32 is_fullsock;
+	u32 snd_cwnd;
+	u32 srtt_us;
+	u32 bpf_sock_ops_cb_flags;
+	u32 fields[20];
+	u64 bytes[2];
+	void *sk;
+};
+
+struct xdp_md {
+	u32 data;
+	u32 data_end;
+};
+
+/* What follows is mirrored in src/layout.rs. */
+
+struct head {
+	u64 policy; /* its fingerprint */
+	u64 opened, others; /* which rules' listener is right, as bits by rule */
+	s64 tai_offset; /* seconds that TAI is ahead of Unix time */
+};
+
+struct network {
+	u32 bits;
+	u8 address[16];
+};
+
+struct row {
+	u32 count;
+	struct {
+		u16 rule, outcome;
+	} candidates[CANDIDATES];
+};
+
+struct rule {
+	s64 since, until;
+	u32 from, to;
+	s32 ahead;
+	u8 days, has_window;
+	u16 experiment; /* its index and 1; 0 is none */
+};
+
+/* One for each family, as hash and length of what is hashed differ. The network is put at the place where it
+ * belongs in the words. */
+struct unit {
+	u64 words[WORDS];
+	u32 count; /* of words */
+	u32 first, shift; /* the word in which the network begins, and its first bit */
+	u32 unused;
+};
+
+struct experiment {
+	u64 key[2];
+	struct unit units[2]; /* IPv4, IPv6 */
+	u32 arms, unused;
+	struct {
+		u16 first, slots;
+	} arm[ARMS];
+};
+
+struct outcome {
+	char controller[NAME]; /* empty: the system's */
+	u32 pacing_cap; /* bytes per second; 0 is none */
+};
+
+struct counts {
+	u64 connections; /* that got the outcome */
+	u64 refused; /* of them, those whose controller or cap the kernel refused */
+	u64 unkept; /* of them, those of which no record will tell */
+};
+
+/* What was decided for a connection. */
+struct decision {
+	u64 policy;
+	u64 unit; /* the hash; 0 without an experiment */
+	u32 outcome, family;
+};
+
+/* What a socket keeps of it. */
+struct kept {
+	struct decision decision;
+	char asked[NAME];
+	u32 refused, unused;
+};
+
+/* The end of a connection. */
+struct end {
+	u64 cookie;
+	struct kept kept;
+	char in_force[NAME];
+};
+
+struct question {
+	u8 address[16];
+	u32 port, is_opened;
+	u64 unix_s;
+	struct decision answer;
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct head);
+	NUMBER(max_entries, 1);
+} heads SECTION(".maps");
+
+/* The loader sets the number of entries. */
+struct {
+	NUMBER(type, MAP_LPM_TRIE);
+	NUMBER(key_size, sizeof(struct network));
+	NUMBER(value_size, sizeof(u32));
+	NUMBER(map_flags, NO_PREALLOC);
+	NUMBER(max_entries, 1);
+} networks SECTION(".maps");
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct row);
+	NUMBER(max_entries, 1);
+} rows SECTION(".maps");
+
+struct {
+	NUMBER(type, MAP_HASH);
+	TYPE(key, u32);
+	TYPE(value, u64);
+	NUMBER(max_entries, 1);
+} ports SECTION(".maps");
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct rule);
+	NUMBER(max_entries, 1);
+} rules SECTION(".maps");
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct experiment);
+	NUMBER(max_entries, 1);
+} experiments SECTION(".maps");
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct outcome);
+	NUMBER(max_entries, 1);
+} outcomes SECTION(".maps");
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct counts);
+	NUMBER(max_entries, 1);
+} counters SECTION(".maps");
+
+/* Both stay when another policy is put in force: connections end later than policies. */
+struct {
+	NUMBER(type, MAP_SK_STORAGE);
+	NUMBER(map_flags, NO_PREALLOC);
+	TYPE(key, int);
+	TYPE(value, struct kept);
+} sockets SECTION(".maps");
+
+struct {
+	NUMBER(type, MAP_RINGBUF);
+	NUMBER(max_entries, 1 << 20);
+} ends SECTION(".maps");
+
+static always_inline u64 rotated(u64 x, u32 bits)
+{
+	return x << bits | x >> (64 - bits);
+}
+
+static always_inline void sip_round(u64 v[4])
+{
+	v[0] += v[1];
+	v[1] = rotated(v[1], 13) ^ v[0];
+	v[0] = rotated(v[0], 32);
+	v[2] += v[3];
+	v[3] = rotated(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = rotated(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = rotated(v[1], 17) ^ v[2];
+	v[2] = rotated(v[2], 32);
+}
+
+/* SipHash-2-4 of the unit. A function of its own for the verifier; so are the next ones. */
+noinline u64 hash(const struct experiment *experiment, u32 family, u64 network)
+{
+	const struct unit *unit;
+	u64 v[4], word;
+	u32 shift;
+
+	if (!experiment)
+		return 0;
+	unit = &experiment->units[family == AF_INET ? 0 : 1];
+	shift = unit->shift & 63;
+	v[0] = experiment->key[0] ^ 0x736f6d6570736575ULL;
+	v[1] = experiment->key[1] ^ 0x646f72616e646f6dULL;
+	v[2] = experiment->key[0] ^ 0x6c7967656e657261ULL;
+	v[3] = experiment->key[1] ^ 0x7465646279746573ULL;
+	for (u32 i = 0; i < WORDS; i++) {
+		if (i >= unit->count)
+			break;
+		word = unit->words[i];
+		if (i == unit->first)
+			word |= network << shift;
+		else if (i == unit->first + 1 && shift)
+			word |= network >> (64 - shift);
+		v[3] ^= word;
+		sip_round(v);
+		sip_round(v);
+		v[0] ^= word;
+	}
+	v[2] ^= 0xff;
+	for (u32 i = 0; i < 4; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* Which arm has the hash's slot; negative if none. */
+noinline int arm_of(const struct experiment *experiment, u64 hash)
+{
+	u32 slot = (hash >> 32) * 10000 >> 32, first;
+
+	if (!experiment)
+		return -1;
+	for (u32 i = 0; i < ARMS; i++) {
+		if (i >= experiment->arms)
+			break;
+		first = experiment->arm[i].first;
+		if (slot >= first && slot < first + experiment->arm[i].slots)
+			return i;
+	}
+	return -1;
+}
+
+static always_inline int is_on(const struct rule *rule, u64 day)
+{
+	/* 1970 began on a Thursday, the days of the rule begin on Monday. */
+	return rule->days >> (day + 3) % 7 & 1;
+}
+
+/* As Window::contains in crates/policy/src/window.rs. */
+noinline int holds(const struct rule *rule, u64 now)
+{
+	u64 local, day;
+	u32 second;
+
+	if (!rule)
+		return 0;
+	if (!rule->has_window)
+		return 1;
+	if ((s64)now < rule->since || (s64)now >= rule->until)
+		return 0;
+	local = now + rule->ahead;
+	day = local / DAY;
+	second = local % DAY;
+	if (rule->from < rule->to)
+		return second >= rule->from && second < rule->to && is_on(rule, day);
+	if (second >= rule->from)
+		return is_on(rule, day);
+	return second < rule->to && is_on(rule, day - 1);
+}
+
+/* The bytes of the client's network (/24 or /48) as a number, the first one lowest. */
+static always_inline u64 unit_of(const struct network *client, u32 family)
+{
+	const u8 *at = client->address + (family == AF_INET ? 12 : 0);
+	u64 unit = at[0] | (u64)at[1] << 8 | (u64)at[2] << 16;
+
+	if (family == AF_INET6)
+		unit |= (u64)at[3] << 24 | (u64)at[4] << 32 | (u64)at[5] << 40;
+	return unit;
+}
+
+/* What the policy says. `listener` has a bit for each rule whose listener is right. */
+static always_inline void decide(const struct network *client, u64 listener, u64 now,
+				 struct decision *decision)
+{
+	u32 *found = lookup(&networks, client), index = found ? *found : 0, number;
+	const struct row *row = lookup(&rows, &index);
+	const struct experiment *experiment;
+	const struct rule *rule;
+	u64 unit;
+	int arm;
+
+	decision->unit = 0;
+	decision->outcome = 0;
+	if (!row)
+		return;
+	for (u32 i = 0; i < CANDIDATES; i++) {
+		if (i >= row->count)
+			break;
+		number = row->candidates[i].rule;
+		if (!(listener >> (number & 63) & 1))
+			continue;
+		rule = lookup(&rules, &number);
+		if (!rule || !holds(rule, now))
+			continue;
+		if (!rule->experiment) {
+			decision->outcome = row->candidates[i].outcome;
+			return;
+		}
+		number = rule->experiment - 1;
+		experiment = lookup(&experiments, &number);
+		if (!experiment)
+			continue;
+		unit = hash(experiment, decision->family, unit_of(client, decision->family));
+		arm = arm_of(experiment, unit);
+		if (arm < 0)
+			continue;
+		decision->unit = unit;
+		decision->outcome = row->candidates[i].outcome + arm;
+		return;
+	}
+}
+
+/* Which rules' listener is right. */
+static always_inline u64 listener_of(const struct head *head, u32 port, int is_opened)
+{
+	u64 *known;
+
+	if (is_opened)
+		return head->opened;
+	known = lookup(&ports, &port);
+	return known ? *known : head->others;
+}
+
+static always_inline int is_mapped(const u8 address[16])
+{
+	for (int i = 0; i < 10; i++)
+		if (address[i])
+			return 0;
+	return address[10] == 0xff && address[11] == 0xff;
+}
+
+static always_inline void put_word(u8 *at, u32 word)
+{
+	/* In network byte order already. */
+	at[0] = word;
+	at[1] = word >> 8;
+	at[2] = word >> 16;
+	at[3] = word >> 24;
+}
+
+/* The other side's address. */
+static always_inline void read_client(struct bpf_sock_ops *ops, struct network *client)
+{
+	u32 family = ops->family, v4 = ops->remote_ip4, v6[4];
+
+	ALONE(v4);
+	v6[0] = ops->remote_ip6[0];
+	ALONE(v6[0]);
+	v6[1] = ops->remote_ip6[1];
+	ALONE(v6[1]);
+	v6[2] = ops->remote_ip6[2];
+	ALONE(v6[2]);
+	v6[3] = ops->remote_ip6[3];
+	ALONE(v6[3]);
+	client->bits = 128;
+	if (family == AF_INET) {
+		put_word(client->address, 0);
+		put_word(client->address + 4, 0);
+		put_word(client->address + 8, 0xffff0000);
+		put_word(client->address + 12, v4);
+		return;
+	}
+	for (int i = 0; i < 4; i++)
+		put_word(client->address + 4 * i, v6[i]);
+}
+
+/* Gives the connection its controller and its pacing cap. The result is whether the kernel has refused one. */
+static always_inline int apply(struct bpf_sock_ops *ops, const struct outcome *outcome)
+{
+	char controller[NAME];
+	u32 cap = outcome->pacing_cap;
+	int refused = 0;
+
+	__builtin_memcpy(controller, outcome->controller, NAME);
+	if (controller[0] && bpf_setsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, controller, NAME))
+		refused = 1;
+	if (cap && bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &cap, sizeof(cap)))
+		refused = 1;
+	return refused;
+}
+
+static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
+{
+	u32 zero = 0;
+	const struct head *head = lookup(&heads, &zero);
+	const struct outcome *outcome;
+	struct counts *counts;
+	struct network client;
+	struct kept *kept, fresh = {};
+	void *sk = ops->sk;
+
+	if (!head || !sk)
+		return;
+	read_client(ops, &client);
+	fresh.decision.policy = head->policy;
+	fresh.decision.family = is_mapped(client.address) ? AF_INET : AF_INET6;
+	decide(&client, listener_of(head, ops->local_port, is_opened),
+	       bpf_ktime_get_tai_ns() / 1000000000 - head->tai_offset, &fresh.decision);
+	outcome = lookup(&outcomes, &fresh.decision.outcome);
+	counts = lookup(&counters, &fresh.decision.outcome);
+	if (!outcome || !counts)
+		return;
+	fresh.refused = apply(ops, outcome);
+	counts->connections++;
+	counts->refused += fresh.refused;
+	__builtin_memcpy(fresh.asked, outcome->controller, NAME);
+	/* Without memory for it the connection has its settings, but leaves no record. */
+	kept = bpf_sk_storage_get(&sockets, sk, &fresh, STORAGE_CREATE);
+	if (kept)
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | TELL_STATES);
+	else
+		counts->unkept++;
+}
+
+static always_inline void end(struct bpf_sock_ops *ops)
+{
+	struct end end = {};
+	struct kept *kept;
+	void *sk = ops->sk;
+
+	if (ops->args[1] != TCP_CLOSE || !sk)
+		return;
+	kept = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	if (!kept)
+		return;
+	end.cookie = bpf_get_socket_cookie(ops);
+	end.kept = *kept;
+	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.in_force, NAME);
+	/* If nobody reads, the ring is full and nothing is told. */
+	bpf_ringbuf_output(&ends, &end, sizeof(end), 0);
+}
+
+SECTION("sockops") int steer(struct bpf_sock_ops *ops)
+{
+	switch (ops->op) {
+	case OPENED:
+		begin(ops, 1);
+		break;
+	case ACCEPTED:
+		begin(ops, 0);
+		break;
+	case STATE:
+		end(ops);
+		break;
+	}
+	return 1;
+}
+
+/* The same decision for a client in question: the program runs on demand only, with the question as packet. */
+SECTION("xdp") int ask(struct xdp_md *packet)
+{
+	u8 *from = (u8 *)(long)packet->data, *to = (u8 *)(long)packet->data_end;
+	struct question *question = (struct question *)from;
+	struct decision decision = {};
+	struct network client;
+	const struct head *head;
+	u32 zero = 0;
+
+	if (from + sizeof(*question) > to)
+		return XDP_PASS;
+	head = lookup(&heads, &zero);
+	if (!head)
+		return XDP_PASS;
+	client.bits = 128;
+	__builtin_memcpy(client.address, question->address, 16);
+	decision.policy = head->policy;
+	decision.family = is_mapped(client.address) ? AF_INET : AF_INET6;
+	decide(&client, listener_of(head, question->port, question->is_opened), question->unix_s, &decision);
+	question->answer = decision;
+	return XDP_PASS;
+}

@@ -1,0 +1,90 @@
+//! What can go wrong, each with the remedy.
+
+use std::io;
+use std::path::PathBuf;
+
+use uncork_policy::FlatError;
+
+/// Why connections cannot be steered.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The policy asks for what a kernel does not know, or does not fit.
+    #[error(transparent)]
+    Policy(#[from] FlatError),
+    /// The host does not have a controller.
+    #[error(
+        "{place}: this host does not have the controller `{name}`; load it (`modprobe tcp_{name}`, \
+         `uncork kernel load`), or use one of {known}"
+    )]
+    Controller {
+        /// The policy and the place in it.
+        place: String,
+        /// The controller.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A pacing cap that the kernel's socket option cannot express.
+    #[error("{place}: the kernel takes pacing caps below 34 Gbit/s; remove `pacing_cap`")]
+    Cap {
+        /// The policy and the place in it.
+        place: String,
+    },
+    /// Not a cgroup.
+    #[error(
+        "{path} is no cgroup of version 2: {reason}; choose a directory below that of `findmnt -t cgroup2`",
+        path = .path.display()
+    )]
+    Cgroup {
+        /// What was given.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// Another program changes it at this moment.
+    #[error("another `uncork steer` changes {path} at this moment; try again", path = .0.display())]
+    Busy(PathBuf),
+    /// Nothing to show or revert.
+    #[error("{0} is not steered")]
+    NotSteered(String),
+    /// The pins are not as `apply` leaves them.
+    #[error("the pins in {path} are damaged: {reason}; revert, and apply again", path = .path.display())]
+    Damaged {
+        /// Where they are.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A step that the kernel refused.
+    #[error("cannot {step}: {error}")]
+    Step {
+        /// What was tried.
+        step: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The loader's.
+    #[error(transparent)]
+    Kernel(#[from] uncork_kernel::Error),
+}
+
+impl Error {
+    pub(crate) fn step(step: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let step = step.into();
+        move |error| match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::Step {
+                step,
+                error: io::Error::new(
+                    error.kind(),
+                    "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; run as root",
+                ),
+            },
+            _ => Self::Step { step, error },
+        }
+    }
+
+    /// Whether the user's files are wrong, not this machine.
+    pub const fn is_users(&self) -> bool {
+        matches!(self, Self::Policy(_) | Self::Controller { .. } | Self::Cap { .. })
+    }
+}

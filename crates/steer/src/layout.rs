@@ -1,0 +1,162 @@
+//! The structures of `bpf/steer.bpf.c`, as bytes.
+
+use std::net::Ipv6Addr;
+
+use uncork_policy::{Candidate, Flat, FlatExperiment, FlatRule, Outcome};
+use uncork_units::Rate;
+
+/// Bytes of a controller's name, with its end.
+pub(crate) const NAME: usize = 16;
+const WORDS: usize = 16;
+const ARMS: usize = 32;
+const CANDIDATES: usize = 64;
+
+/// Bytes that grow. Numbers are in the machine's order, as in C.
+#[derive(Default)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl Bytes {
+    pub(crate) fn u8(&mut self, value: u8) -> &mut Self {
+        self.0.push(value);
+        self
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) -> &mut Self {
+        self.bytes(&value.to_ne_bytes())
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) -> &mut Self {
+        self.bytes(&value.to_ne_bytes())
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) -> &mut Self {
+        self.bytes(&value.to_ne_bytes())
+    }
+
+    pub(crate) fn i64(&mut self, value: i64) -> &mut Self {
+        self.bytes(&value.to_ne_bytes())
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// Zeros up to this size.
+    fn pad(&mut self, size: usize) -> &mut Self {
+        self.0.resize(size, 0);
+        self
+    }
+}
+
+/// Numbers out of a structure, one after the other.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        if let Some((found, rest)) = self.0.split_at_checked(N) {
+            bytes.copy_from_slice(found);
+            self.0 = rest;
+        }
+        bytes
+    }
+
+    pub(crate) fn u32(&mut self) -> u32 {
+        u32::from_ne_bytes(self.take())
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        u64::from_ne_bytes(self.take())
+    }
+}
+
+/// `struct head`.
+pub(crate) fn head(flat: &Flat, policy: u64, tai_offset: i64) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    bytes.u64(policy).u64(flat.listeners.opened).u64(flat.listeners.others).i64(tai_offset);
+    bytes.0
+}
+
+/// `struct network`.
+pub(crate) fn network(address: Ipv6Addr, bits: u8) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    bytes.u32(bits.into()).bytes(&address.octets());
+    bytes.0
+}
+
+/// `struct row`.
+pub(crate) fn row(candidates: &[Candidate]) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    bytes.u32(candidates.len() as u32);
+    for candidate in candidates {
+        bytes.u16(candidate.rule).u16(candidate.outcome);
+    }
+    bytes.pad(4 + 4 * CANDIDATES);
+    bytes.0
+}
+
+/// `struct rule`.
+pub(crate) fn rule(rule: &FlatRule) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    let experiment = rule.experiment.map_or(0, |index| index + 1);
+    match rule.window {
+        None => bytes.pad(28).u8(0).u8(0),
+        Some(window) => bytes
+            .i64(window.since)
+            .i64(window.until)
+            .u32(window.from)
+            .u32(window.to)
+            .bytes(&window.ahead.to_ne_bytes())
+            .u8(window.days)
+            .u8(1),
+    };
+    bytes.u16(experiment);
+    bytes.0
+}
+
+/// `struct experiment`.
+pub(crate) fn experiment(experiment: &FlatExperiment) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    let (key, _) = experiment.key.as_chunks::<8>();
+    for half in key {
+        bytes.u64(u64::from_le_bytes(*half));
+    }
+    unit(&mut bytes, &experiment.prefix, b'4', 3);
+    unit(&mut bytes, &experiment.prefix, b'6', 6);
+    bytes.u32(experiment.arms.len() as u32).u32(0);
+    for (first, slots) in &experiment.arms {
+        bytes.u16(*first).u16(*slots);
+    }
+    let empty = 4 * (ARMS - experiment.arms.len());
+    let size = bytes.0.len() + empty;
+    bytes.pad(size);
+    bytes.0
+}
+
+/// `struct unit`: the message of the hash in words, with zeros where the network belongs. The last byte of the
+/// last word is the length (SipHash, padding).
+fn unit(bytes: &mut Bytes, prefix: &[u8], kind: u8, network: usize) {
+    let mut message = prefix.to_vec();
+    message.push(kind);
+    let place = message.len();
+    let length = place + network;
+    let count = length / 8 + 1;
+    message.resize(count * 8, 0);
+    message[count * 8 - 1] = length as u8;
+    message.resize(WORDS * 8, 0);
+    let (words, _) = message.as_chunks::<8>();
+    for word in words {
+        bytes.u64(u64::from_le_bytes(*word));
+    }
+    bytes.u32(count as u32).u32((place / 8) as u32).u32((place % 8 * 8) as u32).u32(0);
+}
+
+/// `struct outcome`. The cap fits: that was checked.
+pub(crate) fn outcome(outcome: &Outcome) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    bytes.bytes(outcome.tcp.as_deref().unwrap_or_default().as_bytes()).pad(NAME);
+    let cap = outcome.pacing_cap.map_or(0, Rate::bytes_per_sec);
+    bytes.u32(u32::try_from(cap).unwrap_or(0));
+    bytes.0
+}

@@ -1,0 +1,144 @@
+//! What keeps a policy in force after `apply` has ended: files of the BPF file system.
+//!
+//! ```text
+//! steer/CGROUP/link          the program's place at the cgroup
+//! steer/CGROUP/sockets ends  what stays when policies are exchanged
+//! steer/CGROUP/PROGRAM/      one policy, named after its program's number: program, ask, counters, description
+//! ```
+//!
+//! The policy in force is the one whose number the link has. Others are left by an `apply` that was killed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uncork_kernel::{CgroupLink, Error as KernelError, Missing, is_bpf_file_system};
+
+use crate::error::Error;
+
+const STEER: &str = "steer";
+
+/// The pins below a directory of a BPF file system.
+#[derive(Clone, Debug)]
+pub struct Pins(PathBuf);
+
+/// The pins of one cgroup.
+#[derive(Clone, Debug)]
+pub(crate) struct CgroupPins(PathBuf);
+
+impl Pins {
+    /// Those below `directory`, which is in the root of a BPF file system.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self(directory.into())
+    }
+
+    /// Whether there is a file system for them.
+    pub(crate) fn check_file_system(&self) -> Result<(), Error> {
+        let root = self.0.parent().unwrap_or(Path::new("/"));
+        if is_bpf_file_system(root) {
+            return Ok(());
+        }
+        Err(KernelError::from(Missing::FileSystem(root.display().to_string())).into())
+    }
+
+    /// Those of the cgroup with this number.
+    pub(crate) fn of(&self, cgroup: u64) -> CgroupPins {
+        CgroupPins(self.0.join(STEER).join(cgroup.to_string()))
+    }
+
+    /// Those of all cgroups that have some.
+    pub(crate) fn all(&self) -> Result<Vec<CgroupPins>, Error> {
+        Ok(children(&self.0.join(STEER))?.into_iter().map(CgroupPins).collect())
+    }
+
+    /// Removes the directories that are empty.
+    pub(crate) fn tidy(&self) {
+        // Only empty ones can be removed.
+        let _ = fs::remove_dir(self.0.join(STEER));
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+impl CgroupPins {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn link(&self) -> PathBuf {
+        self.0.join("link")
+    }
+
+    pub(crate) fn sockets(&self) -> PathBuf {
+        self.0.join("sockets")
+    }
+
+    pub(crate) fn ends(&self) -> PathBuf {
+        self.0.join("ends")
+    }
+
+    /// The directory of the policy with this program.
+    pub(crate) fn policy(&self, program: u32) -> PathBuf {
+        self.0.join(program.to_string())
+    }
+
+    /// The number of the program in force, if one is.
+    pub(crate) fn in_force(&self) -> Result<Option<u32>, Error> {
+        let Some(link) = CgroupLink::open(&self.link())? else { return Ok(None) };
+        let (program, cgroup) =
+            link.info().map_err(Error::step(format!("ask about {}", self.link().display())))?;
+        // A link whose cgroup was removed is in force no more.
+        Ok((cgroup != 0).then_some(program))
+    }
+
+    pub(crate) fn make(&self) -> Result<(), Error> {
+        fs::create_dir_all(&self.0).map_err(Error::step(format!("make {}", self.0.display())))
+    }
+
+    /// Removes the policies that are not in force.
+    pub(crate) fn remove_policies_but(&self, program: Option<u32>) -> Result<(), Error> {
+        let kept = program.map(|program| self.policy(program));
+        for path in children(&self.0)? {
+            if path.is_dir() && Some(&path) != kept.as_ref() {
+                remove_directory(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes everything, the link first: from then on no policy is in force.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        if let Some(link) = CgroupLink::open(&self.link())? {
+            // The link of a removed cgroup is detached already.
+            let _ = link.detach();
+            remove_file(&self.link())?;
+        }
+        self.remove_policies_but(None)?;
+        remove_directory(&self.0)
+    }
+}
+
+fn children(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = |error| Error::step(format!("read {}", directory.display()))(error);
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(failed)?;
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+/// Removes a directory and the pins in it.
+pub(crate) fn remove_directory(directory: &Path) -> Result<(), Error> {
+    for path in children(directory)? {
+        remove_file(&path)?;
+    }
+    fs::remove_dir(directory).map_err(Error::step(format!("remove {}", directory.display())))
+}
+
+fn remove_file(path: &Path) -> Result<(), Error> {
+    fs::remove_file(path).map_err(Error::step(format!("remove {}", path.display())))
+}

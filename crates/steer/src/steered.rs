@@ -1,0 +1,147 @@
+//! A cgroup that is steered: what is in force there, what it counted, and its end.
+
+use std::path::Path;
+
+use uncork_kernel::{Map, Program};
+
+use crate::apply::{lock, open_cgroup};
+use crate::description::{Decided, Description};
+use crate::error::Error;
+use crate::layout::Fields;
+use crate::pins::{CgroupPins, Pins};
+use crate::question::{Answer, Question};
+
+/// A steered cgroup.
+#[derive(Debug)]
+pub struct Steered {
+    pins: Pins,
+    own: CgroupPins,
+}
+
+/// What is in force, and what it counted.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The policy.
+    pub description: Description,
+    /// By what was decided.
+    pub counts: Vec<Count>,
+    /// How long the program has run in all, in nanoseconds, and how often, if the kernel counts
+    /// (`sysctl kernel.bpf_stats_enabled=1`).
+    pub cost: (u64, u64),
+}
+
+/// Connections since the policy was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// All.
+    pub connections: u64,
+    /// Those whose controller or cap the kernel refused.
+    pub refused: u64,
+    /// Those of which no record will tell, for lack of memory.
+    pub unkept: u64,
+}
+
+impl Steered {
+    /// All cgroups that have pins.
+    ///
+    /// # Errors
+    ///
+    /// If the pins cannot be read.
+    pub fn all(pins: &Pins) -> Result<Vec<Self>, Error> {
+        let all = pins.all()?.into_iter();
+        Ok(all.map(|own| Self { pins: pins.clone(), own }).collect())
+    }
+
+    /// That of a directory.
+    ///
+    /// # Errors
+    ///
+    /// If it is no cgroup, or not steered.
+    pub fn at(pins: &Pins, cgroup: &Path) -> Result<Self, Error> {
+        let (_, number) = open_cgroup(cgroup)?;
+        let own = pins.of(number);
+        if !own.path().exists() {
+            return Err(Error::NotSteered(cgroup.display().to_string()));
+        }
+        Ok(Self { pins: pins.clone(), own })
+    }
+
+    /// What is in force; `None` if nothing is, because `apply` was killed or the cgroup was removed.
+    ///
+    /// # Errors
+    ///
+    /// If the pins are damaged, or without the privilege.
+    pub fn status(&self) -> Result<Option<Status>, Error> {
+        let Some(program) = self.own.in_force()? else { return Ok(None) };
+        let directory = self.own.policy(program);
+        let description = self.description(&directory)?;
+        let processors = uncork_kernel::processors();
+        let counters =
+            Map::open(&directory.join("counters"))?.ok_or_else(|| self.damaged("no counters"))?;
+        let counts = (0..description.decided.len()).map(|index| {
+            let values = counters.value(index as u32, processors);
+            values.map(|values| count(&values)).map_err(Error::step("read the counters"))
+        });
+        let counts = counts.collect::<Result<Vec<_>, _>>()?;
+        let program =
+            Program::open(&directory.join("program"))?.ok_or_else(|| self.damaged("no program"))?;
+        Ok(Some(Status { description, counts, cost: program.cost()? }))
+    }
+
+    fn description(&self, directory: &Path) -> Result<Description, Error> {
+        let note = Map::open(&directory.join("description"))?;
+        let text = note.ok_or_else(|| self.damaged("no description"))?.value(0, 1);
+        let text = text.map_err(Error::step("read the description"))?;
+        // The value is rounded up to a multiple of eight bytes.
+        let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        serde_json::from_slice(&text[..end]).map_err(|error| self.damaged(&error.to_string()))
+    }
+
+    fn damaged(&self, reason: &str) -> Error {
+        Error::Damaged { path: self.own.path().to_owned(), reason: reason.to_owned() }
+    }
+
+    /// What the program in force decides for a client, with its meaning.
+    ///
+    /// # Errors
+    ///
+    /// If nothing is in force, or without the privilege.
+    pub fn ask(&self, question: &Question) -> Result<(Answer, Decided), Error> {
+        let nothing = || Error::NotSteered(self.own.path().display().to_string());
+        let directory = self.own.policy(self.own.in_force()?.ok_or_else(nothing)?);
+        let ask = Program::open(&directory.join("ask"))?;
+        let answer = question.ask(&ask.ok_or_else(|| self.damaged("nothing to ask"))?)?;
+        let decided = self.description(&directory)?.decided.into_iter().nth(answer.outcome);
+        Ok((answer, decided.ok_or_else(|| self.damaged("an unknown decision"))?))
+    }
+
+    /// Takes the policy out of force and removes everything. Connections that are open keep what they have. The result is the
+    /// policy that was in force.
+    ///
+    /// # Errors
+    ///
+    /// If a pin cannot be removed; then the policy is out of force nevertheless, unless it is the link's.
+    pub fn revert(&self) -> Result<Option<Description>, Error> {
+        let description = self.status().ok().flatten().map(|status| status.description);
+        let path = description.as_ref().map(|description| Path::new(&description.cgroup));
+        // Without the cgroup there is nobody to wait for.
+        let cgroup = path.and_then(|path| open_cgroup(path).ok().map(|(file, _)| (file, path)));
+        let _lock = cgroup.as_ref().map(|(file, path)| lock(file, path)).transpose()?;
+        self.own.remove()?;
+        self.pins.tidy();
+        Ok(description)
+    }
+}
+
+/// The sum over the processors.
+fn count(values: &[u8]) -> Count {
+    let (values, _) = values.as_chunks::<24>();
+    values.iter().fold(Count::default(), |sum, value| {
+        let mut fields = Fields(value);
+        Count {
+            connections: sum.connections + fields.u64(),
+            refused: sum.refused + fields.u64(),
+            unkept: sum.unkept + fields.u64(),
+        }
+    })
+}
