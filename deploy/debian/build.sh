@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 
 package=target/package
 program=${1-target/dist/uncork}
-(($#)) || cargo build --locked --profile dist --features aws-lc -p uncork
+(($#)) || cargo build --locked --profile dist --features aws-lc,mimalloc -p uncork
 rm -rf "$package"
 mkdir -p "$package/man"
 cp "$program" "$package/uncork"

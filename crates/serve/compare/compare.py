@@ -107,6 +107,8 @@ class Bench:
             for _ in range(self.options.megabytes):
                 large.write(block)
         (files / "small").write_bytes(os.urandom(SMALL_BYTES))
+        # A server may keep a file in memory only if it has not changed for a while.
+        time.sleep(2)
         self.directory.chmod(0o755)
         run(
             *"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj".split(),
