@@ -60,6 +60,7 @@ struct rate_sample {
 enum {
 	SK_PACING_NONE = 0,
 	SK_PACING_NEEDED = 1,
+	TCP_CA_CWR = 2,
 	TCP_CA_RECOVERY = 3,
 	TCP_CA_LOSS = 4,
 	CA_EVENT_TX_START = 0,

@@ -33,6 +33,7 @@ enum {
 	UNA_ADVANCED = 2,
 	DRAINED = 4, /* the application has no more data now */
 	REPAIRING = 8, /* what was in flight at the latest loss has not been delivered yet */
+	REPAIRED_BY_PROBE = 16,
 };
 
 /* Mirrors Connection in glue.rs: a call, and what only Rust knows. */
@@ -64,6 +65,8 @@ struct state {
 	/* The recovery episode: `lost` when it began, and the departure of what was last told as lost. */
 	u32 episode_lost, ca_state;
 	u64 loss_sent;
+	/* Since the last ACK, the kernel entered the state CWR. */
+	u32 entered_cwr;
 	u32 snapshots_taken, is_ready;
 	struct snapshot snapshots[SNAPSHOTS];
 };
@@ -291,6 +294,11 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	call->flags = (rs->is_app_limited ? APP_LIMITED : 0) |
 		      (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0) |
 		      (state->ca_state >= TCP_CA_RECOVERY ? REPAIRING : 0);
+	/* The kernel enters CWR and leaves it with the same ACK only where a tail-loss probe has repaired
+	 * a loss (tcp_process_tlp_ack). */
+	if (state->entered_cwr && state->ca_state != TCP_CA_CWR)
+		call->flags |= REPAIRED_BY_PROBE;
+	state->entered_cwr = 0;
 	state->snd_una = tp->snd_una;
 	fill_stamp(tp, state, rs);
 	if (lost)
@@ -345,7 +353,7 @@ STRUCT_OPS int start(u64 *args)
 	state->snd_nxt = tp->snd_nxt;
 	state->snd_una = tp->snd_una;
 	state->episode_lost = tp->lost;
-	state->ca_state = 0;
+	state->ca_state = state->entered_cwr = 0;
 	state->snapshots_taken = 0;
 	init(&state->record.connection);
 	tell(state, INIT);
@@ -394,6 +402,7 @@ STRUCT_OPS int set_state(u64 *args)
 	if (ca_state >= TCP_CA_RECOVERY && state->ca_state < TCP_CA_RECOVERY)
 		state->episode_lost = state->lost;
 	state->ca_state = ca_state;
+	state->entered_cwr |= ca_state == TCP_CA_CWR;
 	if (ca_state != TCP_CA_LOSS)
 		return 0;
 	state->record.connection.call.now = nanos(tp->tcp_mstamp);

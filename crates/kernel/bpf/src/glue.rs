@@ -48,7 +48,8 @@ pub struct Call {
     pub tx_in_flight: u64,
     /// Packets newly reported as Congestion Experienced.
     pub ce_packets: u64,
-    /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`].
+    /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`],
+    /// [`REPAIRED_BY_PROBE`].
     pub flags: u64,
     /// Out: the congestion window.
     pub cwnd: u64,
@@ -59,10 +60,15 @@ pub struct Call {
 }
 
 const NONE: u64 = u64::MAX;
-const APP_LIMITED: u64 = 1;
+/// The packet that the feedback is about left when the application had no more.
+pub const APP_LIMITED: u64 = 1;
 const UNA_ADVANCED: u64 = 2;
+/// The application has no more data now.
 const DRAINED: u64 = 4;
+/// What was in flight at the latest loss has not been delivered yet.
 const REPAIRING: u64 = 8;
+/// A tail-loss probe repaired a loss.
+pub const REPAIRED_BY_PROBE: u64 = 16;
 
 /// A controller whose feedback is processed in two stages, each of which the kernel's verifier looks at
 /// by itself.
@@ -226,7 +232,8 @@ impl<C: Staged> Connection<C> {
         let mut feedback = Feedback::new(acked, lost, call.in_flight, oldest_sent)
             .with_unacked(call.unacked)
             .with_una_advanced(call.flags & UNA_ADVANCED != 0)
-            .with_ce_packets(call.ce_packets as u32);
+            .with_ce_packets(call.ce_packets as u32)
+            .with_repaired_by_probe(call.flags & REPAIRED_BY_PROBE != 0);
         feedback.rtt = rtt(call);
         // SAFETY: `init` has written both.
         let (cc, sample) = unsafe { (cc.assume_init_mut(), sample.assume_init_mut()) };

@@ -26,7 +26,8 @@ controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 89);
 controller!("cubic", Cubic, Controller::new, 58);
 controller!("reno", NewReno, Controller::new, 44);
 
-const _: [(); REST_WORDS] = [(); (size_of::<Connection<Controller>>() - size_of::<glue::Call>()) / 8];
+const _: [(); REST_WORDS] =
+    [(); (size_of::<Connection<Controller>>() - size_of::<glue::Call>()) / 8];
 
 macro_rules! export {
     ($($name:ident => $method:ident($($argument:expr)?)),*) => {

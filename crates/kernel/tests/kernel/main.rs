@@ -5,8 +5,10 @@
 #[allow(clippy::inline_always, unreachable_pub, reason = "a crate for BPF: see the file")]
 #[path = "../../bpf/src/glue.rs"]
 mod glue;
+mod record;
 mod replay;
 mod traffic;
+mod truth;
 mod verify;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -10,36 +10,9 @@ use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Settings};
 use uncork_kernel::{Algorithm, Loaded};
 
 use crate::glue::{Call, Connection, Staged};
+use crate::record::{ACK, INIT, Record, SENT, SPURIOUS, TIMEOUT};
 use crate::traffic::Downloads;
 use crate::{alone, loaded};
-
-const INIT: u32 = 0;
-const SENT: u32 = 1;
-const ACK: u32 = 2;
-const TIMEOUT: u32 = 3;
-const SPURIOUS: u32 = 4;
-/// Kind, number and key.
-const HEAD: usize = 16;
-
-/// A record of `shim.bpf.c`.
-struct Record<C> {
-    kind: u32,
-    number: u32,
-    key: u64,
-    connection: Box<Connection<C>>,
-}
-
-impl<C: Staged> Record<C> {
-    #[expect(unsafe_code, reason = "the kernel's memory becomes a value")]
-    fn read(bytes: &[u8]) -> Self {
-        assert_eq!(bytes.len(), HEAD + size_of::<Connection<C>>(), "the object has another layout");
-        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four"));
-        let key = u64::from_ne_bytes(bytes[8..HEAD].try_into().expect("eight"));
-        // SAFETY: it is as large, and the same compiler wrote it from the same source.
-        let connection = unsafe { std::ptr::read_unaligned(bytes[HEAD..].as_ptr().cast()) };
-        Self { kind: word(0), number: word(4), key, connection: Box::new(connection) }
-    }
-}
 
 /// Builds a controller.
 type Start<C> = fn(&Settings) -> C;
@@ -102,9 +75,7 @@ fn replay<C: Staged + Debug>(
         for _ in 0..factor {
             let loaded = loaded(Loaded::traced, algorithm)?;
             let registered = loaded.register().expect("it is free");
-            if !download.run(algorithm.name()) {
-                return None;
-            }
+            download.run(algorithm.name())?;
             drop(registered);
             let mut native = Native::<C>(HashMap::new());
             let mut trace = loaded.trace();
@@ -117,25 +88,21 @@ fn replay<C: Staged + Debug>(
     Some(replayed)
 }
 
-const fn downloads(rate_mbit: u64, loss: &'static str, flows: usize, bytes: usize) -> Downloads {
-    Downloads { rate_mbit, rtt_ms: 50, loss, flows, bytes }
-}
-
 /// Without loss, with few and many losses, with timeouts, and flows that compete.
 const ALL: [Downloads; 5] = [
-    downloads(20, "0%", 1, 3_000_000),
-    downloads(20, "1%", 1, 12_000_000),
-    downloads(20, "5%", 1, 2_000_000),
-    downloads(20, "25%", 1, 150_000),
-    downloads(100, "1%", 8, 1_500_000),
+    Downloads::new(20, "0%", 1, 3_000_000),
+    Downloads::new(20, "1%", 1, 12_000_000),
+    Downloads::new(20, "5%", 1, 2_000_000),
+    Downloads::new(20, "25%", 1, 150_000),
+    Downloads::new(100, "1%", 8, 1_500_000),
 ];
 
 /// The same for controllers that back off at each loss.
 const LESS: [Downloads; 4] = [
-    downloads(20, "0%", 1, 4_000_000),
-    downloads(20, "0.1%", 1, 6_000_000),
-    downloads(20, "2%", 2, 500_000),
-    downloads(20, "30%", 1, 100_000),
+    Downloads::new(20, "0%", 1, 4_000_000),
+    Downloads::new(20, "0.1%", 1, 6_000_000),
+    Downloads::new(20, "2%", 2, 500_000),
+    Downloads::new(20, "30%", 1, 100_000),
 ];
 
 fn check(replayed: &Replayed, acks: usize, states: &[&str]) {

@@ -1,16 +1,24 @@
-//! Downloads over an emulated path by the kernel's TCP.
+//! Downloads over an emulated path by the kernel's TCP, and what the kernel says of them.
 
+use std::collections::HashMap;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use uncork_emu::{EmuError, Emulation, EmulationSpec};
-use uncork_path::{Buffer, LossSpec, PathSpec};
-use uncork_testkit::{Capability, not_run};
+use uncork_diag::{Diag, TcpInfo};
+use uncork_emu::{Direction, EmuError, Emulation, EmulationSpec, Fate, Namespace, PacketRecord};
+use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec, QueueSpec};
+use uncork_testkit::{Capability, not_run, wait_until};
 use uncork_units::{Rate, TimeDelta};
 
 const LIMIT: Duration = Duration::from_mins(1);
+/// Between two bursts.
+const PAUSE: Duration = Duration::from_millis(300);
+/// A packet without data: headers of IP and TCP with all options.
+const LARGEST_EMPTY: u32 = 80;
 
 /// Downloads at the same time over one path.
 #[derive(Clone, Copy, Debug)]
@@ -18,61 +26,175 @@ pub(crate) struct Downloads {
     pub(crate) rate_mbit: u64,
     pub(crate) rtt_ms: u64,
     pub(crate) loss: &'static str,
+    pub(crate) buffer: &'static str,
+    pub(crate) queue: &'static str,
+    /// Packets are late by up to this much, and overtake each other.
+    pub(crate) jitter_ms: u64,
     pub(crate) flows: usize,
     pub(crate) bytes: usize,
+    /// Each flow has so many, `bytes` together, with pauses between.
+    pub(crate) bursts: usize,
+    /// The server's device gets this MTU after a third of the first burst.
+    pub(crate) later_mtu: Option<u32>,
+}
+
+/// What the kernel counted while it served.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// Of each connection at its start, and when everything was acknowledged.
+    pub(crate) infos: Vec<[TcpInfo; 2]>,
+    /// The server's counters of TCP (`/proc/net/netstat`).
+    counters: HashMap<String, u64>,
+    /// Packets with data that the path dropped.
+    pub(crate) dropped: u64,
+}
+
+impl Served {
+    pub(crate) fn counter(&self, name: &str) -> u64 {
+        *self.counters.get(name).unwrap_or_else(|| panic!("the kernel does not count {name}"))
+    }
 }
 
 impl Downloads {
-    fn spec(self) -> EmulationSpec {
-        let (rate, rtt) = (Rate::from_mbit(self.rate_mbit), TimeDelta::from_millis(self.rtt_ms));
-        let mut path = PathSpec::new(rate, rtt, "1bdp".parse::<Buffer>().expect("a buffer"));
-        path.loss = self.loss.parse::<LossSpec>().expect("a loss");
-        EmulationSpec::over(path, 7)
+    pub(crate) const fn new(
+        rate_mbit: u64,
+        loss: &'static str,
+        flows: usize,
+        bytes: usize,
+    ) -> Self {
+        Self {
+            rate_mbit,
+            rtt_ms: 50,
+            loss,
+            buffer: "1bdp",
+            queue: "droptail",
+            jitter_ms: 0,
+            flows,
+            bytes,
+            bursts: 1,
+            later_mtu: None,
+        }
     }
 
-    /// Runs them with a controller. Returns false, with a message, where namespaces are not permitted.
-    pub(crate) fn run(self, controller: &str) -> bool {
+    fn spec(self) -> EmulationSpec {
+        let (rate, rtt) = (Rate::from_mbit(self.rate_mbit), TimeDelta::from_millis(self.rtt_ms));
+        let mut path = PathSpec::new(rate, rtt, self.buffer.parse::<Buffer>().expect("a buffer"));
+        path.loss = self.loss.parse::<LossSpec>().expect("a loss");
+        path.link.queue = self.queue.parse::<QueueSpec>().expect("a queue");
+        let (distribution, max) =
+            (JitterDistribution::Uniform, TimeDelta::from_millis(self.jitter_ms));
+        path.jitter =
+            (self.jitter_ms > 0).then_some(JitterSpec { distribution, max, reorder: true });
+        EmulationSpec { record: true, ..EmulationSpec::over(path, 7) }
+    }
+
+    /// Runs them with a controller. Returns `None`, with a message, where namespaces are not permitted.
+    pub(crate) fn run(self, controller: &str) -> Option<Served> {
         let emulation = match Emulation::start(&self.spec()) {
             Ok(emulation) => emulation,
             Err(error @ EmuError::System { .. }) => {
                 not_run(Capability::Netns, &error.to_string());
-                return false;
+                return None;
             }
             Err(error) => panic!("{error}"),
         };
+        let infos = self.serve_all(&emulation, controller);
+        let counters = emulation.server().run(counters).expect("a thread");
+        let (_, packets) = emulation.stop_and_tell().expect("a run");
+        let dropped = packets.iter().filter(|packet| is_dropped_data(packet)).count() as u64;
+        Some(Served { infos, counters, dropped })
+    }
+
+    fn serve_all(&self, emulation: &Emulation, controller: &str) -> Vec<[TcpInfo; 2]> {
         let server = emulation.server();
+        for host in [server, emulation.client()] {
+            let written = host.run(|| fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"));
+            written.expect("a thread").expect("a kernel with ECN");
+        }
         let at = SocketAddr::from((server.addresses().v4, 0));
         let listener = server.run(|| TcpListener::bind(at)).expect("a thread").expect("a listener");
         let at = listener.local_addr().expect("an address");
         thread::scope(|scope| {
+            let mut flows = Vec::new();
             for _ in 0..self.flows {
-                scope.spawn(|| {
-                    let got = emulation.client().run(|| download(at)).expect("a thread");
-                    assert_eq!(got, self.bytes);
+                scope.spawn(move || {
+                    let done = emulation.client().run(|| download(at, self.bytes));
+                    done.expect("a thread");
                 });
                 let (stream, _) = listener.accept().expect("a client");
-                scope.spawn(move || serve(stream, controller, self.bytes));
+                flows.push(scope.spawn(move || self.serve(stream, controller, server)));
             }
-        });
-        emulation.stop().expect("a run");
-        true
+            flows.into_iter().map(|flow| flow.join().expect("it ends")).collect()
+        })
+    }
+
+    fn serve(&self, mut stream: TcpStream, controller: &str, host: &Namespace) -> [TcpInfo; 2] {
+        let start = acknowledged(&stream, host);
+        rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("it is registered");
+        stream.set_write_timeout(Some(LIMIT)).expect("a timeout");
+        let burst = vec![1; self.bytes / self.bursts];
+        for number in 0..self.bursts {
+            if number > 0 {
+                acknowledged(&stream, host);
+                thread::sleep(PAUSE);
+            }
+            let (first, rest) = burst.split_at(burst.len() / 3);
+            stream.write_all(first).expect("it is read");
+            if let Some(mtu) = self.later_mtu {
+                set_mtu(host, mtu);
+            }
+            stream.write_all(rest).expect("it is read");
+        }
+        let end = acknowledged(&stream, host);
+        // Nothing follows: a lost FIN would be repaired after the figures were taken.
+        let reset = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+        reset.expect("a socket");
+        [start, end]
     }
 }
 
-fn serve(mut stream: TcpStream, controller: &str, bytes: usize) {
-    rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("it is registered");
-    stream.set_write_timeout(Some(LIMIT)).expect("a timeout");
-    stream.write_all(&vec![1; bytes]).expect("it is read");
+/// Waits until everything written was acknowledged.
+fn acknowledged(stream: &TcpStream, host: &Namespace) -> TcpInfo {
+    let (local, remote) = (stream.local_addr(), stream.peer_addr());
+    let (local, remote) = (local.expect("a socket"), remote.expect("a connection"));
+    let mut info = None;
+    let asked = host.run(|| {
+        let mut diag = Diag::open().expect("sock_diag");
+        wait_until("everything is acknowledged", LIMIT, || {
+            let found = diag.find(local, remote).expect("an answer").expect("a connection");
+            info = found.info.filter(|_| found.wqueue == 0);
+            info.is_some()
+        });
+    });
+    asked.expect("a thread");
+    info.expect("it was waited for")
 }
 
-fn download(server: SocketAddr) -> usize {
+fn set_mtu(host: &Namespace, mtu: u32) {
+    let mtu = mtu.to_string();
+    let set = host
+        .run(|| Command::new("ip").args(["link", "set", "dev", "uncork0", "mtu", &mtu]).status());
+    assert!(set.expect("a thread").expect("iproute2").success());
+}
+
+/// The two kinds of lines alternate: names, and their values.
+fn counters() -> HashMap<String, u64> {
+    let text = fs::read_to_string("/proc/thread-self/net/netstat").expect("it is there");
+    let lines: Vec<_> = text.lines().collect();
+    let pairs = lines
+        .chunks_exact(2)
+        .flat_map(|pair| pair[0].split_whitespace().zip(pair[1].split_whitespace()));
+    pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+}
+
+fn is_dropped_data(packet: &PacketRecord) -> bool {
+    packet.arrival.direction == Direction::Down
+        && packet.arrival.bytes > LARGEST_EMPTY
+        && matches!(packet.end, Some((Fate::Dropped(_), _)))
+}
+
+fn download(server: SocketAddr, bytes: usize) {
     let mut stream = TcpStream::connect_timeout(&server, LIMIT).expect("a server");
     stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
-    let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
-    loop {
-        match stream.read(&mut buffer).expect("data or the end") {
-            0 => return got,
-            n => got += n,
-        }
-    }
+    stream.read_exact(&mut vec![0; bytes]).expect("all of it");
 }

@@ -1,0 +1,216 @@
+//! What the shim tells a controller, beside what the kernel and the path say: `tcp_info`, the counters of
+//! `/proc/net/netstat`, and the packets that the path dropped. `docs/kernel.md` has the figures.
+
+use std::collections::BTreeMap;
+
+use uncork_cc::Bbr3;
+use uncork_diag::TcpInfo;
+use uncork_kernel::{Algorithm, Loaded};
+
+use crate::glue::{APP_LIMITED, Call, REPAIRED_BY_PROBE};
+use crate::record::{ACK, Record, SENT, SPURIOUS, TIMEOUT};
+use crate::traffic::{Downloads, Served};
+use crate::{alone, loaded};
+
+/// A download and every call that the controller got.
+struct Told {
+    served: Served,
+    calls: Vec<(u32, Call)>,
+    mss: u64,
+}
+
+impl Told {
+    fn of(downloads: Downloads) -> Option<Self> {
+        let _alone = alone();
+        let loaded = loaded(Loaded::traced, Algorithm::Bbr3)?;
+        let registered = loaded.register().expect("it is free");
+        let served = downloads.run(Algorithm::Bbr3.name())?;
+        drop(registered);
+        let (mut trace, mut calls) = (loaded.trace(), Vec::new());
+        while let Some(record) = trace.pop().expect("a queue") {
+            let record = Record::<Bbr3>::read(record);
+            calls.push((record.kind, record.connection.call));
+        }
+        let mss = calls.first().expect("a connection").1.mss;
+        let told = Self { served, calls, mss };
+        println!("{downloads:?}\n{}", told.figures());
+        Some(told)
+    }
+
+    fn calls(&self, kind: u32) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(move |(of, _)| *of == kind).map(|(_, call)| call)
+    }
+
+    /// Packets in all calls of a kind.
+    fn packets(&self, kind: u32, bytes: fn(&Call) -> u64) -> u64 {
+        self.calls(kind).map(bytes).sum::<u64>() / self.mss
+    }
+
+    fn acks_with(&self, flag: u64) -> u64 {
+        self.calls(ACK).filter(|call| call.flags & flag != 0).count() as u64
+    }
+
+    /// Times that the kernel took losses back.
+    fn undone(&self) -> u64 {
+        let counters = ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"];
+        counters.map(|name| self.served.counter(name)).iter().sum()
+    }
+
+    /// What the kernel counted since the start: the handshake may have had timeouts, too.
+    fn since_start<N: std::ops::Sub<Output = N>>(&self, count: fn(&TcpInfo) -> Option<N>) -> N {
+        let [start, end] = self.served.infos[0];
+        count(&end).expect("Linux 6.7") - count(&start).expect("Linux 6.7")
+    }
+
+    fn delivered(&self) -> u32 {
+        self.since_start(|info| info.delivered)
+    }
+
+    fn timeouts(&self) -> u16 {
+        self.since_start(|info| info.total_rto)
+    }
+
+    fn marked(&self) -> u32 {
+        self.since_start(|info| info.delivered_ce)
+    }
+
+    fn figures(&self) -> String {
+        let [start, end] = &self.served.infos[0];
+        format!(
+            "told: {} delivered, {} lost, {} of them spurious, {} repaired by probes, {} timeouts, {} CE; \
+             kernel: {} delivered, {} retransmitted, {} undone, {} repaired by probes, {} timeouts, \
+             {} CE; path: {} dropped",
+            self.packets(ACK, |call| call.acked),
+            self.packets(ACK, |call| call.lost),
+            self.packets(SPURIOUS, |call| call.lost),
+            self.acks_with(REPAIRED_BY_PROBE),
+            self.calls(TIMEOUT).count(),
+            self.calls(ACK).map(|call| call.ce_packets).sum::<u64>(),
+            self.delivered(),
+            end.total_retrans - start.total_retrans,
+            self.undone(),
+            self.served.counter("TCPLossProbeRecovery"),
+            self.timeouts(),
+            self.marked(),
+            self.served.dropped,
+        )
+    }
+
+    /// What holds whatever the path does.
+    fn check(&self) {
+        let [_, end] = &self.served.infos[0];
+        assert_eq!(self.packets(ACK, |call| call.acked), u64::from(self.delivered()));
+        assert_eq!(self.calls(TIMEOUT).count(), usize::from(self.timeouts()));
+        let marked = self.calls(ACK).map(|call| call.ce_packets).sum::<u64>();
+        assert_eq!(marked, u64::from(self.marked()));
+        assert_eq!(self.acks_with(REPAIRED_BY_PROBE), self.served.counter("TCPLossProbeRecovery"));
+        let last = self.calls(ACK).last().expect("an ACK");
+        assert_eq!(last.srtt / 1_000, end.rtt.as_micros());
+        assert_eq!(last.min_rtt / 1_000, end.min_rtt.expect("Linux 4.6").as_micros());
+        assert_eq!(last.in_flight, 0);
+    }
+
+    /// How far what was in flight at the departure of the newest packet delivered is from what was delivered
+    /// since, in packets: equal where nothing was lost, and packets left one by one.
+    fn flights(&self) -> BTreeMap<i64, usize> {
+        let (mut total, mut differences) = (0, BTreeMap::new());
+        for call in self.calls(ACK).filter(|call| call.acked > 0) {
+            total += call.acked;
+            let difference = call.tx_in_flight as i64 - (total - call.delivered) as i64;
+            *differences.entry(difference / self.mss as i64).or_default() += 1;
+        }
+        differences
+    }
+
+    /// ACKs with another number of losses before the departure of the newest packet delivered than was told
+    /// until then, and all.
+    fn misdated(&self) -> (usize, usize) {
+        let (mut lost, mut log) = (0, vec![(0, 0)]);
+        let (mut misdated, mut all) = (0, 0);
+        for call in self.calls(ACK) {
+            lost += call.lost;
+            log.push((call.now, lost));
+            let then = log.iter().rev().find(|(at, _)| *at <= call.send_time).expect("the first");
+            misdated += usize::from(call.lost_then != then.1);
+            all += 1;
+        }
+        (misdated, all)
+    }
+}
+
+#[test]
+fn what_arrives_is_told_with_what_was_in_flight() {
+    let download = Downloads { buffer: "10bdp", ..Downloads::new(20, "0%", 1, 3_000_000) };
+    let Some(told) = Told::of(download) else { return };
+    told.check();
+    assert_eq!((told.served.dropped, told.packets(ACK, |call| call.lost)), (0, 0));
+    let flights = told.flights();
+    println!("in flight at departure less delivered since: {flights:?}");
+    // Packets that left as one have one stamp, and the first of them is delivered before the last.
+    let near = flights.range(0..=3).map(|(_, acks)| acks).sum::<usize>();
+    assert!(near * 10 > flights.values().sum::<usize>() * 9, "{flights:?}");
+}
+
+#[test]
+fn losses_are_told_when_the_kernel_finds_them() {
+    for download in [Downloads::new(20, "1%", 1, 6_000_000), Downloads::new(20, "5%", 1, 2_000_000)]
+    {
+        let Some(told) = Told::of(download) else { return };
+        told.check();
+        assert!(told.served.dropped > 20, "{}", told.figures());
+        if told.undone() == 0 && told.calls(TIMEOUT).count() == 0 {
+            let repaired = told.acks_with(REPAIRED_BY_PROBE);
+            let lost = told.packets(ACK, |call| call.lost);
+            assert_eq!(lost + repaired, told.served.dropped, "{}", told.figures());
+        }
+        let (misdated, all) = told.misdated();
+        println!("{misdated} of {all} ACKs count losses that came earlier or later");
+        assert!(misdated * 50 < all);
+    }
+}
+
+#[test]
+fn tails_and_idle_times_are_told() {
+    let bursts = 60;
+    let download = Downloads { bursts, ..Downloads::new(20, "8%", 1, 360_000) };
+    let Some(told) = Told::of(download) else { return };
+    told.check();
+    // The first packet of each burst, and retransmissions of what was in flight alone.
+    let starts = told.calls(SENT).filter(|call| call.unacked == told.mss).count();
+    assert!(starts >= bursts, "{starts}");
+    assert!(told.acks_with(REPAIRED_BY_PROBE) > 0, "{}", told.figures());
+    assert!(told.acks_with(APP_LIMITED) * 2 > told.calls(ACK).count() as u64);
+}
+
+#[test]
+fn timeouts_are_told() {
+    let Some(told) = Told::of(Downloads::new(20, "30%", 1, 150_000)) else { return };
+    told.check();
+    assert!(told.calls(TIMEOUT).count() > 0, "{}", told.figures());
+}
+
+#[test]
+fn marks_are_told() {
+    let download = Downloads { queue: "codel:ecn", ..Downloads::new(20, "0%", 1, 3_000_000) };
+    let Some(told) = Told::of(download) else { return };
+    told.check();
+    assert!(told.marked() > 100, "{}", told.figures());
+}
+
+#[test]
+fn spurious_losses_are_told_as_the_kernel_takes_them_back() {
+    let download = Downloads { jitter_ms: 20, ..Downloads::new(20, "0%", 1, 6_000_000) };
+    let Some(told) = Told::of(download) else { return };
+    told.check();
+    assert!(told.undone() > 0, "{}", told.figures());
+    // Not told are those of an episode whose losses were not told before, either.
+    assert!(told.calls(SPURIOUS).count() as u64 <= told.undone(), "{}", told.figures());
+}
+
+#[test]
+fn another_mtu_changes_the_size_of_the_packets() {
+    let download = Downloads { later_mtu: Some(1_000), ..Downloads::new(20, "0%", 1, 3_000_000) };
+    let Some(told) = Told::of(download) else { return };
+    told.check();
+    assert_eq!(told.served.infos[0][1].snd_mss, 1_000 - 52);
+}
