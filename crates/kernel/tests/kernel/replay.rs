@@ -1,13 +1,14 @@
 //! Every call that the kernel made of a controller, made again of the native one: the same decisions and
 //! the same state, to the last field.
-//!
-//! `UNCORK_REPLAY_FACTOR=20` downloads twenty times as much.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::thread;
+use std::time::Duration;
 
 use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Settings};
 use uncork_kernel::{Algorithm, Loaded};
+use uncork_testkit::pause;
 
 use crate::glue::{Call, Connection, Staged};
 use crate::record::{ACK, INIT, Record, SENT, SPURIOUS, TIMEOUT};
@@ -61,53 +62,67 @@ impl<C: Staged + Debug> Native<C> {
     }
 }
 
-/// Downloads with the controller in the kernel, and replays.
+/// Downloads with the controller in the kernel, and replays meanwhile.
 fn replay<C: Staged + Debug>(
     algorithm: Algorithm,
     start: Start<C>,
-    downloads: &[Downloads],
+    downloads: impl IntoIterator<Item = Downloads>,
 ) -> Option<Replayed> {
     let _alone = alone();
     let mut replayed = Replayed::default();
     for download in downloads {
-        let factor = std::env::var("UNCORK_REPLAY_FACTOR").ok();
-        let factor = factor.map_or(1, |factor| factor.parse().expect("a number"));
-        for _ in 0..factor {
-            let loaded = loaded(Loaded::traced, algorithm)?;
-            let registered = loaded.register().expect("it is free");
-            download.run(algorithm.name())?;
-            drop(registered);
+        let loaded = loaded(Loaded::traced, algorithm)?;
+        let registered = loaded.register().expect("it is free");
+        let done = thread::scope(|scope| {
+            let running = scope.spawn(|| download.run(algorithm.name()));
             let mut native = Native::<C>(HashMap::new());
             let mut trace = loaded.trace();
-            while let Some(record) = trace.pop().expect("a queue") {
-                native.repeat(Record::read(record), start, &mut replayed);
+            loop {
+                let is_over = running.is_finished();
+                while let Some(record) = trace.pop().expect("a queue") {
+                    native.repeat(Record::read(record), start, &mut replayed);
+                }
+                if is_over {
+                    return running.join().expect("it ends");
+                }
+                pause(Duration::from_millis(1), "the next calls");
             }
-        }
+        });
+        done?;
+        drop(registered);
     }
     println!("{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious");
     Some(replayed)
 }
 
-/// Without loss, with few and many losses, with timeouts, and flows that compete.
-const ALL: [Downloads; 5] = [
+/// Flows of controllers that keep their rate when they lose packets: without loss, with few and many,
+/// competing, reordered, marked, limited by the application.
+const ALL: [Downloads; 8] = [
     Downloads::new(20, "0%", 1, 3_000_000),
     Downloads::new(20, "1%", 1, 12_000_000),
     Downloads::new(20, "5%", 1, 2_000_000),
-    Downloads::new(20, "25%", 1, 150_000),
+    Downloads::new(20, "50%", 4, 40_000),
     Downloads::new(100, "1%", 8, 1_500_000),
+    Downloads { jitter_ms: 20, ..Downloads::new(20, "0%", 1, 6_000_000) },
+    Downloads { queue: "codel:ecn", ..Downloads::new(20, "0%", 1, 3_000_000) },
+    Downloads { bursts: 10, ..Downloads::new(20, "5%", 1, 600_000) },
 ];
 
-/// The same for controllers that back off at each loss.
-const LESS: [Downloads; 4] = [
+/// The same for controllers that do not.
+const LESS: [Downloads; 7] = [
     Downloads::new(20, "0%", 1, 4_000_000),
     Downloads::new(20, "0.1%", 1, 6_000_000),
     Downloads::new(20, "2%", 2, 500_000),
-    Downloads::new(20, "30%", 1, 100_000),
+    Downloads::new(20, "50%", 4, 40_000),
+    Downloads { jitter_ms: 20, ..Downloads::new(20, "0%", 1, 5_000_000) },
+    Downloads { queue: "codel:ecn", ..Downloads::new(20, "0%", 1, 3_000_000) },
+    Downloads { bursts: 10, ..Downloads::new(20, "5%", 1, 600_000) },
 ];
 
 fn check(replayed: &Replayed, acks: usize, states: &[&str]) {
     assert!(replayed.calls[ACK as usize] > acks, "{replayed:?}");
     assert!(replayed.calls[TIMEOUT as usize] > 0, "{replayed:?}");
+    assert!(replayed.calls[SPURIOUS as usize] > 0, "{replayed:?}");
     for state in states {
         assert!(replayed.states.contains_key(state), "{state}: {replayed:?}");
     }
@@ -118,31 +133,73 @@ const PROBE_BW: [&str; 6] =
 
 #[test]
 fn bbr1_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Bbr1, Bbr1::new, &ALL) else { return };
+    let Some(replayed) = replay(Algorithm::Bbr1, Bbr1::new, ALL) else { return };
     check(&replayed, 5_000, &["Startup", "Drain", "ProbeBW"]);
 }
 
 #[test]
 fn bbr2_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Bbr2, Bbr3::v2, &ALL) else { return };
+    let Some(replayed) = replay(Algorithm::Bbr2, Bbr3::v2, ALL) else { return };
     check(&replayed, 5_000, &PROBE_BW);
 }
 
 #[test]
 fn bbr3_decides_in_the_kernel_as_natively() {
     let start = |settings: &Settings| Bbr3::new(settings, false);
-    let Some(replayed) = replay(Algorithm::Bbr3, start, &ALL) else { return };
+    let Some(replayed) = replay(Algorithm::Bbr3, start, ALL) else { return };
     check(&replayed, 5_000, &PROBE_BW);
 }
 
 #[test]
 fn cubic_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Cubic, Cubic::new, &LESS) else { return };
+    let Some(replayed) = replay(Algorithm::Cubic, Cubic::new, LESS) else { return };
     check(&replayed, 500, &["SlowStart", "CongestionAvoidance", "Recovery"]);
 }
 
 #[test]
 fn newreno_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Reno, NewReno::new, &LESS) else { return };
+    let Some(replayed) = replay(Algorithm::Reno, NewReno::new, LESS) else { return };
     check(&replayed, 500, &["SlowStart", "CongestionAvoidance", "Recovery"]);
+}
+
+/// A million ACKs: many flows at 200 Mbit/s, with two rates of loss. Takes minutes.
+fn million<C: Staged + Debug>(algorithm: Algorithm, start: Start<C>, losses: [&'static str; 2]) {
+    /// Each is of 110,000 packets; most ACKs are for two.
+    const DOWNLOADS: usize = 24;
+    let download = |number: usize| Downloads {
+        rtt_ms: 20,
+        ..Downloads::new(200, losses[number % losses.len()], 8, 20_000_000)
+    };
+    let Some(replayed) = replay(algorithm, start, (0..DOWNLOADS).map(download)) else { return };
+    assert!(replayed.calls[ACK as usize] > 1_000_000, "{replayed:?}");
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_million_acks_of_bbr1() {
+    million(Algorithm::Bbr1, Bbr1::new, ["0.1%", "3%"]);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_million_acks_of_bbr2() {
+    million(Algorithm::Bbr2, Bbr3::v2, ["0.1%", "1%"]);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_million_acks_of_bbr3() {
+    million(Algorithm::Bbr3, |settings| Bbr3::new(settings, false), ["0.1%", "1%"]);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_million_acks_of_cubic() {
+    million(Algorithm::Cubic, Cubic::new, ["0.001%", "0.01%"]);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_million_acks_of_newreno() {
+    million(Algorithm::Reno, NewReno::new, ["0.001%", "0.01%"]);
 }

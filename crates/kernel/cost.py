@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""What the controllers cost in the kernel, beside the kernel's own: CPU time per GB, and nanoseconds per call.
+
+    sudo crates/kernel/cost.py --uncork target/release/uncork
+
+One flow of iperf3 over a veth pair between two network namespaces. The CPU time is that of a cgroup with both
+iperf3, which pays for the kernel's work in its context, too. Controllers take turns, and the medians of their
+rounds are compared. Nanoseconds per call are the kernel's own statistics of BPF programs, in runs of their own,
+because taking them costs about 70 ns per call. Everything created is removed, whatever happens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+OURS = ["uncork_bbr1", "uncork_bbr2", "uncork_bbr3", "uncork_cubic", "uncork_reno"]
+THEIRS = ["bbr", "cubic", "reno"]
+SERVER, CLIENT = "uncork-cost-s", "uncork-cost-c"
+STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
+# Of one run.
+LIMIT_S = 120
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    if done.returncode != 0:
+        sys.exit(f"cost.py: {' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def inside(name: str) -> list[str]:
+    """In a network namespace, but with the cgroups of here, which `ip netns exec` hides."""
+    return ["nsenter", f"--net=/run/netns/{name}"]
+
+
+@contextlib.contextmanager
+def hosts(offloads: bool) -> Iterator[None]:
+    """Two namespaces with a veth pair."""
+    switch = "on" if offloads else "off"
+    try:
+        for name in (SERVER, CLIENT):
+            run("ip", "netns", "add", name)
+        run("ip", "link", "add", "veth0", "netns", SERVER, "type", "veth", "peer", "veth0", "netns", CLIENT)
+        for name, address in ((SERVER, "10.99.0.1/24"), (CLIENT, "10.99.0.2/24")):
+            run("ip", "-n", name, "address", "add", address, "dev", "veth0")
+            run("ip", "-n", name, "link", "set", "veth0", "up")
+            features = [word for feature in ("tso", "gso", "gro") for word in (feature, switch)]
+            run(*inside(name), "ethtool", "-K", "veth0", *features)
+        yield
+    finally:
+        for name in (SERVER, CLIENT):
+            subprocess.run(["ip", "netns", "delete", name], stderr=subprocess.DEVNULL, check=False)
+
+
+@contextlib.contextmanager
+def group() -> Iterator[Path]:
+    """A cgroup of version 2."""
+    roots = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if " cgroup2 " in line]
+    if not roots:
+        sys.exit("cost.py: no cgroup2 file system is mounted")
+    path = Path(roots[0]) / f"uncork-cost-{os.getpid()}"
+    path.mkdir()
+    try:
+        yield path
+    finally:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+                break
+            time.sleep(0.05)
+
+
+def cpu_seconds(cgroup: Path) -> float:
+    fields = dict(line.split() for line in (cgroup / "cpu.stat").read_text().splitlines())
+    return int(fields["usage_usec"]) / 1e6
+
+
+def transfer(controller: str, gigabytes: float, cgroup: Path) -> tuple[float, float]:
+    """One download: Gbit/s, and CPU seconds per GB."""
+
+    def command(name: str, *arguments: str) -> list[str]:
+        enter = f'echo $$ > {cgroup}/cgroup.procs && exec "$@"'
+        return [*inside(name), "sh", "-c", enter, "sh", "iperf3", *arguments]
+
+    before = cpu_seconds(cgroup)
+    with subprocess.Popen(command(SERVER, "-s", "-1"), stdout=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(100):
+                if run(*inside(SERVER), "ss", "-Hltn", "sport = 5201"):
+                    break
+                time.sleep(0.05)
+            size = str(int(gigabytes * 1e9))
+            client = command(CLIENT, "-c", "10.99.0.1", "-R", "-J", "-C", controller, "-n", size)
+            result = json.loads(run(*client))
+            server.wait(LIMIT_S)
+        finally:
+            server.kill()
+    received = result["end"]["sum_received"]
+    used = cpu_seconds(cgroup) - before
+    return received["bits_per_second"] / 1e9, used / (received["bytes"] / 1e9)
+
+
+def programs() -> dict[int, dict[str, int | str]]:
+    """The struct_ops programs that there are, by number."""
+    return {one["id"]: one for one in json.loads(run("bpftool", "-j", "prog", "show")) if one["type"] == "struct_ops"}
+
+
+@contextlib.contextmanager
+def loaded(uncork: str, controllers: list[str]) -> Iterator[None]:
+    run(uncork, "kernel", "load", *controllers)
+    try:
+        yield
+    finally:
+        subprocess.run([uncork, "kernel", "unload", *controllers], stdout=subprocess.DEVNULL, check=False)
+
+
+def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> None:
+    rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in THEIRS + OURS}
+    names = list(rounds)
+    with loaded(arguments.uncork, OURS), hosts(offloads):
+        transfer("cubic", arguments.gigabytes, cgroup)
+        for number in range(arguments.rounds):
+            # Each begins as often as the others.
+            for name in names[number % len(names) :] + names[: number % len(names)]:
+                rounds[name].append(transfer(name, arguments.gigabytes, cgroup))
+    base = statistics.median(cpu for _, cpu in rounds["bbr"])
+    print(f"\n| {'with' if offloads else 'without'} TSO, GSO, GRO | Gbit/s | CPU s/GB | range | beside bbr |")
+    print("|---|---|---|---|---|")
+    for name, results in rounds.items():
+        cpus = [cpu for _, cpu in results]
+        cpu, speed = statistics.median(cpus), statistics.median(speed for speed, _ in results)
+        spread = f"{min(cpus):.3f}–{max(cpus):.3f}"
+        print(f"| `{name}` | {speed:.1f} | {cpu:.3f} | {spread} | {100 * (cpu / base - 1):+.1f} % |", flush=True)
+
+
+def measure_calls(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> None:
+    print(f"\n| {'with' if offloads else 'without'} TSO, GSO, GRO | ACKs per GB | ns per ACK | all calls, ms/GB |")
+    print("|---|---|---|---|")
+    was = STATISTICS.read_text()
+    STATISTICS.write_text("1")
+    try:
+        for name in OURS:
+            others = programs().keys()
+            with loaded(arguments.uncork, [name]), hosts(offloads):
+                transfer(name, arguments.gigabytes, cgroup)
+                ours = [one for number, one in programs().items() if number not in others]
+            time_ns = sum(int(one.get("run_time_ns", 0)) for one in ours)
+            [ack] = [one for one in ours if one["name"] == "cong_control"]
+            count, spent = int(ack.get("run_cnt", 0)), int(ack.get("run_time_ns", 0))
+            per_gb = count / arguments.gigabytes
+            each = spent / max(count, 1)
+            print(f"| `{name}` | {per_gb:.0f} | {each:.0f} | {time_ns / 1e6 / arguments.gigabytes:.1f} |", flush=True)
+    finally:
+        STATISTICS.write_text(was)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--uncork", required=True, help="the program")
+    parser.add_argument("--gigabytes", type=float, default=4, help="of each download")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--in-own-mounts", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("cost.py: it makes network namespaces and loads BPF programs; run it as root")
+    if not arguments.in_own_mounts:
+        # A BPF file system of its own: what is loaded goes with it.
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--in-own-mounts"])
+    run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
+    with group() as cgroup:
+        for offloads in (True, False):
+            measure_calls(arguments, cgroup, offloads)
+            measure_cpu(arguments, cgroup, offloads)
+            # Without offloads a GB takes several times as long.
+            arguments.gigabytes /= 4
+
+
+if __name__ == "__main__":
+    main()
