@@ -33,7 +33,7 @@ pub(super) enum Repair {
 
 impl Bbr1 {
     /// Updates pacing rate, quantum and window after an ACK that delivered data.
-    pub(super) fn update_control(&mut self, ack: &Ack) {
+    pub(super) fn update_control(&mut self, ack: &Ack<'_>) {
         self.set_pacing_rate(self.bw(), self.pacing_gain());
         if !self.follow_recovery(ack) {
             self.grow_cwnd(ack.sample.newly_acked);
@@ -146,7 +146,7 @@ impl Bbr1 {
     /// Subtracts each lost packet from the window. The first round of recovery sends one packet per
     /// packet delivered; then the window returns to its previous value. Returns true if this ACK
     /// must not change the window any further.
-    fn follow_recovery(&mut self, ack: &Ack) -> bool {
+    fn follow_recovery(&mut self, ack: &Ack<'_>) -> bool {
         // Small packets must not leave a window smaller than one full-sized packet.
         let conserved = ack.in_flight.saturating_add(ack.sample.newly_acked).max(self.mss);
         if ack.sample.newly_lost > 0 {

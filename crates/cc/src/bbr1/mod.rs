@@ -89,9 +89,9 @@ enum Mode {
 
 /// One processed acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Ack {
+struct Ack<'a> {
     now: Time,
-    sample: RateSample,
+    sample: &'a RateSample,
     /// Bytes in flight after it.
     in_flight: u64,
     /// Send time of the oldest data still unacknowledged after this ACK.
@@ -100,14 +100,14 @@ struct Ack {
     maybe_delayed: bool,
 }
 
-impl Ack {
-    fn new(now: Time, feedback: &Feedback<'_>, sample: &RateSample, mss: u64) -> Self {
+impl<'a> Ack<'a> {
+    fn new(now: Time, feedback: &Feedback<'_>, sample: &'a RateSample, mss: u64) -> Self {
         let maybe_delayed = feedback.acked.len() == 1
             && sample.newly_acked < mss
             && sample.delivered == sample.newly_acked
             && feedback.ce_packets == 0;
         let &Feedback { in_flight, oldest_sent, .. } = feedback;
-        Self { now, sample: *sample, in_flight, oldest_sent, maybe_delayed }
+        Self { now, sample, in_flight, oldest_sent, maybe_delayed }
     }
 }
 
@@ -222,6 +222,7 @@ impl Bbr1 {
 
     /// The first half of [`Controller::on_feedback`]: the rate sample and the losses. For a host
     /// that has to keep its functions small, and whose connections never migrate.
+    #[inline]
     pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.sampler.check_app_limited(now, self.has_room());
         *sample = self.sampler.on_feedback(now, feedback);
@@ -237,6 +238,7 @@ impl Bbr1 {
     }
 
     /// The second half: the model, and how to send from now on.
+    #[inline]
     pub fn take_in_sample(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
         if sample.has_data {
             let ack = Ack::new(now, feedback, sample, self.mss);
@@ -268,8 +270,11 @@ impl Controller for Bbr1 {
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let path_since = self.sampler.path_since();
+        let rest;
+        let mut feedback = feedback;
         if feedback.reaches_back_before(path_since) {
-            return self.take_in(now, &feedback.since(path_since));
+            rest = feedback.since(path_since);
+            feedback = &rest;
         }
         self.take_in(now, feedback);
     }

@@ -10,7 +10,7 @@ use super::{Ack, Bbr1, Mode};
 
 impl Bbr1 {
     /// Processes an ACK that delivered data.
-    pub(super) fn update_model(&mut self, ack: &Ack) {
+    pub(super) fn update_model(&mut self, ack: &Ack<'_>) {
         if ack.sample.is_valid() {
             self.update_bw(ack);
             forget();
@@ -28,8 +28,8 @@ impl Bbr1 {
         self.update_min_rtt(ack);
     }
 
-    fn update_bw(&mut self, ack: &Ack) {
-        let sample = &ack.sample;
+    fn update_bw(&mut self, ack: &Ack<'_>) {
+        let sample = ack.sample;
         if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
             self.packet_conservation = false;
         }
@@ -46,7 +46,7 @@ impl Bbr1 {
         }
     }
 
-    fn reading(&self, ack: &Ack) -> AckFacts {
+    fn reading(&self, ack: &Ack<'_>) -> AckFacts {
         AckFacts {
             now: ack.now,
             delivered: self.sampler.delivered(),
@@ -77,7 +77,7 @@ impl Bbr1 {
         });
     }
 
-    fn update_aggregation(&mut self, ack: &Ack) {
+    fn update_aggregation(&mut self, ack: &Ack<'_>) {
         let burst = AckBurst {
             acked: ack.sample.newly_acked,
             round_started: self.round.started(),

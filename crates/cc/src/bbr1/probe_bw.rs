@@ -43,7 +43,7 @@ impl Bbr1 {
         self.cycle.advance(now);
     }
 
-    pub(super) fn update_cycle_phase(&mut self, ack: &Ack) {
+    pub(super) fn update_cycle_phase(&mut self, ack: &Ack<'_>) {
         if self.mode == Mode::ProbeBw && self.is_next_phase(ack) {
             self.cycle.advance(ack.now);
         }
@@ -51,7 +51,7 @@ impl Bbr1 {
 
     /// Cruising lasts one min_rtt. Probing up lasts at least one min_rtt, and until inflight
     /// reaches 1.25 BDP or a packet is lost. Draining ends early once inflight is down to one BDP.
-    fn is_next_phase(&self, ack: &Ack) -> bool {
+    fn is_next_phase(&self, ack: &Ack<'_>) -> bool {
         let min_rtt = self.min_rtt.get();
         let is_full_length =
             min_rtt.is_none_or(|min_rtt| ack.now.since(self.cycle.since) > min_rtt);
@@ -88,7 +88,7 @@ mod tests {
         let sample = RateSample { prior_in_flight, newly_lost, ..RateSample::default() };
         bbr.is_next_phase(&Ack {
             now: Time::ZERO + TimeDelta::from_millis(age_ms),
-            sample,
+            sample: &sample,
             in_flight: prior_in_flight,
             oldest_sent: Time::ZERO,
             maybe_delayed: false,

@@ -36,7 +36,7 @@ impl MinRtt {
     /// An expired minimum is replaced by any sample except one that a delayed ACK may have
     /// inflated. A sample equal to the minimum does not renew it: flows with a standing queue would
     /// otherwise keep confirming an inflated minimum to each other.
-    fn update(&mut self, ack: &Ack, expired: bool) {
+    fn update(&mut self, ack: &Ack<'_>, expired: bool) {
         let Some(rtt) = ack.sample.rtt else { return };
         let is_lower = self.rtt.is_none_or(|min_rtt| rtt < min_rtt);
         if is_lower || (expired && !ack.maybe_delayed) {
@@ -46,7 +46,7 @@ impl MinRtt {
 }
 
 impl Bbr1 {
-    pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
+    pub(super) fn update_min_rtt(&mut self, ack: &Ack<'_>) {
         let expired = self.min_rtt.has_expired(ack.now);
         self.min_rtt.update(ack, expired);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
@@ -64,7 +64,7 @@ impl Bbr1 {
 
     /// Holds four packets in flight for 200 ms and one round, long enough for every flow at the
     /// bottleneck to do the same and empty the queue.
-    fn hold_probe_rtt(&mut self, ack: &Ack) {
+    fn hold_probe_rtt(&mut self, ack: &Ack<'_>) {
         self.sampler.mark_app_limited();
         if self.probe_rtt.done.is_some() {
             self.probe_rtt.round_done |= self.round.started();
@@ -104,7 +104,8 @@ mod tests {
             let now = Time::ZERO + TimeDelta::from_secs(secs);
             let rtt = Some(TimeDelta::from_millis(rtt));
             let sample = RateSample { rtt, ..RateSample::default() };
-            let ack = Ack { now, sample, in_flight: 0, oldest_sent: Time::NEVER, maybe_delayed };
+            let ack =
+                Ack { now, sample: &sample, in_flight: 0, oldest_sent: Time::NEVER, maybe_delayed };
             let expired = min_rtt.has_expired(now);
             min_rtt.update(&ack, expired);
         }

@@ -5,7 +5,7 @@ use uncork_units::Ratio;
 use super::{Ack, Bbr1, Mode};
 
 impl Bbr1 {
-    pub(super) fn check_full_pipe(&mut self, ack: &Ack) {
+    pub(super) fn check_full_pipe(&mut self, ack: &Ack<'_>) {
         let counts = self.round.started() && !ack.sample.is_app_limited;
         if counts && !self.full_pipe.reached() {
             self.full_pipe.on_round(self.max_bw());
@@ -13,7 +13,7 @@ impl Bbr1 {
     }
 
     /// Leaves Startup once the pipe is full, and Drain once the queue is gone.
-    pub(super) fn check_drain(&mut self, ack: &Ack) {
+    pub(super) fn check_drain(&mut self, ack: &Ack<'_>) {
         if self.mode == Mode::Startup && self.full_pipe.reached() {
             self.mode = Mode::Drain;
         }
