@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""What the controllers cost in the kernel, beside the kernel's own: CPU time per GB, and nanoseconds per call.
+"""What the controllers cost in the kernel, beside its own: CPU time per GB, and nanoseconds per call.
 
     sudo crates/kernel/cost.py --uncork target/release/uncork
 
 One flow of iperf3 over a veth pair between two network namespaces. The CPU time is that of a cgroup with both
 iperf3, which pays for the kernel's work in its context, too. Controllers take turns, and the medians of their
-rounds are compared. Nanoseconds per call are the kernel's own statistics of BPF programs, in runs of their own,
-because taking them costs about 70 ns per call. Everything created is removed, whatever happens.
+rounds are compared. Nanoseconds per call are the kernel's own statistics of BPF programs, in runs of their
+own, because taking them costs time, too. Everything created is removed, also after Ctrl-C.
+
+Needs root, iperf3, iproute2, ethtool, bpftool, util-linux, and cgroups of version 2.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ LIMIT_S = 120
 
 
 def run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    except FileNotFoundError:
+        sys.exit(f"cost.py: {command[0]} is not installed")
     if done.returncode != 0:
         sys.exit(f"cost.py: {' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout
@@ -111,7 +116,11 @@ def transfer(controller: str, gigabytes: float, cgroup: Path) -> tuple[float, fl
 
 def programs() -> dict[int, dict[str, int | str]]:
     """The struct_ops programs that there are, by number."""
-    return {one["id"]: one for one in json.loads(run("bpftool", "-j", "prog", "show")) if one["type"] == "struct_ops"}
+    return {
+        one["id"]: one
+        for one in json.loads(run("bpftool", "-j", "prog", "show"))
+        if one["type"] == "struct_ops"
+    }
 
 
 @contextlib.contextmanager
@@ -139,11 +148,14 @@ def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> 
         cpus = [cpu for _, cpu in results]
         cpu, speed = statistics.median(cpus), statistics.median(speed for speed, _ in results)
         spread = f"{min(cpus):.3f}–{max(cpus):.3f}"
-        print(f"| `{name}` | {speed:.1f} | {cpu:.3f} | {spread} | {100 * (cpu / base - 1):+.1f} % |", flush=True)
+        print(
+            f"| `{name}` | {speed:.1f} | {cpu:.3f} | {spread} | {100 * (cpu / base - 1):+.1f} % |", flush=True
+        )
 
 
 def measure_calls(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> None:
-    print(f"\n| {'with' if offloads else 'without'} TSO, GSO, GRO | ACKs per GB | ns per ACK | all calls, ms/GB |")
+    switch = "with" if offloads else "without"
+    print(f"\n| {switch} TSO, GSO, GRO | ACKs per GB | ns per ACK | all calls, ms/GB |")
     print("|---|---|---|---|")
     was = STATISTICS.read_text()
     STATISTICS.write_text("1")
@@ -158,7 +170,10 @@ def measure_calls(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -
             count, spent = int(ack.get("run_cnt", 0)), int(ack.get("run_time_ns", 0))
             per_gb = count / arguments.gigabytes
             each = spent / max(count, 1)
-            print(f"| `{name}` | {per_gb:.0f} | {each:.0f} | {time_ns / 1e6 / arguments.gigabytes:.1f} |", flush=True)
+            print(
+                f"| `{name}` | {per_gb:.0f} | {each:.0f} | {time_ns / 1e6 / arguments.gigabytes:.1f} |",
+                flush=True,
+            )
     finally:
         STATISTICS.write_text(was)
 
