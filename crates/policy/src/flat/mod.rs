@@ -6,8 +6,6 @@
 
 mod networks;
 mod refusal;
-#[cfg(test)]
-mod tests;
 
 use std::net::Ipv6Addr;
 

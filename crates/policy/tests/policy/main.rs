@@ -3,6 +3,7 @@
 mod common;
 mod experiments;
 mod explain;
+mod flat;
 mod knowledge;
 mod meaning;
 mod mistakes;
