@@ -212,7 +212,7 @@ proptest! {
     fn every_client_gets_what_the_policy_says(
         rules in prop::collection::vec(rule(), 1..8),
         share in 1_u8..=100,
-        asked in prop::collection::vec((any::<[bool; 4]>(), 0_usize..4, 0_i64..14 * DAY), 30),
+        asked in prop::collection::vec((any::<[bool; 5]>(), 0_usize..4, 0_i64..14 * DAY), 30),
     ) {
         let policy = whole(&rules, share);
         let (listeners, origins) = ([("public".to_owned(), 80), ("internal".to_owned(), 8080)], origins());
@@ -220,7 +220,8 @@ proptest! {
         for (parts, port, now) in asked {
             let [one, two, three] = [parts[1], parts[2], parts[3]].map(octet);
             let client: IpAddr = if parts[0] {
-                [10, one, two, three].into()
+                // Some in no network of the table but `::/0`, which has no IPv4 address.
+                [if parts[4] { 12 } else { 10 }, one, two, three].into()
             } else {
                 [0x2001, 0xdb8, one.into(), two.into(), 0, 0, 0, 1_u16].into()
             };
