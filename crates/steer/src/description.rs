@@ -55,7 +55,7 @@ impl Description {
                 line: line.map(|rule| rule.line),
                 experiment: arm.map(|arm| arm.experiment.clone()),
                 arm: arm.map(|arm| arm.arm.clone()),
-                propensity: arm.map(|arm| arm.propensity),
+                propensity: arm.map(|arm| arm.propensity.as_f64()),
                 tcp: outcome.tcp.clone(),
                 pacing_cap_bps: outcome.pacing_cap.map(Rate::bits_per_sec),
             }

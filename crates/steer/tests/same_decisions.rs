@@ -120,7 +120,7 @@ fn the_program_decides_as_the_policy_for_a_million_clients() {
         );
         assert_eq!(answer.unit, assignment.unit, "{asked}");
         assert_eq!((slot(answer.unit), bucket(answer.unit)), (assignment.slot, assignment.bucket));
-        assert_eq!(arm.propensity, assignment.propensity.as_f64());
+        assert_eq!(arm.propensity, assignment.propensity);
     }
     println!("clients by what was decided: {decided:?}");
     assert!(decided.iter().all(|count| *count > 1000), "each is decided often: {decided:?}");

@@ -9,7 +9,7 @@ mod refusal;
 
 use std::net::Ipv6Addr;
 
-use uncork_units::Rate;
+use uncork_units::{Probability, Rate};
 
 use crate::condition::Test;
 use crate::experiment::{Experiment, Unit};
@@ -119,7 +119,7 @@ pub struct FlatArm {
     /// The arm.
     pub arm: String,
     /// The share of all units in this arm.
-    pub propensity: f64,
+    pub propensity: Probability,
 }
 
 /// For which rules the listener is the right one, as bits by rule. A rule that asks for no listener has its
@@ -263,7 +263,7 @@ fn outcome(
     let arm = experiment.zip(arm).map(|(experiment, arm)| FlatArm {
         experiment: experiment.name.to_string(),
         arm: experiment.arms[arm].name.to_string(),
-        propensity: experiment.arms[arm].propensity().as_f64(),
+        propensity: experiment.arms[arm].propensity(),
     });
     Outcome {
         rule: by.map(|(index, _)| index as u16),
