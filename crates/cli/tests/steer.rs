@@ -23,12 +23,12 @@ while True:
     connection.close()
 "#;
 
-/// Asks as often as the last argument says, from a source address.
+/// Asks as often as the last argument says, from each of the source addresses.
 const CLIENT: &str = r#"
 import socket, sys
-source, times = sys.argv[1], int(sys.argv[2])
-target = "fd01::1" if ":" in source else "10.1.0.1"
-for _ in range(times):
+sources, times = sys.argv[1].split(","), int(sys.argv[2])
+for source in sources * times:
+    target = "fd01::1" if ":" in source else "10.1.0.1"
     with socket.create_connection((target, 8080), 10, (source, 0)) as connection:
         print(connection.recv(100).decode().strip())
 "#;
@@ -208,6 +208,102 @@ END
     assert_eq!(connections.sum::<u64>(), 4);
 }
 
+/// Two policies one after the other, and a server of another service.
+const RECORDED: &str = r#"
+experiment() {
+    cat <<END
+key = "000102030405060708090a0b0c0d0e0f"
+[experiment.$1]
+unit = "prefix"
+share = "100%"
+[experiment.$1.arm.control]
+tcp = "reno"
+[experiment.$1.arm.cubic]
+tcp = "cubic"
+[[rule]]
+name = "all"
+listener = "web"
+experiment = "$1"
+END
+}
+apply() { experiment $1 > $1.toml; steer apply $1.toml --cgroup "$CGROUP" --listener web=8080 > /dev/null; }
+# A server of another service.
+sed 's/8080/8081/' server.py > other.py
+sed 's/8080/8081/' client.py > elsewhere.py
+python3 other.py &
+serve
+ip route add local 10.0.0.0/8 dev lo
+apply first
+# Ends before anybody records.
+ask 10.1.1.7
+# Begins before and ends while it is recorded, when another policy is in force.
+python3 -c '
+import socket, time
+with socket.create_connection(("10.1.0.1", 8080), 10, ("10.9.9.9", 0)) as held:
+    time.sleep(4)' &
+"$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
+for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+"$UNCORK" steer record other.jsonl 2>&1 | sed "s|/sys/fs.*;|PINS;|"
+sleep 0.5
+clients=$(seq -s, -f '10.7.%g.1' 40)
+ask $clients 5 > /dev/null
+apply second
+ask $clients 5 > /dev/null
+python3 elsewhere.py $clients 1 > /dev/null
+sleep 4
+kill -INT $recorder
+wait $recorder
+cat out.jsonl"#;
+
+/// Each connection leaves one record with what it was given, also those that an earlier policy decided, and no connection of
+/// another service leaves one.
+#[test]
+fn each_connection_leaves_a_record_of_what_it_was_given() {
+    let Some(seen) = succeed(RECORDED) else { return };
+    let mut lines = seen.lines();
+    assert_eq!(lines.next(), Some("cubic -"), "the arm of 10.1.1.0/24");
+    let refused = lines.next().expect("a refusal");
+    assert_eq!(refused, "error: another `uncork steer record` reads PINS; end it first");
+    let records: Vec<serde_json::Value> =
+        lines.map(|line| serde_json::from_str(line).expect("a record")).collect();
+    assert_describes("flow-record", &records);
+    let of = |experiment: &str| {
+        let is = |one: &&serde_json::Value| one["choice"]["arm"]["experiment"] == experiment;
+        records.iter().filter(is).collect::<Vec<_>>()
+    };
+    assert_eq!((of("first").len(), of("second").len()), (201, 200), "{} records", records.len());
+    assert_eq!(records.len(), 401);
+    check_choices(&records);
+}
+
+/// Controller, unit, bucket and propensity are those of `uncork policy explain`.
+fn check_choices(records: &[serde_json::Value]) {
+    let scratch = common::Scratch::new("steer-explained");
+    for record in records {
+        let (choice, service) = (&record["choice"], &record["service"]);
+        assert_eq!((&choice["rule"], &service["listener"]), (&"all".into(), &"web".into()));
+        assert_eq!((&record["cc"], &record["engine"]), (&choice["cc"], &"watch".into()));
+        let cc = if choice["arm"]["arm"] == "control" { "reno" } else { "cubic" };
+        assert_eq!(record["cc"], cc);
+        // The same unit and bucket as the policy's own.
+        let experiment = choice["arm"]["experiment"].as_str().expect("a name");
+        let policy = format!(
+            "key = \"000102030405060708090a0b0c0d0e0f\"\n[experiment.{experiment}]\nunit = \"prefix\"\nshare = \"100%\"\n\
+             [experiment.{experiment}.arm.control]\n[experiment.{experiment}.arm.cubic]\n\
+             [[rule]]\nexperiment = \"{experiment}\"\n"
+        );
+        fs::write(scratch.path("policy.toml"), policy).expect("it can be written");
+        let client = service["client"].as_str().and_then(|it| it.split('/').next());
+        let (file, client) = (scratch.path("policy.toml"), client.expect("a network"));
+        let line = format!("policy explain {} --ip {client} --format json", file.display());
+        let told: serde_json::Value =
+            serde_json::from_str(&common::stdout(&line)).expect("an explanation");
+        for key in ["arm", "unit", "bucket", "propensity"] {
+            assert_eq!(told["decision"]["arm"][key], choice["arm"][key], "{client} {key}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
     let script = r#"
@@ -291,8 +387,8 @@ fn an_apply_that_is_killed_leaves_a_whole_policy_or_none() {
                 esac
                 steer apply one.toml --cgroup "$CGROUP" > /dev/null
                 [ "$(ask 10.1.1.7)" = "cubic 10000000" ] || exit 9
-                # One policy is left, with its link and what stays.
-                [ "$(ls /sys/fs/bpf/uncork/steer/* | wc -l)" = 4 ] || { ls /sys/fs/bpf/uncork/steer/*; exit 9; }
+                # One policy is left, with its link.
+                [ "$(find /sys/fs/bpf/uncork/steer/* -mindepth 1 -type d | wc -l)" = 1 ] || { ls /sys/fs/bpf/uncork/steer/*; exit 9; }
                 steer revert > /dev/null
                 [ "$(pins)" = 0 ] || exit 9
                 [ "$(ask 10.1.1.7)" = "reno -" ] || exit 9

@@ -16,6 +16,7 @@ mod map;
 mod object;
 mod pin;
 mod program;
+mod ring;
 mod sys;
 mod trace;
 
@@ -27,5 +28,6 @@ pub use map::Map;
 pub use object::{Maps, Object, ProgramKind};
 pub use pin::{DIRECTORY, Pins};
 pub use program::{CgroupLink, Program};
+pub use ring::Ring;
 pub use sys::{processors, tai_offset};
 pub use trace::Trace;

@@ -4,9 +4,10 @@
 use std::ffi::CString;
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::object::ProgramKind;
@@ -446,6 +447,13 @@ pub(crate) fn map_sizes(map: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
     Ok((u32::from_ne_bytes(bytes_at(&info, 8)), u32::from_ne_bytes(bytes_at(&info, 12))))
 }
 
+/// How many elements a map has at most; of a ring, its bytes.
+pub(crate) fn max_entries(map: &impl AsFd) -> io::Result<u32> {
+    // struct bpf_map_info: type, id, key_size, value_size, max_entries.
+    let info = info::<20>(map.as_fd())?;
+    Ok(u32::from_ne_bytes(bytes_at(&info, 16)))
+}
+
 /// The numbers of a link's program and cgroup.
 pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<(u32, u64)> {
     // struct bpf_link_info: type, id, prog_id, padding, cgroup.cgroup_id.
@@ -490,6 +498,92 @@ pub(crate) fn run(program: BorrowedFd<'_>, packet: &mut [u8]) -> io::Result<()> 
         ..TestRun::default()
     };
     bpf(PROG_TEST_RUN, &mut attributes).map(drop)
+}
+
+/// The memory of a ring: a page with the reader's position, one with the writer's, and the data twice in a row, so
+/// that a record never breaks at the end.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    /// The reader's page.
+    consumer: *mut AtomicU64,
+    /// The writer's page, then the data.
+    producer: *mut AtomicU64,
+    page: usize,
+    size: usize,
+}
+
+// SAFETY: both pointers are to memory that this value alone maps and that any thread may use.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps a ring with `size` bytes of data.
+    pub(crate) fn of_ring(map: &impl AsFd, size: usize) -> io::Result<Self> {
+        let fd = map.as_fd().as_raw_fd();
+        // SAFETY: a query without arguments.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let memory = |length, protection, offset| {
+            // SAFETY: the kernel chooses the place, so no memory in use is affected.
+            let place = unsafe {
+                libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd, offset)
+            };
+            let failed = place == libc::MAP_FAILED;
+            if failed { Err(io::Error::last_os_error()) } else { Ok(place.cast::<AtomicU64>()) }
+        };
+        let consumer = memory(page, libc::PROT_READ | libc::PROT_WRITE, 0)?;
+        let producer = memory(page + 2 * size, libc::PROT_READ, page as libc::off_t);
+        let producer = producer.inspect_err(|_| {
+            // SAFETY: it was mapped above with this length, and nobody has a reference.
+            unsafe { libc::munmap(consumer.cast(), page) };
+        })?;
+        Ok(Self { consumer, producer, page, size })
+    }
+
+    /// How far the reader is.
+    pub(crate) fn consumed(&self) -> u64 {
+        // SAFETY: the page begins with this number, aligned, and is mapped as long as `self`.
+        unsafe { (*self.consumer).load(Ordering::Relaxed) }
+    }
+
+    /// Frees what is before `at`.
+    pub(crate) fn consume(&mut self, at: u64) {
+        // SAFETY: as above, and the page can be written.
+        unsafe { (*self.consumer).store(at, Ordering::Release) }
+    }
+
+    /// How far the writers are.
+    pub(crate) fn produced(&self) -> u64 {
+        // SAFETY: as above, for the writers' page.
+        unsafe { (*self.producer).load(Ordering::Acquire) }
+    }
+
+    /// The first word of a record.
+    pub(crate) fn head(&self, place: usize) -> u32 {
+        assert!(place < self.size && place.is_multiple_of(8), "records are aligned");
+        // SAFETY: the place is in the data, and aligned.
+        unsafe {
+            (*self.producer.add((self.page + place) / 8).cast::<AtomicU32>())
+                .load(Ordering::Acquire)
+        }
+    }
+
+    /// The bytes of a record that was written, and not consumed yet: nobody changes them.
+    pub(crate) fn data(&self, place: usize, length: usize) -> &[u8] {
+        assert!(place + length <= 2 * self.size, "a record is not longer than the ring");
+        // SAFETY: the bytes are mapped as long as `self`, and the kernel writes only behind what was consumed.
+        unsafe {
+            std::slice::from_raw_parts(self.producer.cast::<u8>().add(self.page + place), length)
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: both were mapped with these lengths, and no reference outlives `self`.
+        unsafe {
+            libc::munmap(self.consumer.cast(), self.page);
+            libc::munmap(self.producer.cast(), self.page + 2 * self.size);
+        }
+    }
 }
 
 /// For how many processors a map has a value each.

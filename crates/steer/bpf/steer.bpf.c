@@ -32,6 +32,7 @@ enum {
 	MAP_RINGBUF = 27,
 	NO_PREALLOC = 1,
 	STORAGE_CREATE = 1,
+	NO_WAKEUP = 1,
 };
 
 enum {
@@ -233,7 +234,7 @@ struct {
 	NUMBER(max_entries, 1);
 } counters SECTION(".maps");
 
-/* Both stay when another policy is put in force: connections end later than policies. */
+/* These stay when another policy is put in force: connections end later than policies. */
 struct {
 	NUMBER(type, MAP_SK_STORAGE);
 	NUMBER(map_flags, NO_PREALLOC);
@@ -245,6 +246,14 @@ struct {
 	NUMBER(type, MAP_RINGBUF);
 	NUMBER(max_entries, 1 << 20);
 } ends SECTION(".maps");
+
+/* How many ends found no room in the ring. */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, u64);
+	NUMBER(max_entries, 1);
+} lost SECTION(".maps");
 
 static always_inline u64 rotated(u64 x, u32 bits)
 {
@@ -504,6 +513,8 @@ static always_inline void end(struct bpf_sock_ops *ops)
 	struct end end = {};
 	struct kept *kept;
 	void *sk = ops->sk;
+	u32 zero = 0;
+	u64 *count;
 
 	if (ops->args[1] != TCP_CLOSE || !sk)
 		return;
@@ -513,8 +524,12 @@ static always_inline void end(struct bpf_sock_ops *ops)
 	end.cookie = bpf_get_socket_cookie(ops);
 	end.kept = *kept;
 	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.in_force, NAME);
-	/* If nobody reads, the ring is full and nothing is told. */
-	bpf_ringbuf_output(&ends, &end, sizeof(end), 0);
+	/* If nobody reads, the ring is full. Readers look by themselves: waking them costs more. */
+	if (bpf_ringbuf_output(&ends, &end, sizeof(end), NO_WAKEUP)) {
+		count = lookup(&lost, &zero);
+		if (count)
+			__sync_fetch_and_add(count, 1);
+	}
 }
 
 SECTION("sockops") int steer(struct bpf_sock_ops *ops)

@@ -88,7 +88,7 @@ fn exchange(
     let (loaded, _shared) = Loaded::load(object, flat, policy.fingerprint(), shared)?;
     let directory = own.policy(loaded.steer.id()?);
     let put_in_force = || {
-        pin(&directory, &loaded, description)?;
+        pin(own, &directory, &loaded, description)?;
         if in_force.is_some() {
             let link = CgroupLink::open(&own.link())?.ok_or_else(|| Error::Damaged {
                 path: own.path().to_owned(),
@@ -107,25 +107,34 @@ fn exchange(
     own.remove_policies_but(own.in_force()?)
 }
 
-fn pin(directory: &Path, loaded: &Loaded, description: &Description) -> Result<(), Error> {
+fn pin(
+    own: &CgroupPins,
+    directory: &Path,
+    loaded: &Loaded,
+    description: &Description,
+) -> Result<(), Error> {
     std::fs::create_dir(directory).map_err(Error::step(format!("make {}", directory.display())))?;
     let text = serde_json::to_vec(description)
         .map_err(|error| Error::step("describe the policy")(error.into()))?;
     loaded.steer.pin(&directory.join("program"))?;
     loaded.ask.pin(&directory.join("ask"))?;
     loaded.counters.pin(&directory.join("counters"))?;
-    Map::note("description", &text)?.pin(&directory.join("description"))?;
-    Ok(())
+    let note = Map::note("description", &text)?;
+    note.pin(&directory.join("description"))?;
+    own.keep_names(&description.fingerprint, &note)
 }
 
 /// The maps that stay: those that are pinned, or new ones.
 fn shared(own: &CgroupPins, object: &Object) -> Result<Shared, Error> {
-    if let (Some(sockets), Some(ends)) = (Map::open(&own.sockets())?, Map::open(&own.ends())?) {
-        return Ok(Shared { sockets, ends });
+    let pinned = [own.sockets(), own.ends(), own.lost()].map(|path| Map::open(&path));
+    let [sockets, ends, lost] = pinned;
+    if let (Some(sockets), Some(ends), Some(lost)) = (sockets?, ends?, lost?) {
+        return Ok(Shared { sockets, ends, lost });
     }
     let shared = tables::shared(object)?;
     shared.sockets.pin(&own.sockets())?;
     shared.ends.pin(&own.ends())?;
+    shared.lost.pin(&own.lost())?;
     Ok(shared)
 }
 

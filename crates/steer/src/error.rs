@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use uncork_host::watch::WatchError;
 use uncork_policy::FlatError;
+use uncork_records::RecordsError;
 
 /// Why connections cannot be steered.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,15 @@ pub enum Error {
     /// Another program changes it at this moment.
     #[error("another `uncork steer` changes {path} at this moment; try again", path = .0.display())]
     Busy(PathBuf),
+    /// Another recorder reads.
+    #[error("another `uncork steer record` reads {path}; end it first", path = .0.display())]
+    Recorded(PathBuf),
+    /// Connections cannot be watched.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// Records have no place.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
     /// Nothing to show or revert.
     #[error("{0} is not steered")]
     NotSteered(String),

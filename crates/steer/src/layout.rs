@@ -71,6 +71,38 @@ impl Fields<'_> {
     }
 }
 
+/// What a socket was given, told when its connection has ended: `struct end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// The socket's.
+    pub(crate) cookie: u64,
+    /// The fingerprint of the policy that decided.
+    pub(crate) policy: u64,
+    /// The hash of the client's network, if an experiment decided.
+    pub(crate) unit: u64,
+    pub(crate) outcome: u32,
+    /// The controller asked for; empty if the system's.
+    pub(crate) asked: String,
+    pub(crate) in_force: String,
+}
+
+impl End {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let mut fields = Fields(bytes);
+        let (cookie, policy, unit) = (fields.u64(), fields.u64(), fields.u64());
+        let (outcome, _family) = (fields.u32(), fields.u32());
+        let asked = name(&fields.take::<NAME>());
+        let (_refused, _unused) = (fields.u32(), fields.u32());
+        Self { cookie, policy, unit, outcome, asked, in_force: name(&fields.take::<NAME>()) }
+    }
+}
+
+/// A controller's name as the kernel writes it.
+fn name(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
 /// `struct head`.
 pub(crate) fn head(flat: &Flat, policy: u64, tai_offset: i64) -> Vec<u8> {
     let mut bytes = Bytes::default();

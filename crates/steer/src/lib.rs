@@ -12,6 +12,7 @@ mod error;
 mod layout;
 mod pins;
 mod question;
+mod recorder;
 mod steered;
 mod tables;
 
@@ -20,5 +21,7 @@ pub use description::{Decided, Description};
 pub use error::Error;
 pub use pins::Pins;
 pub use question::{Answer, Question};
+pub use recorder::{Recorder, Summary};
 pub use steered::{Count, Status, Steered};
 pub use tables::Loaded;
+pub use uncork_records::{RecordsSpec, RecordsSummary};

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! steer/CGROUP/link          the program's place at the cgroup
-//! steer/CGROUP/sockets ends  what stays when policies are exchanged
+//! steer/CGROUP/sockets ends lost
+//!                            what stays when policies are exchanged
+//! steer/CGROUP/names-POLICY  the description of each policy that was in force, for connections that it decided
 //! steer/CGROUP/PROGRAM/      one policy, named after its program's number: program, ask, counters, description
 //! ```
 //!
@@ -12,11 +14,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uncork_kernel::{CgroupLink, Error as KernelError, Missing, is_bpf_file_system};
+use uncork_kernel::{CgroupLink, Error as KernelError, Map, Missing, is_bpf_file_system};
 
 use crate::error::Error;
 
 const STEER: &str = "steer";
+const NAMES: &str = "names-";
+/// Policies whose descriptions are kept.
+const POLICIES: usize = 64;
 
 /// The pins below a directory of a BPF file system.
 #[derive(Clone, Debug)]
@@ -74,6 +79,32 @@ impl CgroupPins {
 
     pub(crate) fn ends(&self) -> PathBuf {
         self.0.join("ends")
+    }
+
+    pub(crate) fn lost(&self) -> PathBuf {
+        self.0.join("lost")
+    }
+
+    /// The description of the policy with this fingerprint.
+    pub(crate) fn names(&self, policy: &str) -> PathBuf {
+        self.0.join(format!("{NAMES}{policy}"))
+    }
+
+    /// Keeps the description of a policy, and of as many before it as may matter.
+    pub(crate) fn keep_names(&self, policy: &str, note: &Map) -> Result<(), Error> {
+        let path = self.names(policy);
+        if path.exists() {
+            remove_file(&path)?;
+        }
+        note.pin(&path)?;
+        let is_names = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with(NAMES))
+        };
+        let mut kept: Vec<PathBuf> = children(&self.0)?.into_iter().filter(is_names).collect();
+        kept.sort_by_key(|path| fs::metadata(path).and_then(|it| it.modified()).ok());
+        let surplus = kept.len().saturating_sub(POLICIES);
+        kept[..surplus].iter().filter(|one| **one != path).try_for_each(|one| remove_file(one))
     }
 
     /// The directory of the policy with this program.

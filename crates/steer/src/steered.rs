@@ -1,8 +1,9 @@
 //! A cgroup that is steered: what is in force there, what it counted, and its end.
 
+use std::fs::File;
 use std::path::Path;
 
-use uncork_kernel::{Map, Program};
+use uncork_kernel::{Map, Program, Ring};
 
 use crate::apply::{lock, open_cgroup};
 use crate::description::{Decided, Description};
@@ -10,6 +11,7 @@ use crate::error::Error;
 use crate::layout::Fields;
 use crate::pins::{CgroupPins, Pins};
 use crate::question::{Answer, Question};
+use crate::recorder;
 
 /// A steered cgroup.
 #[derive(Debug)]
@@ -89,12 +91,35 @@ impl Steered {
     }
 
     fn description(&self, directory: &Path) -> Result<Description, Error> {
-        let note = Map::open(&directory.join("description"))?;
-        let text = note.ok_or_else(|| self.damaged("no description"))?.value(0, 1);
-        let text = text.map_err(Error::step("read the description"))?;
+        let found = self.noted(&directory.join("description"))?;
+        found.ok_or_else(|| self.damaged("no description"))
+    }
+
+    /// The description of a policy that is in force, or was.
+    pub(crate) fn names(&self, policy: u64) -> Result<Option<Description>, Error> {
+        self.noted(&self.own.names(&format!("{policy:016x}")))
+    }
+
+    fn noted(&self, path: &Path) -> Result<Option<Description>, Error> {
+        let Some(note) = Map::open(path)? else { return Ok(None) };
+        let text = note.value(0, 1).map_err(Error::step("read the description"))?;
         // The value is rounded up to a multiple of eight bytes.
         let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        serde_json::from_slice(&text[..end]).map_err(|error| self.damaged(&error.to_string()))
+        let read = serde_json::from_slice(&text[..end]);
+        read.map(Some).map_err(|error| self.damaged(&error.to_string()))
+    }
+
+    /// Where the program tells of connections that end, and how many found no room.
+    pub(crate) fn ring(&self) -> Result<(Ring, Map), Error> {
+        let open = |path: &Path, what| Map::open(path)?.ok_or_else(|| self.damaged(what));
+        let ends = open(&self.own.ends(), "no ring")?;
+        let ring = Ring::open(&ends).map_err(Error::step("map the ring"))?;
+        Ok((ring, open(&self.own.lost(), "no count of what was lost")?))
+    }
+
+    /// Held as long as this process is the only reader of the ring.
+    pub(crate) fn only_recorder(&self) -> Result<File, Error> {
+        recorder::only(self.own.path())
     }
 
     fn damaged(&self, reason: &str) -> Error {

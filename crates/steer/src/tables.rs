@@ -18,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) sockets: Map,
     /// Ends of connections, to be read.
     pub(crate) ends: Map,
+    /// How many of them found no room.
+    pub(crate) lost: Map,
 }
 
 /// A policy that the kernel has accepted. It is not in force yet.
@@ -59,8 +61,8 @@ pub(crate) fn object() -> Result<Object, Error> {
 
 /// New maps that stay.
 pub(crate) fn shared(object: &Object) -> Result<Shared, Error> {
-    let (sockets, ends) = (object.create_map("sockets", None)?, object.create_map("ends", None)?);
-    Ok(Shared { sockets, ends })
+    let create = |name| object.create_map(name, None);
+    Ok(Shared { sockets: create("sockets")?, ends: create("ends")?, lost: create("lost")? })
 }
 
 impl Loaded {
@@ -137,6 +139,7 @@ impl Loaded {
         maps.insert("counters".to_owned(), object.create_map("counters", Some(outcomes))?);
         maps.insert("sockets".to_owned(), shared.sockets);
         maps.insert("ends".to_owned(), shared.ends);
+        maps.insert("lost".to_owned(), shared.lost);
         object.link(&maps)?;
         let steer = object.load("steer", ProgramKind::SockOps)?;
         let ask = object.load("ask", ProgramKind::Xdp)?;
@@ -147,7 +150,7 @@ impl Loaded {
             })
         };
         let counters = take("counters")?;
-        let shared = Shared { sockets: take("sockets")?, ends: take("ends")? };
+        let shared = Shared { sockets: take("sockets")?, ends: take("ends")?, lost: take("lost")? };
         Ok((Self { steer, ask, counters }, shared))
     }
 }

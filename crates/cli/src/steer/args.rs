@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use uncork_policy::UnixTime;
+use uncork_units::TimeDelta;
 
 use crate::args::{Color, TextFormat};
 
@@ -53,6 +54,18 @@ The answer is that of the program in force, not of a policy's file.
 
 Exit status: 0 shown, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer record records/
+  sudo uncork steer record records/ --cgroup /sys/fs/cgroup/web --geo country.mmdb";
+
+const RECORD_AFTER: &str = "\
+One record for each steered connection that ends: rule, arm, bucket, the controller asked for and the one in force, and \
+the kernel's last figures. `uncork experiment analyze` reads them. Run it in the network namespace of the service.
+
+Exit status: 0 ended by the user or after --for, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, or a \
+file cannot be written, 5 a bug.";
+
 /// Give the connections of any server controllers by a policy, by BPF (docs/any-server.md)
 #[derive(Args, Debug)]
 pub(crate) struct SteerArgs {
@@ -80,6 +93,31 @@ pub(super) enum SteerCommand {
     /// Show what a client gets, and by which rule
     #[command(before_help = EXPLAIN_EXAMPLES, after_help = EXPLAIN_AFTER)]
     Explain(ExplainArgs),
+    /// Write a record of each steered connection that ends
+    #[command(before_help = RECORD_EXAMPLES, after_help = RECORD_AFTER)]
+    Record(RecordArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct RecordArgs {
+    /// Append JSON Lines to FILE, or write Parquet files to DIR/
+    #[arg(value_name = "FILE|DIR/")]
+    pub(super) records: PathBuf,
+    /// Directory of the cgroup; default: the one that is steered
+    #[arg(long, value_name = "DIR")]
+    pub(super) cgroup: Option<PathBuf>,
+    /// Time between two passes over all sockets, which find what limits them
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(super) every: TimeDelta,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME")]
+    pub(super) duration: Option<TimeDelta>,
+    /// Write Parquet files at least this often, if there are records
+    #[arg(long, value_name = "TIME", default_value = "5min")]
+    pub(super) records_every: TimeDelta,
+    /// MaxMind database, for AS and country of the client's network; repeat for several
+    #[arg(long, value_name = "FILE.mmdb")]
+    pub(super) geo: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,7 @@
 //! `uncork steer`: a policy in force for the connections of any server.
 
 mod args;
+mod record;
 mod show;
 
 use std::path::Path;
@@ -24,6 +25,7 @@ pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
         SteerCommand::Revert(args) => revert(&pins, args),
         SteerCommand::Status { cgroup, format } => status(&pins, cgroup, *format),
         SteerCommand::Explain(args) => explain(&pins, args),
+        SteerCommand::Record(args) => record::record(&pins, args),
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
         let mut tracker = Tracker::new(tape.has_notices());
         while tracker.passes() < 3 {
             let event: Event = tape.read().expect("an event").expect("three passes");
-            tracker.take(&event, drop);
+            tracker.take(&event, |_, _| {});
         }
         tracker
     }

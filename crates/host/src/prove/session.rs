@@ -172,7 +172,7 @@ impl<H: Host> Prover<H> {
             self.session.hasten();
         }
         let Self { session, blocks, guard, phase, .. } = self;
-        match session.turn_with(&mut |record| blocks.take(record, false))? {
+        match session.turn_with(&mut |_, record| blocks.take(record, false))? {
             watch::Turn::Wait(time) => Ok(Turn::Wait(time.min(Duration::from_nanos(left_ns)))),
             watch::Turn::Ended => Ok(Turn::Ended),
             watch::Turn::Passed => {
@@ -248,7 +248,7 @@ impl<H: Host> Prover<H> {
     pub fn end(mut self, interrupted: bool) -> Result<Ended, ProveError> {
         self.restore()?;
         let Self { mut session, mut blocks, spec, mut outcome, mut stop, .. } = self;
-        session.end_open(&mut |record| blocks.take(record, true));
+        session.end_open(&mut |_, record| blocks.take(record, true));
         outcome.notices_lost = session.tracker().lost_notices();
         let records = session.end()?;
         if interrupted {

@@ -153,15 +153,19 @@ impl Session {
     ///
     /// As of [`Self::start`].
     pub fn turn(&mut self) -> Result<Turn, WatchError> {
-        self.turn_with(&mut |_| {})
+        self.turn_with(&mut |_, _| {})
     }
 
-    /// [`Self::turn`]. Calls `each` with the record of each connection that has ended, before it is written.
+    /// [`Self::turn`]. Calls `each` with the socket's cookie and the record of each connection that has ended, before the record
+    /// is written.
     ///
     /// # Errors
     ///
     /// As of [`Self::start`].
-    pub fn turn_with(&mut self, each: &mut dyn FnMut(&mut FlowRecord)) -> Result<Turn, WatchError> {
+    pub fn turn_with(
+        &mut self,
+        each: &mut dyn FnMut(u64, &mut FlowRecord),
+    ) -> Result<Turn, WatchError> {
         let Self { source, tracker, outputs, .. } = self;
         match source {
             Source::Live { live, period, due, pass } => {
@@ -215,10 +219,10 @@ impl Session {
     }
 
     /// Leaves records of connections that are open, too, with what the newest pass saw of them. Calls `each` with each.
-    pub fn end_open(&mut self, each: &mut dyn FnMut(&mut FlowRecord)) {
+    pub fn end_open(&mut self, each: &mut dyn FnMut(u64, &mut FlowRecord)) {
         let Self { tracker, outputs, .. } = self;
-        tracker.end_all(|mut record| {
-            each(&mut record);
+        tracker.end_all(|cookie, mut record| {
+            each(cookie, &mut record);
             outputs.leave(record);
         });
     }
@@ -230,7 +234,7 @@ impl Session {
     /// A file that cannot be written.
     pub fn end(mut self) -> Result<Option<RecordsSummary>, WatchError> {
         let outputs = self.outputs;
-        self.tracker.end_absent(|record| outputs.leave(record));
+        self.tracker.end_absent(|_, record| outputs.leave(record));
         let Outputs { tape, records, .. } = outputs;
         if let Some((path, mut tape)) = tape {
             tape.flush().map_err(|error| WatchError::Record(path, error))?;
@@ -297,10 +301,10 @@ impl Outputs {
         &mut self,
         tracker: &mut Tracker,
         event: &Event,
-        each: &mut dyn FnMut(&mut FlowRecord),
+        each: &mut dyn FnMut(u64, &mut FlowRecord),
     ) -> Result<(), WatchError> {
-        tracker.take(event, |mut record| {
-            each(&mut record);
+        tracker.take(event, |cookie, mut record| {
+            each(cookie, &mut record);
             self.leave(record);
         });
         let Some((path, tape)) = &mut self.tape else { return Ok(()) };

@@ -64,7 +64,7 @@ fn destroyed(second: u64, socket: &SocketSample) -> Event {
 fn played(has_notices: bool, events: &[Event]) -> (Tracker, Vec<FlowRecord>) {
     let (mut tracker, mut records) = (Tracker::new(has_notices), Vec::new());
     for event in events {
-        tracker.take(event, |record| records.push(record));
+        tracker.take(event, |_, record| records.push(record));
     }
     (tracker, records)
 }
@@ -161,9 +161,9 @@ fn labels_are_bounded() {
             let base = socket(1, &format!("cc{cc}"), 1000, 1);
             let local = SocketAddr::new(base.local.ip(), port);
             let cookie = u64::from(port) * 100 + cc;
-            tracker.take(&destroyed(1, &SocketSample { cookie, local, ..base }), |_| {});
+            tracker.take(&destroyed(1, &SocketSample { cookie, local, ..base }), |_, _| {});
             let open = SocketSample { cookie, local, ..base };
-            tracker.take(&pass(1, &[open]), |_| {});
+            tracker.take(&pass(1, &[open]), |_, _| {});
         }
     }
     let (ports, controllers): (Vec<_>, Vec<_>) =

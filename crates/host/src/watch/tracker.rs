@@ -67,11 +67,13 @@ impl Tracker {
         }
     }
 
-    /// Processes an event. Calls `each` with the records of connections that have ended.
-    pub fn take(&mut self, event: &Event, mut each: impl FnMut(FlowRecord)) {
+    /// Processes an event. Calls `each` with the sockets' cookies and the records of connections that have ended.
+    pub fn take(&mut self, event: &Event, mut each: impl FnMut(u64, FlowRecord)) {
         match event {
             Event::Pass(pass) => self.pass(pass, each),
-            Event::Destroyed(destroyed) => each(self.destroyed(destroyed)),
+            Event::Destroyed(destroyed) => {
+                each(destroyed.socket.cookie, self.destroyed(destroyed));
+            }
             Event::NoticesLost => {
                 self.lost_notices += 1;
                 self.end_absent(each);
@@ -80,7 +82,7 @@ impl Tracker {
     }
 
     /// Processes a pass.
-    pub fn pass(&mut self, pass: &Pass, each: impl FnMut(FlowRecord)) {
+    pub fn pass(&mut self, pass: &Pass, each: impl FnMut(u64, FlowRecord)) {
         let period = TimeDelta::from_nanos(pass.at.session_ns.saturating_sub(self.at.session_ns));
         let is_first = self.passes == 0;
         self.passes += 1;
@@ -137,24 +139,24 @@ impl Tracker {
     /// Ends the connections that the latest pass did not see, with their last sample. With notices,
     /// these are sockets that a program keeps open although the connection has ended, or sockets
     /// whose notice was lost.
-    pub fn end_absent(&mut self, each: impl FnMut(FlowRecord)) {
+    pub fn end_absent(&mut self, each: impl FnMut(u64, FlowRecord)) {
         let newest = self.passes;
         self.end_where(|tracked| tracked.pass < newest, each);
     }
 
     /// Ends all connections, with what passes saw of them.
-    pub fn end_all(&mut self, each: impl FnMut(FlowRecord)) {
+    pub fn end_all(&mut self, each: impl FnMut(u64, FlowRecord)) {
         self.end_where(|_| true, each);
     }
 
-    fn end_where(&mut self, is: impl Fn(&Tracked) -> bool, mut each: impl FnMut(FlowRecord)) {
+    fn end_where(&mut self, is: impl Fn(&Tracked) -> bool, mut each: impl FnMut(u64, FlowRecord)) {
         let ending = self.connections.iter().filter(|(_, tracked)| is(tracked));
         let mut ending: Vec<u64> = ending.map(|(cookie, _)| *cookie).collect();
         // In an order that does not depend on the table's.
         ending.sort_unstable();
         for cookie in ending {
             if let Some(tracked) = self.connections.remove(&cookie) {
-                each(self.ended(tracked.began, &tracked.now, Some(&tracked)));
+                each(cookie, self.ended(tracked.began, &tracked.now, Some(&tracked)));
             }
         }
     }

@@ -1,0 +1,73 @@
+//! `uncork steer record`: a record of each steered connection that ends.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use uncork_steer::{Pins, Recorder, RecordsSpec, Steered, Summary};
+
+use super::args::RecordArgs;
+use super::{at, failure};
+use crate::clock;
+use crate::failure::Failure;
+use crate::lab::flag_on_signal;
+use crate::policy::origins;
+
+pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
+    if args.every.is_zero() {
+        return Err(Failure::value("--every <TIME>", args.every, "expected a period, such as 1s"));
+    }
+    let origins = origins(&args.geo)?;
+    let steered = the_one(pins, args.cgroup.as_deref())?;
+    let stop = flag_on_signal()?;
+    let spec = RecordsSpec { every: args.records_every.into(), ..RecordsSpec::new(&args.records) };
+    let mut recorder =
+        Recorder::start(&steered, &origins, &spec, args.every.into()).map_err(failure)?;
+    if let Some(warning) = recorder.warning() {
+        eprintln!("note: {warning}");
+    }
+    let until = args.duration.map(|span| clock::now() + Duration::from(span));
+    while !stop.load(Ordering::Relaxed) && until.is_none_or(|end| clock::now() < end) {
+        thread::sleep(recorder.turn().map_err(failure)?);
+        if let Some(problem) = recorder.problem() {
+            eprintln!("warning: {problem}; the recording goes on");
+        }
+    }
+    // What has ended meanwhile.
+    recorder.turn().map_err(failure)?;
+    warn(recorder.end().map_err(failure)?);
+    Ok(())
+}
+
+/// The cgroup that is named, or the only one that is steered.
+fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
+    if let Some(cgroup) = cgroup {
+        return at(pins, cgroup);
+    }
+    let mut all = Steered::all(pins).map_err(failure)?;
+    match (all.pop(), all.is_empty()) {
+        (None, _) => Err(Failure::Missed("nothing is steered".to_owned())),
+        (Some(one), true) => Ok(one),
+        (Some(_), false) => {
+            Err(Failure::Usage("several cgroups are steered; name one with --cgroup".to_owned()))
+        }
+    }
+}
+
+/// What the records do not have.
+fn warn(Summary { records, untold, unnamed }: Summary) {
+    if records.lost > 0 {
+        let all = records.written + records.lost;
+        eprintln!(
+            "warning: {} of {all} records were lost: the disk was full or too slow",
+            records.lost
+        );
+    }
+    if untold > 0 {
+        eprintln!("warning: {untold} connections have no record: too many ended at once");
+    }
+    if unnamed > 0 {
+        eprintln!("warning: {unnamed} connections have no record: their policy is too old");
+    }
+}

@@ -1,0 +1,206 @@
+//! A record for each steered connection that ends: what it was given, and how it went.
+//!
+//! How it went is in the kernel's notice of the destroyed socket (`uncork host watch`). What it was given the program
+//! tells when the connection is closed, which is always before its socket is destroyed. The socket's cookie joins the two.
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::time::Duration;
+
+use uncork_flow::{Arm, Choice, FlowRecord};
+use uncork_host::watch::{Session, Turn, WatchSpec};
+use uncork_kernel::{Map, Ring};
+use uncork_policy::{Origins, bucket};
+use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
+
+use crate::description::Description;
+use crate::error::Error;
+use crate::layout::End;
+use crate::steered::Steered;
+
+/// Ends that wait for their sockets: a program may keep the socket of a dead connection open.
+const MOST_WAITING: usize = 1 << 20;
+
+/// Writes the records of one steered cgroup.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    session: Session,
+    ends: Ends<'a>,
+    lost: Map,
+    lost_before: u64,
+    records: Records,
+    writer: Writer,
+    /// Held as long as this is the ring's reader.
+    _only: File,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Records written, and lost because the disk was full or too slow.
+    pub records: RecordsSummary,
+    /// Connections of which the program could not tell: the ring was full.
+    pub untold: u64,
+    /// Connections of policies whose description is gone.
+    pub unnamed: u64,
+}
+
+/// Ends of connections whose sockets are not destroyed yet, and the meaning of what they were given.
+#[derive(Debug)]
+struct Ends<'a> {
+    steered: &'a Steered,
+    origins: &'a Origins,
+    ring: Ring,
+    waiting: HashMap<u64, End>,
+    descriptions: HashMap<u64, Option<Description>>,
+    unnamed: u64,
+}
+
+impl<'a> Recorder<'a> {
+    /// Begins with the connections that end from now on. A pass over all sockets each `period` finds what limits them.
+    ///
+    /// # Errors
+    ///
+    /// If the cgroup is not steered, has a recorder already, or the records have no place.
+    pub fn start(
+        steered: &'a Steered,
+        origins: &'a Origins,
+        spec: &RecordsSpec,
+        period: Duration,
+    ) -> Result<Self, Error> {
+        let only = steered.only_recorder()?;
+        let (ring, lost) = steered.ring()?;
+        let lost_before = count(&lost)?;
+        let mut ends = Ends {
+            steered,
+            origins,
+            ring,
+            waiting: HashMap::new(),
+            descriptions: HashMap::new(),
+            unnamed: 0,
+        };
+        let session = Session::start(&WatchSpec::live(period))?;
+        // Their sockets were destroyed before the session.
+        ends.ring.read(|_| {});
+        let (records, writer) = spec.open()?;
+        Ok(Self { session, ends, lost, lost_before, records, writer, _only: only })
+    }
+
+    /// What is missing, in one line.
+    pub fn warning(&self) -> Option<&str> {
+        self.session.warning()
+    }
+
+    /// Why records are not written, once for each time that this begins.
+    pub fn problem(&self) -> Option<String> {
+        self.records.tally().problem()
+    }
+
+    /// Does what is due; the result is how long there is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not tell.
+    pub fn turn(&mut self) -> Result<Duration, Error> {
+        let Self { session, ends, records, .. } = self;
+        let turn = session.turn_with(&mut |cookie, record| {
+            if let Some(told) = ends.told(cookie, record) {
+                records.leave(told);
+            }
+        })?;
+        ends.read();
+        Ok(match turn {
+            Turn::Wait(time) => time,
+            Turn::Passed | Turn::Ended => Duration::ZERO,
+        })
+    }
+
+    /// Ends the session, and writes all files.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not tell.
+    pub fn end(self) -> Result<Summary, Error> {
+        let Self { session, ends, lost, lost_before, records, writer, .. } = self;
+        session.end()?;
+        drop(records);
+        let untold = count(&lost)?.saturating_sub(lost_before);
+        Ok(Summary { records: writer.end(), untold, unnamed: ends.unnamed })
+    }
+}
+
+impl Ends<'_> {
+    /// Takes what has come, so that the ring has room.
+    fn read(&mut self) {
+        let waiting = &mut self.waiting;
+        self.ring.read(|bytes| {
+            let end = End::read(bytes);
+            if waiting.len() < MOST_WAITING {
+                waiting.insert(end.cookie, end);
+            }
+        });
+    }
+
+    /// The record of a steered connection with what it was given; `None` for others.
+    fn told(&mut self, cookie: u64, record: &FlowRecord) -> Option<FlowRecord> {
+        // The program has told before the kernel's notice came.
+        self.read();
+        let end = self.waiting.remove(&cookie)?;
+        let steered = self.steered;
+        let description = self.descriptions.entry(end.policy);
+        let description = description.or_insert_with(|| steered.names(end.policy).ok().flatten());
+        let Some(description) = description else {
+            self.unnamed += 1;
+            return None;
+        };
+        let decided = description.decided.get(end.outcome as usize)?;
+        let arm = decided.experiment.as_ref().zip(decided.arm.as_ref());
+        let choice = Choice {
+            policy: description.fingerprint.clone(),
+            rule: decided.rule_name(),
+            cc: Some(end.asked).filter(|asked| !asked.is_empty()),
+            arm: arm.map(|(experiment, arm)| Arm {
+                experiment: experiment.clone(),
+                arm: arm.clone(),
+                unit: end.unit,
+                bucket: bucket(end.unit),
+                propensity: decided.propensity.unwrap_or(0.0),
+            }),
+        };
+        let mut record = FlowRecord { choice: Some(choice), cc: end.in_force, ..record.clone() };
+        if let Some(service) = &mut record.service {
+            name_listener(&mut service.listener, &description.listeners);
+            let network = service.client.as_deref().and_then(|client| client.split('/').next());
+            if let Some(client) = network.and_then(|network| network.parse().ok()) {
+                let origin = self.origins.of(client);
+                service.asn = origin.asn;
+                service.country = origin.country.map(|country| country.to_string());
+            }
+        }
+        Some(record)
+    }
+}
+
+/// Puts the listener's name in the place of its address, if its port has one.
+fn name_listener(listener: &mut String, names: &[(String, u16)]) {
+    let port = listener.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
+    if let Some((name, _)) = names.iter().find(|(_, named)| Some(*named) == port) {
+        listener.clone_from(name);
+    }
+}
+
+fn count(lost: &Map) -> Result<u64, Error> {
+    let value = lost.value(0, 1).map_err(Error::step("read the count of lost ends"))?;
+    Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
+}
+
+/// Locks a directory for a recorder.
+pub(crate) fn only(directory: &std::path::Path) -> Result<File, Error> {
+    let failed = |error| Error::step(format!("lock {}", directory.display()))(error);
+    let file = File::open(directory).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Recorded(directory.to_owned())),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
