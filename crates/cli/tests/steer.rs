@@ -430,6 +430,29 @@ status 3
 }
 
 #[test]
+fn a_route_that_locks_its_controller_is_told_and_counted() {
+    let script = r#"
+        ip route replace local 10.1.1.7/32 dev lo table local congctl lock reno
+        ip route replace local 10.1.2.7/32 dev lo table local congctl reno
+        printf '[default]\ntcp = "cubic"\n' > cubic.toml
+        serve
+        steer apply cubic.toml --cgroup "$CGROUP" 2>&1 > /dev/null
+        for client in 10.1.1.7 10.1.2.7 10.1.3.7; do ask $client; done
+        steer status | tail -2"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+warning: connections to 10.1.1.7/32 keep reno, whatever the policy says: a route locks it (ip route show table 255 \
+10.1.1.7/32)
+reno -
+cubic -
+cubic -
+  default  -    cubic       3
+  the kernel refused the settings of 1 of them
+";
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn a_cgroup_that_was_removed_leaves_pins_that_revert_removes() {
     let script = r#"
         mkdir "$CGROUP/child"

@@ -60,6 +60,7 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
         unix_s: clock::unix_s(),
     };
     let applied = apply(pins, &request).map_err(failure)?;
+    warn_of_routes();
     let what =
         if applied.exchanged { "takes the place of the policy before" } else { "is in force" };
     let (policy, cgroup) = (&applied.description.policy, &applied.description.cgroup);
@@ -68,6 +69,16 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     let text =
         format!("{policy} {what} for new connections of {cgroup}: {networks} network{plural}\n");
     stdout::write(text.as_bytes())
+}
+
+/// Routes whose controller nothing can override. Without a list of routes there is nothing to warn of.
+fn warn_of_routes() {
+    for route in uncork_host::routes().unwrap_or_default().iter().filter(|route| route.is_locked) {
+        let (to, cc, table) = (&route.destination, &route.congctl, route.table);
+        eprintln!(
+            "warning: connections to {to} keep {cc}, whatever the policy says: a route locks it (ip route show table {table} {to})"
+        );
+    }
 }
 
 /// The cgroup that is named, or all; at least one.

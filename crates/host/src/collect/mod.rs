@@ -14,7 +14,17 @@ use std::io;
 pub(crate) use kernel::module;
 pub(crate) use namespaces::is_initial;
 
-use crate::facts::{FACTS_SCHEMA, HostFacts};
+use crate::facts::{FACTS_SCHEMA, HostFacts, Route};
+use crate::netlink::Netlink;
+
+/// The routes of the caller's network namespace that set an algorithm.
+///
+/// # Errors
+///
+/// If the namespace cannot be read: no netlink.
+pub fn routes() -> io::Result<Vec<Route>> {
+    rtnetlink::routes(&mut Netlink::open()?)
+}
 
 /// Takes a snapshot. Changes nothing; opens one connection over loopback to determine the kernel's
 /// version of BBR. Namespaces that the caller may not enter are listed in
