@@ -80,15 +80,19 @@ def world(
 
 @dataclass
 class Evidence:
-    """Discounted sums of all days: precision and precision times estimate, by network."""
+    """Discounted sums of all days, by network: records, records times estimate, and the estimate's variance,
+    in which the discount counts twice.
+    """
 
     world: World
-    half_life: float = 7.0
+    half_life: float = SETTINGS.half_life
     records: Floats = field(init=False)
+    squares: Floats = field(init=False)
     sums: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         self.records = np.zeros(len(self.world.share))
+        self.squares = np.zeros(len(self.world.share))
         self.sums = np.zeros(len(self.world.share))
 
     def day(self, rng: np.random.Generator, lift: Floats) -> None:
@@ -97,18 +101,20 @@ class Evidence:
         records = rng.poisson(self.world.share * self.world.daily).astype(np.float64)
         error = np.where(records > 0, 2 * self.world.noise / np.sqrt(np.maximum(records, 1)), 0.0)
         self.records = self.records * decay + records
+        self.squares = self.squares * decay**2 + records
         self.sums = self.sums * decay + records * (lift + rng.normal(0, 1, len(lift)) * error)
 
     def _of(self, members: Ints | NDArray[np.bool_]) -> Estimate | None:
         records = float(self.records[members].sum())
         if records < 2 * LEAST_RECORDS:
             return None
-        return Estimate(float(self.sums[members].sum()) / records, 2 * self.world.noise / records**0.5)
+        error = 2 * self.world.noise * float(self.squares[members].sum()) ** 0.5 / records
+        return Estimate(float(self.sums[members].sum()) / records, error)
 
     def raw(self) -> tuple[Floats, Floats]:
         """Estimate and error of each network, however little it has."""
         records = np.maximum(self.records, 1e-9)
-        return self.sums / records, 2 * self.world.noise / np.sqrt(records)
+        return self.sums / records, 2 * self.world.noise * np.sqrt(np.maximum(self.squares, 1e-9)) / records
 
     def estimates(self) -> tuple[dict[int, Estimate], tuple[dict[int, Rest], dict[int, Rest], Rest | None]]:
         """Those of networks with enough records, and of the rests of ASes."""

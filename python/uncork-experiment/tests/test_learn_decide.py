@@ -50,8 +50,8 @@ def had(arm: str, days: int) -> Before:
     [
         (0.10, "control", 9, "bbr", "switched on"),
         (0.10, "control", 2, "control", "changed too recently"),
-        (0.012, "control", 9, "control", "not sure enough"),
-        (0.012, "bbr", 9, "bbr", "stays on"),
+        (0.008, "control", 9, "control", "not sure enough"),
+        (0.008, "bbr", 9, "bbr", "stays on"),
         (-0.05, "bbr", 9, "control", "switched off"),
         (-0.05, "bbr", 2, "bbr", "changed too recently"),
     ],
@@ -62,6 +62,24 @@ def test_switching_on_needs_more_than_staying_on(
     one = first(view(all_at(lift)), had(arm, days))
     assert (one.arm, one.reason) == (expected, reason)
     assert one.since == (SETTINGS.as_of if expected != arm else SETTINGS.as_of - days)
+
+
+def test_a_gain_that_may_be_harm_is_not_taken() -> None:
+    """What is expected is enough, but it is not sure that nobody becomes worse."""
+    one = first(view(all_at(0.03), error=0.4))
+    assert one.lift > 0.01
+    assert one.p_safe < SETTINGS.sure
+    assert (one.arm, one.reason) == ("control", "not sure enough")
+
+
+def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> None:
+    """Half of the networks at +3 %, the others at -3 %: noise, or not, by the error."""
+    lifts = {at: 0.03 if at % 2 else -0.03 for at in range(len(SMALL.share))}
+    noise = decide([view(lifts, error=0.02)], SETTINGS, Overrides(), {}, 1.0)
+    assert sum(one.reason == "nobody is known to gain yet" for one in noise) == 20
+    assert all(one.arm == "control" for one in noise)
+    known = decide([view(lifts, error=0.005)], SETTINGS, Overrides(), {}, 1.0)
+    assert sum(one.reason == "switched on" for one in known) == 20
 
 
 def broken(name: str) -> dict[str, tuple[Watched, ...]]:

@@ -7,6 +7,7 @@ import pytest
 
 from learn_worlds import SETTINGS, Evidence, gain, harmed, is_on, planned, world
 from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.lift import shrink
 
 
 def run(evidence: Evidence, days: int, seed: int = 2, every: int = 1) -> list[Decision]:
@@ -22,7 +23,7 @@ def test_most_of_the_gain_without_the_harm() -> None:
     """20,000 networks with Zipf traffic in 300 ASes; one plan after 7 days, one after 30 (docs/learn.md)."""
     one = world()
     everybody = np.ones(len(one.share), dtype=np.bool_)
-    for days, half_life in ((7, 7.0), (30, 7.0), (30, 28.0)):
+    for days, half_life in ((7, 14.0), (30, 14.0), (30, 7.0), (30, 28.0)):
         evidence = Evidence(one, half_life)
         on = is_on(run(evidence, days, every=days), one)
         raw, error = evidence.raw()
@@ -36,21 +37,37 @@ def test_most_of_the_gain_without_the_harm() -> None:
         found = {name: (gain(of, one), harmed(of, one)) for name, of in told.items()}
         for name, (got, lost) in found.items():
             print(f"{days} days, half-life {half_life:g}: {name}: gain {got:.1%}, worse {lost:.2%}")
-        assert found["learned"][0] > 0.88
-        assert found["learned"][1] < 0.005
+        assert found["learned"][0] > (0.9 if days == 7 else 0.94)
+        assert found["learned"][1] < 0.002
         assert found["raw sign"][1] > 3 * found["learned"][1]
         assert found["all BBR"][1] > 0.2
         assert found["all CUBIC"] == (0, 0)
 
 
-def test_a_a_changes_next_to_nothing() -> None:
-    """30 daily plans in which the arms are the same. Many looks at many networks: a few may be taken in."""
-    one = replace(world(networks=1000, systems=30), lift=np.zeros(1000))
-    rng, evidence, decisions = np.random.default_rng(5), Evidence(one), []
-    for day in range(30):
+@pytest.mark.parametrize(("networks", "systems", "daily"), [(300, 20, 1_000_000), (27, 6, 20_000)])
+def test_a_a_changes_nothing(networks: int, systems: int, daily: int) -> None:
+    """30 daily plans in which the arms are the same, in five worlds. Nobody is switched on."""
+    for seed in range(5):
+        one = world(networks=networks, systems=systems, seed=seed, daily=daily)
+        one = replace(one, lift=np.zeros(networks))
+        rng, evidence, decisions = np.random.default_rng(seed), Evidence(one), []
+        for day in range(30):
+            evidence.day(rng, one.lift)
+            decisions = planned(evidence, day, decisions)
+            assert all(it.arm == "control" for it in decisions), (seed, day)
+
+
+def test_the_posterior_is_calibrated() -> None:
+    """Truths lie around their posteriors as far as these say; the spread of networks is found."""
+    one = world()
+    evidence, rng = Evidence(one), np.random.default_rng(2)
+    for _ in range(7):
         evidence.day(rng, one.lift)
-        decisions = planned(evidence, day, decisions)
-        assert one.share[is_on(decisions, one)].sum() < 0.01
+    found = shrink(one.tree, *evidence.estimates())
+    assert found.network.tau2**0.5 == pytest.approx(0.05, rel=0.15)
+    assert found.system.tau2**0.5 == pytest.approx(0.10, rel=0.15)
+    away = (found.network.mean - one.lift) / np.sqrt(found.network.variance)
+    assert float(np.std(away)) == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize("fake", [-2.0, 2.0])

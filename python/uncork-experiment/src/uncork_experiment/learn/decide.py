@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Watched
 from uncork_experiment.learn.lift import Lifts
+from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.tree import Posterior
 
@@ -59,8 +60,8 @@ class Decision:
     sd: float
     p_gain: float
     """Probability that there is any lift."""
-    p_worth: float
-    """Probability that there is a lift that is worth a change."""
+    p_safe: float
+    """Probability that the lift is not so far below zero that it would be harm."""
     by: str
     """The level whose evidence weighs most."""
     parent: str
@@ -96,8 +97,9 @@ def decide(
 ) -> list[Decision]:
     """All entries of all sections. `allowance` is the share of the traffic that may change."""
     total = sum(int(view.section.bytes.sum()) for view in views) or 1
+    needed = math.log(len(views) / (1 - settings.sure)) if views else 0.0
     wishes = [
-        _wish(now, view, settings, overrides)
+        _wish(now, view, settings, overrides, log_evidence_of_gain(view.lifts) >= needed)
         for view in views
         for now in _with_pins(_entries(view, settings, before, total), overrides)
     ]
@@ -134,7 +136,7 @@ def _entries(view: View, settings: Settings, before: Before, total: int) -> list
                 lift=mean,
                 sd=sd,
                 p_gain=float(ndtr(mean / sd)),
-                p_worth=float(ndtr((mean - math.log1p(settings.worth)) / sd)),
+                p_safe=float(ndtr((mean - math.log1p(-settings.tolerated)) / sd)),
                 by=by,
                 parent=parent,
             )
@@ -237,7 +239,9 @@ def _guard(chain: tuple[str, ...], view: View) -> str:
     return ""
 
 
-def _wish(now: Decision, view: View, settings: Settings, overrides: Overrides) -> _Wish:
+def _wish(
+    now: Decision, view: View, settings: Settings, overrides: Overrides, is_beyond_chance: bool
+) -> _Wish:
     chain = _chain(now, view)
     broken = _guard(chain, view)
     for name in chain:
@@ -251,9 +255,11 @@ def _wish(now: Decision, view: View, settings: Settings, overrides: Overrides) -
         return _Wish(now, now.arm, f"guardrail broken: {broken}", False)
     is_on = now.arm == settings.treated
     wants_off = is_on and now.p_gain < settings.doubt
-    wants_on = not is_on and now.p_worth >= settings.sure
+    is_worth = now.lift >= math.log1p(settings.worth) and now.p_safe >= settings.sure
+    wants_on = not is_on and is_worth and is_beyond_chance
     if not wants_on and not wants_off:
-        return _Wish(now, now.arm, "stays on" if is_on else "not sure enough", False)
+        stays = "nobody is known to gain yet" if is_worth else "not sure enough"
+        return _Wish(now, now.arm, "stays on" if is_on else stays, False)
     if settings.as_of - now.since < settings.dwell:
         return _Wish(now, now.arm, "changed too recently", False)
     arm = settings.treated if wants_on else settings.control

@@ -67,7 +67,7 @@ def _told(
         yield f"  others   {_named(one.parent)} and its networks suggest {_lift(one.prior, one.prior_sd)}"
     yield (
         f"  together {_lift(one.lift, one.sd)}; P(lift > 0) {one.p_gain:.3f}, "
-        f"P(lift > {100 * settings.worth:g} %) {one.p_worth:.3f}; most by the evidence of: {one.by}"
+        f"P(lift > −{100 * settings.tolerated:g} %) {one.p_safe:.3f}; most by the evidence of: {one.by}"
     )
     for name in _chain(one, own):
         for watched in guardrails.get(name, ()):
@@ -92,10 +92,12 @@ def _would_change(one: Decision, settings: Settings) -> str:
         return f"only if it is no longer {one.reason.split()[0]}"
     if one.arm == settings.treated:
         return f"off if P(lift > 0) falls below {settings.doubt:g}, a guardrail breaks, or the table expires"
-    needed = math.log1p(settings.worth) + _quantile(settings.sure) * one.sd
+    safe = math.log1p(-settings.tolerated) + _quantile(settings.sure) * one.sd
+    needed = max(safe, math.log1p(settings.worth))
     return (
-        f"on if P(lift > {100 * settings.worth:g} %) reaches {settings.sure:g}: at the present error a lift "
-        f"of {words.change(math.exp(needed))}"
+        f"on at a lift of {words.change(math.exp(needed))} with the present error, if "
+        f"P(lift > −{100 * settings.tolerated:g} %) is then {settings.sure:g}, and it is no chance find that "
+        "anybody gains"
     )
 
 

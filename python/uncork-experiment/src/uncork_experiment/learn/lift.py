@@ -188,6 +188,8 @@ def _first(of: Posterior, count: int) -> Posterior:
         of.prior_variance[:count],
         of.tau2,
         of.is_outlier[:count],
+        of.own_mean[:count],
+        of.own_variance[:count],
     )
 
 

@@ -32,10 +32,13 @@ def add_options(one: argparse.ArgumentParser) -> None:
     what.add_argument("--until", metavar="DAY", help="use records before this day [default: all]")
     rule = one.add_argument_group("decisions")
     rule.add_argument(
-        "--worth", default="1%", metavar="SHARE", help="least lift worth a change [default: 1%%]"
+        "--worth", default="1%", metavar="SHARE", help="least expected lift worth a change [default: 1%%]"
+    )
+    rule.add_argument(
+        "--tolerate", default="2%", metavar="SHARE", help="how much worse nobody is to become [default: 2%%]"
     )
     rule.add_argument("--sure", default="95%", metavar="P", help="probability to switch on [default: 95%%]")
-    rule.add_argument("--half-life", type=float, default=7, metavar="DAYS", help="of evidence [default: 7]")
+    rule.add_argument("--half-life", type=float, default=14, metavar="DAYS", help="of evidence [default: 14]")
     rule.add_argument("--dwell", type=int, default=3, metavar="DAYS", help="between changes [default: 3]")
     rule.add_argument(
         "--changed", default="20%", metavar="SHARE", help="most traffic that changes in a day [default: 20%%]"
@@ -145,6 +148,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
         sites=sites,
         guardrails=tuple(options.guardrail) or GUARDRAILS,
         worth=share(options.worth, "--worth"),
+        tolerated=share(options.tolerate, "--tolerate"),
         sure=share(options.sure, "--sure"),
         half_life=options.half_life,
         dwell=options.dwell,

@@ -47,9 +47,13 @@ class Settings:
     sites: tuple[str, ...] = SITES
     guardrails: tuple[str, ...] = GUARDRAILS
     worth: float = 0.01
-    """The least lift that is worth a change."""
+    """The least expected lift that is worth a change."""
+    tolerated: float = 0.02
+    """How much worse nobody is to become: a lift below this is harm."""
     sure: float = 0.95
-    """Probability of such a lift from which on an entry is switched on."""
+    """Probability that there is no such harm, from which on an entry is switched on; and that it is no chance
+    find that anybody gains.
+    """
     doubt: float = 0.5
     """Probability of any lift below which it is switched off."""
     harm: float = 0.05
@@ -58,7 +62,7 @@ class Settings:
     """Days that guardrails look at: the longer for small harm, the shorter for large harm, soon."""
     window: int = 28
     """Days of evidence."""
-    half_life: float = 7.0
+    half_life: float = 14.0
     """Days after which evidence counts half."""
     dwell: int = 3
     """Least days between two changes of an entry."""

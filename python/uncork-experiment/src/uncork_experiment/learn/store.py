@@ -34,7 +34,7 @@ from uncork_experiment.learn.decide import Decision
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
 
-SCHEMA = "learn-1"
+SCHEMA = "learn-2"
 INPUTS, EVIDENCE = "inputs.json", "evidence.parquet"
 
 

@@ -4,9 +4,13 @@ The model: a network's lift is its AS's plus a deviation with variance tau^2, an
 hierarchy; Efron and Morris 1973). Given the variances, posteriors follow exactly from one pass of messages
 up the tree and one down. The variances come from the estimates themselves (empirical Bayes).
 
-Two departures make it hard to steer from a few networks: tau is taken from the median of the squared
-deviations, and a child that is further from its siblings' median than OUTLIER standard deviations has no say
-about them, nor they about it.
+tau is taken from the differences of pairs of siblings, not from deviations from their centre: where one
+sibling has most of the evidence the centre follows it, and deviations from it say nothing. Those that are
+known best say most of tau; others would drown it in their errors.
+
+Two departures make it hard to steer from a few networks: tau follows from a weighted median, and a child that
+is further from its siblings' median than OUTLIER standard deviations has no say about them, nor they about
+it.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ MEDIAN_OF_CHI2 = 0.45493642311957305
 """Of one degree of freedom."""
 FEW = 5
 """With fewer siblings none is an outlier."""
+NEXT = (1, 2, 3)
+"""Each sibling is compared with so many of those that are known next less well."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,10 @@ class Posterior:
     prior_variance: Floats
     tau2: float
     is_outlier: NDArray[np.bool_]
+    own_mean: Floats
+    """By the node's own evidence and that of all below it, without anything from above."""
+    own_variance: Floats
+    """Infinite: no evidence."""
 
 
 def posteriors(levels: list[Level]) -> list[Posterior]:
@@ -64,7 +74,7 @@ def posteriors(levels: list[Level]) -> list[Posterior]:
     mean, variance = _combine(*ROOT, up[0].mean, up[0].variance)
     no = np.zeros(len(mean), dtype=np.bool_)
     start = (np.full(len(mean), ROOT[0]), np.full(len(mean), ROOT[1]))
-    found = [Posterior(mean, variance, *start, 0.0, no)]
+    found = [Posterior(mean, variance, *start, 0.0, no, up[0].mean, up[0].variance)]
     for level, info in zip(levels[1:], up[1:], strict=True):
         found.append(_down(level, info, found[-1]))
     return found
@@ -120,7 +130,9 @@ def _down(level: Level, info: _Info, above: Posterior) -> Posterior:
     # An outlier is not like its siblings: only its own evidence counts.
     mean = np.where(info.is_outlier, info.mean, mean)
     variance = np.where(info.is_outlier, info.variance, variance)
-    return Posterior(mean, variance, prior_mean, prior_variance, info.tau2, info.is_outlier)
+    return Posterior(
+        mean, variance, prior_mean, prior_variance, info.tau2, info.is_outlier, info.mean, info.variance
+    )
 
 
 def _combine(
@@ -131,50 +143,74 @@ def _combine(
 
 
 def _tau2(level: Level, mean: Floats, variance: Floats) -> float:
-    """Variance of deviations among siblings."""
-    groups = _groups(level, variance, least=3)
-    if not groups:
-        return PRIOR_TAU**2
-    count = sum(len(nodes) for nodes in groups)
-    own = max(_own_tau2(level, mean, variance, groups), LEAST_TAU**2)
+    """Variance of a node's deviation from its parent."""
+    pairs = _Pairs.of(level, mean, variance)
+    count = pairs.siblings
+    own = pairs.tau2() if count else 0.0
     return (count * own + PRIOR_SIBLINGS * PRIOR_TAU**2) / (count + PRIOR_SIBLINGS)
 
 
-def _own_tau2(level: Level, mean: Floats, variance: Floats, groups: list[Ints]) -> float:
-    """What the siblings' deviations say."""
+@dataclass(frozen=True)
+class _Pairs:
+    """Siblings that are known equally well, two at a time."""
 
-    def middle(tau2: float) -> float:
-        squares = []
-        for nodes in groups:
-            spread = variance[nodes] + tau2 * level.extra[nodes]
-            centre = _median(mean[nodes], 1 / spread)
-            squares.append((mean[nodes] - centre) ** 2 / spread * len(nodes) / (len(nodes) - 1))
-        return float(np.median(np.concatenate(squares)))
+    siblings: int
+    """How many nodes there are in pairs."""
+    square: Floats
+    """Squared difference."""
+    variance: Floats
+    """Of the difference, if siblings were equal."""
+    extra: Floats
+    """How many tau^2 come to it."""
 
-    low, high = LEAST_TAU**2, 4.0
-    if middle(low) <= MEDIAN_OF_CHI2:
-        return low
-    for _ in range(40):
-        between = float(np.sqrt(low * high))
-        low, high = (between, high) if middle(between) > MEDIAN_OF_CHI2 else (low, between)
-    return high
+    @staticmethod
+    def of(level: Level, mean: Floats, variance: Floats) -> _Pairs:
+        known = np.flatnonzero(np.isfinite(variance))
+        known = known[np.lexsort((variance[known], level.parent[known]))]
+        first = np.concatenate([known[:-apart] for apart in NEXT])
+        second = np.concatenate([known[apart:] for apart in NEXT])
+        are_siblings = level.parent[first] == level.parent[second]
+        first, second = first[are_siblings], second[are_siblings]
+        return _Pairs(
+            len(np.unique(np.concatenate([first, second]))),
+            (mean[first] - mean[second]) ** 2,
+            variance[first] + variance[second],
+            level.extra[first] + level.extra[second],
+        )
+
+    def tau2(self) -> float:
+        """What makes the median of the standardised squares that of chi^2."""
+        low, high = LEAST_TAU**2, 4.0
+        if self._middle(low) <= MEDIAN_OF_CHI2:
+            return low
+        for _ in range(40):
+            between = float(np.sqrt(low * high))
+            low, high = (between, high) if self._middle(between) > MEDIAN_OF_CHI2 else (low, between)
+        return high
+
+    def _middle(self, tau2: float) -> float:
+        spread = self.variance + tau2 * self.extra
+        return _median(self.square / spread, self.extra / spread)
 
 
 def _outliers(level: Level, mean: Floats, variance: Floats, tau2: float) -> NDArray[np.bool_]:
+    """Nodes far from the weighted median of their siblings, where these are not few."""
     found = np.zeros(len(mean), dtype=np.bool_)
-    for nodes in _groups(level, variance, least=FEW):
-        spread = variance[nodes] + tau2 * level.extra[nodes]
-        away = np.abs(mean[nodes] - _median(mean[nodes], 1 / spread)) / np.sqrt(spread)
-        found[nodes[away > OUTLIER]] = True
-    return found
-
-
-def _groups(level: Level, variance: Floats, least: int) -> list[Ints]:
-    """Siblings that know something, where there are at least so many."""
     known = np.flatnonzero(np.isfinite(variance))
-    by_parent = known[np.argsort(level.parent[known], kind="stable")]
-    cuts = np.flatnonzero(np.diff(level.parent[by_parent])) + 1
-    return [nodes for nodes in np.split(by_parent, cuts) if len(nodes) >= least]
+    known = known[np.lexsort((mean[known], level.parent[known]))]
+    if not len(known):
+        return found
+    parent = level.parent[known]
+    spread = variance[known] + tau2 * level.extra[known]
+    start = np.flatnonzero(np.diff(parent, prepend=-1))
+    siblings = np.diff(start, append=len(known))
+    sums = np.cumsum(1 / spread)
+    before = sums[start] - 1 / spread[start]
+    middle = np.searchsorted(sums, before + (sums[start + siblings - 1] - before) / 2)
+    centre = np.repeat(mean[known][np.minimum(middle, start + siblings - 1)], siblings)
+    is_far = np.abs(mean[known] - centre) > OUTLIER * np.sqrt(spread)
+    found[known[is_far & (np.repeat(siblings, siblings) >= FEW)]] = True
+    return found
 
 
 def _median(values: Floats, weights: Floats) -> float:

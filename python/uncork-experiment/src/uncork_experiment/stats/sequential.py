@@ -5,6 +5,7 @@
   no power. Boundaries come from the recursive integration of Armitage, McPherson and Rowe (1969).
 - `always_valid`: a bound for *guardrails*, which may be looked at any number of times: the normal-mixture
   confidence sequence of Robbins (1970), in the asymptotic form of Waudby-Smith et al. (2024). It is wider.
+- `log_evidence`: the same mixture as evidence of a gain, for many groups at once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.stats.power import log_error
@@ -87,6 +88,19 @@ def always_valid(effect: Effect, *, alpha: float = 0.05, expected: float = 0.05)
     spread = (math.log1p(expected) / error) ** 2
     z = math.sqrt((1 + 1 / spread) * math.log((1 + spread) / alpha**2))
     return _ratio_within(effect, z)
+
+
+def log_evidence(mean: Floats, variance: Floats, *, expected: float = 0.05) -> Floats:
+    """Logarithm of the evidence (an e-value) that means are above zero.
+
+    It is the likelihood ratio of a half-normal mixture of means above zero, with the scale of `expected`, to
+    zero. For a mean of zero or below it is at most 1 on average, whenever one stops looking: so it reaches
+    1 / alpha ever with probability alpha at most (Ville 1939), and a mean of such values is one again.
+    """
+    scale = math.log1p(expected) ** 2
+    z = mean * np.sqrt(scale / (variance * (scale + variance)))
+    told = 0.5 * np.log(variance / (scale + variance)) + 0.5 * z**2
+    return np.asarray(told + math.log(2) + special.log_ndtr(z), dtype=np.float64)
 
 
 def _ratio_within(effect: Effect, z: float) -> tuple[float, float]:

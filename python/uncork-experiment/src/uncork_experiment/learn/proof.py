@@ -1,0 +1,33 @@
+"""Whether anybody gains at all, beyond chance, at whatever time one looks.
+
+A probability by empirical Bayes is as good as its prior. Where the arms do not differ, a prior that expects
+some spread takes noise for gains: with thousands of networks and a look each day some of it will look like
+one. So nothing is switched on before the records say that somebody gains, by evidence that needs no prior: an
+e-value. The mean of e-values is one again, however they depend on each other. If nobody gains, it reaches
+1 / alpha ever with probability alpha at most.
+
+The bound holds for looks at evidence that grows. Old evidence fades, so it holds for about as long as
+evidence lives, and anew after that.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from uncork_experiment.learn.lift import Lifts
+from uncork_experiment.stats.sequential import log_evidence
+
+
+def log_evidence_of_gain(lifts: Lifts) -> float:
+    """Of all levels alike, whether everybody gains or a single network."""
+    levels = (lifts.network, lifts.system, lifts.country, lifts.everybody)
+    found = []
+    for level in levels:
+        known = np.isfinite(level.own_variance)
+        if known.any():
+            each = log_evidence(level.own_mean[known], level.own_variance[known])
+            found.append(float(logsumexp(each)) - math.log(len(each)))
+    return float(logsumexp(found)) - math.log(len(levels)) if found else -math.inf
