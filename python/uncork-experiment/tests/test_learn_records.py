@@ -107,8 +107,9 @@ def test_the_right_networks_are_switched_on(learned: Path) -> None:
     """ASes 64501, 64502 and 64511 gain; 64512 gains and resends too much; 64521 is equal; 64522 loses."""
     small, large = on(learned, "small"), on(learned, "large")
     gaining = {f"198.18.{at * 8 + n}.0/24" for at, count in ((0, 5), (1, 4), (2, 5)) for n in range(count)}
-    lucky = {"198.18.36.0/24"}  # in an AS without gain, but itself at +3.9 %
-    assert gaining <= small <= gaining | lucky
+    # In AS64521 all but the second are between -0.9 % and +3.9 %: no gain to speak of, but no harm.
+    harmless = {f"198.18.{32 + n}.0/24" for n in (0, 2, 3, 4, 5)}
+    assert gaining <= small <= gaining | harmless
     assert large < gaining, "a fifth of the traffic a day"
     assert large
     for one in Store(learned).decisions(1):
@@ -169,7 +170,7 @@ def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[st
         "guardrail broken: retransmitted",
         "alone    lift of throughput:p10 +",
         "others   AS64512 and its networks suggest",
-        "P(lift > 1 %)",
+        "P(lift > −2 %)",
         "limit    retransmitted:ratio of 198.18.24.0/24: at most +2.00 pp; broken in the last 3 days",
         "version 1: control",
     ):
