@@ -8,13 +8,16 @@ import shutil
 
 import pytest
 
-CAPABILITIES = {"spark": "pyspark and Java", "clickhouse": "chdb"}
+CAPABILITIES = {"spark": "pyspark and Java", "clickhouse": "chdb", "sign": "cryptography"}
 _not_run: dict[str, str] = {}
 
 
 def _missing(capability: str) -> str | None:
     if capability == "clickhouse":
         return None if importlib.util.find_spec("chdb") else "chdb is not installed (pip install chdb)"
+    if capability == "sign":
+        has = importlib.util.find_spec("cryptography")
+        return None if has else "cryptography is not installed (pip install cryptography)"
     if importlib.util.find_spec("pyspark") is None:
         return 'pyspark is not installed (pip install "pyspark<4.1")'
     return None if shutil.which("java") else "there is no java"

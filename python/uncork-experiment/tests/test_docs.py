@@ -73,7 +73,7 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
     known = {"--root", "--policy", "--records", "--ip", "--at", "--path", "--size"}
-    for command in ("plan", "run", "apply", "explain", "demo"):
+    for command in ("plan", "run", "apply", "explain", "demo", "verify"):
         with pytest.raises(SystemExit):
             learn([command, "--help"])
         known |= set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))

@@ -450,3 +450,58 @@ def test_records_of_several_versions_of_the_server_are_read_together(tmp_path: P
     start = np.array(table["service_start_unix_ns"])
     assert within_window == int((start < (FIRST_DAY + 7) * 86_400 * 10**9).sum())
     assert json.loads(Store(out).text(1, "inputs.json"))["version"] == 1
+
+
+def key_pair(directory: Path) -> tuple[Path, Path]:
+    """As the documentation says."""
+    private, public = directory / "learn.key", directory / "learn.pub"
+    for line in (
+        f"openssl genpkey -algorithm ed25519 -out {private}",
+        f"openssl pkey -in {private} -pubout -out {public}",
+    ):
+        subprocess.run(line.split(), check=True, timeout=60)
+    return private, public
+
+
+@pytest.mark.sign
+def test_only_versions_signed_by_the_right_key_come_in_force(
+    tmp_path: Path,
+    by_day: Callable[[int], tuple[Settings, pa.Table]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root = tmp_path / "learned"
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+    private, public = key_pair(tmp_path / "mine")
+    other, _ = key_pair(tmp_path / "theirs")
+    Store(root, private_key=private).plan(*by_day(7), NOW)
+    Store(root, private_key=other).plan(*by_day(7), NOW)
+    Store(root).plan(*by_day(7), NOW)
+    assert main(["apply", str(root), "1", "--key", str(public)]) == 0
+    for number in ("2", "3"):
+        assert main(["apply", str(root), number, "--key", str(public)]) == 2
+        assert "is not signed by the owner of" in capsys.readouterr().err
+    assert Store(root).current() == 1
+    assert main(["verify", str(root), "1", "--key", str(public)]) == 0
+    assert main(["verify", str(root), "2", "--key", str(public)]) == 1
+    assert "differs in inputs.sig" in capsys.readouterr().out
+    assert main(["verify", str(root)]) == 0, "without a key it says that nothing is damaged"
+    one = root / "versions/0001"
+    check = f"openssl pkeyutl -verify -pubin -inkey {public} -rawin -in {one}/inputs.json"
+    subprocess.run([*check.split(), "-sigfile", str(one / "inputs.sig")], check=True, timeout=60)
+    inputs = one / "inputs.json"
+    inputs.write_text(inputs.read_text().replace('"sure": 0.95', '"sure": 0.05'))
+    assert main(["apply", str(root), "1", "--key", str(public)]) == 2
+    assert main(["apply", str(root), "2", "--key", str(private)]) == 2
+    assert "is no public key" in capsys.readouterr().err
+
+
+@pytest.mark.sign
+def test_a_key_that_cannot_sign_leaves_no_version(
+    tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]]
+) -> None:
+    (tmp_path / "key").write_text("no key")
+    with pytest.raises(InputError, match="openssl genpkey"):
+        Store(tmp_path / "out", private_key=tmp_path / "key").plan(*by_day(7), NOW)
+    assert Store(tmp_path / "out").numbers() == []
+    assert list((tmp_path / "out/versions").iterdir()) == []

@@ -72,8 +72,10 @@ def parser() -> argparse.ArgumentParser:
     _add_run(add("run", "plan, check and apply, again and again, until it is ended", _run))
     apply = in_directory("apply", "put a version in force", _apply)
     apply.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the latest]")
+    _add_key(apply)
     rollback = in_directory("rollback", "put an earlier version in force again", _rollback)
     rollback.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the one before]")
+    _add_key(rollback)
     one = in_directory("explain", "say why an address gets what it gets", _explain)
     one.add_argument("address", metavar="ADDRESS")
     one.add_argument("--asn", metavar="AS", help="of an address whose network is not known: AS64500")
@@ -89,10 +91,20 @@ def parser() -> argparse.ArgumentParser:
         "verify", "compute versions again from their inputs, and compare every byte", _verify
     )
     verify.add_argument("number", metavar="N", type=int, nargs="?", help="[default: all]")
+    _add_key(verify)
     made_up = add("demo", "write records of an experiment, which are made up", _demo)
     made_up.add_argument("-o", "--output", required=True, metavar="DIR", type=Path)
     made_up.add_argument("--days", type=int, default=7, metavar="N", help="[default: 7]")
     return top
+
+
+def _add_key(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--key",
+        metavar="FILE",
+        type=Path,
+        help="versions must be signed by the owner of this public key (PEM)",
+    )
 
 
 def _add_run(one: argparse.ArgumentParser) -> None:
@@ -124,7 +136,7 @@ def _plan(options: argparse.Namespace) -> int:
 def _store(options: argparse.Namespace) -> Store:
     if options.output is None:
         raise InputError("-o", "no directory of versions is given", "write -o learned")
-    return Store(options.output)
+    return Store(options.output, private_key=options.sign)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -165,7 +177,7 @@ def _check(program: str | None, policy: Path) -> None:
 
 
 def _apply(options: argparse.Namespace) -> int:
-    store = Store(options.directory)
+    store = Store(options.directory, public_key=options.key)
     numbers = store.numbers()
     if not numbers:
         raise InputError(str(options.directory), "there is no version", "make one with uncork learn plan")
@@ -173,7 +185,7 @@ def _apply(options: argparse.Namespace) -> int:
 
 
 def _rollback(options: argparse.Namespace) -> int:
-    store = Store(options.directory)
+    store = Store(options.directory, public_key=options.key)
     current = store.need_current()
     number = options.number
     if number is None:
@@ -252,7 +264,7 @@ def _entry(text: str) -> str:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    store = Store(options.directory)
+    store = Store(options.directory, public_key=options.key)
     if options.number is not None:
         store.check(options.number)
     status = 0

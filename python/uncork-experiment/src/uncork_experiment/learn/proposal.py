@@ -54,6 +54,9 @@ def add_options(one: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the version in force]"
     )
+    files.add_argument(
+        "--sign", metavar="FILE", type=Path, help="sign versions with this Ed25519 private key (PEM)"
+    )
     files.add_argument("--control-settings", default="quic=cubic,tcp=cubic", metavar="SETTINGS")
     files.add_argument("--treated-settings", default="quic=bbr3,tcp=bbr", metavar="SETTINGS")
     files.add_argument(

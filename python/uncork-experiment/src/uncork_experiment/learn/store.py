@@ -5,6 +5,7 @@ overrides.json                   pins and freezes
 stop                             the kill switch of `uncork learn run`: if there, all get the control arm
 log.jsonl                        what was done when
 versions/0003/inputs.json        settings, overrides, the version before
+versions/0003/inputs.sig         its signature, if a key was given
 versions/0003/evidence.parquet   counts of the records
 versions/0003/policy.toml …      what follows from them
 
@@ -29,13 +30,14 @@ import pyarrow.parquet as pq
 
 from uncork_experiment.commands.common import OutputError, write
 from uncork_experiment.errors import InputError
+from uncork_experiment.learn import signature
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.decide import Decision
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
 
 SCHEMA = "learn-2"
-INPUTS, EVIDENCE = "inputs.json", "evidence.parquet"
+INPUTS, SIGNATURE, EVIDENCE = "inputs.json", "inputs.sig", "evidence.parquet"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Store:
     """A directory of versions."""
 
     root: Path
+    private_key: Path | None = None
+    """What plans are signed with."""
+    public_key: Path | None = None
+    """What versions must be signed with."""
 
     def numbers(self) -> list[int]:
         """All versions, oldest first."""
@@ -157,11 +163,14 @@ class Store:
                 }
                 for name, text in {INPUTS: _json(document), **files}.items():
                     write(part / name, text)
+                if self.private_key is not None:
+                    signed = signature.sign((part / INPUTS).read_bytes(), self.private_key)
+                    (part / SIGNATURE).write_bytes(signed)
                 for path in (*part.iterdir(), part):
                     _to_disk(path)
                 part.rename(self.path(number))
                 _to_disk(part.parent)
-            except OSError:
+            except BaseException:
                 shutil.rmtree(part, ignore_errors=True)
                 raise
             self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
@@ -193,20 +202,30 @@ class Store:
         )
 
     def damaged(self, number: int) -> list[str]:
-        """The files of a version that are not as they were written."""
+        """The files of a version that are not as they were written, and a signature that is not right."""
         digests = self._document(number)["sha256"]
         assert isinstance(digests, dict)
-        return [name for name, digest in digests.items() if not _has(self.path(number) / name, digest)]
+        wrong = [name for name, digest in digests.items() if not _has(self.path(number) / name, digest)]
+        return [*wrong, *([] if self._is_signed(number) else [SIGNATURE])]
+
+    def _is_signed(self, number: int) -> bool:
+        """By the key that versions must be signed with, if there is one."""
+        if self.public_key is None:
+            return True
+        try:
+            signed = (self.path(number) / SIGNATURE).read_bytes()
+        except FileNotFoundError:
+            return False
+        return signature.is_signed((self.path(number) / INPUTS).read_bytes(), signed, self.public_key)
 
     def apply(self, number: int, now: datetime, done: str = "apply") -> None:
         """Puts a version in force: one link is replaced, or nothing happens."""
         self.check(number)
         if damaged := self.damaged(number):
-            raise InputError(
-                f"version {number}",
-                f"{', '.join(damaged)} is not as it was planned",
-                "plan again, or apply another version",
-            )
+            problem = f"{', '.join(damaged)} is not as it was planned"
+            if damaged == [SIGNATURE]:
+                problem = f"it is not signed by the owner of {self.public_key}"
+            raise InputError(f"version {number}", problem, "plan again, or apply another version")
         part = self.root / f".current.{os.getpid()}"
         with self._alone():
             part.unlink(missing_ok=True)
@@ -249,7 +268,7 @@ class Store:
         planned = [line for line in self.log() if line["done"] == "plan" and line.get("version") == number]
         if planned and not _has(self.path(number) / INPUTS, planned[-1].get("inputs_sha256")):
             wrong.append(INPUTS)
-        return wrong
+        return [*wrong, *([] if self._is_signed(number) else [SIGNATURE])]
 
 
 def _parsed(line: str) -> object:
