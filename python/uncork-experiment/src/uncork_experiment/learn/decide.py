@@ -98,11 +98,11 @@ def decide(
     """All entries of all sections. `allowance` is the share of the traffic that may change."""
     total = sum(int(view.section.bytes.sum()) for view in views) or 1
     needed = math.log(len(views) / (1 - settings.sure)) if views else 0.0
-    wishes = [
-        _wish(now, view, settings, overrides, log_evidence_of_gain(view.lifts) >= needed)
-        for view in views
-        for now in _with_pins(_entries(view, settings, before, total), overrides)
-    ]
+    wishes: list[_Wish] = []
+    for view in views:
+        is_beyond_chance = log_evidence_of_gain(view.lifts) >= needed
+        entries = _with_pins(_entries(view, settings, before, total), overrides)
+        wishes += [_wish(now, view, settings, overrides, is_beyond_chance) for now in entries]
     return _limited(wishes, settings, allowance)
 
 
