@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Watched
-from uncork_experiment.learn.lift import Lifts
+from uncork_experiment.learn.lift import Estimate, Lifts
 from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.tree import Posterior
@@ -114,7 +114,16 @@ def _entries(view: View, settings: Settings, before: Before, total: int) -> list
     above |= {name: country or EVERYBODY for name, country in tree.country_of.items()}
     rows: list[Decision] = []
 
-    def add(level: str, key: str, parent: str, lift: tuple[float, float, float, float], by: str) -> None:
+    def add(
+        level: str,
+        key: str,
+        parent: str,
+        lift: tuple[float, float, float, float],
+        by: str,
+        share: float = 0.0,
+        arms: tuple[int, int] = (0, 0),
+        raw: Estimate | None = None,
+    ) -> None:
         state = _in_force(section.name, key, parent, above, before, settings)
         mean, variance, prior, prior_variance = lift
         sd = math.sqrt(variance)
@@ -126,11 +135,11 @@ def _entries(view: View, settings: Settings, before: Before, total: int) -> list
                 arm=state.arm,
                 since=state.since,
                 reason="",
-                share=0.0,
-                control=0,
-                treated=0,
-                raw=None,
-                raw_error=None,
+                share=share,
+                control=arms[0],
+                treated=arms[1],
+                raw=raw.lift if raw else None,
+                raw_error=raw.error if raw else None,
                 prior=prior,
                 prior_sd=math.sqrt(prior_variance),
                 lift=mean,
@@ -161,17 +170,10 @@ def _entries(view: View, settings: Settings, before: Before, total: int) -> list
         parent = above[system] if system.startswith("?") else system
         by = _weightiest(lifts, at)
         posterior = float(of.mean[at]), float(of.variance[at])
-        add("network", name, parent, (*posterior, float(of.prior_mean[at]), float(of.prior_variance[at])), by)
-        raw = lifts.raw.get(at)
-        control, treated = section.arms.get(name, (0, 0))
-        rows[-1] = replace(
-            rows[-1],
-            share=int(section.bytes[at]) / total,
-            control=control,
-            treated=treated,
-            raw=raw.lift if raw else None,
-            raw_error=raw.error if raw else None,
-        )
+        prior = float(of.prior_mean[at]), float(of.prior_variance[at])
+        share = int(section.bytes[at]) / total
+        arms = section.arms.get(name, (0, 0))
+        add("network", name, parent, (*posterior, *prior), by, share, arms, lifts.raw.get(at))
     return rows
 
 

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from uncork_experiment import guard
 from uncork_experiment.cubes import Cube
 from uncork_experiment.learn.evidence import Counts, Section
-from uncork_experiment.learn.lift import Hierarchy, distribution, ratio, recent
+from uncork_experiment.learn.lift import Hierarchy, distribution, ratio, recent, with_enough_buckets
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.metrics import METRICS
 from uncork_experiment.result import Guarded, Limit
 from uncork_experiment.rows import Settings as Judged
-from uncork_experiment.stats.jackknife import MIN_BUCKETS
 
 Ints = NDArray[np.int64]
 
@@ -84,13 +83,12 @@ def _cubes(some: dict[str, Counts], group: Ints) -> dict[int, dict[str, Cube]]:
     found: dict[int, dict[str, Cube]] = {}
     for name, counts in some.items():
         of = group[counts.network]
-        order = np.argsort(of, kind="stable")
+        enough = np.flatnonzero(np.isin(of, with_enough_buckets(of, counts.arm, counts.bucket)))
+        order = enough[np.argsort(of[enough], kind="stable")]
         for part in np.split(order, np.flatnonzero(np.diff(of[order])) + 1):
             if not len(part):
                 continue
             rows = counts.where(part)
-            if min(len(np.unique(rows.bucket[rows.arm == arm])) for arm in (0, 1)) < MIN_BUCKETS:
-                continue
             cube = distribution(rows) if METRICS[name].kind == "distribution" else ratio(rows)
             if cube is not None:
                 found.setdefault(int(of[part[0]]), {})[name] = cube

@@ -228,6 +228,8 @@ class Pools:
         is_among[among] = True
         rows = np.flatnonzero(is_among[self.counts.network])
         of = group[self.counts.network[rows]]
+        some = np.isin(of, with_enough_buckets(of, self.counts.arm[rows], self.counts.bucket[rows]))
+        rows, of = rows[some], of[some]
         order = np.argsort(of, kind="stable")
         rows, of = rows[order], of[order]
         cuts = np.flatnonzero(np.diff(of)) + 1
@@ -241,9 +243,6 @@ class Pools:
     def _estimate(self, rows: Ints, of_class: str) -> Estimate | None:
         """The lift by the rows' counts, if a jackknife over their buckets gives an interval."""
         arm, bucket = self.counts.arm[rows], self.counts.bucket[rows]
-        filled = [len(np.unique(bucket[arm == one])) for one in (0, 1)]
-        if min(filled) < jackknife.MIN_BUCKETS:
-            return None
         bins = self.counts.bin[rows]
         first = int(bins.min())
         cube = np.zeros((2, BUCKETS, int(bins.max()) - first + 1), dtype=np.int64)
@@ -257,6 +256,14 @@ class Pools:
         # With few buckets the error itself is uncertain: what matters is that the 95 % interval is kept.
         error = (math.log(effect.ratio_high) - math.log(effect.ratio)) / NORMAL
         return Estimate(sign * math.log(effect.ratio), error)
+
+
+def with_enough_buckets(group: Ints, arm: Ints, bucket: Ints) -> Ints:
+    """The groups that have data in enough buckets of both arms. Of many networks most have not."""
+    filled = np.unique((group * 2 + arm) * BUCKETS + bucket) // BUCKETS
+    arms, buckets = np.unique(filled, return_counts=True)
+    groups, both = np.unique(arms[buckets >= jackknife.MIN_BUCKETS] // 2, return_counts=True)
+    return np.asarray(groups[both == 2], dtype=np.int64)
 
 
 def _extra(bytes_: Ints) -> float:

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -73,8 +74,8 @@ def to_csv(decisions: Sequence[Decision]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([field.name for field in fields(Decision)])
-    for one in decisions:
-        writer.writerow([_plain(getattr(one, field.name)) for field in fields(Decision)])
+    values = attrgetter(*(field.name for field in fields(Decision)))
+    writer.writerows(map(_plain, values(one)) for one in decisions)
     return out.getvalue()
 
 
