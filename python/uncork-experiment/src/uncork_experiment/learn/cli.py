@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from uncork_experiment.cli import Parser, run_command
+from uncork_experiment.commands.common import write
 from uncork_experiment.commands.design import span
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
@@ -21,6 +22,7 @@ from uncork_experiment.learn import demo, evidence, networks, proposal
 from uncork_experiment.learn.decide import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
 from uncork_experiment.learn.loop import Loop
+from uncork_experiment.learn.page import page
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
@@ -92,6 +94,11 @@ def parser() -> argparse.ArgumentParser:
     )
     verify.add_argument("number", metavar="N", type=int, nargs="?", help="[default: all]")
     _add_key(verify)
+    report = in_directory("report", "write a page: lift over time, shares, who gains, changes", _report)
+    page_file = Path("learned.html")
+    report.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, default=page_file, help=f"[default: {page_file}]"
+    )
     made_up = add("demo", "write records of an experiment, which are made up", _demo)
     made_up.add_argument("-o", "--output", required=True, metavar="DIR", type=Path)
     made_up.add_argument("--days", type=int, default=7, metavar="N", help="[default: 7]")
@@ -212,6 +219,12 @@ def _in_force(store: Store, number: int, done: str) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     sys.stdout.write(explain(Store(options.directory), options.address, options.asn, options.country))
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    write(options.output, page(Store(options.directory)))
+    print(options.output)
     return 0
 
 

@@ -111,7 +111,7 @@ def _history(store: Store, entry: Decision) -> Iterator[str]:
     """The last changes of the entry in versions that were in force."""
     found = []
     arm: str | None = None
-    for number in _in_force(store):
+    for number in in_force(store):
         now = next(
             (one for one in store.decisions(number) if (one.section, one.key) == (entry.section, entry.key)),
             None,
@@ -122,7 +122,7 @@ def _history(store: Store, entry: Decision) -> Iterator[str]:
     yield from found[-CHANGES:]
 
 
-def _in_force(store: Store) -> Sequence[int]:
+def in_force(store: Store) -> Sequence[int]:
     """The versions that were put in force, in this order."""
     known = set(store.numbers())
     numbers = (line.get("version") for line in store.log() if line["done"] in ("apply", "rollback"))

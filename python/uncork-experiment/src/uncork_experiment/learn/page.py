@@ -1,0 +1,202 @@
+"""The report page: what the versions in force gave to whom, over time, and what they expect of it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from uncork_experiment import words
+from uncork_experiment.document import package_version
+from uncork_experiment.learn.changes import NORMAL
+from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.explain import in_force
+from uncork_experiment.learn.settings import LARGE, Settings
+from uncork_experiment.learn.store import Store
+from uncork_experiment.learn.tablefile import date
+from uncork_experiment.report import palette, svg, tables
+from uncork_experiment.report.figures import Figure, percent
+from uncork_experiment.report.page import document, figure
+
+MOST_SYSTEMS = 60
+MOST_CHANGES = 40
+
+
+@dataclass(frozen=True)
+class Point:
+    """A version that was in force."""
+
+    number: int
+    settings: Settings
+    networks: Sequence[Decision]
+
+    def share(self, arm: str) -> float:
+        """Of the bytes of clients."""
+        return sum(one.share for one in self.networks if one.arm == arm)
+
+    def gain(self) -> tuple[float, float, float]:
+        """Expected lift of all traffic outside of the random share, and its widest 95 % interval."""
+        on = [one for one in self.networks if one.arm == self.settings.treated]
+        return _mean(on, sum(one.share for one in self.networks))
+
+
+def _mean(some: Sequence[Decision], total: float) -> tuple[float, float, float]:
+    """By bytes. Errors of networks are taken to go together."""
+    mean = sum(one.share * one.lift for one in some) / total if total else 0.0
+    reach = NORMAL * sum(one.share * one.sd for one in some) / total if total else 0.0
+    return math.expm1(mean), math.expm1(mean - reach), math.expm1(mean + reach)
+
+
+def page(store: Store) -> str:
+    """The whole page as one file."""
+    points = [
+        Point(
+            number, store.settings(number), [one for one in store.decisions(number) if one.level == "network"]
+        )
+        for number in dict.fromkeys([*in_force(store), store.need_current()])
+    ]
+    last = next(point for point in points if point.number == store.need_current())
+    figures = [*_over_time(points), _systems(last)]
+    body = "".join(
+        [
+            _header(last),
+            *(figure(one, n) for n, one in enumerate(figures, 1)),
+            _changes(points),
+            _footer(store),
+        ]
+    )
+    return document(f"uncork learn: version {last.number}", body)
+
+
+def _networks(store: Store, number: int) -> list[Decision]:
+    return [one for one in store.decisions(number) if one.level == "network"]
+
+
+def _header(last: Point) -> str:
+    settings = last.settings
+    gain, low, high = last.gain()
+    share = words.quantity(last.share(settings.treated), "share")
+    sentence = (
+        f"{settings.treated} for {share} of the bytes; expected lift over all traffic "
+        f"{words.change(1 + gain)} ({words.interval(1 + low, 1 + high)})."
+    )
+    return (
+        f'<header>\n<p class="kind">uncork learn</p>\n<h1>{escape(settings.treated)} or '
+        f"{escape(settings.control)}, by network</h1>\n"
+        f'<p class="question">Version {last.number}: records before {date(settings.as_of)}; its table '
+        f"expires {date(settings.as_of + settings.ttl)}.</p>\n</header>\n"
+        f'<section class="verdict" aria-label="In force">\n<p class="sentence">{escape(sentence)}</p>\n'
+        "<p>The lift is what the random share says of the networks that the table switches on, as if arms "
+        "did not share bottlenecks. It is an expectation, not a measurement against the holdback.</p>\n"
+        "</section>\n"
+    )
+
+
+def _over_time(points: Sequence[Point]) -> list[Figure]:
+    """Nothing to draw of one version alone."""
+    if len(points) < 2:
+        return []
+    settings = points[-1].settings
+    inks = _inks(settings)
+    days = tuple(date(point.settings.as_of)[5:] for point in points)
+    x = svg.Axis("records before", 0, len(points) - 1, names=days)
+    gains = [tuple(100 * value for value in point.gain()) for point in points]
+    band = [(float(n), gain[1], gain[2]) for n, gain in enumerate(gains)]
+    line = svg.Line(
+        settings.treated, inks[1], [(float(n), gain[0]) for n, gain in enumerate(gains)], band, dots=True
+    )
+    axis = svg.around("lift over all traffic", [v for g in gains for v in g], zero=True, shown=percent)
+    caption = (
+        "Expected lift over all traffic by the networks that each version switches on, with the widest "
+        "95 % interval: errors of all networks go together."
+    )
+    chart = svg.Chart("Expected lift by version", caption, x, axis, [line], legend=False)
+    shares = svg.Chart(
+        "Share by arm",
+        "Share of the bytes by arm of the clients' networks.",
+        x,
+        svg.around("share of the bytes", [0.0, 100.0], zero=True, shown=_share),
+        [
+            svg.Line(
+                arm, ink, [(float(n), 100 * point.share(arm)) for n, point in enumerate(points)], dots=True
+            )
+            for arm, ink in zip((settings.control, settings.treated), inks, strict=True)
+        ],
+    )
+    return [
+        Figure("gain", "What it is expected to bring", caption, chart.render),
+        Figure("share", "How much traffic has which arm", shares.description, shares.render),
+    ]
+
+
+def _inks(settings: Settings) -> tuple[str, str]:
+    tcp = [settings.arms.get(arm, {}).get("tcp", arm) for arm in (settings.control, settings.treated)]
+    return palette.inks((tcp[0], tcp[1]))
+
+
+def _systems(last: Point) -> Figure:
+    """Lift against traffic, of the ASes with most of it."""
+    large = [one for one in last.networks if one.section.rpartition("/")[2] == LARGE] or list(last.networks)
+    by_system: dict[str, list[Decision]] = {}
+    for one in large:
+        by_system.setdefault(one.parent, []).append(one)
+    traffic = {name: sum(one.share for one in some) for name, some in by_system.items()}
+    biggest = sorted((name for name in traffic if traffic[name] > 0), key=lambda name: (-traffic[name], name))
+    dots = []
+    for name in biggest[:MOST_SYSTEMS]:
+        lift, low, high = _mean(by_system[name], traffic[name])
+        tone = "better" if low > 0 else "worse" if high < 0 else "open"
+        on = sum(one.share for one in by_system[name] if one.arm == last.settings.treated)
+        dots.append((name, 100 * traffic[name], 100 * lift, 100 * low, 100 * high, tone, on / traffic[name]))
+    shares = [dot[1] for dot in dots] or [100.0]
+    x = svg.Axis("share of the bytes", min(shares) * 0.8, max(shares) * 1.25, log=True, shown=_share)
+    y = svg.around("lift", [v for dot in dots for v in dot[2:5]], zero=True, shown=percent)
+    caption = (
+        f"The {len(dots)} ASes with most traffic of large objects: lift by their networks' posteriors, by "
+        "bytes, with the widest 95 % interval, against their share of all bytes. A large dot: most of the "
+        f"AS's bytes have {last.settings.treated} by the table."
+    )
+    chart = svg.Scatter("ASes by lift and traffic", caption, x, y, dots)
+    return Figure("systems", "Who gains", caption, chart.render)
+
+
+def _share(value: float) -> str:
+    return f"{value:.3g} %"
+
+
+def _changes(points: Sequence[Point]) -> str:
+    """The networks whose arm changed, newest first, with most traffic."""
+    rows: list[tuple[str, float, Decision]] = []
+    had: dict[tuple[str, str], str] = {}
+    for point in points:
+        for one in point.networks:
+            if one.arm != had.get((one.section, one.key), point.settings.control):
+                rows.append((date(point.settings.as_of), one.share, one))
+            had[one.section, one.key] = one.arm
+    rows.sort(key=lambda row: (row[0], row[1]), reverse=True)
+    cells = [
+        [
+            escape(day),
+            escape(f"{one.key} ({one.parent})"),
+            escape(one.section),
+            escape(one.arm),
+            escape(one.reason),
+            escape(words.change(math.exp(one.lift))),
+            escape(words.quantity(share, "share")),
+        ]
+        for day, share, one in rows[:MOST_CHANGES]
+    ]
+    more = f"<p>{len(rows) - MOST_CHANGES} more are not shown.</p>\n" if len(rows) > MOST_CHANGES else ""
+    headings = ["day", "network", "objects", "now", "why", "lift", "bytes"]
+    body = tables.table(headings, cells, left=(0, 1, 2, 3, 4)) if cells else "<p>None.</p>\n"
+    return f'<section id="changes">\n<h2>Changes</h2>\n{body}{more}</section>\n'
+
+
+def _footer(store: Store) -> str:
+    command = shlex.join(["uncork-learn", "report", str(store.root)])
+    return (
+        f"<footer>\n<p>Made by uncork-experiment {escape(package_version())} with</p>\n"
+        f'<pre><code class="command">{escape(command)}</code></pre>\n</footer>\n'
+    )
