@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use uncork_units::{Time, TimeDelta};
 
 use crate::aggregation::Aggregation;
+use crate::host_jitter::{HostTimes, HostsSpec};
 use crate::jitter::Jitter;
 use crate::{AggregationSpec, JitterSpec};
 
@@ -15,7 +16,7 @@ pub(crate) struct DelayLine<T> {
     // Boxed because it is rarely used and there may be one line per flow.
     jitter: Option<Box<Jitter>>,
     aggregation: Option<Box<Aggregation>>,
-    host: Option<Box<Jitter>>,
+    hosts: Option<Box<HostTimes>>,
     /// Ordered by time of arrival.
     travelling: VecDeque<(Time, T)>,
 }
@@ -23,7 +24,7 @@ pub(crate) struct DelayLine<T> {
 impl<T> DelayLine<T> {
     /// A line that delays everything by `delay`.
     pub(crate) fn new(delay: TimeDelta) -> Self {
-        Self { delay, jitter: None, aggregation: None, host: None, travelling: VecDeque::new() }
+        Self { delay, jitter: None, aggregation: None, hosts: None, travelling: VecDeque::new() }
     }
 
     /// Adds jitter for items entering from now on, drawn independently from the stream `stream` of
@@ -32,10 +33,10 @@ impl<T> DelayLine<T> {
         self.jitter = Some(Box::new(Jitter::new(spec, seed, stream)));
     }
 
-    /// The host at the end of the line takes a random time for each item from now on, drawn from
-    /// the stream `stream` of `seed`. It keeps the order.
-    pub(crate) fn host_jitter(&mut self, spec: JitterSpec, seed: u64, stream: u64) {
-        self.host = Some(Box::new(Jitter::new(spec, seed, stream)));
+    /// The hosts at the ends of the line take a random time for each item from now on, drawn from
+    /// the stream `stream` of `seed`. They keep the order.
+    pub(crate) fn hosts(&mut self, spec: HostsSpec, seed: u64, stream: u64) {
+        self.hosts = Some(Box::new(HostTimes::new(spec, seed, stream)));
     }
 
     /// Frees the memory of an empty line.
@@ -57,14 +58,16 @@ impl<T> DelayLine<T> {
     /// others.
     pub(crate) fn enter(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();
-        let draw = |jitter: &mut Option<Box<Jitter>>| {
-            jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw())
-        };
-        let mut arrival = now + self.delay + draw(&mut self.jitter);
+        let mut arrival = now + self.delay;
+        if let Some(jitter) = &mut self.jitter {
+            arrival += jitter.draw();
+        }
         if let Some(turns) = &mut self.aggregation {
             arrival = turns.turn(arrival, bytes);
         }
-        arrival += draw(&mut self.host);
+        if let Some(hosts) = &mut self.hosts {
+            arrival += hosts.draw();
+        }
         let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
         let overtakes = self.aggregation.is_none()
             && self.jitter.as_ref().is_some_and(|jitter| jitter.reorders());
@@ -230,34 +233,36 @@ mod tests {
         assert_ne!(pattern(1, 0), pattern(1, 1));
     }
 
-    /// A host's time comes on top of everything, keeps the order, and changes no other draw: what
+    /// The hosts' time comes on top of everything, keeps the order, and changes no other draw: what
     /// arrives at the end of a slot is worked off after it.
     #[test]
-    fn host_works_packets_off_in_order() {
-        let max = TimeDelta::from_micros(400);
-        let spec = JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: false };
-        let lines = |change: &dyn Fn(&mut DelayLine<usize>)| {
-            let arrived = |is_host: bool| {
+    fn hosts_work_items_off_in_order() {
+        let max = TimeDelta::from_micros(200);
+        let lines = |hosts, change: &dyn Fn(&mut DelayLine<usize>)| {
+            let arrived = |takes_time: bool| {
                 let mut line = jittery(JitterDistribution::Uniform, false, 4);
                 change(&mut line);
-                if is_host {
-                    line.host_jitter(spec, 4, 7);
+                if takes_time {
+                    line.hosts(HostsSpec { hosts, max }, 4, 7);
                 }
                 arrivals(&mut line, TimeDelta::from_micros(900), 20_000)
             };
             arrived(false).into_iter().zip(arrived(true)).collect::<Vec<_>>()
         };
         let slots = |line: &mut DelayLine<usize>| line.aggregate(TimeDelta::from_millis(5));
-        for both in [lines(&|_| {}), lines(&slots)] {
-            assert!(both.iter().all(|((_, one), (_, other))| one == other));
-            let delays = both.iter().map(|((at, _), (worked_off, _))| {
-                assert!(worked_off >= at);
-                worked_off.since(*at)
-            });
-            let delays: Vec<TimeDelta> = delays.collect();
-            assert!(delays.iter().all(|delay| *delay <= max));
-            let mean = delays.iter().map(|delay| delay.as_millis_f64()).sum::<f64>() / 20_000.0;
-            assert!((0.15..0.36).contains(&mean), "{mean} ms");
+        for hosts in [1, 2] {
+            for both in [lines(hosts, &|_| {}), lines(hosts, &slots)] {
+                assert!(both.iter().all(|((_, one), (_, other))| one == other));
+                let delays = both.iter().map(|((at, _), (worked_off, _))| {
+                    assert!(worked_off >= at);
+                    worked_off.since(*at)
+                });
+                let delays: Vec<TimeDelta> = delays.collect();
+                assert!(delays.iter().all(|delay| *delay <= max.times(hosts)));
+                let mean = delays.iter().map(|delay| delay.as_millis_f64()).sum::<f64>() / 20_000.0;
+                let one_host = mean / hosts as f64;
+                assert!((0.075..0.18).contains(&one_host), "{hosts}: {one_host} ms");
+            }
         }
     }
 

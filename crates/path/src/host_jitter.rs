@@ -3,12 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use uncork_units::TimeDelta;
+use uncork_units::{Rng, TimeDelta};
 
-use crate::{JitterDistribution, JitterSpec};
-
-/// Each host takes a random time for each packet that arrives, in addition to the path's delay. It
-/// keeps the order of a flow's packets. Without it, drop-tail has phase effects: the packet that an
+/// Each host takes a random time for each packet that arrives, before it answers, in addition to the
+/// path's delay. It keeps the order of a flow's packets. Without it, drop-tail has phase effects: the packet that an
 /// ACK releases always comes just after the link has freed a place, and a paced packet is dropped
 /// in its stead (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +24,7 @@ pub enum HostJitter {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not the time that a host takes; expected usual, none, or the most as a time up to {max}, such as 250us",
-    max = HostJitter::MAX
+    max = HostJitter::LONGEST
 )]
 pub struct HostJitterError(String);
 
@@ -44,17 +42,45 @@ impl HostJitter {
     /// The part of a round-trip time that usual hosts take at most.
     const USUAL_PART: u64 = 20;
     /// The longest time that a text may name.
-    const MAX: TimeDelta = TimeDelta::from_secs(1);
+    const LONGEST: TimeDelta = TimeDelta::from_secs(1);
 
-    /// As jitter of a delay line of a path with a round-trip time of `rtt`; `None` if the hosts take
-    /// no time.
-    pub(crate) fn spec(self, rtt: TimeDelta) -> Option<JitterSpec> {
+    /// The longest time that a host takes at the end of a path with a round-trip time of `rtt`;
+    /// `None` if hosts take no time.
+    pub(crate) fn max(self, rtt: TimeDelta) -> Option<TimeDelta> {
         let max = match self {
             Self::Usual => Self::USUAL.min(rtt.divided_by(Self::USUAL_PART)),
             Self::UpTo(max) => max,
         };
-        let distribution = JitterDistribution::Uniform;
-        (!max.is_zero()).then_some(JitterSpec { distribution, max, reorder: false })
+        Some(max).filter(|max| !max.is_zero())
+    }
+}
+
+/// Hosts at the ends of a delay line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HostsSpec {
+    /// How many take time for each packet, one after the other.
+    pub(crate) hosts: u64,
+    /// The longest time of each.
+    pub(crate) max: TimeDelta,
+}
+
+/// The random times of [`HostsSpec`].
+#[derive(Clone, Debug)]
+pub(crate) struct HostTimes {
+    spec: HostsSpec,
+    rng: Rng,
+}
+
+impl HostTimes {
+    pub(crate) fn new(spec: HostsSpec, seed: u64, stream: u64) -> Self {
+        Self { spec, rng: Rng::new(seed, stream) }
+    }
+
+    /// What the hosts take for the next packet.
+    pub(crate) fn draw(&mut self) -> TimeDelta {
+        let HostsSpec { hosts, max } = self.spec;
+        let draw = |_| self.rng.below(max.as_nanos().saturating_add(1));
+        TimeDelta::from_nanos((0..hosts).map(draw).sum())
     }
 }
 
@@ -67,7 +93,7 @@ impl FromStr for HostJitter {
             "none" => return Ok(Self::NONE),
             _ => {}
         }
-        let max = text.parse().ok().filter(|max| *max <= Self::MAX);
+        let max = text.parse().ok().filter(|max| *max <= Self::LONGEST);
         max.map(Self::UpTo).ok_or_else(|| HostJitterError(text.to_owned()))
     }
 }
@@ -101,7 +127,7 @@ mod tests {
     #[test]
     fn usual_hosts_are_faster_on_short_paths() {
         let max = |jitter: HostJitter, rtt_us| {
-            jitter.spec(TimeDelta::from_micros(rtt_us)).map(|spec| spec.max.as_nanos())
+            jitter.max(TimeDelta::from_micros(rtt_us)).map(TimeDelta::as_nanos)
         };
         assert_eq!(max(HostJitter::Usual, 50_000), Some(250_000));
         assert_eq!(max(HostJitter::Usual, 5_000), Some(250_000));

@@ -5,7 +5,8 @@ use uncork_units::TimeDelta;
 use super::FlowPath;
 use super::lines::Lines;
 use crate::delay::DelayLine;
-use crate::{HostJitter, JitterSpec, Loss, LossPosition, LossSpec, PathSpec};
+use crate::host_jitter::HostsSpec;
+use crate::{HostJitter, Loss, LossPosition, LossSpec, PathSpec};
 
 /// Seed streams, one of each per flow.
 const LOSS_STREAM: u64 = 1 << 32;
@@ -76,19 +77,14 @@ impl Flows {
         let (path, seed, number) = (&self.paths[index], self.seed, self.all.len() as u32);
         let one_way = rtt.unwrap_or(path.rtt).divided_by(2);
         let stream = |stream: u64| stream + u64::from(number);
-        // A path that reorders decides the order itself.
-        let host_behind = |way: Option<JitterSpec>| {
-            let spec = self.host_jitter.spec(one_way.times(2));
-            spec.filter(|_| way.is_none_or(|jitter| !jitter.reorder))
-        };
-        let [client, server] = [path.jitter, back.jitter].map(host_behind);
+        let [client, server] = self.hosts(path, one_way.times(2));
         let line_down = || {
             let mut line = DelayLine::new(one_way);
             if let Some(jitter) = path.jitter {
                 line.jitter(jitter, seed, stream(JITTER_STREAM));
             }
-            if let Some(jitter) = client {
-                line.host_jitter(jitter, seed, stream(CLIENT_STREAM));
+            if let Some(spec) = client {
+                line.hosts(spec, seed, stream(CLIENT_STREAM));
             }
             line
         };
@@ -100,8 +96,8 @@ impl Flows {
             if let Some(jitter) = back.jitter {
                 line.jitter(jitter, seed, stream(JITTER_BACK_STREAM));
             }
-            if let Some(jitter) = server {
-                line.host_jitter(jitter, seed, stream(SERVER_STREAM));
+            if let Some(spec) = server {
+                line.hosts(spec, seed, stream(SERVER_STREAM));
             }
             line
         };
@@ -120,6 +116,21 @@ impl Flows {
         let (path, loss_position) = (index as u32, path.loss_position);
         self.all.push(Flow { path, host, lines, loss_position, loss: None });
         number
+    }
+
+    /// The hosts that take time at the end of a flow's lines to the client and to the server.
+    fn hosts(&self, path: &PathSpec, rtt: TimeDelta) -> [Option<HostsSpec>; 2] {
+        let Some(max) = self.host_jitter.max(rtt) else { return [None; 2] };
+        let hosts = |hosts| Some(HostsSpec { hosts, max });
+        // Only an uplink or slots see when an acknowledgement leaves its client. Without them the
+        // server's draw has the client's, too: there are fewer acknowledgements than packets, and
+        // flows share their line to the clients.
+        if path.uplink.is_none() && path.aggregation.is_none() {
+            return [None, hosts(2)];
+        }
+        // A path that reorders decides the order itself.
+        let reorders = path.jitter.is_some_and(|jitter| jitter.reorder);
+        [hosts(1).filter(|_| !reorders), hosts(1)]
     }
 
     #[inline]
@@ -179,7 +190,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BackSpec, Buffer, JitterDistribution};
+    use crate::{BackSpec, Buffer, JitterDistribution, JitterSpec, LinkSpec};
     use uncork_units::Rate;
 
     const fn millis(millis: u64) -> TimeDelta {
@@ -216,11 +227,16 @@ mod tests {
         assert_eq!(lines(&[path(), path()], &flows), [0, 1, 0, 2, 1].map(|line| [line; 2]));
     }
 
-    /// Hosts do not wait for each other.
+    /// Hosts do not wait for each other. Clients have lines of their own where it can be seen.
     #[test]
     fn hosts_that_take_time_have_their_own_lines() {
-        let lines = lines_between(HostJitter::Usual, &[path()], &[(0, None); 3]);
-        assert_eq!(lines, [[0, 0], [1, 1], [2, 2]]);
+        let lines = |path| lines_between(HostJitter::Usual, &[path], &[(0, None); 3]);
+        assert_eq!(lines(path()), [[0, 0], [0, 1], [0, 2]]);
+        let uplink = Some(LinkSpec::new(Rate::from_mbit(1), Buffer::Packets(10)));
+        let aggregation = Some(millis(5).into());
+        for seen in [PathSpec { uplink, ..path() }, PathSpec { aggregation, ..path() }] {
+            assert_eq!(lines(seen), [[0, 0], [1, 1], [2, 2]]);
+        }
     }
 
     #[test]
