@@ -33,8 +33,8 @@ impl<T> DelayLine<T> {
         self.jitter = Some(Box::new(Jitter::new(spec, seed, stream)));
     }
 
-    /// The hosts at the ends of the line take a random time for each item from now on, drawn from
-    /// the stream `stream` of `seed`. They keep the order.
+    /// The hosts at the ends of the line take a random time for items from now on, drawn from the
+    /// stream `stream` of `seed`. What arrives in that time is ready with the item before it.
     pub(crate) fn hosts(&mut self, spec: HostsSpec, seed: u64, stream: u64) {
         self.hosts = Some(Box::new(HostTimes::new(spec, seed, stream)));
     }
@@ -65,10 +65,12 @@ impl<T> DelayLine<T> {
         if let Some(turns) = &mut self.aggregation {
             arrival = turns.turn(arrival, bytes);
         }
-        if let Some(hosts) = &mut self.hosts {
+        let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
+        if let Some(hosts) = &mut self.hosts
+            && arrival > ahead
+        {
             arrival += hosts.draw();
         }
-        let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
         let overtakes = self.aggregation.is_none()
             && self.jitter.as_ref().is_some_and(|jitter| jitter.reorders());
         if overtakes && arrival < ahead {

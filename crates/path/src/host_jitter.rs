@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use uncork_units::{Rng, TimeDelta};
 
-/// Each host takes a random time for each packet that arrives, before it answers, in addition to the
-/// path's delay. It keeps the order of a flow's packets. Without it, drop-tail has phase effects: the packet that an
-/// ACK releases always comes just after the link has freed a place, and a paced packet is dropped
-/// in its stead (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
+/// Hosts take a random time for a packet that arrives before they answer, in addition to the path's
+/// delay. Packets of the flow that arrive in that time are ready with it, as after an interrupt.
+/// Without it, drop-tail has phase effects: the packet that an ACK releases always comes just after
+/// the link has freed a place, and a paced packet is dropped in its stead (Floyd and Jacobson, "On
+/// Traffic Phase Effects in Packet-Switched Gateways", 1992).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostJitter {
     /// Uniform up to 250 us: a packet waits for the next of 4000 interrupts per second, to which
@@ -58,7 +59,7 @@ impl HostJitter {
 /// Hosts at the ends of a delay line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostsSpec {
-    /// How many take time for each packet, one after the other.
+    /// How many take time, one after the other.
     pub(crate) hosts: u64,
     /// The longest time of each.
     pub(crate) max: TimeDelta,
@@ -76,7 +77,7 @@ impl HostTimes {
         Self { spec, rng: Rng::new(seed, stream) }
     }
 
-    /// What the hosts take for the next packet.
+    /// What the hosts take for a packet that does not wait for another.
     pub(crate) fn draw(&mut self) -> TimeDelta {
         let HostsSpec { hosts, max } = self.spec;
         let draw = |_| self.rng.below(max.as_nanos().saturating_add(1));
