@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use uncork_lab::{Column, CompareSpec, Preset, Workload};
-use uncork_path::{Buffer, LossPosition, LossSpec};
+use uncork_path::{Buffer, HostJitter, LossPosition, LossSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::emu::EmuArgs;
@@ -125,6 +125,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "1bdp", value_name = "SIZE", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     buffer: Vec<Buffer>,
+    /// Time that hosts take before they answer a packet: usual, none, or the most, such as 250us
+    #[arg(long, default_value = "usual", value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(help_heading = "Path")]
+    host_jitter: HostJitter,
     /// Each flow transfers so many bytes
     #[arg(long, default_value = "10MB", allow_hyphen_values = true, conflicts_with = "duration")]
     #[arg(help_heading = "Traffic")]
@@ -250,6 +254,7 @@ impl CompareArgs {
                 Place::After => LossPosition::After,
                 Place::Before => LossPosition::Before,
             }),
+            host_jitter: self.host_jitter,
             workload: match self.duration {
                 Some(duration) => Workload::Duration(duration),
                 None => Workload::Transfer(self.size),
@@ -263,7 +268,7 @@ impl CompareArgs {
 
     /// The command that reproduces it, with every value that affects the results.
     pub(crate) fn command(&self, given: impl Fn(&str) -> bool) -> String {
-        let Self { flows, seeds, seed, .. } = self;
+        let Self { flows, seeds, seed, host_jitter, .. } = self;
         let [rate, rtt] = [listed(&self.rate), listed(&self.rtt)];
         let [loss, buffer] = [listed(&self.loss.0), listed(&self.buffer)];
         let place = match self.loss_position {
@@ -288,7 +293,7 @@ impl CompareArgs {
         let path: Vec<String> = preset.chain(path).collect();
         let path = path.join(" ");
         format!(
-            "uncork compare {path} {workload} --flows {flows} --cc {columns} --seeds {seeds} \
+            "uncork compare {path} --host-jitter {host_jitter} {workload} --flows {flows} --cc {columns} --seeds {seeds} \
              --seed {seed}"
         )
     }
@@ -424,14 +429,14 @@ mod tests {
         assert_eq!(
             command("uncork compare"),
             "uncork compare --rate 20mbit --rtt 50ms --loss 1% --loss-position after --buffer 1bdp \
-             --size 10MB --flows 1 --cc cubic,bbr1,bbr3 --seeds 10 --seed 1"
+             --host-jitter usual --size 10MB --flows 1 --cc cubic,bbr1,bbr3 --seeds 10 --seed 1"
         );
     }
 
     #[test]
     fn command_reproduces_itself() {
         let line = "uncork compare --rate 1.5gbit --rtt 7ms --loss 0.25% --loss-position before \
-                    --buffer 83p --duration 3s --flows 2 --cc bbr3:strict_draft+reno,bbr1 \
+                    --buffer 83p --host-jitter 100us --duration 3s --flows 2 --cc bbr3:strict_draft+reno,bbr1 \
                     --seeds 4 --seed 9";
         let repeated = command(line);
         assert_eq!(repeated, line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -458,9 +463,8 @@ mod tests {
         let uncork_path::PathSpec { link, rtt, loss, .. } = path;
         assert_eq!((link.nominal_rate(), rtt), (Rate::from_mbit(20), lte.rtt));
         assert_eq!((loss.mean(), link.buffer), (0.01, lte.link.buffer));
-        assert!(
-            command(line).starts_with("uncork compare --preset lte --rate 20mbit --loss 1% --size")
-        );
+        let path = "uncork compare --preset lte --rate 20mbit --loss 1% --host-jitter";
+        assert!(command(line).starts_with(path));
         assert_eq!(command(&command(line)), command(line));
     }
 

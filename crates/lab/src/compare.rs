@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec, PathSpecError, RateSpec};
+use uncork_path::{Buffer, HostJitter, LossPosition, LossSpec, PathSpec, PathSpecError, RateSpec};
 use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
@@ -36,6 +36,8 @@ pub struct CompareSpec {
     pub loss_position: Option<LossPosition>,
     /// Queues of the bottleneck.
     pub buffers: Vec<Buffer>,
+    /// The time that hosts take.
+    pub host_jitter: HostJitter,
     /// Traffic of each flow.
     pub workload: Workload,
     /// The columns to compare; the first is the baseline.
@@ -172,7 +174,7 @@ impl CompareSpec {
     }
 
     fn text(&self, sample: Option<TimeDelta>) -> String {
-        let Self { seeds, first_seed, .. } = self;
+        let Self { seeds, first_seed, host_jitter, .. } = self;
         let work = match self.workload {
             Workload::Transfer(size) => format!("transfer = \"{size}\""),
             Workload::Duration(span) => format!("bulk = \"{span}\""),
@@ -198,7 +200,7 @@ impl CompareSpec {
         .concat();
         format!(
             "title = \"{}\"\n\n[run]\nseeds = {seeds}\nfirst_seed = {first_seed}\nend = \"{}\"\n\
-             {sample}\n[path]\n{path}\n[flow.main]\ncc = \"cubic\"\ncount = {count}\n{work}\n\n\
+             host_jitter = \"{host_jitter}\"\n{sample}\n[path]\n{path}\n[flow.main]\ncc = \"cubic\"\ncount = {count}\n{work}\n\n\
              [matrix]\n{axes}{}",
             self.title(),
             self.end(),
@@ -423,6 +425,7 @@ mod tests {
             preset: None,
             loss_position: Some(LossPosition::After),
             buffers: vec![Buffer::MilliBdp(1000)],
+            host_jitter: HostJitter::Usual,
             workload: Workload::Transfer("100kB".parse().unwrap()),
             columns: columns.iter().map(|text| text.parse().unwrap()).collect(),
             flows: 1,

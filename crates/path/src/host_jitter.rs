@@ -10,12 +10,13 @@ use uncork_units::{Rng, TimeDelta};
 /// Without it, drop-tail has phase effects: the packet that an ACK releases always comes just after
 /// the link has freed a place, and a paced packet is dropped in its stead (Floyd and Jacobson, "On
 /// Traffic Phase Effects in Packet-Switched Gateways", 1992).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostJitter {
     /// Uniform up to 250 us: a packet waits for the next of 4000 interrupts per second, to which
     /// Intel's Gigabit drivers limit themselves under bulk traffic (`InterruptThrottleRate`, as by
     /// default). But no more than a twentieth of the path's round-trip time, because interrupts are
     /// moderated less where latency matters.
+    #[default]
     Usual,
     /// Uniform up to this; hosts that take no time if it is zero.
     UpTo(TimeDelta),
@@ -28,12 +29,6 @@ pub enum HostJitter {
     max = HostJitter::LONGEST
 )]
 pub struct HostJitterError(String);
-
-impl Default for HostJitter {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
 
 impl HostJitter {
     /// Hosts that take no time.
