@@ -156,37 +156,38 @@ impl Ends<'_> {
         let decided = description.decided.get(end.outcome as usize)?;
         let arm = decided.experiment.as_ref().zip(decided.arm.as_ref());
         let choice = Choice {
-            policy: description.fingerprint.clone(),
-            rule: decided.rule_name(),
-            cc: Some(end.asked).filter(|asked| !asked.is_empty()),
+            policy: description.fingerprint.as_str().into(),
+            rule: decided.rule_name().into(),
+            cc: Some(end.asked).filter(|asked| !asked.is_empty()).map(Into::into),
             arm: arm.map(|(experiment, arm)| Arm {
-                experiment: experiment.clone(),
-                arm: arm.clone(),
+                experiment: experiment.into(),
+                arm: arm.into(),
                 unit: end.unit,
                 bucket: bucket(end.unit),
                 propensity: decided.propensity.unwrap_or(0.0),
             }),
         };
-        let mut record = FlowRecord { choice: Some(choice), cc: end.in_force, ..record.clone() };
+        let mut record =
+            FlowRecord { choice: Some(choice), cc: end.in_force.into(), ..record.clone() };
         if let Some(service) = &mut record.service {
-            name_listener(&mut service.listener, &description.listeners);
+            if let Some(name) = name_of(&service.listener, &description.listeners) {
+                service.listener = name.into();
+            }
             let network = service.client.as_deref().and_then(|client| client.split('/').next());
             if let Some(client) = network.and_then(|network| network.parse().ok()) {
                 let origin = self.origins.of(client);
                 service.asn = origin.asn;
-                service.country = origin.country.map(|country| country.to_string());
+                service.country = origin.country.map(|country| country.to_string().into());
             }
         }
         Some(record)
     }
 }
 
-/// Puts the listener's name in the place of its address, if its port has one.
-fn name_listener(listener: &mut String, names: &[(String, u16)]) {
-    let port = listener.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
-    if let Some((name, _)) = names.iter().find(|(_, named)| Some(*named) == port) {
-        listener.clone_from(name);
-    }
+/// The name of the listener with this address, if its port has one.
+fn name_of<'a>(listener: &str, names: &'a [(String, u16)]) -> Option<&'a str> {
+    let port = listener.rsplit(':').next().and_then(|port| port.parse::<u16>().ok())?;
+    names.iter().find(|(_, named)| *named == port).map(|(name, _)| name.as_str())
 }
 
 fn count(lost: &Map) -> Result<u64, Error> {
