@@ -25,8 +25,8 @@ pub(super) struct Exchange {
     pub(super) size: u64,
     /// Body bytes that the protocol has taken; `None` while it may take more.
     pub(super) taken: Option<u64>,
-    /// Bytes that the socket had accepted when the whole response was among them.
-    pub(super) end: Option<u64>,
+    /// Bytes that the socket had accepted when the whole response was among them, and when that was.
+    pub(super) end: Option<(u64, Instant)>,
     /// Smoothed round-trip times, one per sample of the kernel.
     pub(super) rtts: Distribution,
     /// The latest counters of the kernel.
@@ -83,7 +83,7 @@ impl Exchange {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
         let mut figures = self.last.since(&self.before);
         // Bytes after its end belong to the next response.
-        let most = self.end.map_or(u64::MAX, |end| end - self.from);
+        let most = self.end.map_or(u64::MAX, |(end, _)| end - self.from);
         figures.bytes_acked = figures.bytes_acked.min(most);
         let taken = self.taken.unwrap_or(0);
         let (completion, delivered) = match ending {

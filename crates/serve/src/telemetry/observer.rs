@@ -22,7 +22,7 @@ use crate::shared::{Stop, Stopping};
 
 /// The sampling interval while a response is written.
 const WRITING: Duration = Duration::from_millis(100);
-/// The shortest and the longest sampling interval while only acknowledgements are awaited.
+/// The shortest and the longest sampling interval while acknowledgements are awaited.
 const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 /// How long a sample counts as current. A request that acknowledged earlier responses was sampled a moment before.
 const CURRENT: Duration = Duration::from_micros(100);
@@ -135,12 +135,13 @@ impl Observer {
         let state = self.progress.state();
         let last = state.exchanges.values().next_back()?;
         let settles = state.exchanges.values().any(|exchange| exchange.taken.is_some());
+        let written = state.exchanges.values().filter_map(|exchange| Some(exchange.end?.1)).min();
         let rtt = Duration::from_nanos(last.last.rtt.unwrap_or_default().as_nanos());
         let is_closed = state.is_closed;
         drop(state);
-        let wait = if settles { (rtt / 2).clamp(SETTLING.0, SETTLING.1) } else { WRITING };
-        // Responses that begin and end do not make samples more frequent.
-        Some(Situation { settles, is_closed, due: self.latest().0 + wait })
+        let latest = self.latest().0;
+        let due = written.map_or(latest + WRITING, |written| settling_due(written, latest, rtt));
+        Some(Situation { settles, is_closed, due })
     }
 
     /// Samples the kernel, and writes the records of responses that have ended; of all responses if
@@ -191,6 +192,18 @@ impl Situation {
     }
 }
 
+/// When to sample a response that was `written` completely, if the latest sample was at `latest`: first after a
+/// round trip, because an acknowledgement hardly comes sooner, then each time after half of the time so far.
+/// The kernel tells when the last ACK came, so that a late sample costs accuracy only if more was written
+/// meanwhile.
+fn settling_due(written: Instant, latest: Instant, rtt: Duration) -> Instant {
+    let clamped = |wait: Duration| wait.clamp(SETTLING.0, SETTLING.1);
+    match latest.checked_duration_since(written) {
+        Some(waited) => latest + clamped(waited.max(rtt) / 2),
+        None => written + clamped(rtt),
+    }
+}
+
 /// Waits until `due`, or less: an alarm that rings early is cheaper than one that is set for each response.
 fn poll_until(mut alarm: Pin<&mut Sleep>, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
     if alarm.is_elapsed() || alarm.deadline() > due.into() {
@@ -202,7 +215,7 @@ fn poll_until(mut alarm: Pin<&mut Sleep>, due: Instant, cx: &mut Context<'_>) ->
 impl Sample {
     /// How a response has ended, if it has. The connection's socket has accepted `written` bytes.
     fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
-        let acknowledged = exchange.end.and_then(|end| self.acknowledged(end, written));
+        let acknowledged = exchange.end.and_then(|(end, _)| self.acknowledged(end, written));
         let is_over = exchange.is_broken_off() || self.known.state == TcpState::Close;
         match acknowledged.filter(|_| !exchange.is_broken_off()) {
             Some(at) => Some(Ending::Acknowledged(at)),
@@ -225,5 +238,24 @@ impl Sample {
         let age = Duration::from_nanos(info.last_ack_recv.as_nanos());
         let at = if acked >= written { self.at.checked_sub(age)? } else { self.at };
         (acked >= end).then_some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_are_sampled_after_a_round_trip_and_then_less_and_less_often() {
+        let (before, rtt) = (clock::now(), Duration::from_millis(20));
+        let written = before + Duration::from_millis(1);
+        let mut latest = before;
+        let samples = [20, 30, 45, 67, 101, 151, 201].map(|_| {
+            latest = settling_due(written, latest, rtt);
+            latest.duration_since(written).as_millis()
+        });
+        assert_eq!(samples, [20, 30, 45, 67, 101, 151, 201]);
+        let soonest = settling_due(written, before, Duration::from_micros(50));
+        assert_eq!(soonest - written, SETTLING.0);
     }
 }

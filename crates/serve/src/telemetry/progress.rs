@@ -137,7 +137,7 @@ impl ConnectionProgress {
         for exchange in state.exchanges.values_mut() {
             let Some(taken) = exchange.taken.filter(|_| exchange.end.is_none()) else { continue };
             if written - exchange.from >= taken {
-                exchange.end = Some(written);
+                exchange.end = Some((written, clock::now()));
             }
         }
     }
