@@ -165,7 +165,7 @@ fn losses_are_told_when_the_kernel_finds_them() {
         }
         let (misdated, all) = told.misdated();
         println!("{misdated} of {all} ACKs count losses that came earlier or later");
-        assert!(misdated * 50 < all);
+        assert!(misdated * 20 < all);
     }
 }
 
@@ -185,10 +185,13 @@ fn tails_and_idle_times_are_told() {
 #[test]
 fn timeouts_are_told() {
     let mut timeouts = 0;
-    for _ in 0..5 {
-        let Some(told) = Told::of(Downloads::new(20, "50%", 1, 40_000)) else { return };
+    for _ in 0..10 {
+        let Some(told) = Told::of(Downloads::new(20, "40%", 1, 20_000)) else { return };
         told.check();
         timeouts += told.calls(TIMEOUT).count();
+        if timeouts > 0 {
+            break;
+        }
     }
     assert!(timeouts > 0);
 }
