@@ -199,9 +199,16 @@ END
                 python3 -c 'import json,sys; print(json.load(sys.stdin)["tcp"])')
             [ "$got" = "$told -" ] && [ "$asked" = "$told" ] || { echo $client: $got, $told, $asked; exit 9; }
         done
+        steer explain 10.1.1.7 --port 8080 --format json > explained.json
+        steer explain 10.1.1.7 --opened --format json > opened.json
+        python3 -c 'import json; print(json.dumps([json.load(open(n)) for n in ("explained.json", "opened.json")]))'
         steer status --format json"#;
     let Some(seen) = succeed(script) else { return };
-    let status = serde_json::from_str(&seen).expect("JSON");
+    let (explained, status) = seen.split_once('\n').expect("two documents");
+    let explained: Vec<serde_json::Value> = serde_json::from_str(explained).expect("JSON");
+    assert_describes("steer-explain-1", &explained);
+    assert_eq!((&explained[0]["rule"], &explained[1]["rule"]), (&1.into(), &None::<u8>.into()));
+    let status = serde_json::from_str(status).expect("JSON");
     assert_describes("steer-1", [&status]);
     let decided = status["cgroups"][0]["decided"].as_array().expect("a list");
     let connections = decided.iter().map(|one| one["connections"].as_u64().expect("a number"));

@@ -8,7 +8,8 @@ use uncork_steer::{Answer, Count, Decided, Description, Question, Status};
 
 use crate::failure::Failure;
 
-const SCHEMA: &str = "uncork.steer/1";
+const STATUS_SCHEMA: &str = "uncork.steer/1";
+const EXPLAIN_SCHEMA: &str = "uncork.steer.explain/1";
 
 #[derive(Serialize)]
 struct StatusDocument<'a> {
@@ -52,7 +53,7 @@ pub(super) fn status_json(all: &[Status]) -> Result<String, Failure> {
             decided: counted(description, &status.counts).collect(),
         }
     });
-    json(&StatusDocument { schema: SCHEMA, cgroups: cgroups.collect() })
+    json(&StatusDocument { schema: STATUS_SCHEMA, cgroups: cgroups.collect() })
 }
 
 fn counted<'a>(
@@ -136,7 +137,7 @@ pub(super) fn explanation_json(
 ) -> Result<String, Failure> {
     let unit = decided.arm.as_ref().map(|_| answer.unit);
     json(&Explanation {
-        schema: SCHEMA,
+        schema: EXPLAIN_SCHEMA,
         client: question.client.to_string(),
         port: question.port,
         unix_s: question.unix_s,
