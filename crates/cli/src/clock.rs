@@ -1,7 +1,7 @@
 //! The wall clock, for progress and run times. Results do not depend on it.
 
 use std::fmt;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -11,8 +11,10 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Unix time in whole seconds.
+#[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "the command line is the outermost layer")]
 pub(crate) fn unix_s() -> i64 {
+    use std::time::{SystemTime, UNIX_EPOCH};
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_secs() as i64
 }
