@@ -33,7 +33,7 @@ class State:
     since: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Decision:
     """An entry of one section, and all that a person needs to check it."""
 
@@ -81,7 +81,7 @@ Before = Mapping[tuple[str, str], State]
 """Of the version in force, by section and key."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Wish:
     """An entry, what it has, and what it is to have."""
 
