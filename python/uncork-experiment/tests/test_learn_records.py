@@ -198,6 +198,18 @@ def test_decisions_survive_their_file(learned: Path) -> None:
     assert to_csv(of_csv(text)) == text
 
 
+def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:
+    """From records, with a plan every five days."""
+    equal = tuple(replace(one, lift=0.0, retransmits=0.0) for one in demo.SYSTEMS)
+    records = ibis.memtable(demo.table(equal, days=30, daily=100, spread=0.0))
+    store = Store(tmp_path)
+    for day in range(5, 31, 5):
+        settings = replace(SETTINGS, as_of=FIRST_DAY + day)
+        number, _ = store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+        store.apply(number, NOW)
+        assert all(one.arm == "control" for one in store.decisions(number)), day
+
+
 def test_traffic_between_sites_is_never_learned(records: pa.Table) -> None:
     place = records.column_names.index("service_client")
     inside = records.set_column(place, "service_client", pa.array(["10.1.2.0/24"] * records.num_rows))

@@ -435,6 +435,24 @@ def test_lost_late_and_old_records_move_no_decision(table: pa.Table) -> None:
     assert counted(came).equals(counted(table)), "a late file counts for its own day"
 
 
+def test_records_that_are_there_twice_make_nobody_surer(table: pa.Table) -> None:
+    """Copies are in the buckets of what they copy, so the jackknife does not take them for more users."""
+    from uncork_experiment.learn.evidence import sections
+    from uncork_experiment.learn.lift import lifts
+
+    once, twice = (
+        [lifts(section, SETTINGS) for section in sections(counted(of), SETTINGS)]
+        for of in (table, pa.concat_tables([table, table]))
+    )
+    for one, two in zip(once, twice, strict=True):
+        assert one is not None
+        assert two is not None
+        assert two.raw.keys() == one.raw.keys()
+        for at, estimate in one.raw.items():
+            assert two.raw[at].lift == pytest.approx(estimate.lift, abs=1e-3)
+            assert two.raw[at].error == pytest.approx(estimate.error, rel=1e-2)
+
+
 def test_records_of_several_versions_of_the_server_are_read_together(tmp_path: Path, table: pa.Table) -> None:
     """Older files lack columns, newer ones have more: what they have in common counts."""
     half = table.num_rows // 2
