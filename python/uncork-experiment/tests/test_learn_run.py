@@ -167,6 +167,25 @@ def test_the_kill_switch_gives_everybody_the_control_arm(
     assert main(["verify", str(tmp_path)]) == 0
 
 
+def test_a_kill_switch_that_fails_is_tried_again_soon(
+    tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long before the next round."""
+    monkeypatch.setattr("uncork_experiment.learn.loop.RETRY_SECONDS", 0.0)
+    store, refused = Store(tmp_path), []
+    loop_of(store, [lambda: by_day(7)]).run(1)
+    (tmp_path / "stop").touch()
+
+    def check(policy: Path) -> None:
+        if not refused:
+            refused.append(policy)
+            raise InputError(str(policy), "a server would refuse it")
+
+    loop_of(store, [], check=check, every=3600.0).run(2)
+    assert results(store) == ["applied", "failed", "applied"]
+    assert on(store) == set()
+
+
 def test_a_guardrail_acts_in_the_round_that_sees_it(tmp_path: Path) -> None:
     """On the same day, within the dwell, after the traffic that may change has changed."""
     good = replace(demo.SYSTEMS[0], networks=6), replace(demo.SYSTEMS[1], networks=2)

@@ -23,6 +23,8 @@ from uncork_experiment.learn.store import Store
 
 SWITCH_SECONDS = 1.0
 """How often the kill switch is looked at between rounds."""
+RETRY_SECONDS = 60.0
+"""Until the kill switch is tried again if it failed."""
 
 
 @dataclass
@@ -50,11 +52,13 @@ class Loop:
         while not self.ended.is_set():
             began = time.monotonic()
             was_stopped = self.store.is_stopped()
-            self._round(was_stopped)
+            result = self._round(was_stopped)
+            is_urgent = was_stopped and result == "failed"
+            wait = min(self.every, RETRY_SECONDS) if is_urgent else self.every
             if rounds is not None and self.results.total() >= rounds:
                 return
             while not self.ended.wait(SWITCH_SECONDS):
-                is_due = time.monotonic() - began >= self.every
+                is_due = time.monotonic() - began >= wait
                 if is_due or self.store.is_stopped() != was_stopped:
                     break
 
@@ -65,7 +69,7 @@ class Loop:
         if current is not None and (not done or done[-1].get("version") != current):
             self.store.note(self.now(), "found", version=current)
 
-    def _round(self, is_stopped: bool) -> None:
+    def _round(self, is_stopped: bool) -> str:
         began, now = time.monotonic(), self.now()
         try:
             result = self._stop(now) if is_stopped else self._learn(now)
@@ -83,6 +87,7 @@ class Loop:
                 )
         except Exception as error:
             self._say(now, f"no log or metrics: {type(error).__name__}: {error}")
+        return result
 
     def _learn(self, now: datetime) -> str:
         """A plan of today's records, put in force if it changes anything."""
