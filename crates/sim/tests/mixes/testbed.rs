@@ -11,6 +11,8 @@ use crate::rows::Row;
 /// HTB and bfifo count Ethernet's header.
 const FRAME_BYTES: u64 = PACKET_BYTES as u64 + 14;
 const FLOWS: u64 = 50;
+/// The largest window of Linux's receivers: half of `net.ipv4.tcp_rmem`'s default maximum of 6 MiB.
+const RECEIVE_WINDOW: u64 = 3 << 20;
 /// `iperf3 -t 120`.
 const TEST: TimeDelta = TimeDelta::from_secs(120);
 
@@ -30,7 +32,7 @@ pub(crate) fn simulate(row: &Row) -> Report {
     let connections = |cc: &str, count: u64| {
         let start = Time::ZERO + rtt.times(count);
         let flow = FlowSpec::new(spec(cc), Workload::Until(start + TEST));
-        vec![FlowSpec { start, ..flow }; count as usize]
+        vec![FlowSpec { start, receive_window: RECEIVE_WINDOW, ..flow }; count as usize]
     };
     let flows =
         [connections("bbr1", row.bbr), connections("cubic:linux", FLOWS - row.bbr)].concat();
