@@ -62,28 +62,31 @@ impl<C: Staged + Debug> Native<C> {
     }
 }
 
-/// Downloads with the controller in the kernel, and replays meanwhile.
+/// Downloads with the controller in the kernel, and replays meanwhile. Those of a batch run at the same time,
+/// each over a path of its own.
 fn replay<C: Staged + Debug>(
     algorithm: Algorithm,
     start: Start<C>,
-    downloads: impl IntoIterator<Item = Downloads>,
+    batches: impl IntoIterator<Item = impl IntoIterator<Item = Downloads>>,
 ) -> Option<Replayed> {
     let _alone = alone();
     let mut replayed = Replayed::default();
-    for download in downloads {
+    for batch in batches {
         let loaded = loaded(Loaded::traced, algorithm)?;
         let registered = loaded.register().expect("it is free");
         let done = thread::scope(|scope| {
-            let running = scope.spawn(|| download.run(algorithm.name()));
+            let run = |downloads: Downloads| scope.spawn(move || downloads.run(algorithm.name()));
+            let running: Vec<_> = batch.into_iter().map(run).collect();
             let mut native = Native::<C>(HashMap::new());
             let mut trace = loaded.trace();
             loop {
-                let is_over = running.is_finished();
+                let is_over = running.iter().all(|run| run.is_finished());
                 while let Some(record) = trace.pop().expect("a queue") {
                     native.repeat(Record::read(record), start, &mut replayed);
                 }
                 if is_over {
-                    return running.join().expect("it ends");
+                    let done = running.into_iter().map(|run| run.join().expect("it ends"));
+                    return done.collect::<Option<Vec<_>>>();
                 }
                 pause(Duration::from_millis(1), "the next calls");
             }
@@ -133,32 +136,32 @@ const PROBE_BW: [&str; 6] =
 
 #[test]
 fn bbr1_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Bbr1, Bbr1::new, ALL) else { return };
+    let Some(replayed) = replay(Algorithm::Bbr1, Bbr1::new, [ALL]) else { return };
     check(&replayed, 5_000, &["Startup", "Drain", "ProbeBW"]);
 }
 
 #[test]
 fn bbr2_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Bbr2, Bbr3::v2, ALL) else { return };
+    let Some(replayed) = replay(Algorithm::Bbr2, Bbr3::v2, [ALL]) else { return };
     check(&replayed, 5_000, &PROBE_BW);
 }
 
 #[test]
 fn bbr3_decides_in_the_kernel_as_natively() {
     let start = |settings: &Settings| Bbr3::new(settings, false);
-    let Some(replayed) = replay(Algorithm::Bbr3, start, ALL) else { return };
+    let Some(replayed) = replay(Algorithm::Bbr3, start, [ALL]) else { return };
     check(&replayed, 5_000, &PROBE_BW);
 }
 
 #[test]
 fn cubic_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Cubic, Cubic::new, LESS) else { return };
+    let Some(replayed) = replay(Algorithm::Cubic, Cubic::new, [LESS]) else { return };
     check(&replayed, 500, &["SlowStart", "CongestionAvoidance", "Recovery"]);
 }
 
 #[test]
 fn newreno_decides_in_the_kernel_as_natively() {
-    let Some(replayed) = replay(Algorithm::Reno, NewReno::new, LESS) else { return };
+    let Some(replayed) = replay(Algorithm::Reno, NewReno::new, [LESS]) else { return };
     check(&replayed, 500, &["SlowStart", "CongestionAvoidance", "Recovery"]);
 }
 
@@ -166,9 +169,9 @@ fn newreno_decides_in_the_kernel_as_natively() {
 fn million<C: Staged + Debug>(algorithm: Algorithm, start: Start<C>, losses: [&'static str; 2]) {
     /// Each is of 110,000 packets; most ACKs are for two.
     const DOWNLOADS: usize = 24;
-    let download = |number: usize| Downloads {
-        rtt_ms: 20,
-        ..Downloads::new(200, losses[number % losses.len()], 8, 20_000_000)
+    let download = |number: usize| {
+        let loss = losses[number % losses.len()];
+        [Downloads { rtt_ms: 20, ..Downloads::new(200, loss, 8, 20_000_000) }]
     };
     let Some(replayed) = replay(algorithm, start, (0..DOWNLOADS).map(download)) else { return };
     assert!(replayed.calls[ACK as usize] > 1_000_000, "{replayed:?}");

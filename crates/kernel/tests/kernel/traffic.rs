@@ -11,7 +11,7 @@ use std::time::Duration;
 use uncork_diag::{Diag, TcpInfo};
 use uncork_emu::{Direction, EmuError, Emulation, EmulationSpec, Fate, Namespace, PacketRecord};
 use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec, QueueSpec};
-use uncork_testkit::{Capability, not_run, wait_until};
+use uncork_testkit::{Capability, not_run, pause, wait_until};
 use uncork_units::{Rate, TimeDelta};
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -136,7 +136,7 @@ impl Downloads {
         for number in 0..self.bursts {
             if number > 0 {
                 acknowledged(&stream, host);
-                thread::sleep(PAUSE);
+                pause(PAUSE, "the application writes again");
             }
             let (first, rest) = burst.split_at(burst.len() / 3);
             stream.write_all(first).expect("it is read");
