@@ -16,10 +16,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use uncork_kernel::{Algorithm, Error, Loaded};
 use uncork_testkit::{Capability, not_run};
 
-/// The kernel has one name for each controller: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static KERNEL: Mutex<()> = Mutex::new(());
-    KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
+/// The kernel has one name for each controller: one test of it at a time.
+fn alone(algorithm: Algorithm) -> MutexGuard<'static, ()> {
+    static NAMES: [Mutex<()>; Algorithm::ALL.len()] = [const { Mutex::new(()) }; _];
+    let index = Algorithm::ALL.iter().position(|one| *one == algorithm).expect("it is one of all");
+    NAMES[index].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What `load` returns; `None`, with a message, if this machine cannot load BPF programs. A refusal by the

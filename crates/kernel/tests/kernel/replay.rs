@@ -69,7 +69,7 @@ fn replay<C: Staged + Debug>(
     start: Start<C>,
     batches: impl IntoIterator<Item = impl IntoIterator<Item = Downloads>>,
 ) -> Option<Replayed> {
-    let _alone = alone();
+    let _alone = alone(algorithm);
     let mut replayed = Replayed::default();
     for batch in batches {
         let loaded = loaded(Loaded::traced, algorithm)?;

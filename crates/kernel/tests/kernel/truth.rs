@@ -21,7 +21,7 @@ struct Told {
 
 impl Told {
     fn of(downloads: Downloads) -> Option<Self> {
-        let _alone = alone();
+        let _alone = alone(Algorithm::Bbr3);
         let loaded = loaded(Loaded::traced, Algorithm::Bbr3)?;
         let registered = loaded.register().expect("it is free");
         let served = downloads.run(Algorithm::Bbr3.name())?;

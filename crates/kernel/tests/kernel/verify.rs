@@ -2,14 +2,13 @@
 
 use uncork_kernel::{Algorithm, Loaded};
 
-use crate::{alone, loaded};
+use crate::loaded;
 
 /// Room for other kernels, whose verifiers may follow more paths.
 const MOST: u32 = 600_000;
 
 #[test]
 fn verification_stays_far_below_the_limit() {
-    let _alone = alone();
     for algorithm in Algorithm::ALL {
         let Some(loaded) = loaded(Loaded::new, algorithm) else { return };
         for program in loaded.programs() {
