@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use uncork_cc::{Bbr1, Bbr3, Cubic, NewReno, Settings};
@@ -80,7 +80,7 @@ fn replay<C: Staged + Debug>(
             let mut native = Native::<C>(HashMap::new());
             let mut trace = loaded.trace();
             loop {
-                let is_over = running.iter().all(|run| run.is_finished());
+                let is_over = running.iter().all(ScopedJoinHandle::is_finished);
                 while let Some(record) = trace.pop().expect("a queue") {
                     native.repeat(Record::read(record), start, &mut replayed);
                 }
