@@ -42,8 +42,11 @@ fn check_refuses_taken_ports() {
     spec.listeners[0].address = taken.local_addr().expect("an address");
     assert!(matches!(refused(&spec), ServeError::Listen(..)));
 
-    let taken = UdpSocket::bind("127.0.0.1:0").expect("loopback");
-    spec.listeners[0].address = taken.local_addr().expect("an address");
+    // Another test may have the TCP port of the same number.
+    let mut taken = (0..100).map(|_| UdpSocket::bind("127.0.0.1:0").expect("loopback"));
+    let address = |socket: &UdpSocket| socket.local_addr().expect("an address");
+    let taken = taken.find(|socket| TcpListener::bind(address(socket)).is_ok()).expect("a port");
+    spec.listeners[0].address = address(&taken);
     assert!(matches!(refused(&spec), ServeError::Datagrams(..)));
 }
 
