@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::sys::{self, MapSpec};
 
-pub(crate) const MAP_ARRAY: u32 = 2;
+const MAP_ARRAY: u32 = 2;
 /// Elements that are written with one call.
 const BATCH: usize = 1 << 14;
 
@@ -42,22 +42,25 @@ impl Map {
     ///
     /// If the kernel refuses it.
     pub fn note(name: &str, bytes: &[u8]) -> Result<Self, Error> {
-        let value_size = bytes.len() as u32;
+        Self::constant(name, bytes, 0)
+            .map_err(|error| Error::step(format!("create the map {name}"), error))
+    }
+
+    /// A map of one element, that user space does not change any more.
+    pub(crate) fn constant(name: &str, bytes: &[u8], flags: u32) -> io::Result<Self> {
         let spec = MapSpec {
             name,
             kind: MAP_ARRAY,
             key_size: 4,
-            value_size,
+            value_size: bytes.len() as u32,
             max_entries: 1,
+            flags,
             ..MapSpec::default()
         };
-        let create = || {
-            let fd = sys::create_map(&spec, None)?;
-            sys::set_element(fd.as_fd(), bytes)?;
-            sys::freeze(fd.as_fd())?;
-            Ok(Self::new(fd, 4, bytes.len()))
-        };
-        create().map_err(|error| Error::step(format!("create the map {name}"), error))
+        let fd = sys::create_map(&spec, None)?;
+        sys::set_element(fd.as_fd(), bytes)?;
+        sys::freeze(fd.as_fd())?;
+        Ok(Self::new(fd, 4, bytes.len()))
     }
 
     /// The size of a value in bytes.

@@ -8,7 +8,7 @@ use aya_obj::{Map as Described, Object as Parsed};
 
 use crate::btf::KernelTypes;
 use crate::error::Error;
-use crate::map::{MAP_ARRAY, Map};
+use crate::map::Map;
 use crate::program::Program;
 use crate::sys::{self, MapSpec, ProgramSpec};
 
@@ -107,19 +107,7 @@ impl Object {
         let failed = |error| Error::step(format!("create the map {name} of {}", self.name), error);
         let constants = map.data();
         if !constants.is_empty() {
-            let spec = MapSpec {
-                name,
-                kind: MAP_ARRAY,
-                key_size: 4,
-                value_size: constants.len() as u32,
-                max_entries: 1,
-                flags: FLAG_READ_ONLY_FOR_PROGRAMS,
-                ..MapSpec::default()
-            };
-            let fd = sys::create_map(&spec, None).map_err(failed)?;
-            sys::set_element(fd.as_fd(), constants).map_err(failed)?;
-            sys::freeze(fd.as_fd()).map_err(failed)?;
-            return Ok(Map::new(fd, 4, constants.len()));
+            return Map::constant(name, constants, FLAG_READ_ONLY_FOR_PROGRAMS).map_err(failed);
         }
         let Described::Btf(typed) = map else {
             return Err(self.broken("it has a map without types"));
