@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::Error;
+use crate::error::{Error, Missing};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
@@ -26,11 +26,17 @@ pub fn fall_back() -> Result<&'static str, Error> {
     set("cubic").or_else(|_| set("reno")).map_err(|error| Error::step("set the default", error))
 }
 
-/// Whether a BPF file system is mounted at `path`.
-pub fn is_bpf_file_system(path: &Path) -> bool {
+/// Whether `directory` is in the root of a BPF file system, so that it can have pins.
+///
+/// # Errors
+///
+/// If it is not: the mount point that is missing.
+pub fn check_pin_directory(directory: &Path) -> Result<(), Error> {
+    let root = directory.parent().unwrap_or(Path::new("/"));
     let mounts = std::fs::read_to_string(MOUNTS).unwrap_or_default();
-    mounts.lines().any(|line| {
+    let is_mounted = mounts.lines().any(|line| {
         let mut fields = line.split(' ').skip(1);
-        fields.next().is_some_and(|place| Path::new(place) == path) && fields.next() == Some("bpf")
-    })
+        fields.next().is_some_and(|place| Path::new(place) == root) && fields.next() == Some("bpf")
+    });
+    if is_mounted { Ok(()) } else { Err(Missing::FileSystem(root.display().to_string()).into()) }
 }

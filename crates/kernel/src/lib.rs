@@ -22,7 +22,7 @@ mod trace;
 
 pub use algorithm::Algorithm;
 pub use error::{Error, Missing};
-pub use host::{available, default, fall_back, is_bpf_file_system};
+pub use host::{available, check_pin_directory, default, fall_back};
 pub use load::{Loaded, VerifiedProgram, probe};
 pub use map::Map;
 pub use object::{Maps, Object, ProgramKind};

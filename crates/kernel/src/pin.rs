@@ -1,10 +1,10 @@
 //! What is loaded stays registered by a pin in the BPF file system, also after the loader has ended.
 
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::algorithm::Algorithm;
-use crate::error::{Error, Missing};
+use crate::error::Error;
 use crate::host;
 use crate::load::Loaded;
 use crate::sys;
@@ -81,11 +81,7 @@ impl Pins {
 
     /// Whether there is a file system for the pins.
     pub(crate) fn check_file_system(&self) -> Result<(), Error> {
-        let parent = self.0.parent().unwrap_or(Path::new("/"));
-        if !host::is_bpf_file_system(parent) {
-            return Err(Missing::FileSystem(parent.display().to_string()).into());
-        }
-        Ok(())
+        host::check_pin_directory(&self.0)
     }
 
     fn make_directory(&self) -> Result<(), Error> {

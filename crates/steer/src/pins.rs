@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uncork_kernel::{CgroupLink, Error as KernelError, Map, Missing, is_bpf_file_system};
+use uncork_kernel::{CgroupLink, Map, check_pin_directory};
 
 use crate::error::Error;
 
@@ -39,11 +39,7 @@ impl Pins {
 
     /// Whether there is a file system for them.
     pub(crate) fn check_file_system(&self) -> Result<(), Error> {
-        let root = self.0.parent().unwrap_or(Path::new("/"));
-        if is_bpf_file_system(root) {
-            return Ok(());
-        }
-        Err(KernelError::from(Missing::FileSystem(root.display().to_string())).into())
+        Ok(check_pin_directory(&self.0)?)
     }
 
     /// Those of the cgroup with this number.
