@@ -50,7 +50,7 @@ pub fn apply(pins: &Pins, request: &Request<'_>) -> Result<Applied, Error> {
     check(policy, &flat)?;
     pins.check_file_system()?;
     let (directory, number) = open_cgroup(cgroup)?;
-    let _lock = lock(&directory, cgroup)?;
+    lock(&directory, cgroup, Error::Busy)?;
     let own = pins.of(number);
     let description = Description {
         cgroup: absolute(cgroup).display().to_string(),
@@ -178,14 +178,12 @@ pub(crate) fn open_cgroup(path: &Path) -> Result<(File, u64), Error> {
     Ok((file, number))
 }
 
-/// Held while pins are changed.
-pub(crate) fn lock(cgroup: &File, path: &Path) -> Result<File, Error> {
-    let file = cgroup.try_clone().map_err(Error::step("lock the cgroup"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Busy(path.to_owned())),
-        Err(TryLockError::Error(error)) => Err(Error::step("lock the cgroup")(error)),
-    }
+/// Locks a directory as long as it is open. If another process has, that is the error `busy`.
+pub(crate) fn lock(directory: &File, path: &Path, busy: fn(PathBuf) -> Error) -> Result<(), Error> {
+    directory.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => busy(path.to_owned()),
+        TryLockError::Error(error) => Error::step(format!("lock {}", path.display()))(error),
+    })
 }
 
 fn absolute(path: &Path) -> PathBuf {

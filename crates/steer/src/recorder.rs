@@ -4,7 +4,7 @@
 //! tells when the connection is closed, which is always before its socket is destroyed. The socket's cookie joins the two.
 
 use std::collections::HashMap;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::time::Duration;
 
 use uncork_flow::{Arm, Choice, FlowRecord};
@@ -157,7 +157,7 @@ impl Ends<'_> {
         let arm = decided.experiment.as_ref().zip(decided.arm.as_ref());
         let choice = Choice {
             policy: description.fingerprint.as_str().into(),
-            rule: decided.rule_name().into(),
+            rule: decided.by().rule_name().into(),
             cc: Some(end.asked).filter(|asked| !asked.is_empty()).map(Into::into),
             arm: arm.map(|(experiment, arm)| Arm {
                 experiment: experiment.into(),
@@ -193,15 +193,4 @@ fn name_of<'a>(listener: &str, names: &'a [(String, u16)]) -> Option<&'a str> {
 fn count(lost: &Map) -> Result<u64, Error> {
     let value = lost.value(0, 1).map_err(Error::step("read the count of lost ends"))?;
     Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
-}
-
-/// Locks a directory for a recorder.
-pub(crate) fn only(directory: &std::path::Path) -> Result<File, Error> {
-    let failed = |error| Error::step(format!("lock {}", directory.display()))(error);
-    let file = File::open(directory).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Recorded(directory.to_owned())),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
 }

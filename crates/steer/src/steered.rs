@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::layout::Fields;
 use crate::pins::{CgroupPins, Pins};
 use crate::question::{Answer, Question};
-use crate::recorder;
 
 /// A steered cgroup.
 #[derive(Debug)]
@@ -119,7 +118,11 @@ impl Steered {
 
     /// Held as long as this process is the only reader of the ring.
     pub(crate) fn only_recorder(&self) -> Result<File, Error> {
-        recorder::only(self.own.path())
+        let path = self.own.path();
+        let directory =
+            File::open(path).map_err(Error::step(format!("open {}", path.display())))?;
+        lock(&directory, path, Error::Recorded)?;
+        Ok(directory)
     }
 
     fn damaged(&self, reason: &str) -> Error {
@@ -151,7 +154,9 @@ impl Steered {
         let path = description.as_ref().map(|description| Path::new(&description.cgroup));
         // Without the cgroup there is nobody to wait for.
         let cgroup = path.and_then(|path| open_cgroup(path).ok().map(|(file, _)| (file, path)));
-        let _lock = cgroup.as_ref().map(|(file, path)| lock(file, path)).transpose()?;
+        if let Some((file, path)) = &cgroup {
+            lock(file, path, Error::Busy)?;
+        }
         self.own.remove()?;
         self.pins.tidy();
         Ok(description)
