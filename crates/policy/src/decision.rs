@@ -1,5 +1,6 @@
 //! Decisions, and the rules they come from.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use uncork_units::Probability;
@@ -48,6 +49,17 @@ pub struct Assignment<'p> {
     pub bucket: u8,
     /// The share of all units in this arm.
     pub propensity: Probability,
+}
+
+impl By<'_> {
+    /// The rule as records name it: by its name, if it has one.
+    pub fn rule_name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Default => "default".into(),
+            Self::Rule { name: Some(name), .. } => (*name).into(),
+            Self::Rule { index, name: None } => format!("rule {}", index + 1).into(),
+        }
+    }
 }
 
 impl fmt::Display for By<'_> {

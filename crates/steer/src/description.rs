@@ -1,7 +1,7 @@
 //! What a policy's numbers mean: the names, for status and records. It is pinned with the policy.
 
 use serde::{Deserialize, Serialize};
-use uncork_policy::{Flat, Policy};
+use uncork_policy::{By, Flat, Policy};
 use uncork_units::Rate;
 
 /// A policy in force.
@@ -73,12 +73,9 @@ impl Description {
 }
 
 impl Decided {
-    /// The rule as records name it.
-    pub fn rule_name(&self) -> String {
-        match (&self.name, self.rule) {
-            (Some(name), _) => name.clone(),
-            (None, Some(rule)) => format!("rule {rule}"),
-            (None, None) => "default".to_owned(),
-        }
+    /// What decided.
+    pub fn by(&self) -> By<'_> {
+        let rule = |number| By::Rule { index: usize::from(number) - 1, name: self.name.as_deref() };
+        self.rule.map_or(By::Default, rule)
     }
 }

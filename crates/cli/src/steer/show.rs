@@ -7,6 +7,7 @@ use uncork_policy::{bucket, slot};
 use uncork_steer::{Answer, Count, Decided, Description, Question, Status};
 
 use crate::failure::Failure;
+use crate::json::pretty;
 
 const STATUS_SCHEMA: &str = "uncork.steer/1";
 const EXPLAIN_SCHEMA: &str = "uncork.steer.explain/1";
@@ -53,7 +54,7 @@ pub(super) fn status_json(all: &[Status]) -> Result<String, Failure> {
             decided: counted(description, &status.counts).collect(),
         }
     });
-    json(&StatusDocument { schema: STATUS_SCHEMA, cgroups: cgroups.collect() })
+    pretty(&StatusDocument { schema: STATUS_SCHEMA, cgroups: cgroups.collect() })
 }
 
 fn counted<'a>(
@@ -66,11 +67,6 @@ fn counted<'a>(
     })
 }
 
-fn json(document: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(document);
-    text.map(|text| text + "\n").map_err(|error| Failure::Environment(error.to_string()))
-}
-
 pub(super) fn status(all: &[Status]) -> String {
     let mut text = String::new();
     for Status { description, counts, .. } in all {
@@ -79,7 +75,7 @@ pub(super) fn status(all: &[Status]) -> String {
         let rows: Vec<[String; 4]> = counted(description, counts)
             .map(|it| {
                 [
-                    it.decided.rule_name(),
+                    it.decided.by().rule_name().into_owned(),
                     it.decided.arm.clone().unwrap_or_else(|| "-".to_owned()),
                     settings(it.decided),
                     it.connections.to_string(),
@@ -136,7 +132,7 @@ pub(super) fn explanation_json(
     (answer, decided): &(Answer, Decided),
 ) -> Result<String, Failure> {
     let unit = decided.arm.as_ref().map(|_| answer.unit);
-    json(&Explanation {
+    pretty(&Explanation {
         schema: EXPLAIN_SCHEMA,
         client: question.client.to_string(),
         port: question.port,
@@ -155,13 +151,8 @@ pub(super) fn explanation(question: &Question, (answer, decided): &(Answer, Deci
         None => "opened by the service".to_owned(),
     };
     let line = decided.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-    let rule = match (&decided.name, decided.rule) {
-        (Some(name), Some(rule)) => format!("rule {rule} `{name}`"),
-        (_, Some(rule)) => format!("rule {rule}"),
-        _ => "the default".to_owned(),
-    };
     let mut text = format!("{}, {how}: {}\n", question.client, settings(decided));
-    let _ = writeln!(text, "  {rule}{line} decides");
+    let _ = writeln!(text, "  {}{line} decides", decided.by());
     if let (Some(experiment), Some(arm), Some(share)) =
         (&decided.experiment, &decided.arm, decided.propensity)
     {

@@ -31,11 +31,7 @@ impl Chosen {
     }
 
     pub(super) fn by(policy: &Policy, decision: &Decision<'_>) -> Self {
-        let rule = match decision.by {
-            By::Default => SmolStr::new_static("default"),
-            By::Rule { name: Some(name), .. } => name.into(),
-            By::Rule { index, name: None } => format_smolstr!("rule {}", index + 1),
-        };
+        let rule = SmolStr::from(decision.by.rule_name());
         let arm = decision.experiment.as_ref();
         let fingerprint = policy.fingerprint();
         let group = arm.map_or_else(|| rule.clone(), named);
