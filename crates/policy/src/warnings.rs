@@ -4,15 +4,17 @@ use crate::Policy;
 use crate::condition::Test;
 
 impl Policy {
-    /// A warning for each condition that never matches on a server with these listeners, with or without
-    /// databases of client origins. In a policy shared by several servers such conditions are normal.
-    pub fn warnings(&self, listeners: &[&str], has_databases: bool) -> Vec<String> {
+    /// A warning for each condition that never matches on a server with these listeners (`None`: any), with
+    /// or without databases of client origins. In a policy shared by several servers such conditions are
+    /// normal.
+    pub fn warnings(&self, listeners: Option<&[&str]>, has_databases: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         for rule in &self.rules {
             for condition in &rule.conditions {
                 let place = format!("{}:{}: `{}`", self.name, rule.line, condition.written);
                 match &condition.test {
                     Test::Listener(globs) => {
+                        let Some(listeners) = listeners else { continue };
                         let is_matched =
                             |name: &&str| globs.iter().any(|it| it.matches(name.as_bytes()));
                         if !listeners.iter().any(is_matched) {

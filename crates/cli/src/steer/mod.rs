@@ -45,12 +45,9 @@ fn failure(error: Error) -> Failure {
 fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     let policy = read(&args.file, args.color)?;
     let origins = origins(&args.geo)?;
-    let names: Vec<&str> = args.listener.iter().map(|(name, _)| &**name).collect();
-    // A listener without a name has its port as name, so only databases can be missing.
-    for warning in policy.warnings(&names, !args.geo.is_empty()) {
-        if !warning.contains("listener") {
-            eprintln!("warning: {warning}");
-        }
+    // Any listener may be there: one without a name has its port as name.
+    for warning in policy.warnings(None, !args.geo.is_empty()) {
+        eprintln!("warning: {warning}");
     }
     let request = Request {
         policy: &policy,

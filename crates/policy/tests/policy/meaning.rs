@@ -229,9 +229,9 @@ fn conditions_that_never_match_are_reported() {
         "[[rule]]\nlistener = \"in*\"\nuse = { tcp = \"bbr\" }\n\
          [[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }\n",
     );
-    assert!(policy.warnings(&["public", "internal"], true).is_empty());
+    assert!(policy.warnings(Some(&["public", "internal"]), true).is_empty());
     assert_eq!(
-        policy.warnings(&["public", "extern"], false),
+        policy.warnings(Some(&["public", "extern"]), false),
         [
             "test:1: `listener = in*` never matches: no such listener; there is `public`, `extern`",
             "test:4: `country = PE` never matches without a database: use one with --geo",
