@@ -240,7 +240,8 @@ impl Policy {
         let of_port = |port: u16| {
             let mut given = names.iter().filter(|(_, named)| *named == port).peekable();
             if given.peek().is_none() {
-                return mask(&|rule| is_named(rule, &port.to_string()));
+                let name = port.to_string();
+                return mask(&|rule| is_named(rule, &name));
             }
             given.map(|(name, _)| mask(&|rule| is_named(rule, name))).fold(0, |all, one| all | one)
         };
