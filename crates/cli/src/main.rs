@@ -14,9 +14,12 @@ mod external;
 mod failure;
 mod forecast;
 mod host;
+mod json;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod lab;
+#[cfg(target_os = "linux")]
+mod lost_records;
 mod manual;
 mod open_files;
 mod output;

@@ -10,10 +10,10 @@ use uncork_host::change::{
 
 use super::args::Format;
 use super::change_args::{ApplyArgs, ChangeCommand, PlanArgs, StateArgs, StatusArgs};
-use super::json;
 use crate::args::Color;
 use crate::color;
 use crate::failure::Failure;
+use crate::json::pretty;
 use crate::stdout;
 
 pub(super) fn run(command: &ChangeCommand) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let plan = change::plan(&mut host, &desired, &journal).map_err(failure)?;
     let document = plan.document(&name);
     let text = match args.format {
-        Format::Json => json(&document)?,
+        Format::Json => pretty(&document)?,
         Format::Human => document.text(),
     };
     stdout::write(text.as_bytes())?;
@@ -59,7 +59,7 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
     let mut host = host(&args.state);
     let status = change::status(&mut host).map_err(failure)?;
     let text = match args.format {
-        Format::Json => json(&status)?,
+        Format::Json => pretty(&status)?,
         Format::Human => status.text(host.now().unix_s),
     };
     stdout::write(text.as_bytes())?;

@@ -19,10 +19,11 @@ mod watch_terminal;
 use std::fs;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uncork_host::{FACTS_SCHEMA, HostFacts, diagnose};
 
 use crate::failure::Failure;
+use crate::json::pretty;
 use crate::stdout;
 pub(crate) use args::HostArgs;
 use args::{DoctorArgs, Format, HostCommand};
@@ -50,16 +51,11 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let diagnosis = diagnose(&facts, args.want.as_deref())
         .ok_or_else(|| Failure::Shown("error: the facts name no network namespace".to_owned()))?;
     let text = match args.format {
-        Format::Json => json(&diagnosis)?,
+        Format::Json => pretty(&diagnosis)?,
         Format::Human => diagnosis.text(args.notes),
     };
     stdout::write(text.as_bytes())?;
     if diagnosis.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
-}
-
-fn json(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value);
-    text.map(|text| text + "\n").map_err(|error| Failure::Environment(error.to_string()))
 }
 
 #[cfg(target_os = "linux")]
@@ -94,7 +90,7 @@ fn read(file: &Path) -> Result<HostFacts, Failure> {
 }
 
 fn save(file: &Path, facts: &HostFacts) -> Result<(), Failure> {
-    fs::write(file, json(facts)?).map_err(|error| {
+    fs::write(file, pretty(facts)?).map_err(|error| {
         Failure::Environment(format!(
             "cannot write '{}' of '--save-facts <FILE>': {error}",
             file.display()

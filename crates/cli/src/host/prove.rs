@@ -13,9 +13,10 @@ use uncork_host::prove::{
 use uncork_host::watch::RecordsSpec;
 
 use super::args::Format;
+use super::change;
 use super::prove_args::ProveArgs;
-use super::{change, json};
 use crate::failure::Failure;
+use crate::json::pretty;
 use crate::lab::flag_on_signal;
 use crate::stdout;
 
@@ -74,7 +75,7 @@ fn records(directory: &Path) -> Result<RecordsSpec, Failure> {
 
 fn tell(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
     let Ended { document, stop, records } = ended;
-    let result = json(document)?;
+    let result = pretty(document)?;
     if let Some(directory) = directory {
         fs::write(directory.join(RESULT), &result)
             .map_err(|error| Failure::output(directory, &error))?;

@@ -12,7 +12,7 @@ use super::watch_terminal::Screen;
 use crate::clock;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
-use crate::stdout;
+use crate::{lost_records, stdout};
 
 pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     if args.every.is_zero() {
@@ -46,12 +46,8 @@ pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
     shown?;
-    if let Some(summary) = summary.filter(|summary| summary.lost > 0) {
-        let all = summary.written + summary.lost;
-        eprintln!(
-            "warning: {} of {all} records were lost: the disk was full or too slow",
-            summary.lost
-        );
+    if let Some(lost) = summary.and_then(|it| lost_records::told(it.written, it.lost)) {
+        eprintln!("warning: {lost}");
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use uncork_kernel::{
 
 use crate::args::TextFormat;
 use crate::failure::Failure;
+use crate::json::pretty;
 use crate::stdout;
 pub(crate) use args::KernelArgs;
 use args::KernelCommand;
@@ -135,11 +136,10 @@ fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
         controllers: controllers.into(),
     };
     let text = match format {
-        TextFormat::Json => serde_json::to_string_pretty(&status)
-            .map_err(|error| Failure::Environment(error.to_string()))?,
-        TextFormat::Human => table(&status.controllers),
+        TextFormat::Json => pretty(&status)?,
+        TextFormat::Human => table(&status.controllers) + "\n",
     };
-    stdout::write((text + "\n").as_bytes())?;
+    stdout::write(text.as_bytes())?;
     missing.map_or(Ok(()), |missing| Err(failure(missing)))
 }
 

@@ -23,7 +23,7 @@ use crate::args::{Color, shown};
 use crate::color;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
-use crate::{open_files, stdout};
+use crate::{lost_records, open_files, stdout};
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -106,12 +106,10 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
         );
     }
     let records = server.stop(grace);
-    if records.lost > 0 && !args.quiet {
-        let all = records.written + records.lost;
-        eprintln!(
-            "note: {} of {all} records were lost: the disk was full or too slow",
-            records.lost
-        );
+    if let Some(lost) = lost_records::told(records.written, records.lost)
+        && !args.quiet
+    {
+        eprintln!("note: {lost}");
     }
     Ok(())
 }

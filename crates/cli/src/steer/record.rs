@@ -12,6 +12,7 @@ use super::{at, failure};
 use crate::clock;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
+use crate::lost_records;
 use crate::policy::origins;
 
 pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
@@ -57,12 +58,8 @@ fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
 
 /// What the records do not have.
 fn warn(Summary { records, untold, unnamed }: Summary) {
-    if records.lost > 0 {
-        let all = records.written + records.lost;
-        eprintln!(
-            "warning: {} of {all} records were lost: the disk was full or too slow",
-            records.lost
-        );
+    if let Some(lost) = lost_records::told(records.written, records.lost) {
+        eprintln!("warning: {lost}");
     }
     if untold > 0 {
         eprintln!("warning: {untold} connections have no record: too many ended at once");
