@@ -68,7 +68,7 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
         registered
         kernel load && exit 9
         echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
-        transfer 3 & client=$!
+        transfer 8 & client=$!
         for i in $(seq 100); do ss -Htni | grep -q uncork_bbr3 && break; sleep 0.05; done
         kernel status --format json > status.json
         grep -A3 uncork_bbr3 status.json

@@ -131,28 +131,31 @@ fn each_schema_name_has_a_file() {
 #[test]
 fn each_place_that_writes_json_is_known() {
     let sources = sources();
-    let calls = ["serde_json::to_", "Serializer::"];
+    let calls = ["serde_json::to_", "Serializer::", "json::pretty"];
     let writers = sources.iter().filter(|(_, text)| calls.iter().any(|call| text.contains(call)));
     let writers: BTreeSet<&str> = writers.map(|(place, _)| place.as_str()).collect();
     let known = [
         "cc/examples/conformance/record.rs", // cc-trace-1
         "cc/examples/conformance/replay.rs", // messages of differences
         "cli/src/emu/document.rs",           // emu, emu-hosts
-        "cli/src/host/mod.rs", // host-doctor-1, host-facts-1, host-plan-1, host-prove-1, host-status-1
-        "cli/src/kernel/mod.rs", // kernel-1
-        "cli/src/lab/dry_run.rs", // dry-run-1
-        "cli/src/policy/json.rs", // policy-explain
-        "flow/src/json.rs",    // flow-record
-        "host/src/change/linux/state.rs", // host-journal-1
-        "host/src/watch/tape.rs", // host-watch-1
-        "lab/src/sweep/manifest.rs", // sweep-2
-        "lab/src/sweep/stored.rs", // run-5
-        "report/src/json.rs",  // lab-2, suite-2, play.get-1, play.audio-1
-        "report/src/lab/html/zoom.rs", // within the page
-        "cli/src/steer/show.rs", // steer-1, steer-explain-1
-        "steer/src/apply.rs",  // kept in the kernel for `uncork steer`
-        "serve/src/admin/answer.rs", // serve-status-1
-        "serve/src/handover/channel.rs", // between two processes of uncork serve
+        "cli/src/host/change.rs",            // host-plan-1, host-status-1
+        "cli/src/host/mod.rs",               // host-doctor-1, host-facts-1
+        "cli/src/host/prove.rs",             // host-prove-1
+        "cli/src/json.rs",                   // documents of the commands beside
+        "cli/src/kernel/mod.rs",             // kernel-1
+        "cli/src/lab/dry_run.rs",            // dry-run-1
+        "cli/src/policy/json.rs",            // policy-explain
+        "flow/src/json.rs",                  // flow-record
+        "host/src/change/linux/state.rs",    // host-journal-1
+        "host/src/watch/tape.rs",            // host-watch-1
+        "lab/src/sweep/manifest.rs",         // sweep-2
+        "lab/src/sweep/stored.rs",           // run-5
+        "report/src/json.rs",                // lab-2, suite-2, play.get-1, play.audio-1
+        "report/src/lab/html/zoom.rs",       // within the page
+        "cli/src/steer/show.rs",             // steer-1, steer-explain-1
+        "steer/src/apply.rs",                // kept in the kernel for `uncork steer`
+        "serve/src/admin/answer.rs",         // serve-status-1
+        "serve/src/handover/channel.rs",     // between two processes of uncork serve
     ];
     let missing: Vec<_> = writers.symmetric_difference(&known.into()).copied().collect();
     assert!(missing.is_empty(), "{missing:?}");
