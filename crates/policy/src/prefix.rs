@@ -57,9 +57,10 @@ impl Prefix {
         self.address
     }
 
-    /// The prefix length.
-    pub(crate) fn bits(self) -> u8 {
-        self.bits
+    /// The network's address with IPv4 mapped (RFC 4291 §2.5.5.2), and its prefix length, then 96 more.
+    pub(crate) fn mapped(self) -> (u128, u8) {
+        let more = if self.address.is_ipv4() { 96 } else { 0 };
+        (number(self.address), self.bits + more)
     }
 
     fn range(self) -> (u128, u128) {

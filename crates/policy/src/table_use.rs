@@ -1,6 +1,5 @@
 //! A policy's table of networks: its file, the settings of its arms, and what was read from the file.
 
-use crate::prefix::Prefix;
 use crate::table::{Entry, Section, Table};
 use crate::{Fact, Facts, Settings, TableError, UnixTime};
 
@@ -87,15 +86,15 @@ impl TableUse {
         self.loaded.as_ref().map(|loaded| loaded.table.expires)
     }
 
-    /// The networks of a section, and the indices of their arms; some come twice.
-    pub(crate) fn networks(&self, section: usize) -> impl Iterator<Item = (Prefix, usize)> {
-        let loaded = self.loaded.iter();
-        loaded.flat_map(move |loaded| {
-            let networks = loaded.section(section).into_iter().flat_map(Section::networks);
-            networks.filter_map(|(network, arm)| {
-                loaded.arms.get(usize::from(arm)).map(|arm| (network, *arm))
-            })
-        })
+    /// The networks of a section, IPv4 mapped with 96 bits more, and the indices of their arms; some come twice.
+    pub(crate) fn each_network(&self, section: usize, mut visit: impl FnMut(u128, u8, usize)) {
+        let Some(loaded) = &self.loaded else { return };
+        let Some(section) = loaded.section(section) else { return };
+        section.each_network(|first, bits, arm| {
+            if let Some(arm) = loaded.arms.get(usize::from(arm)) {
+                visit(first, bits, *arm);
+            }
+        });
     }
 
     /// Whether entries are for systems or countries.

@@ -27,7 +27,6 @@ enum {
 	MAP_HASH = 1,
 	MAP_ARRAY = 2,
 	MAP_PERCPU_ARRAY = 6,
-	MAP_LPM_TRIE = 11,
 	MAP_SK_STORAGE = 24,
 	MAP_RINGBUF = 27,
 	NO_PREALLOC = 1,
@@ -51,6 +50,9 @@ enum {
 };
 
 #define CANDIDATES 64
+#define LINE 16
+/* Each level of the table has at least two bits of an address, but the last. */
+#define LEVELS 64
 #define WORDS 16
 #define ARMS 32
 #define NAME 16
@@ -97,11 +99,17 @@ struct head {
 	u64 policy; /* its fingerprint */
 	u64 opened, others; /* which rules' listener is right, as bits by rule */
 	s64 tai_offset; /* seconds that TAI is ahead of Unix time */
+	u32 roots[2]; /* the first entries of the table of networks: IPv4, IPv6 */
 };
 
-struct network {
-	u32 bits;
-	u8 address[16];
+/* Words of the table of networks, as many as a cache line has. */
+struct line {
+	u32 words[LINE];
+};
+
+struct client {
+	u8 address[16]; /* IPv4 mapped */
+	u32 family; /* without the mapping */
 };
 
 struct row {
@@ -185,12 +193,11 @@ struct {
 
 /* The loader sets the number of entries. */
 struct {
-	NUMBER(type, MAP_LPM_TRIE);
-	NUMBER(key_size, sizeof(struct network));
-	NUMBER(value_size, sizeof(u32));
-	NUMBER(map_flags, NO_PREALLOC);
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct line);
 	NUMBER(max_entries, 1);
-} networks SECTION(".maps");
+} lines SECTION(".maps");
 
 struct {
 	NUMBER(type, MAP_ARRAY);
@@ -354,27 +361,67 @@ noinline int holds(const struct rule *rule, u64 now)
 }
 
 /* The bytes of the client's network (/24 or /48) as a number, the first one lowest. */
-static always_inline u64 unit_of(const struct network *client, u32 family)
+static always_inline u64 unit_of(const struct client *client)
 {
-	const u8 *at = client->address + (family == AF_INET ? 12 : 0);
+	const u8 *at = client->address + (client->family == AF_INET ? 12 : 0);
 	u64 unit = at[0] | (u64)at[1] << 8 | (u64)at[2] << 16;
 
-	if (family == AF_INET6)
+	if (client->family == AF_INET6)
 		unit |= (u64)at[3] << 24 | (u64)at[4] << 32 | (u64)at[5] << 40;
 	return unit;
 }
 
+/* The row of an address, as PrefixMap::walk in crates/policy/src/prefix_map.rs. */
+noinline u32 row_of(u32 entry, u64 high, u64 low)
+{
+	const struct line *line;
+	u32 at, bits, first, index;
+
+	for (u32 i = 0; i < LEVELS && !(entry >> 31); i++) {
+		bits = (entry >> 25 & 31) + 1;
+		first = high >> (64 - bits);
+		at = (entry & ((1 << 25) - 1)) * 4;
+		if (!(entry >> 30 & 1))
+			at += first;
+		index = at / LINE;
+		line = lookup(&lines, &index);
+		if (!line)
+			return 0;
+		if (!(entry >> 30 & 1))
+			entry = line->words[at % LINE];
+		else if (line->words[at % LINE] == first)
+			entry = line->words[at % LINE / 4 * 4 + 2];
+		else
+			entry = line->words[at % LINE / 4 * 4 + 1];
+		high = high << bits | low >> (64 - bits);
+		low <<= bits;
+	}
+	return entry & 0x7fffffff;
+}
+
+static always_inline u64 half_of(const struct client *client, u32 half)
+{
+	u64 bytes;
+
+	__builtin_memcpy(&bytes, client->address + 8 * half, 8);
+	return __builtin_bswap64(bytes);
+}
+
 /* What the policy says. `listener` has a bit for each rule whose listener is right. */
-static always_inline void decide(const struct network *client, u64 listener, u64 now,
+static always_inline void decide(const struct head *head, const struct client *client, u64 listener, u64 now,
 				 struct decision *decision)
 {
-	u32 *found = lookup(&networks, client), index = found ? *found : 0, number;
+	int is_v4 = client->family == AF_INET;
+	u64 high = half_of(client, 0), low = half_of(client, 1);
+	u32 index = row_of(head->roots[is_v4 ? 0 : 1], is_v4 ? low << 32 : high, low), number;
 	const struct row *row = lookup(&rows, &index);
 	const struct experiment *experiment;
 	const struct rule *rule;
 	u64 unit;
 	int arm;
 
+	decision->policy = head->policy;
+	decision->family = client->family;
 	decision->unit = 0;
 	decision->outcome = 0;
 	if (!row)
@@ -396,7 +443,7 @@ static always_inline void decide(const struct network *client, u64 listener, u64
 		experiment = lookup(&experiments, &number);
 		if (!experiment)
 			continue;
-		unit = hash(experiment, decision->family, unit_of(client, decision->family));
+		unit = hash(experiment, client->family, unit_of(client));
 		arm = arm_of(experiment, unit);
 		if (arm < 0)
 			continue;
@@ -435,7 +482,7 @@ static always_inline void put_word(u8 *at, u32 word)
 }
 
 /* The other side's address. */
-static always_inline void read_client(struct bpf_sock_ops *ops, struct network *client)
+static always_inline void read_client(struct bpf_sock_ops *ops, struct client *client)
 {
 	u32 family = ops->family, v4 = ops->remote_ip4, v6[4];
 
@@ -448,16 +495,16 @@ static always_inline void read_client(struct bpf_sock_ops *ops, struct network *
 	ALONE(v6[2]);
 	v6[3] = ops->remote_ip6[3];
 	ALONE(v6[3]);
-	client->bits = 128;
 	if (family == AF_INET) {
 		put_word(client->address, 0);
 		put_word(client->address + 4, 0);
 		put_word(client->address + 8, 0xffff0000);
 		put_word(client->address + 12, v4);
-		return;
+	} else {
+		for (int i = 0; i < 4; i++)
+			put_word(client->address + 4 * i, v6[i]);
 	}
-	for (int i = 0; i < 4; i++)
-		put_word(client->address + 4 * i, v6[i]);
+	client->family = is_mapped(client->address) ? AF_INET : AF_INET6;
 }
 
 /* Gives the connection its controller and its pacing cap. The result is whether the kernel has refused one. */
@@ -481,16 +528,14 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	const struct head *head = lookup(&heads, &zero);
 	const struct outcome *outcome;
 	struct counts *counts;
-	struct network client;
+	struct client client;
 	struct kept *kept, fresh = {};
 	void *sk = ops->sk;
 
 	if (!head || !sk)
 		return;
 	read_client(ops, &client);
-	fresh.decision.policy = head->policy;
-	fresh.decision.family = is_mapped(client.address) ? AF_INET : AF_INET6;
-	decide(&client, listener_of(head, ops->local_port, is_opened),
+	decide(head, &client, listener_of(head, ops->local_port, is_opened),
 	       bpf_ktime_get_tai_ns() / 1000000000 - head->tai_offset, &fresh.decision);
 	outcome = lookup(&outcomes, &fresh.decision.outcome);
 	counts = lookup(&counters, &fresh.decision.outcome);
@@ -554,7 +599,7 @@ SECTION("xdp") int ask(struct xdp_md *packet)
 	u8 *from = (u8 *)(long)packet->data, *to = (u8 *)(long)packet->data_end;
 	struct question *question = (struct question *)from;
 	struct decision decision = {};
-	struct network client;
+	struct client client;
 	const struct head *head;
 	u32 zero = 0;
 
@@ -563,11 +608,9 @@ SECTION("xdp") int ask(struct xdp_md *packet)
 	head = lookup(&heads, &zero);
 	if (!head)
 		return XDP_PASS;
-	client.bits = 128;
 	__builtin_memcpy(client.address, question->address, 16);
-	decision.policy = head->policy;
-	decision.family = is_mapped(client.address) ? AF_INET : AF_INET6;
-	decide(&client, listener_of(head, question->port, question->is_opened), question->unix_s, &decision);
+	client.family = is_mapped(client.address) ? AF_INET : AF_INET6;
+	decide(head, &client, listener_of(head, question->port, question->is_opened), question->unix_s, &decision);
 	question->answer = decision;
 	return XDP_PASS;
 }

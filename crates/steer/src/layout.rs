@@ -1,7 +1,5 @@
 //! The structures of `bpf/steer.bpf.c`, as bytes.
 
-use std::net::Ipv6Addr;
-
 use uncork_policy::{Candidate, Flat, FlatExperiment, FlatRule, Outcome};
 use uncork_units::Rate;
 
@@ -10,6 +8,8 @@ pub(crate) const NAME: usize = 16;
 const WORDS: usize = 16;
 const ARMS: usize = 32;
 const CANDIDATES: usize = 64;
+/// Bytes of a line of the table of networks.
+pub(crate) const LINE: usize = 64;
 
 /// Bytes that grow. Numbers are in the machine's order, as in C.
 #[derive(Default)]
@@ -106,14 +106,20 @@ fn name(bytes: &[u8]) -> String {
 /// `struct head`.
 pub(crate) fn head(flat: &Flat, policy: u64, tai_offset: i64) -> Vec<u8> {
     let mut bytes = Bytes::default();
+    let [v4, v6] = flat.table.roots();
     bytes.u64(policy).u64(flat.listeners.opened).u64(flat.listeners.others).i64(tai_offset);
+    bytes.u32(v4).u32(v6);
     bytes.0
 }
 
-/// `struct network`.
-pub(crate) fn network(address: Ipv6Addr, bits: u8) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    bytes.u32(bits.into()).bytes(&address.octets());
+/// `struct line`s, one behind the other.
+pub(crate) fn lines(words: &[u32]) -> Vec<u8> {
+    let mut bytes = Bytes(Vec::with_capacity(size_of_val(words).next_multiple_of(LINE)));
+    for word in words {
+        bytes.u32(*word);
+    }
+    let size = bytes.0.len().next_multiple_of(LINE);
+    bytes.pad(size);
     bytes.0
 }
 

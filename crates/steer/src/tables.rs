@@ -45,13 +45,15 @@ impl Content {
         self.values.extend_from_slice(value);
     }
 
-    /// Values by their index.
+    /// Values of this size by their index.
+    fn of(values: Vec<u8>, size: usize) -> Self {
+        let count = (values.len() / size) as u32;
+        Self { count, keys: (0..count).flat_map(u32::to_ne_bytes).collect(), values }
+    }
+
     fn listed(values: impl Iterator<Item = Vec<u8>>) -> Self {
-        let mut content = Self::default();
-        for (index, value) in values.enumerate() {
-            content.add(&(index as u32).to_ne_bytes(), &value);
-        }
-        content
+        let values: Vec<_> = values.collect();
+        Self::of(values.concat(), values.first().map_or(1, Vec::len))
     }
 }
 
@@ -108,18 +110,13 @@ impl Loaded {
         shared: Shared,
     ) -> Result<(Self, Shared), Error> {
         let head = layout::head(flat, policy, tai_offset());
-        let mut networks = Content::default();
-        for network in &flat.networks {
-            let key = layout::network(network.address, network.bits);
-            networks.add(&key, &network.row.to_ne_bytes());
-        }
         let mut ports = Content::default();
         for (port, mask) in &flat.listeners.ports {
             ports.add(&u32::from(*port).to_ne_bytes(), &mask.to_ne_bytes());
         }
         let contents = [
             ("heads", Content::listed(std::iter::once(head))),
-            ("networks", networks),
+            ("lines", Content::of(layout::lines(flat.table.words()), layout::LINE)),
             ("ports", ports),
             ("rows", Content::listed(flat.rows.iter().map(|row| layout::row(row)))),
             ("rules", Content::listed(flat.rules.iter().map(layout::rule))),

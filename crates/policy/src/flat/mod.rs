@@ -15,6 +15,7 @@ use crate::condition::Test;
 use crate::experiment::{Experiment, Unit};
 use crate::origin::Origins;
 use crate::policy::{Action, Rule};
+use crate::prefix_map::PrefixMap;
 use crate::table_use::TableUse;
 use crate::window::DAY;
 use crate::{Policy, Settings};
@@ -33,6 +34,8 @@ pub struct Flat {
     pub rows: Vec<Vec<Candidate>>,
     /// The rows of networks; of several networks with an address the longest counts.
     pub networks: Vec<FlatNetwork>,
+    /// The row of each address, to look it up fast.
+    pub table: PrefixMap,
     /// Which rules ask for the listener in vain.
     pub listeners: Listeners,
 }
@@ -154,6 +157,7 @@ impl Policy {
             experiments: Vec::new(),
             rows: Vec::new(),
             networks: Vec::new(),
+            table: PrefixMap::default(),
             listeners: self.listeners(listeners),
         };
         let mut bases = Vec::new();

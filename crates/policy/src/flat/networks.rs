@@ -1,13 +1,13 @@
 //! All networks of a policy in one tree, each with the rules that hold for it.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 use super::refusal::{self, FlatError};
 use super::{Candidate, Flat, FlatNetwork};
 use crate::condition::{Condition, Test};
 use crate::policy::{Action, Rule};
-use crate::prefix::Prefix;
+use crate::prefix_map::{PrefixMap, TooLarge};
 use crate::table_use::TableUse;
 use crate::{Country, Fact, Facts, Origin, Origins, Policy, Verdict};
 
@@ -75,6 +75,11 @@ pub(super) fn fill(
         let last = first | u128::MAX.checked_shr(bits.into()).unwrap_or(0);
         around.push((last, known, row));
     }
+    let rows = flat.networks.iter().map(|it| (it.address.to_bits(), it.bits, it.row));
+    flat.table = PrefixMap::new(&rows.collect::<Vec<_>>(), outside).map_err(|TooLarge| {
+        let problem = "its networks take more than 256 MiB".to_owned();
+        refusal::whole(policy, problem, "use fewer, or shorter ones")
+    })?;
     Ok(())
 }
 
@@ -90,29 +95,20 @@ fn items(policy: &Policy, origins: &Origins) -> Vec<Item> {
     }
     if let Some(table) = &policy.table {
         for section in 0..table.sections.len() {
-            let networks = table.networks(section).map(|(network, arm)| {
-                let (first, bits) = mapped(network);
-                (first, bits, Said::Arm(section as u8, arm as u16))
+            table.each_network(section, |first, bits, arm| {
+                items.push((first, bits, Said::Arm(section as u8, arm as u16)));
             });
-            items.extend(networks);
         }
     }
     if policy.asks_origin() || policy.table.as_ref().is_some_and(TableUse::asks_origin) {
         origins.each(|database, network, Origin { asn, country }| {
-            let (first, bits) = mapped(network);
+            let (first, bits) = network.mapped();
             let system = asn.map(|asn| Said::System(database, asn));
             let country = country.map(|country| Said::Country(database, country));
             items.extend(system.into_iter().chain(country).map(|said| (first, bits, said)));
         });
     }
     items
-}
-
-fn mapped(network: Prefix) -> (u128, u8) {
-    match network.address() {
-        IpAddr::V4(v4) => (v4.to_ipv6_mapped().to_bits(), network.bits() + 96),
-        IpAddr::V6(v6) => (v6.to_bits(), network.bits()),
-    }
 }
 
 impl Known {

@@ -1,7 +1,7 @@
 //! Generated tables of networks: which arm each network gets.
 
+mod networks;
 mod read;
-mod segments;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::prefix::Prefix;
 use crate::{Country, Fact, Facts, UnixTime};
-use segments::{Match, Segments};
+use networks::{Found, Networks};
 
 /// A generated table (`docs/policy.md`): sections of networks, autonomous systems and countries with arms.
 #[derive(Clone, Debug)]
@@ -29,8 +29,7 @@ pub(crate) struct Table {
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) name: Box<str>,
-    v4: Segments<u32>,
-    v6: Segments<u128>,
+    networks: Networks,
     /// In ascending order.
     systems: Box<[(u32, u8)]>,
     /// In ascending order.
@@ -106,11 +105,9 @@ impl Section {
         Fact::known_or_absent(self.everybody.map(|arm| Entry { of: Of::Everybody, arm }))
     }
 
-    /// The networks and their arms; some come twice.
-    pub(crate) fn networks(&self) -> impl Iterator<Item = (Prefix, u8)> {
-        let v4 = self.v4.iter().map(|(start, found)| (IpAddr::V4(start.into()), found));
-        let v6 = self.v6.iter().map(|(start, found)| (IpAddr::V6(start.into()), found));
-        v4.chain(v6).map(|(start, found)| (Prefix::of(start, found.bits), found.arm))
+    /// The networks and their arms; some come twice. The first is IPv4 mapped, with 96 bits more.
+    pub(crate) fn each_network(&self, visit: impl FnMut(u128, u8, u8)) {
+        self.networks.each(visit);
     }
 
     /// Whether entries are for systems or countries.
@@ -119,11 +116,7 @@ impl Section {
     }
 
     fn network(&self, client: IpAddr) -> Option<Entry> {
-        let client = client.to_canonical();
-        let Match { bits, arm } = match client {
-            IpAddr::V4(v4) => self.v4.find(v4.to_bits()),
-            IpAddr::V6(v6) => self.v6.find(v6.to_bits()),
-        }?;
+        let Found { bits, arm } = self.networks.find(client)?;
         Some(Entry { of: Of::Network(Prefix::of(client, bits)), arm })
     }
 }

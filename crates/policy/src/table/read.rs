@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 use ring::digest;
 
-use super::segments::{Match, Network, Segments};
+use super::networks::Networks;
 use super::{Section, Table, TableError};
 use crate::prefix::Prefix;
+use crate::prefix_map::TooLarge;
 use crate::{Country, UnixTime};
 
 const FIRST_LINE: &str = "uncork-table 1";
@@ -133,7 +133,7 @@ fn sections<'a>(
         let added = draft.add(key, arm as u8);
         added.map_err(|(problem, remedy)| lines.error(problem, &remedy))?;
     }
-    let sections = drafts.into_iter().map(Draft::finish).collect();
+    let sections = drafts.into_iter().map(Draft::finish).collect::<Result<_>>()?;
     Ok((arms.into_iter().map(Into::into).collect(), sections))
 }
 
@@ -141,7 +141,8 @@ fn sections<'a>(
 #[derive(Default)]
 struct Draft<'a> {
     name: &'a str,
-    networks: HashMap<(IpAddr, u8), u8>,
+    /// IPv4 mapped, with 96 bits more.
+    networks: HashMap<(u128, u8), u8>,
     systems: HashMap<u32, u8>,
     countries: HashMap<Country, u8>,
     everybody: Option<u8>,
@@ -156,7 +157,7 @@ impl Draft<'_> {
         } else if key.contains(['.', ':']) {
             let network: Prefix = key.parse().map_err(|error| wrong(format!("{error}")))?;
             network_written = Some(network);
-            insert(&mut self.networks, (network.address(), network.bits()), arm)
+            insert(&mut self.networks, network.mapped(), arm)
         } else if let Some(asn) = key.strip_prefix("AS").and_then(|digits| digits.parse().ok()) {
             insert(&mut self.systems, asn, arm)
         } else {
@@ -173,29 +174,19 @@ impl Draft<'_> {
         ))
     }
 
-    fn finish(self) -> Section {
-        let (mut v4, mut v6): (Vec<Network<u32>>, Vec<Network<u128>>) = (Vec::new(), Vec::new());
-        for ((address, bits), arm) in self.networks {
-            let (found, bits_) = (Match { bits, arm }, u32::from(bits));
-            match address {
-                IpAddr::V4(it) => {
-                    let first = it.to_bits();
-                    v4.push((first, first | u32::MAX.checked_shr(bits_).unwrap_or(0), found));
-                }
-                IpAddr::V6(it) => {
-                    let first = it.to_bits();
-                    v6.push((first, first | u128::MAX.checked_shr(bits_).unwrap_or(0), found));
-                }
-            }
-        }
-        Section {
+    fn finish(self) -> Result<Section> {
+        let networks = self.networks.into_iter().map(|((first, bits), arm)| (first, bits, arm));
+        let networks = Networks::new(networks).map_err(|TooLarge| {
+            let problem = format!("the networks of section `{}` take more than 256 MiB", self.name);
+            whole(&problem, "use fewer, or shorter ones")
+        })?;
+        Ok(Section {
             name: self.name.into(),
-            v4: Segments::new(v4),
-            v6: Segments::new(v6),
+            networks,
             systems: sorted(self.systems),
             countries: sorted(self.countries),
             everybody: self.everybody,
-        }
+        })
     }
 }
 

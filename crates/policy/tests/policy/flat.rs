@@ -47,6 +47,7 @@ fn decide(flat: &Flat, client: IpAddr, port: Option<u16>, now: i64) -> &Outcome 
         network.address.to_bits() == client.to_bits() & !free
     });
     let row = matching.max_by_key(|network| network.bits).map_or(0, |network| network.row);
+    assert_eq!(flat.table.find(client.into()), row, "{client}");
     let listeners = &flat.listeners;
     let mask = port.map_or(listeners.opened, |port| {
         let known = listeners.ports.iter().find(|(known, _)| *known == port);
