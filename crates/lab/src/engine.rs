@@ -20,6 +20,8 @@ pub enum Engine {
     QuicSim,
     /// The kernel's TCP between network namespaces, over an emulated path, in real time (Linux).
     Netns,
+    /// The same with the library's controllers in the kernel (`uncork kernel load`).
+    Bpf,
 }
 
 /// Why an engine cannot run something.
@@ -41,7 +43,7 @@ pub(crate) struct Played {
 
 impl Engine {
     /// All engines.
-    pub const ALL: [Self; 3] = [Self::Sim, Self::QuicSim, Self::Netns];
+    pub const ALL: [Self; 4] = [Self::Sim, Self::QuicSim, Self::Netns, Self::Bpf];
 
     /// Its name on the command line and in results.
     pub const fn name(self) -> &'static str {
@@ -49,16 +51,19 @@ impl Engine {
             Self::Sim => "sim",
             Self::QuicSim => "quic-sim",
             Self::Netns => "netns",
+            Self::Bpf => "bpf",
         }
+    }
+
+    /// Whether runs take as long as what they play.
+    pub const fn is_in_real_time(self) -> bool {
+        matches!(self, Self::Netns | Self::Bpf)
     }
 
     /// Default number of parallel runs: one per processor, out of `processors`, unless runs would
     /// interfere with each other.
     pub fn usual_jobs(self, processors: usize) -> usize {
-        match self {
-            Self::Sim | Self::QuicSim => processors,
-            Self::Netns => 1,
-        }
+        if self.is_in_real_time() { 1 } else { processors }
     }
 
     /// Whether it can run `scenario`.
@@ -69,7 +74,7 @@ impl Engine {
     pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
         let command = classes.find(|class| class.carries.is_command());
-        match command.filter(|_| self != Self::Netns) {
+        match command.filter(|_| !self.is_in_real_time()) {
             Some(class) => Err(no_commands(&class.name)),
             None => Ok(()),
         }
@@ -84,7 +89,7 @@ impl Engine {
                 Ok(Played { result: uncork_sim::run(run), doubts, commands })
             }
             (Self::QuicSim, None) => quic(run, stop),
-            (Self::Netns, _) => real(run, stop),
+            (Self::Netns | Self::Bpf, _) => real(self, run, stop),
         }
     }
 }
@@ -105,8 +110,12 @@ fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
 }
 
 #[cfg(target_os = "linux")]
-fn real(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
-    let real = uncork_real::run(run, stop).map_err(|error| EngineError {
+fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+    let whose = match engine {
+        Engine::Bpf => uncork_real::Controllers::Library,
+        _ => uncork_real::Controllers::Kernel,
+    };
+    let real = uncork_real::run(run, whose, stop).map_err(|error| EngineError {
         message: error.to_string(),
         is_of_machine: error.is_of_machine(),
     })?;
@@ -121,7 +130,7 @@ fn real(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn real(_: &RunSpec, _: &AtomicBool) -> Result<Played, EngineError> {
+fn real(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<Played, EngineError> {
     let message = "real connections are played on Linux only; run it with --on sim".to_owned();
     Err(EngineError { message, is_of_machine: true })
 }
@@ -137,6 +146,6 @@ impl FromStr for Engine {
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
         let found = Self::ALL.into_iter().find(|engine| engine.name() == text);
-        found.ok_or("engines are sim, quic-sim and netns")
+        found.ok_or("engines are sim, quic-sim, netns and bpf")
     }
 }

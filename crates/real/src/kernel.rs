@@ -19,29 +19,56 @@ const SETTINGS: [(&str, &str); 5] = [
     ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0"),
 ];
 
-/// The kernel's name of the equivalent controller, if any: mainline's BBR is version 1.
-pub fn kernel_name(cc: CcSpec) -> Option<&'static str> {
-    match cc.algorithm() {
-        Algorithm::Reno => Some("reno"),
-        Algorithm::Cubic => Some("cubic"),
-        Algorithm::Bbr1 => Some("bbr"),
-        _ => None,
-    }
+/// Whose controllers the kernel's connections get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controllers {
+    /// The kernel's own: Reno, CUBIC, and BBR, which is version 1.
+    Kernel,
+    /// This library's, registered by `uncork kernel load`.
+    Library,
 }
 
-/// The kernel's name of `cc`, if available.
-pub(crate) fn controller(cc: CcSpec, available: &str) -> Result<&'static str, RealError> {
-    let known = kernel_name(cc).filter(|name| available.split_whitespace().any(|one| one == *name));
-    known.ok_or_else(|| {
-        let hint = match kernel_name(cc) {
-            Some(name) => format!("load it with `modprobe tcp_{name}`"),
-            None => "its own are reno, cubic and bbr1".to_owned(),
-        };
-        RealError::Controller(format!(
-            "this kernel has no {cc}: it has {}; {hint}",
-            available.split_whitespace().collect::<Vec<_>>().join(", ")
-        ))
-    })
+impl Controllers {
+    /// The engine's name in flow records.
+    pub(crate) const fn engine(self) -> &'static str {
+        match self {
+            Self::Kernel => "netns",
+            Self::Library => "bpf",
+        }
+    }
+
+    /// The kernel's name of `cc`, if there can be one.
+    fn name(self, cc: CcSpec) -> Option<String> {
+        match (self, cc.algorithm()) {
+            (Self::Kernel, Algorithm::Bbr1) => Some("bbr".to_owned()),
+            (Self::Kernel, own @ (Algorithm::Reno | Algorithm::Cubic)) => {
+                Some(own.name().to_owned())
+            }
+            (Self::Library, own) if cc.chosen().next().is_none() => {
+                Some(format!("uncork_{}", own.name()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The kernel's name of `cc`, if available.
+    pub(crate) fn find(self, cc: CcSpec, available: &str) -> Result<String, RealError> {
+        let name = self.name(cc);
+        let known =
+            name.as_ref().filter(|name| available.split_whitespace().any(|one| one == **name));
+        known.cloned().ok_or_else(|| {
+            let hint = match (self, &name) {
+                (Self::Kernel, Some(name)) => format!("load it with `modprobe tcp_{name}`"),
+                (Self::Kernel, None) => "its own are reno, cubic and bbr1".to_owned(),
+                (Self::Library, Some(name)) => format!("load it with `uncork kernel load {name}`"),
+                (Self::Library, None) => "there it has no options".to_owned(),
+            };
+            RealError::Controller(format!(
+                "this kernel has no {cc}: it has {}; {hint}",
+                available.split_whitespace().collect::<Vec<_>>().join(", ")
+            ))
+        })
+    }
 }
 
 /// The controllers available to the calling thread's namespace.
@@ -68,19 +95,29 @@ pub(crate) fn settle() -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn named(cc: &str) -> Result<&'static str, String> {
+    fn named(whose: Controllers, cc: &str) -> Result<String, String> {
         let cc = cc.parse().expect("a controller");
-        controller(cc, "reno bbr\n").map_err(|error| error.to_string())
+        whose.find(cc, "reno bbr uncork_bbr3\n").map_err(|error| error.to_string())
     }
 
     #[test]
     fn controllers_have_their_kernel_names() {
-        assert_eq!(named("bbr1"), Ok("bbr"));
-        assert_eq!(named("reno"), Ok("reno"));
-        let missing =
-            "this kernel has no cubic: it has reno, bbr; load it with `modprobe tcp_cubic`";
-        assert_eq!(named("cubic"), Err(missing.into()));
-        let unknown = "this kernel has no bbr3: it has reno, bbr; its own are reno, cubic and bbr1";
-        assert_eq!(named("bbr3"), Err(unknown.into()));
+        let named = |cc| named(Controllers::Kernel, cc);
+        assert_eq!(named("bbr1"), Ok("bbr".into()));
+        assert_eq!(named("reno"), Ok("reno".into()));
+        let missing = named("cubic").expect_err("it is not there");
+        assert!(missing.ends_with("load it with `modprobe tcp_cubic`"), "{missing}");
+        let unknown = named("bbr3").expect_err("it is not the kernel's");
+        assert!(unknown.ends_with("its own are reno, cubic and bbr1"), "{unknown}");
+    }
+
+    #[test]
+    fn the_librarys_controllers_have_names_of_their_own() {
+        let named = |cc| named(Controllers::Library, cc);
+        assert_eq!(named("bbr3"), Ok("uncork_bbr3".into()));
+        let missing = named("reno").expect_err("it is not loaded");
+        assert!(missing.ends_with("`uncork kernel load uncork_reno`"), "{missing}");
+        let option = named("bbr3:loss_floor").expect_err("no options there");
+        assert!(option.starts_with("this kernel has no bbr3:loss_floor"), "{option}");
     }
 }

@@ -23,5 +23,5 @@ mod watch;
 
 pub use command::{CommandRecord, CommandSide};
 pub use error::RealError;
-pub use kernel::kernel_name;
+pub use kernel::Controllers;
 pub use run::{RealRun, run};

@@ -9,12 +9,14 @@ use uncork_sim::RunSpec;
 use uncork_units::Time;
 
 use crate::client::Seen;
+use crate::kernel::Controllers;
 use crate::watch::Sent;
 
 /// The record of the flow with index `index`, from its client's measurements and the kernel's
 /// statistics of its server.
 pub(crate) fn flow(
     run: &RunSpec,
+    whose: Controllers,
     index: u32,
     (seen, report): (&Seen, Option<&ClientReport>),
     sent: &Sent,
@@ -31,7 +33,7 @@ pub(crate) fn flow(
         lab: Some(LabRecord { bytes_delivered_early: early, ..LabRecord::default() }),
         rtt_ms: sent.rtts.quantiles(),
         playback: report.and_then(ClientReport::playback_record),
-        ..run.unplayed(index, "netns")
+        ..run.unplayed(index, whose.engine())
     };
     sent.figures.fill(record)
 }

@@ -14,6 +14,7 @@ use uncork_units::{Time, TimeDelta};
 use crate::client::{self, Circumstances, Seen};
 use crate::command::{self, CommandRecord, CommandSide, Ended, Finished, Server, Setting};
 use crate::error::RealError;
+use crate::kernel::Controllers;
 use crate::scratch::Scratch;
 use crate::traffic::Traffic;
 use crate::watch::{Sent, Watch};
@@ -37,15 +38,17 @@ pub struct RealRun {
     pub commands: Vec<CommandRecord>,
 }
 
-/// Runs `spec` in real time until its end, until no events are left, or until `stop`.
+/// Runs `spec` in real time until its end, until no events are left, or until `stop`. Connections get
+/// `whose` controllers.
 ///
 /// # Errors
 ///
 /// If real endpoints do not support `spec`, in general or on this machine.
-pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
+pub fn run(spec: &RunSpec, whose: Controllers, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let (emulated, host_of) = emulation(spec)?;
     let scratch = Scratch::new().map_err(RealError::system("make a directory for a run"))?;
-    let mut stage = Stage { spec, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
+    let mut stage =
+        Stage { spec, whose, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
     let controllers = stage.prepare()?;
     let servers = stage.serve(&controllers, stop)?;
     stage.emulation.begin()?;
@@ -128,6 +131,7 @@ fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError 
 /// The environment of a run.
 struct Stage<'a> {
     spec: &'a RunSpec,
+    whose: Controllers,
     emulation: Emulation,
     host_of: Vec<usize>,
     /// For files of programs.
@@ -150,7 +154,7 @@ impl Stage<'_> {
         }
         let controller = |flow: &FlowSpec| match self.spec.command_of(flow) {
             Some(command) if command.own_cc => Ok(flow.cc.to_string()),
-            _ => kernel::controller(flow.cc, &available).map(str::to_owned),
+            _ => self.whose.find(flow.cc, &available),
         };
         let controllers = self.spec.flows.iter().map(controller).collect::<Result<Vec<_>, _>>()?;
         let mut ruled = self.commands().filter(|(_, command)| !command.own_cc);
@@ -282,7 +286,7 @@ impl Stage<'_> {
         let (mut flows, mut requests) = (Vec::new(), Vec::new());
         for (index, (seen, sent)) in (0..).zip(seen.iter().zip(sent)) {
             let report = seen.client.as_ref().map(|client| client.report(now));
-            flows.push(record::flow(self.spec, index, (seen, report.as_ref()), sent));
+            flows.push(record::flow(self.spec, self.whose, index, (seen, report.as_ref()), sent));
             requests.extend(report.into_iter().flat_map(|report| report.request_records(index)));
         }
         let packets = sent.iter().map(|sent| sent.figures.packets_sent).sum();

@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use uncork_emu::Clock;
 use uncork_path::{Buffer, LinkSpec, PathSpec};
-use uncork_real::{CommandSide, RealError, RealRun, run};
+use uncork_real::{CommandSide, Controllers, RealError, RealRun, run};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, Time, TimeDelta};
 
 /// Runs `spec`; `None` if the machine does not support it. A failing command is not such a case.
 fn played(spec: &RunSpec, stop: &AtomicBool) -> Option<Result<RealRun, RealError>> {
-    match run(spec, stop) {
+    match run(spec, Controllers::Kernel, stop) {
         Err(error) if error.is_of_machine() && !matches!(error, RealError::Command(_)) => {
             let is_bbr = matches!(error, RealError::Controller(_));
             let missing = if is_bbr { Capability::Bbr } else { Capability::Netns };
@@ -218,7 +218,7 @@ fn command_that_does_not_run_is_an_error() {
     }
     let named = FlowSpec { host: Some(1), ..spec(vec![("cubic", command(None, "true"))]).flows[0] };
     let spec = RunSpec { flows: vec![named], ..spec(vec![("cubic", command(None, "true"))]) };
-    let error = run(&spec, &AtomicBool::new(false)).unwrap_err();
+    let error = run(&spec, Controllers::Kernel, &AtomicBool::new(false)).unwrap_err();
     assert!(!error.is_of_machine() && error.to_string().contains("name no host"), "{error}");
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec};
-use uncork_real::{RealError, RealRun, run};
+use uncork_real::{Controllers, RealError, RealRun, run};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, Time, TimeDelta};
@@ -18,7 +18,7 @@ fn capability_of(error: &RealError) -> Capability {
 }
 
 fn play(spec: &RunSpec) -> Option<RealRun> {
-    match run(spec, &AtomicBool::new(false)) {
+    match run(spec, Controllers::Kernel, &AtomicBool::new(false)) {
         Ok(run) => Some(run),
         Err(error) if error.is_of_machine() => {
             not_run(capability_of(&error), &error.to_string());
@@ -173,13 +173,13 @@ fn flows_may_have_different_rtts() {
         assert!((rtt..rtt + 5.0).contains(&min_rtt), "{rtt} ms: {min_rtt} ms");
     }
     spec.flows.iter_mut().for_each(|flow| flow.host = Some(3));
-    let error = run(&spec, &AtomicBool::new(false)).unwrap_err().to_string();
+    let error = run(&spec, Controllers::Kernel, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("host 3 has flows with round trips of 80ms and 20ms"), "{error}");
 }
 
 #[test]
 fn missing_kernel_controllers_are_rejected() {
     let spec = RunSpec::over(path(20, 20), vec![flow("bbr3", Workload::Transfer(1))], 1, at(1000));
-    let error = run(&spec, &AtomicBool::new(false)).unwrap_err().to_string();
+    let error = run(&spec, Controllers::Kernel, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("this kernel has no bbr3") || error.contains("cannot"), "{error}");
 }

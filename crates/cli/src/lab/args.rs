@@ -81,7 +81,7 @@ pub(crate) struct RunArgs {
     pub(crate) scenarios: Vec<String>,
     /// What plays the runs: sim simulates them; quic-sim has real QUIC endpoints play them in virtual
     /// time; netns lets this kernel's TCP play them in real time, between network namespaces (Linux,
-    /// root)
+    /// root); bpf does, too, with the controllers that `uncork kernel load` has loaded
     #[arg(long, value_name = "ENGINE", default_value = "sim", help_heading = "Runs")]
     pub(crate) on: Engine,
     #[command(flatten)]
@@ -117,7 +117,7 @@ pub(crate) struct RunsArgs {
     /// Sample the time series of this seed instead of the first; may be given several times
     #[arg(long, value_name = "N", help_heading = "Runs")]
     pub(crate) series_seed: Vec<u64>,
-    /// Runs at a time; by default as many as there are processors, with netns one
+    /// Runs at a time; by default as many as there are processors, with netns and bpf one
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
     pub(crate) jobs: Option<NonZeroUsize>,
@@ -131,6 +131,7 @@ pub(crate) struct RunsArgs {
 pub(crate) enum Other {
     Netns,
     QuicSim,
+    Bpf,
 }
 
 impl Other {
@@ -138,6 +139,7 @@ impl Other {
         match self {
             Self::Netns => Engine::Netns,
             Self::QuicSim => Engine::QuicSim,
+            Self::Bpf => Engine::Bpf,
         }
     }
 }
@@ -147,7 +149,8 @@ pub(crate) struct AgreeArgs {
     /// A built-in scenario, or a file, which ends in .toml
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenario: String,
-    /// What is held against the simulator: this kernel's TCP, or real QUIC endpoints in virtual time
+    /// What is held against the simulator: this kernel's TCP, with its own controllers or the
+    /// loaded ones (bpf), or real QUIC endpoints in virtual time
     #[arg(long, value_name = "ENGINE", default_value = "netns", help_heading = "Runs")]
     pub(crate) on: Other,
     /// How far its results may be from the simulator's

@@ -55,7 +55,7 @@ struct ScenarioPlan {
 
 /// Prints the plan of `works`.
 pub(super) fn print(works: &[Work<'_>], on: Engine, format: Format) -> Result<(), Failure> {
-    let speed = (on != Engine::Netns).then(|| calibrate(on)).flatten();
+    let speed = (!on.is_in_real_time()).then(|| calibrate(on)).flatten();
     let scenarios: Result<_, Failure> = works.iter().map(|work| plan(work, speed)).collect();
     let plan = Plan { schema: "uncork.dry-run/1", packets_per_s: speed, scenarios: scenarios? };
     let text = match format {

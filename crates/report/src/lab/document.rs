@@ -215,7 +215,7 @@ pub struct DataFile {
 /// The engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabEngine {
-    /// Name: `sim`, `quic-sim`, `netns`.
+    /// Name: `sim`, `quic-sim`, `netns`, `bpf`.
     pub name: String,
     /// Packets sent, over all cells and seeds.
     pub packets: u64,
