@@ -21,7 +21,7 @@ const volatile u32 tracing = 0;
 /* Mirrors Call in glue.rs. Times in nanoseconds. */
 struct call {
 	u64 now, mss, seed;
-	u64 acked, lost, in_flight, unacked;
+	u64 acked, lost, sent, in_flight, unacked;
 	u64 rtt, srtt, min_rtt;
 	u64 send_time, delivered, delivered_time, send_elapsed, lost_then, tx_in_flight;
 	u64 ce_packets, flags;
@@ -61,7 +61,7 @@ struct state {
 	/* Packets since the connection began. The kernel's own counts have 32 bits. */
 	u64 total_delivered, total_lost;
 	/* The kernel's counts as last told. */
-	u32 delivered, lost, delivered_ce, snd_nxt, snd_una;
+	u32 delivered, lost, delivered_ce, data_segs_out, snd_una;
 	/* The recovery episode: `lost` when it began, and the departure of what was last told as lost. */
 	u32 episode_lost, ca_state;
 	u64 loss_sent;
@@ -246,17 +246,23 @@ static always_inline void fill_stamp(const struct tcp_sock *tp, struct state *st
 		(state->total_lost - lost_since) * call->mss : 0;
 }
 
-/* What has left since the last ACK, as one packet: the kernel tells of the first of a flight only. */
+/* What has left since the last ACK, retransmissions too, as one packet: the kernel tells of the first of a
+ * flight only. */
 static always_inline void tell_sent(const struct tcp_sock *tp, struct state *state, u32 in_flight)
 {
 	struct call *call = &state->record.connection.call;
+	u32 packets = tp->data_segs_out - state->data_segs_out;
 
-	if (tp->snd_nxt == state->snd_nxt)
+	if (!packets)
 		return;
-	state->snd_nxt = tp->snd_nxt;
+	/* The first packet of a flight was told when it left. */
+	if (in_flight <= packets)
+		in_flight = packets + 1;
+	state->data_segs_out = tp->data_segs_out;
+	call->sent = packets * call->mss;
 	call->in_flight = in_flight * call->mss;
 	call->unacked = call->in_flight + tp->lost_out * call->mss;
-	call->flags = tp->write_seq == tp->snd_nxt ? DRAINED : 0;
+	call->flags = tp->write_seq == tp->snd_nxt && tp->lost_out <= tp->retrans_out ? DRAINED : 0;
 	sent(&state->record.connection);
 	tell(state, SENT);
 }
@@ -273,8 +279,7 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 		return;
 	call = &state->record.connection.call;
 	call->now = nanos(tp->tcp_mstamp);
-	/* The first packet of a flight was told when it left. */
-	tell_sent(tp, state, rs->prior_in_flight > 2 ? rs->prior_in_flight : 2);
+	tell_sent(tp, state, rs->prior_in_flight);
 
 	delivered = tp->delivered - state->delivered;
 	lost = tp->lost - state->lost;
@@ -350,7 +355,7 @@ STRUCT_OPS int start(u64 *args)
 	state->delivered = tp->delivered;
 	state->lost = tp->lost;
 	state->delivered_ce = tp->delivered_ce;
-	state->snd_nxt = tp->snd_nxt;
+	state->data_segs_out = tp->data_segs_out;
 	state->snd_una = tp->snd_una;
 	state->episode_lost = tp->lost;
 	state->ca_state = state->entered_cwr = 0;
@@ -365,7 +370,7 @@ STRUCT_OPS int start(u64 *args)
 	return 0;
 }
 
-/* A packet leaves, and nothing is in flight. */
+/* A packet leaves, and nothing is in flight. The kernel counts the packet after this call. */
 STRUCT_OPS int cwnd_event(u64 *args)
 {
 	struct sock *sk = (struct sock *)args[0];
@@ -381,6 +386,8 @@ STRUCT_OPS int cwnd_event(u64 *args)
 	take_snapshot(tp, state);
 	call = &state->record.connection.call;
 	call->now = nanos(tp->tcp_mstamp);
+	call->sent = (tp->data_segs_out + 1 - state->data_segs_out) * call->mss;
+	state->data_segs_out = tp->data_segs_out + 1;
 	call->in_flight = call->unacked = call->mss;
 	call->flags = 0;
 	sent(&state->record.connection);

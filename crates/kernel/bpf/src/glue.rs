@@ -24,6 +24,8 @@ pub struct Call {
     pub acked: u64,
     /// Newly declared lost; found to have arrived.
     pub lost: u64,
+    /// What left since the last call of this kind.
+    pub sent: u64,
     /// In flight.
     pub in_flight: u64,
     /// Unacknowledged.
@@ -176,12 +178,12 @@ impl<C: Staged> Connection<C> {
         self.call.send_quantum = control.send_quantum;
     }
 
-    /// A packet left.
+    /// Packets left, told as one.
     #[inline(always)]
     pub fn sent(&mut self) {
-        let Call { now, mss, in_flight, unacked, flags, .. } = self.call;
+        let Call { now, sent, in_flight, unacked, flags, .. } = self.call;
         let app = if flags & DRAINED != 0 { AppState::Drained } else { AppState::Backlogged };
-        let packet = SentPacket { bytes: mss as u32, in_flight, unacked };
+        let packet = SentPacket { bytes: sent as u32, in_flight, unacked };
         let _ = self.controller().on_sent(Time::from_nanos(now), packet, app);
         self.set_control();
     }

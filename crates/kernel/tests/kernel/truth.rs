@@ -100,6 +100,8 @@ impl Told {
     fn check(&self) {
         let [_, end] = &self.served.infos[0];
         assert_eq!(self.packets(ACK, |call| call.acked), u64::from(self.delivered()));
+        let sent = self.since_start(|info| info.data_segs_out);
+        assert_eq!(self.packets(SENT, |call| call.sent), u64::from(sent));
         assert_eq!(self.calls(TIMEOUT).count(), usize::from(self.timeouts()));
         let marked = self.calls(ACK).map(|call| call.ce_packets).sum::<u64>();
         assert_eq!(marked, u64::from(self.marked()));
