@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment.learn.decide import Decision, View, decide
+from uncork_experiment.learn.decide import Before, View, decide
+from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Watched
 from uncork_experiment.learn.lift import Estimate, Hierarchy, Rest, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides, Settings
-from uncork_experiment.learn.version import states
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,7 +72,7 @@ def world(
         system=tuple(f"AS{64_000 + at}" for at in system.tolist()),
         country=tuple("ABCDEFGHIJ"[at % 10] * 2 for at in system.tolist()),
         bytes=np.maximum((share * 1e12).astype(np.int64), 1),
-        arms={},
+        arms=np.zeros((networks, 2), dtype=np.int64),
         metrics={},
     )
     return World(section, share, lift, noise, daily)
@@ -137,20 +137,20 @@ class Evidence:
 def planned(
     evidence: Evidence,
     day: int,
-    before: list[Decision],
+    before: Decisions,
     settings: Settings = SETTINGS,
     guardrails: Mapping[str, tuple[Watched, ...]] | None = None,
-) -> list[Decision]:
+) -> Decisions:
     """One plan, a day after the one before."""
     from dataclasses import replace
 
     world_ = evidence.world
     view = View(world_.section, shrink(world_.tree, *evidence.estimates()), guardrails or {})
     today = replace(settings, as_of=settings.as_of + day)
-    return decide([view], today, Overrides(), states(before), settings.changed)
+    return decide([view], today, Overrides(), Before.of(before), settings.changed)
 
 
-def is_on(decisions: list[Decision], world_: World) -> NDArray[np.bool_]:
+def is_on(decisions: Decisions, world_: World) -> NDArray[np.bool_]:
     """Which networks have the treated arm."""
     arms = {one.key: one.arm == "bbr" for one in decisions if one.level == "network"}
     return np.array([arms[name] for name in world_.section.networks])

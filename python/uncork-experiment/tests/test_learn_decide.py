@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from learn_worlds import SETTINGS, World, world
-from uncork_experiment.learn.decide import Before, Decision, State, View, decide
+from uncork_experiment.learn.decide import Before, State, View, decide
+from uncork_experiment.learn.decisions import Decision, Decisions
 from uncork_experiment.learn.guardrails import Watched
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides
@@ -30,7 +31,7 @@ def all_at(lift: float) -> dict[int, float]:
     return dict.fromkeys(range(len(SMALL.share)), lift)
 
 
-def by_key(decisions: list[Decision]) -> dict[str, Decision]:
+def by_key(decisions: Decisions) -> dict[str, Decision]:
     return {one.key: one for one in decisions}
 
 
@@ -38,11 +39,12 @@ def first(
     one: View, before: Before | None = None, overrides: Overrides | None = None, **settings: object
 ) -> Decision:
     chosen = replace(SETTINGS, **settings)  # type: ignore[arg-type]
-    return by_key(decide([one], chosen, overrides or Overrides(), before or {}, chosen.changed))[FIRST]
+    found = decide([one], chosen, overrides or Overrides(), before or Before({}), chosen.changed)
+    return by_key(found)[FIRST]
 
 
 def had(arm: str, days: int) -> Before:
-    return {("large", FIRST): State(arm, SETTINGS.as_of - days)}
+    return Before.states({("large", FIRST): State(arm, SETTINGS.as_of - days)})
 
 
 @pytest.mark.parametrize(
@@ -75,10 +77,10 @@ def test_a_gain_that_may_be_harm_is_not_taken() -> None:
 def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> None:
     """Half of the networks at +3 %, the others at -3 %: noise, or not, by the error."""
     lifts = {at: 0.03 if at % 2 else -0.03 for at in range(len(SMALL.share))}
-    noise = decide([view(lifts, error=0.02)], SETTINGS, Overrides(), {}, 1.0)
+    noise = decide([view(lifts, error=0.02)], SETTINGS, Overrides(), Before({}), 1.0)
     assert sum(one.reason == "nobody is known to gain yet" for one in noise) == 20
     assert all(one.arm == "control" for one in noise)
-    known = decide([view(lifts, error=0.005)], SETTINGS, Overrides(), {}, 1.0)
+    known = decide([view(lifts, error=0.005)], SETTINGS, Overrides(), Before({}), 1.0)
     assert sum(one.reason == "switched on" for one in known) == 20
 
 
@@ -108,20 +110,22 @@ def test_a_person_has_the_last_word() -> None:
     assert first(bad, None, Overrides({SYSTEM: "bbr"})).reason == f"pinned with {SYSTEM}"
     assert first(good, None, Overrides(frozen=(SYSTEM,))).arm == "control"
     assert first(bad, had("bbr", 9), Overrides(frozen=("*",))).arm == "bbr"
-    unseen = by_key(decide([good], SETTINGS, Overrides({"192.0.2.0/24": "bbr"}), {}, 1.0))["192.0.2.0/24"]
+    unseen = by_key(decide([good], SETTINGS, Overrides({"192.0.2.0/24": "bbr"}), Before({}), 1.0))[
+        "192.0.2.0/24"
+    ]
     assert (unseen.arm, unseen.level, unseen.share) == ("bbr", "network", 0)
 
 
 def test_only_so_much_traffic_changes_in_a_day() -> None:
     """Until all has changed, over as many days as that takes; what brings most comes first."""
-    one, before = view(all_at(0.1)), {}
+    one, before = view(all_at(0.1)), Before({})
     changed = []
     for day in range(12):
         settings = replace(SETTINGS, as_of=SETTINGS.as_of + day)
         found = decide([one], settings, Overrides(), before, 0.3)
         moved = [it for it in found if it.since == settings.as_of and it.level == "network"]
         changed.append(sum(it.share for it in moved))
-        before = {(it.section, it.key): State(it.arm, it.since) for it in found}
+        before = Before.of(found)
     assert max(changed) <= 0.3
     assert sum(changed) == pytest.approx(1)
     assert changed[0] > 0.2, changed
@@ -130,7 +134,7 @@ def test_only_so_much_traffic_changes_in_a_day() -> None:
 def test_networks_without_records_follow_their_as() -> None:
     lifts = {at: 0.2 for at, name in enumerate(SMALL.section.system) if name == SYSTEM and at}
     lifts |= {at: -0.2 for at, name in enumerate(SMALL.section.system) if name != SYSTEM}
-    decided = by_key(decide([view(lifts)], SETTINGS, Overrides(), {}, 1.0))
+    decided = by_key(decide([view(lifts)], SETTINGS, Overrides(), Before({}), 1.0))
     assert decided[FIRST].raw is None
     assert (decided[FIRST].arm, decided[SYSTEM].arm, decided["*"].arm) == ("bbr", "bbr", "control")
     assert decided[FIRST].by == "AS"
@@ -139,6 +143,8 @@ def test_networks_without_records_follow_their_as() -> None:
 def test_equal_evidence_gives_equal_decisions() -> None:
     rng = np.random.default_rng(1)
     lifts = {at: float(rng.normal(0.05, 0.1)) for at in range(40)}
-    assert decide([view(lifts)], SETTINGS, Overrides(), {}, 0.2) == decide(
-        [view(dict(reversed(lifts.items())))], SETTINGS, Overrides(), {}, 0.2
+    one = decide([view(lifts)], SETTINGS, Overrides(), Before({}), 0.2)
+    assert (
+        one.to_bytes()
+        == decide([view(dict(reversed(lifts.items())))], SETTINGS, Overrides(), Before({}), 0.2).to_bytes()
     )

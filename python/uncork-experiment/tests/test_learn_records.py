@@ -18,9 +18,9 @@ import sqlglot
 from uncork_experiment.engines import clickhouse, spark
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
+from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
-from uncork_experiment.learn.version import of_csv, to_csv
 from uncork_experiment.reduce import to_arrow
 
 KEY = "000102030405060708090a0b0c0d0e0f"
@@ -194,8 +194,8 @@ def test_a_plan_that_fails_leaves_nothing(
 
 
 def test_decisions_survive_their_file(learned: Path) -> None:
-    text = Store(learned).text(1, "decisions.csv")
-    assert to_csv(of_csv(text)) == text
+    file = Store(learned).path(1) / "decisions.parquet"
+    assert Decisions.of_bytes(file.read_bytes()).to_bytes() == file.read_bytes()
 
 
 def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import pytest
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
+from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
@@ -434,8 +435,10 @@ def test_a_clock_that_goes_back_changes_nothing_but_by_guardrails(
 def on_of(counts: pa.Table, settings: Settings = SETTINGS) -> dict[tuple[str, str], str]:
     from uncork_experiment.learn import version
 
-    files = version.files(version.Inputs(1, settings, version.Overrides(), (), None, counts))
-    decisions = version.of_csv(files[version.DECISIONS])
+    files = version.files(
+        version.Inputs(1, settings, version.Overrides(), Decisions.concat([]), None, counts)
+    )
+    decisions = Decisions.of_bytes(files[version.DECISIONS])
     return {(one.section, one.key): one.arm for one in decisions if one.level == "network"}
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from learn_worlds import SETTINGS, Evidence, gain, harmed, is_on, planned, world
-from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.lift import shrink
 
 
-def run(evidence: Evidence, days: int, seed: int = 2, every: int = 1) -> list[Decision]:
-    rng, decisions = np.random.default_rng(seed), []
+def run(evidence: Evidence, days: int, seed: int = 2, every: int = 1) -> Decisions:
+    rng, decisions = np.random.default_rng(seed), Decisions.concat([])
     for day in range(days):
         evidence.day(rng, evidence.world.lift)
         if day % every == every - 1 or day == days - 1:
@@ -50,7 +50,7 @@ def test_a_a_changes_nothing(networks: int, systems: int, daily: int) -> None:
     for seed in range(5):
         one = world(networks=networks, systems=systems, seed=seed, daily=daily)
         one = replace(one, lift=np.zeros(networks))
-        rng, evidence, decisions = np.random.default_rng(seed), Evidence(one), []
+        rng, evidence, decisions = np.random.default_rng(seed), Evidence(one), Decisions.concat([])
         for day in range(30):
             evidence.day(rng, one.lift)
             decisions = planned(evidence, day, decisions)
@@ -81,7 +81,7 @@ def test_an_adversary_moves_only_its_own_networks(fake: float) -> None:
     for seed in range(7):
         honest.day(np.random.default_rng(seed), one.lift)
         steered.day(np.random.default_rng(seed), lying)
-    calm, moved = (is_on(planned(it, 7, []), one) for it in (honest, steered))
+    calm, moved = (is_on(planned(it, 7, Decisions.concat([])), one) for it in (honest, steered))
     others = np.setdiff1d(np.arange(len(one.share)), evil)
     flipped = float(one.share[others][calm[others] != moved[others]].sum())
     assert flipped < 0.01, "one in a hundred bytes of the others"
@@ -92,7 +92,7 @@ def test_what_turns_over_is_left() -> None:
     """Without guardrails: old evidence fades. With them: test_learn_records.py."""
     one = world(networks=500, systems=10, mean=0.15, of_systems=0.02)
     turned = replace(one, lift=np.where(one.tree.system == 0, -0.15, one.lift))
-    rng, evidence, decisions = np.random.default_rng(3), Evidence(one), []
+    rng, evidence, decisions = np.random.default_rng(3), Evidence(one), Decisions.concat([])
     left = None
     mine = turned.tree.system == 0
     for day in range(24):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+
+import numpy as np
 
 from uncork_experiment import words
-from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.decisions import Decisions, Floats, Texts, places
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
 
@@ -15,14 +16,11 @@ SHOWN = 5
 NORMAL = 1.959963984540054
 
 
-def told(version: int, decisions: Sequence[Decision], before: Sequence[Decision], settings: Settings) -> str:
+def told(version: int, decisions: Decisions, before: Decisions, settings: Settings) -> str:
     """The difference to the version in force."""
-    had = {(one.section, one.key): one.arm for one in before}
-    networks = [one for one in decisions if one.level == "network"]
-    changed = [one for one in networks if one.arm != had.get((one.section, one.key), settings.control)]
-    on = [one for one in changed if one.arm == settings.treated]
-    off = [one for one in changed if one.arm != settings.treated]
-    has = [one for one in networks if one.arm == settings.treated]
+    is_new = decisions.arm != arms_before(decisions, before, settings)
+    is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
+    on, off, has = (decisions.where(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
     lines = [
         f"Version {version}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}.",
@@ -31,44 +29,66 @@ def told(version: int, decisions: Sequence[Decision], before: Sequence[Decision]
         f"Switched on: {words.counted(len(on), 'network')}, {_share(on)} of the bytes; {_lift(on)}.",
         f"Switched off: {words.counted(len(off), 'network')}, {_share(off)} of the bytes; {_lift(off)}.",
     ]
-    wide = [
-        f"{one.key} ({one.section}) {one.arm}"
-        for one in decisions
-        if one.level != "network" and one.arm != had.get((one.section, one.key), settings.control)
-    ]
+    wide = [f"{one.key} ({one.section}) {one.arm}" for one in decisions.where(~is_network & is_new)]
     if wide:
         more = f" and {len(wide) - 2 * SHOWN} more" if len(wide) > 2 * SHOWN else ""
         lines.append(f"For networks not seen yet: {', '.join(wide[: 2 * SHOWN])}{more}.")
-    why = Counter(one.reason for one in networks if not one.reason.startswith("switched"))
-    lines += [f"{words.counted(count, 'network')}: {reason}." for reason, count in sorted(why.items())]
-    if has:
+    why = Counter(decisions.reason[is_network].tolist())
+    lines += [
+        f"{words.counted(count, 'network')}: {reason}."
+        for reason, count in sorted(why.items())
+        if not reason.startswith("switched")
+    ]
+    if len(has):
         lines += ["", "Who may lose most (lower end of the 95 % interval, times bytes):", *_losers(has)]
     return "\n".join(lines) + "\n"
 
 
-def _share(some: Sequence[Decision]) -> str:
-    return words.quantity(sum(one.share for one in some), "share")
+def arms_before(decisions: Decisions, before: Decisions, settings: Settings) -> Texts:
+    """What each entry had; the control arm if it was not there."""
+    found = np.full(len(decisions), settings.control, dtype=np.object_)
+    for section in before.sections:
+        rows = np.flatnonzero(decisions.section == section)
+        had = before.where(before.section == section)
+        at = places(decisions.key[rows], had.key)
+        found[rows] = np.append(had.arm, settings.control)[at]
+    return found
 
 
-def _lift(some: Sequence[Decision]) -> str:
-    """The mean by bytes. Errors of networks of one AS go together: their sum is the widest it can be."""
-    total = sum(one.share for one in some)
+def mean_lift(some: Decisions, total: float) -> tuple[float, float]:
+    """Mean log lift by bytes, and how far its 95 % interval reaches. Errors of networks of one AS go
+    together: their sum is the widest that it can be.
+    """
+    if total <= 0:
+        return 0.0, 0.0
+    return _sum(some.share * some.lift) / total, NORMAL * _sum(some.share * some.sd) / total
+
+
+def _sum(values: Floats) -> float:
+    """Exact, so that every machine finds the same."""
+    return math.fsum(values.tolist())
+
+
+def _share(some: Decisions) -> str:
+    return words.quantity(_sum(some.share), "share")
+
+
+def _lift(some: Decisions) -> str:
+    total = _sum(some.share)
     if total <= 0:
         return "no lift to expect"
-    mean = sum(one.share * one.lift for one in some) / total
-    reach = NORMAL * sum(one.share * one.sd for one in some) / total
+    mean, reach = mean_lift(some, total)
     low, high = math.exp(mean - reach), math.exp(mean + reach)
     return f"expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
 
 
-def _losers(has: Sequence[Decision]) -> list[str]:
-    def low(one: Decision) -> float:
-        return one.lift - NORMAL * one.sd
-
-    some = sorted(has, key=lambda one: (min(low(one), 0.0) * one.share, one.section, one.key))[:SHOWN]
+def _losers(has: Decisions) -> list[str]:
+    low = has.lift - NORMAL * has.sd
+    worst = np.lexsort((has.key, has.section, np.minimum(low, 0.0) * has.share))[:SHOWN]
     return [
         f"  {one.key} ({one.section}, {one.parent}): {words.change(math.exp(one.lift))}, "
-        f"at worst {words.change(math.exp(low(one)))}, {words.quantity(one.share, 'share')} of the bytes"
-        for one in some
-        if low(one) < 0
+        f"at worst {words.change(math.exp(one.lift - NORMAL * one.sd))}, "
+        f"{words.quantity(one.share, 'share')} of the bytes"
+        for one in has.where(worst)
+        if one.lift < NORMAL * one.sd
     ] or ["  nobody: all intervals are above zero"]

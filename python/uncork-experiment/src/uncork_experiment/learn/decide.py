@@ -10,19 +10,30 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from scipy.special import ndtr
 
+from uncork_experiment.learn.decisions import (
+    ABSENT,
+    Bools,
+    Decisions,
+    Floats,
+    Ints,
+    Texts,
+    places,
+)
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Watched
-from uncork_experiment.learn.lift import Estimate, Lifts
+from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
-from uncork_experiment.learn.tree import Posterior
 
 EVERYBODY = "*"
 LEVELS = ("network", "AS", "country", "everybody")
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
+LONG_AGO = 10_000
+"""Days: no dwell holds so long."""
 
 
 @dataclass(frozen=True)
@@ -31,41 +42,6 @@ class State:
 
     arm: str
     since: int
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """An entry of one section, and all that a person needs to check it."""
-
-    section: str
-    level: str
-    key: str
-    arm: str
-    since: int
-    """Day since 1970."""
-    reason: str
-    share: float
-    """Of all bytes of clients, by networks."""
-    control: int
-    """Records of the control arm that the evidence has."""
-    treated: int
-    raw: float | None
-    """Lift by its own evidence alone; None: too little."""
-    raw_error: float | None
-    prior: float
-    """Lift by its parent and siblings alone."""
-    prior_sd: float
-    lift: float
-    """Of both."""
-    sd: float
-    p_gain: float
-    """Probability that there is any lift."""
-    p_safe: float
-    """Probability that the lift is not so far below zero that it would be harm."""
-    by: str
-    """The level whose evidence weighs most."""
-    parent: str
-    """The next wider entry."""
 
 
 @dataclass(frozen=True)
@@ -77,115 +53,186 @@ class View:
     guardrails: Mapping[str, tuple[Watched, ...]]
 
 
-Before = Mapping[tuple[str, str], State]
-"""Of the version in force, by section and key."""
+@dataclass(frozen=True)
+class Before:
+    """Of the version in force: what each entry of each section has."""
+
+    entries: Mapping[str, tuple[Texts, Texts, Ints]]
+    """Keys, arms and days of the last change, by section."""
+
+    @staticmethod
+    def of(decisions: Decisions) -> Before:
+        """What a version decided."""
+        found = {}
+        for section in decisions.sections:
+            rows = decisions.section == section
+            found[section] = decisions.key[rows], decisions.arm[rows], decisions.since[rows]
+        return Before(found)
+
+    @staticmethod
+    def states(states: Mapping[tuple[str, str], State]) -> Before:
+        """These, by section and key."""
+        found = {}
+        for name in {section for section, _ in states}:
+            own = {key: state for (section, key), state in states.items() if section == name}
+            found[name] = (
+                np.array(list(own), dtype=np.object_),
+                np.array([state.arm for state in own.values()], dtype=np.object_),
+                np.array([state.since for state in own.values()], dtype=np.int64),
+            )
+        return Before(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """An entry, what it has, and what it is to have."""
+@dataclass(frozen=True)
+class _Entries:
+    """The entries of one section, from the widest to the narrowest."""
 
-    now: Decision
-    arm: str
-    reason: str
-    is_forced: bool
+    key: Texts
+    level: Texts
+    above: Ints
+    """Where the next wider entry is."""
+    bounds: tuple[int, ...]
+    """Where each level begins, and the end: everybody, countries, ASes, networks, others that are pinned."""
+
+    def nearest(self, own: Ints) -> Ints:
+        """Of each entry its own value, or that of the next wider one that has any: `ABSENT` is none."""
+        found = own.copy()
+        for low, high in zip(self.bounds[1:-1], self.bounds[2:], strict=True):
+            inherited = found[self.above[low:high]]
+            found[low:high] = np.where(own[low:high] == ABSENT, inherited, own[low:high])
+        return found
+
+    def at(self, keys: Sequence[str]) -> Ints:
+        """Where these entries are; those that are nowhere are left out."""
+        found = places(_keys(keys), self.key)
+        return np.asarray(found[found != ABSENT])
+
+    def marked(self, keys: Sequence[str]) -> Ints:
+        """Of each entry, where the nearest of these is."""
+        own = np.full(len(self.key), ABSENT, dtype=np.int64)
+        at = self.at(keys)
+        own[at] = at
+        return self.nearest(own)
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """Entries, what they have, and what they are to have: all arrays have the shape (entries,)."""
+
+    now: Decisions
+    arm: Texts
+    reason: Texts
+    is_forced: Bools
     """At once: by a guardrail or a person."""
 
 
 def decide(
     views: Sequence[View], settings: Settings, overrides: Overrides, before: Before, allowance: float
-) -> list[Decision]:
+) -> Decisions:
     """All entries of all sections. `allowance` is the share of the traffic that may change."""
     total = sum(int(view.section.bytes.sum()) for view in views) or 1
     needed = math.log(len(views) / (1 - settings.sure)) if views else 0.0
-    wishes: list[_Wish] = []
+    wishes = []
     for view in views:
         is_beyond_chance = log_evidence_of_gain(view.lifts) >= needed
-        entries = _with_pins(_entries(view, settings, before, total), overrides)
-        wishes += [_wish(now, view, settings, overrides, is_beyond_chance) for now in entries]
+        entries = _entries(view, overrides)
+        now = _now(view, entries, settings, before, total)
+        wishes.append(_wish(now, entries, view, settings, overrides, is_beyond_chance))
     return _limited(wishes, settings, allowance)
 
 
-def _entries(view: View, settings: Settings, before: Before, total: int) -> list[Decision]:
+def _entries(view: View, overrides: Overrides) -> _Entries:
+    tree = view.lifts.hierarchy
+    countries = np.array([name for name in tree.countries if name], dtype=np.object_)
+    systems = np.array([name for name in tree.systems if not name.startswith("?")], dtype=np.object_)
+    # Where the entry of each country and AS is; of unknown ones the next wider.
+    is_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
+    country_at = np.where(is_country, np.cumsum(is_country), 0)
+    is_system = np.array([not name.startswith("?") for name in tree.systems], dtype=np.bool_)
+    above_system = country_at[tree.country]
+    system_at = np.where(is_system, len(countries) + np.cumsum(is_system), above_system)
+    key = np.concatenate([[EVERYBODY], countries, systems, np.asarray(tree.networks, dtype=np.object_)])
+    others = sorted(set(overrides.pins) - set(key[places(_keys(overrides.pins), key)]))
+    sizes = (1, len(countries), len(systems), len(tree.networks), len(others))
+    level = np.repeat(np.array([*LEVELS[::-1], ""], dtype=np.object_), sizes)
+    above = np.concatenate(
+        [np.zeros(1 + len(countries)), above_system[is_system], system_at[tree.system], np.zeros(len(others))]
+    )
+    if others:
+        level[-len(others) :] = [level_of(name) for name in others]
+    return _Entries(
+        np.concatenate([key, _keys(others)]), level, above.astype(np.int64), (0, *np.cumsum(sizes).tolist())
+    )
+
+
+def _keys(names: Sequence[str] | Mapping[str, str]) -> Texts:
+    return np.array(list(names), dtype=np.object_)
+
+
+def _now(view: View, entries: _Entries, settings: Settings, before: Before, total: int) -> Decisions:
     """Each entry as it is in force, with what is known of it today."""
     section, lifts = view.section, view.lifts
     tree, tau2 = lifts.hierarchy, lifts.network.tau2
-    above = {"*": ""} | {country: EVERYBODY for country in tree.countries if country}
-    above |= {name: country or EVERYBODY for name, country in tree.country_of.items()}
-    rows: list[Decision] = []
-
-    def add(
-        level: str,
-        key: str,
-        parent: str,
-        lift: tuple[float, float, float, float],
-        by: str,
-        share: float = 0.0,
-        arms: tuple[int, int] = (0, 0),
-        raw: Estimate | None = None,
-    ) -> None:
-        state = _in_force(section.name, key, parent, above, before, settings)
-        mean, variance, prior, prior_variance = lift
-        sd = math.sqrt(variance)
-        rows.append(
-            Decision(
-                section=section.name,
-                level=level,
-                key=key,
-                arm=state.arm,
-                since=state.since,
-                reason="",
-                share=share,
-                control=arms[0],
-                treated=arms[1],
-                raw=raw.lift if raw else None,
-                raw_error=raw.error if raw else None,
-                prior=prior,
-                prior_sd=math.sqrt(prior_variance),
-                lift=mean,
-                sd=sd,
-                p_gain=float(ndtr(mean / sd)),
-                p_safe=float(ndtr((mean - math.log1p(-settings.tolerated)) / sd)),
-                by=by,
-                parent=parent,
-            )
-        )
-
-    def wide(of: Posterior, at: int, extra: float) -> tuple[float, float, float, float]:
-        """Of a network of which nothing else is known."""
-        mean, variance = float(of.mean[at]), float(of.variance[at]) + extra
-        return mean, variance, mean, variance
-
+    known_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
+    known_system = np.array([not name.startswith("?") for name in tree.systems], dtype=np.bool_)
+    network = lifts.network
+    others = entries.bounds[-1] - entries.bounds[-2]
     of_system = tau2 + lifts.system.tau2
-    add("everybody", EVERYBODY, "", wide(lifts.everybody, 0, of_system + lifts.country.tau2), "everybody")
-    for at, country in enumerate(tree.countries):
-        if country:
-            add("country", country, EVERYBODY, wide(lifts.country, at, of_system), "country")
-    for at, name in enumerate(tree.systems):
-        if not name.startswith("?"):
-            add("AS", name, above[name], wide(lifts.system, at, tau2), "AS")
-    for at, name in enumerate(tree.networks):
-        of = lifts.network
-        system = tree.systems[int(tree.system[at])]
-        parent = above[system] if system.startswith("?") else system
-        by = _weightiest(lifts, at)
-        posterior = float(of.mean[at]), float(of.variance[at])
-        prior = float(of.prior_mean[at]), float(of.prior_variance[at])
-        share = int(section.bytes[at]) / total
-        arms = section.arms.get(name, (0, 0))
-        add("network", name, parent, (*posterior, *prior), by, share, arms, lifts.raw.get(at))
-    return rows
+    of_country = of_system + lifts.country.tau2
 
+    def column(everybody: Floats, country: Floats, system: Floats, network_: Floats) -> Floats:
+        """Of those that are pinned without traffic no more is known than of everybody."""
+        wide = [everybody, country[known_country], system[known_system]]
+        return np.concatenate([*wide, network_, np.repeat(everybody, others)])
 
-def _with_pins(rows: list[Decision], overrides: Overrides) -> list[Decision]:
-    """The entries, and those that a person pinned and that had no traffic."""
-    everybody = rows[0]
-    there = {row.key for row in rows}
-    return rows + [
-        replace(everybody, level=level_of(key), key=key, parent=EVERYBODY)
-        for key in sorted(overrides.pins)
-        if key not in there
-    ]
+    # Of a wide entry: a network of which nothing else is known.
+    mean = column(lifts.everybody.mean, lifts.country.mean, lifts.system.mean, network.mean)
+    variance = column(
+        lifts.everybody.variance + of_country,
+        lifts.country.variance + of_system,
+        lifts.system.variance + tau2,
+        network.variance,
+    )
+    prior = mean.copy()
+    prior_variance = variance.copy()
+    low, high = entries.bounds[3:5]
+    prior[low:high], prior_variance[low:high] = network.prior_mean, network.prior_variance
+    raw, raw_error = np.full((2, len(mean)), np.nan)
+    at = np.fromiter(lifts.raw, dtype=np.int64, count=len(lifts.raw))
+    raw[low + at] = [one.lift for one in lifts.raw.values()]
+    raw_error[low + at] = [one.error for one in lifts.raw.values()]
+    share = np.zeros(len(mean))
+    share[low:high] = section.bytes / total
+    arms = np.zeros((len(mean), 2), dtype=np.int64)
+    arms[low:high] = section.arms
+    by = np.concatenate(
+        [entries.level[:low], _weightiest(lifts, raw_error[low:high]), np.repeat(LEVELS[3:], others)]
+    )
+    sd = np.sqrt(variance)
+    arm, since = _in_force(section.name, entries, before, settings)
+    parent = entries.key[entries.above]
+    parent[0] = ""
+    return Decisions(
+        section=np.full(len(mean), section.name, dtype=np.object_),
+        level=entries.level,
+        key=entries.key,
+        arm=arm,
+        since=since,
+        reason=np.full(len(mean), "", dtype=np.object_),
+        share=share,
+        control=arms[:, 0],
+        treated=arms[:, 1],
+        raw=raw,
+        raw_error=raw_error,
+        prior=prior,
+        prior_sd=np.sqrt(prior_variance),
+        lift=mean,
+        sd=sd,
+        p_gain=ndtr(mean / sd),
+        p_safe=ndtr((mean - math.log1p(-settings.tolerated)) / sd),
+        by=by.astype(np.object_),
+        parent=parent,
+    )
 
 
 def level_of(key: str) -> str:
@@ -197,105 +244,121 @@ def level_of(key: str) -> str:
     return "AS" if key[:2] == "AS" and key[2:].isdigit() else "country"
 
 
-def _weightiest(lifts: Lifts, at: int) -> str:
-    """Whether a network's own evidence weighs more than what it inherits."""
-    raw = lifts.raw.get(at)
-    if raw is not None and (lifts.network.is_outlier[at] or raw.error**2 < lifts.network.prior_variance[at]):
-        return "network"
-    system = int(lifts.hierarchy.system[at])
-    if lifts.system.variance[system] < 0.5 * lifts.system.prior_variance[system]:
-        return "AS"
-    country = int(lifts.hierarchy.country[system])
-    if lifts.country.variance[country] < 0.5 * lifts.country.prior_variance[country]:
-        return "country"
-    return "everybody"
+def _weightiest(lifts: Lifts, error: Floats) -> Texts:
+    """Of each network, the level whose evidence weighs more than what it inherits. `error`: of its own."""
+    tree, network = lifts.hierarchy, lifts.network
+    knows = ~np.isnan(error) & (network.is_outlier | (error**2 < network.prior_variance))
+    system = (lifts.system.variance < 0.5 * lifts.system.prior_variance)[tree.system]
+    country = (lifts.country.variance < 0.5 * lifts.country.prior_variance)[tree.country][tree.system]
+    return np.asarray(_keys(LEVELS)[np.select([knows, system, country], [0, 1, 2], 3)])
 
 
-def _in_force(
-    section: str, key: str, parent: str, above: Mapping[str, str], before: Before, settings: Settings
-) -> State:
-    """What a client of this entry gets by the version in force: by the entry, or the next wider one."""
-    while key:
-        if state := before.get((section, key)):
-            return state
-        key, parent = parent, above.get(parent, "")
-    # So long ago that no dwell holds.
-    return State(settings.control, settings.as_of - 10_000)
+def _in_force(section: str, entries: _Entries, before: Before, settings: Settings) -> tuple[Texts, Ints]:
+    """What clients of each entry get by the version in force: by the entry, or the next wider one."""
+    none = _keys([]), _keys([]), np.zeros(0, dtype=np.int64)
+    keys, arms, since = before.entries.get(section, none)
+    at = entries.nearest(places(entries.key, keys))
+    # The last one is for entries that have nothing.
+    arm = np.append(arms, settings.control)[at]
+    # An arm that the settings no longer have is none.
+    arm[(arm != settings.control) & (arm != settings.treated)] = settings.control
+    return arm, np.append(since, settings.as_of - LONG_AGO)[at]
 
 
-def _chain(now: Decision, view: View) -> tuple[str, ...]:
-    """The entry and all wider ones."""
-    chain = [now.key]
-    if now.level == "network":
-        chain.append(now.parent)
-    chain.append(view.lifts.hierarchy.country_of.get(chain[-1], ""))
-    return tuple(dict.fromkeys([*filter(None, chain), EVERYBODY]))
-
-
-def _guard(chain: tuple[str, ...], view: View) -> str:
-    """The broken guardrail of the entry, or of a wider one; empty if none is."""
-    for name in chain:
-        for one in view.guardrails.get(name, ()):
+def _broken(view: View) -> dict[str, str]:
+    """The first broken guardrail of each entry."""
+    found: dict[str, str] = {}
+    for name, watched in view.guardrails.items():
+        for one in watched:
             if one.state == "broken":
-                return f"{one.measure} of {'everybody' if name == EVERYBODY else name}: {one.limit}"
-    return ""
+                whose = "everybody" if name == EVERYBODY else name
+                found.setdefault(name, f"guardrail broken: {one.measure} of {whose}: {one.limit}")
+    return found
 
 
 def _wish(
-    now: Decision, view: View, settings: Settings, overrides: Overrides, is_beyond_chance: bool
-) -> _Wish:
-    chain = _chain(now, view)
-    broken = _guard(chain, view)
-    for name in chain:
-        if pinned := overrides.pins.get(name):
-            return _Wish(now, pinned, "pinned" if name == now.key else f"pinned with {name}", True)
-    if broken and now.arm != settings.control:
-        return _Wish(now, settings.control, f"guardrail broken: {broken}", True)
-    if any(name in overrides.frozen for name in chain):
-        return _Wish(now, now.arm, "frozen", False)
-    if broken:
-        return _Wish(now, now.arm, f"guardrail broken: {broken}", False)
+    now: Decisions,
+    entries: _Entries,
+    view: View,
+    settings: Settings,
+    overrides: Overrides,
+    is_beyond_chance: bool,
+) -> _Wishes:
+    """By rules of which the first one that holds counts."""
+    broken = _broken(view)
+    broken_at, pinned_at = entries.marked(list(broken)), entries.marked(list(overrides.pins))
+    is_broken, is_pinned = broken_at != ABSENT, pinned_at != ABSENT
+    is_frozen = entries.marked(overrides.frozen) != ABSENT
+    why_broken = _told(entries, broken_at, broken)
+    pins = {name: f"pinned with {name}" for name in overrides.pins}
+    why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _told(entries, pinned_at, pins))
     is_on = now.arm == settings.treated
-    wants_off = is_on and now.p_gain < settings.doubt
-    is_worth = now.lift >= math.log1p(settings.worth) and now.p_safe >= settings.sure
-    wants_on = not is_on and is_worth and is_beyond_chance
-    if not wants_on and not wants_off:
-        stays = "nobody is known to gain yet" if is_worth else "not sure enough"
-        return _Wish(now, now.arm, "stays on" if is_on else stays, False)
-    if settings.as_of - now.since < settings.dwell:
-        return _Wish(now, now.arm, "changed too recently", False)
-    arm = settings.treated if wants_on else settings.control
-    return _Wish(now, arm, "switched on" if wants_on else "switched off", False)
+    is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
+    wants_off = is_on & (now.p_gain < settings.doubt)
+    wants_on = ~is_on & is_worth & is_beyond_chance
+    wants = wants_on | wants_off
+    is_new = settings.as_of - now.since < settings.dwell
+    control, treated = settings.control, settings.treated
+    rules: list[tuple[Bools, Texts | str, Texts | str]] = [
+        (is_pinned, _told(entries, pinned_at, overrides.pins), why_pinned),
+        (is_broken & (now.arm != control), control, why_broken),
+        (is_frozen, now.arm, "frozen"),
+        (is_broken, now.arm, why_broken),
+        (~wants & is_on, now.arm, "stays on"),
+        (~wants & is_worth, now.arm, "nobody is known to gain yet"),
+        (~wants, now.arm, "not sure enough"),
+        (is_new, now.arm, "changed too recently"),
+        (wants_on, treated, "switched on"),
+        (wants_off, control, "switched off"),
+    ]
+    conditions = [holds for holds, _, _ in rules]
+    arm = _first(conditions, [one for _, one, _ in rules])
+    reason = _first(conditions, [one for _, _, one in rules])
+    is_forced = is_pinned | (is_broken & (now.arm != control))
+    return _Wishes(now, arm, reason, is_forced)
 
 
-def _limited(wishes: Sequence[_Wish], settings: Settings, allowance: float) -> list[Decision]:
+def _told(entries: _Entries, at: Ints, words: Mapping[str, str]) -> Texts:
+    """The words about the entry at each place; None where there is none."""
+    # One more, for those that have no place.
+    found = np.full(len(at) + 1, None, dtype=np.object_)
+    for place in np.unique(at[at != ABSENT]).tolist():
+        found[place] = words[entries.key[place]]
+    return np.asarray(found[at])
+
+
+def _first(conditions: Sequence[Bools], values: Sequence[Texts | str]) -> Texts:
+    """Of each entry, the value of the first condition that holds."""
+    found = np.full(len(conditions[0]), None, dtype=np.object_)
+    for holds, value in reversed(list(zip(conditions, values, strict=True))):
+        found[holds] = value if isinstance(value, str) else value[holds]
+    return found
+
+
+def _limited(wishes: Sequence[_Wishes], settings: Settings, allowance: float) -> Decisions:
     """The wishes, as far as the traffic may change: first what is switched off, then what brings most."""
-    decided: list[Decision] = [replace(wish.now, reason=wish.reason) for wish in wishes]
-    for at, wish in enumerate(wishes):
-        if wish.is_forced:
-            decided[at] = _changed(wish, settings)
-    free = [at for at, wish in enumerate(wishes) if not wish.is_forced and wish.arm != wish.now.arm]
+    now = Decisions.concat([one.now for one in wishes])
+    if not wishes:
+        return now
+    arm = np.concatenate([one.arm for one in wishes])
+    reason = np.concatenate([one.reason for one in wishes])
+    is_forced = np.concatenate([one.is_forced for one in wishes])
+    free = np.flatnonzero(~is_forced & (arm != now.arm))
+    worth = np.abs(now.lift[free]) * now.share[free]
+    free = free[np.lexsort((-worth, arm[free] == settings.treated))]
+    waits = free[_beyond(now.share[free], allowance)]
+    arm[waits] = now.arm[waits]
+    reason[waits] = "waits: enough traffic changes today"
+    since = np.where(arm == now.arm, now.since, settings.as_of)
+    return replace(now, arm=arm, reason=reason, since=since)
 
-    def order(at: int) -> tuple[bool, float, str, str]:
-        wish = wishes[at]
-        return (
-            wish.arm == settings.treated,
-            -abs(wish.now.lift) * wish.now.share,
-            wish.now.section,
-            wish.now.key,
-        )
 
-    left = allowance
-    for at in sorted(free, key=order):
-        share = wishes[at].now.share
+def _beyond(shares: Floats, allowance: float) -> list[int]:
+    """Those for which nothing is left when it is their turn."""
+    left, found = allowance, []
+    for at, share in enumerate(shares.tolist()):
         if share > left + ROUNDING:
-            decided[at] = replace(decided[at], reason="waits: enough traffic changes today")
-            continue
-        left -= share
-        decided[at] = _changed(wishes[at], settings)
-    return decided
-
-
-def _changed(wish: _Wish, settings: Settings) -> Decision:
-    since = wish.now.since if wish.arm == wish.now.arm else settings.as_of
-    return replace(wish.now, arm=wish.arm, since=since, reason=wish.reason)
+            found.append(at)
+        else:
+            left -= share
+    return found

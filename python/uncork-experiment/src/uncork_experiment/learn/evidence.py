@@ -6,7 +6,7 @@ Everything after it is arithmetic on this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce as fold
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS, KEYS
-from uncork_experiment.learn.networks import is_client
+from uncork_experiment.learn.decisions import Texts
+from uncork_experiment.learn.networks import are_clients
 from uncork_experiment.learn.settings import CLASSES, PRIMARY, Settings
 from uncork_experiment.metrics import LARGE_BYTES, METRICS, missing, size
 from uncork_experiment.reduce import Queries, ReducePlan, Run, in_scope
@@ -27,24 +28,25 @@ from uncork_experiment.schema import Columns, canonical, unbound
 
 TRAFFIC = "traffic"
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
+TEXT = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: Mapping[str, pa.DataType] = {
-    "metric": pa.string(),
-    "class": pa.string(),
-    "place": pa.string(),
-    "client": pa.string(),
+    "metric": TEXT,
+    "class": TEXT,
+    "place": TEXT,
+    "client": TEXT,
     "asn": pa.int64(),
-    "country": pa.string(),
-    "propensity": pa.int64(),
-    "day": pa.int64(),
-    "arm": pa.string(),
-    "bucket": pa.int64(),
-    "bin": pa.int64(),
+    "country": TEXT,
+    "propensity": pa.int32(),
+    "day": pa.int32(),
+    "arm": TEXT,
+    "bucket": pa.int32(),
+    "bin": pa.int32(),
     "n": pa.int64(),
     "numerator": pa.int64(),
     "denominator": pa.int64(),
 }
-"""`bin, n` of distributions; `numerator, denominator` of ratios; of traffic `n` records and, in `numerator`,
-bytes, of all arms and of records without one."""
+"""`bin, n` of distributions; `numerator, denominator` of ratios, which only guardrails need, so of the last
+days; of traffic `n` records and, in `numerator`, bytes, of all arms and days and of records without arm."""
 
 
 def query(records: ir.Table, settings: Settings) -> ir.Table:
@@ -66,21 +68,80 @@ def query(records: ir.Table, settings: Settings) -> ir.Table:
         metrics=(),
         window=(until - settings.window * DAY_NS, until),
     )
-    ratios = [limit.measure.metric for limit in settings.limits()]
-    names = [measure.metric for measure in PRIMARY.values()] + list(dict.fromkeys(ratios))
+    names = metrics(settings)[:-1]
     known = [name for name in names if not missing(METRICS[name], columns)]
     if not any(measure.metric in known for measure in PRIMARY.values()):
         raise InputError("records", "they have neither throughput nor completion time", "see docs/results.md")
-    queries = Queries.of(table, plan)
-    parts = [_shaped(queries.metric(METRICS[name]), name) for name in known]
+    lately = replace(plan, window=(until - max(settings.recent) * DAY_NS, until))
+    queries = {"distribution": Queries.of(table, plan), "ratio": Queries.of(table, lately)}
+    parts = [_shaped(queries[METRICS[name].kind].metric(METRICS[name]), name) for name in known]
     return fold(lambda one, other: one.union(other), [*parts, _traffic(table, plan)])
 
 
+def metrics(settings: Settings) -> list[str]:
+    """All that the evidence may have, with the traffic at the end."""
+    ratios = [limit.measure.metric for limit in settings.limits()]
+    return [*dict.fromkeys([*(measure.metric for measure in PRIMARY.values()), *ratios]), TRAFFIC]
+
+
 def read(records: ir.Table, settings: Settings, run: Run) -> pa.Table:
-    """The evidence in one order, whatever the engine: the same records give the same bytes."""
-    found = run(query(records, settings))
-    table = pa.table({name: found[name].cast(kind) for name, kind in COLUMNS.items()})
-    return table.sort_by([(name, "ascending") for name in COLUMNS]).combine_chunks()
+    """The evidence in one order, whatever the engine: the same records give the same bytes.
+
+    The query runs once for each metric, so that an engine's wide rows of one metric are there at a time.
+    """
+    found = query(records, settings)
+    parts = [_narrow(run(found.filter(found["metric"] == name))) for name in metrics(settings)]
+    return _in_order(pa.concat_tables(parts).unify_dictionaries())
+
+
+def _narrow(wide: pa.Table) -> pa.Table:
+    columns = {}
+    for name, kind in COLUMNS.items():
+        column = wide[name]
+        columns[name] = column.dictionary_encode().cast(kind) if kind == TEXT else column.cast(kind)
+    return pa.table(columns)
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """Rows and dictionaries sorted; nulls come last."""
+    columns: dict[str, pa.Array] = {}
+    ranks = []
+    for name, kind in COLUMNS.items():
+        column = table[name].combine_chunks() if table.num_rows else pa.array([], kind)
+        if kind == TEXT:
+            column = _sorted_dictionary(column)
+            ranks.append(np.asarray(pc.fill_null(column.indices, len(column.dictionary))))
+        else:
+            ranks.append(np.asarray(pc.fill_null(column, np.iinfo(kind.to_pandas_dtype()).max)))
+        columns[name] = column
+    order = pa.array(_order(ranks))
+    return pa.table({name: column.take(order) for name, column in columns.items()})
+
+
+def _order(ranks: list[NDArray[np.signedinteger]]) -> Ints:
+    """What sorts rows by these columns. Neighbours share a word: fewer columns are sorted faster."""
+    words: list[NDArray[np.uint64]] = []
+    used = 64
+    for rank in ranks:
+        low = int(rank.min()) if len(rank) else 0
+        bits = max((int(rank.max()) - low).bit_length(), 1) if len(rank) else 1
+        part = (rank.astype(np.int64) - low).astype(np.uint64)
+        if used + bits > 64:
+            words.append(part)
+            used = bits
+        else:
+            words[-1] = words[-1] << np.uint64(bits) | part
+            used += bits
+    return np.lexsort(words[::-1])
+
+
+def _sorted_dictionary(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    words = column.dictionary
+    order = pc.sort_indices(words)
+    rank = np.empty(len(words), dtype=np.int32)
+    rank[np.asarray(order)] = np.arange(len(words), dtype=np.int32)
+    indices = pa.array(rank).take(column.indices) if len(words) else column.indices
+    return pa.DictionaryArray.from_arrays(indices, words.take(order))
 
 
 def last_day(records: ir.Table, run: Run) -> int:
@@ -130,17 +191,17 @@ def _shaped(table: ir.Table, metric: str) -> ir.Table:
 
 
 def _traffic(table: ir.Table, plan: ReducePlan) -> ir.Table:
-    """Records and bytes of all traffic, by the arm that it had."""
+    """Records and bytes of all traffic, whatever arm it had."""
     some = in_scope(table, replace(plan, experiment=None))
     t = Columns(some)
-    null = ibis.null().cast("int64")
-    keys = [f"learn_{name}" for name in KEY_COLUMNS]
-    rows = some.select(*keys, arm=t["arm"], bytes=ibis.coalesce(t["bytes_acked"], t["bytes_delivered"]))
-    sums = rows.group_by([*keys, "arm"]).aggregate(n=rows.count(), bytes=rows["bytes"].sum().fill_null(0))
+    null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
+    keys = [f"learn_{name}" for name in KEY_COLUMNS if name not in ("propensity", "day")]
+    rows = some.select(*keys, bytes=ibis.coalesce(t["bytes_acked"], t["bytes_delivered"]))
+    sums = rows.group_by(keys).aggregate(n=rows.count(), bytes=rows["bytes"].sum().fill_null(0))
     return sums.select(
         metric=ibis.literal(TRAFFIC),
-        **{name: sums[f"learn_{name}"] for name in KEY_COLUMNS},
-        arm=sums["arm"],
+        **{name: sums[f"learn_{name}"] if f"learn_{name}" in keys else null for name in KEY_COLUMNS},
+        arm=no_text,
         bucket=null,
         bin=null,
         n=sums["n"],
@@ -150,7 +211,7 @@ def _traffic(table: ir.Table, plan: ReducePlan) -> ir.Table:
 
 
 Ints = NDArray[np.int64]
-Network = str
+COUNTED = ("day", "propensity", "bucket", "bin", "n", "numerator", "denominator")
 
 
 @dataclass(frozen=True)
@@ -161,15 +222,15 @@ class Section:
     """`large`, or `PLACE/large`."""
     of_class: str
     place: str
-    networks: tuple[Network, ...]
+    networks: Sequence[str] | Texts
     """All client networks that had traffic, in order."""
-    system: tuple[str, ...]
+    system: Sequence[str] | Texts
     """Of each network, the AS with most of its bytes, as `AS64500`; empty: unknown."""
-    country: tuple[str, ...]
+    country: Sequence[str] | Texts
     bytes: Ints
     """Of each network in the window."""
-    arms: Mapping[Network, tuple[int, int]]
-    """Records of the control arm and of the treated arm, of networks that had any."""
+    arms: Ints
+    """Records of the control arm and of the treated arm: shape (networks, 2)."""
     metrics: Mapping[str, Counts]
 
 
@@ -194,89 +255,121 @@ class Counts:
 
 def sections(evidence: pa.Table, settings: Settings) -> list[Section]:
     """The evidence by place and class, in order; without traffic between sites."""
-    evidence = evidence.filter(pc.and_(pc.is_valid(evidence["client"]), pc.is_valid(evidence["class"])))
-    names = evidence["client"].unique().to_pylist()
-    keep = pa.array([name for name in names if is_client(name, settings.sites)], pa.string())
-    evidence = evidence.filter(pc.is_in(evidence["client"], value_set=keep))
-    places = sorted({place or "" for place in evidence["place"].unique().to_pylist()})
+    columns = {name: _whole(evidence[name]) for name in COLUMNS}
+    words = {name: _Words.of(columns[name]) for name, kind in COLUMNS.items() if kind == TEXT}
+    is_client = np.append(are_clients(columns["client"].dictionary, settings.sites), False)
+    usable = is_client[words["client"].codes]
     found = []
-    for place in places:
+    for place in sorted({word or "" for word in words["place"].words}):
+        at_place = usable & (words["place"].has(place) | (words["place"].has(None) & (place == "")))
         for of_class in CLASSES:
-            rows = evidence.filter(
-                pc.and_(
-                    pc.equal(pc.fill_null(evidence["place"], ""), place),
-                    pc.equal(evidence["class"], of_class),
-                )
-            )
-            if rows.num_rows:
-                found.append(_section(rows, of_class, place, settings))
+            rows = np.flatnonzero(at_place & words["class"].has(of_class))
+            if len(rows):
+                some = pa.array(rows)
+                part = {name: values.take(some) for name, values in columns.items()}
+                found.append(_section(part, of_class, place, settings))
     return found
 
 
-def _section(rows: pa.Table, of_class: str, place: str, settings: Settings) -> Section:
-    traffic = rows.filter(pc.equal(rows["metric"], TRAFFIC))
-    networks = tuple(sorted(traffic["client"].unique().to_pylist()))
-    values = pa.array(networks, pa.string())
-    index = _ints(pc.index_in(traffic["client"], value_set=values))
-    amount = _ints(traffic["numerator"])
-    total = np.zeros(len(networks), dtype=np.int64)
-    np.add.at(total, index, amount)
-    systems = _most(index, traffic["asn"].to_pylist(), amount, len(networks), lambda asn: f"AS{asn}")
-    countries = _most(index, traffic["country"].to_pylist(), amount, len(networks), str)
-    order = pa.array([settings.control, settings.treated])
-    metrics = {}
-    for name in sorted(set(rows["metric"].unique().to_pylist()) - {TRAFFIC}):
-        of = rows.filter(pc.equal(rows["metric"], name))
-        of = of.filter(
-            pc.and_(pc.is_in(of["arm"], value_set=order), pc.is_in(of["client"], value_set=values))
-        )
-        columns = {
-            column: _ints(of[column])
-            for column in ("day", "propensity", "bucket", "bin", "n", "numerator", "denominator")
-        }
-        metrics[name] = Counts(
-            network=_ints(pc.index_in(of["client"], value_set=values)),
-            arm=_ints(pc.index_in(of["arm"], value_set=order)),
-            **columns,
-        )
+@dataclass(frozen=True)
+class _Words:
+    """A column of text as codes, one for each row; the last word is None, for nulls."""
+
+    codes: NDArray[np.int32]
+    words: list[str | None]
+
+    @staticmethod
+    def of(column: pa.DictionaryArray) -> _Words:
+        words = [*column.dictionary.to_pylist(), None]
+        codes = np.asarray(pc.fill_null(column.indices, len(words) - 1), dtype=np.int32)
+        return _Words(codes, words)
+
+    def has(self, word: str | None) -> NDArray[np.bool_]:
+        """The rows with this word."""
+        at = self.words.index(word) if word in self.words else -1
+        return np.asarray(self.codes == at)
+
+    def in_order(self) -> tuple[Ints, Texts]:
+        """A number for each row, -1 for nulls, and the words by number, in order."""
+        words = np.array(self.words[:-1], dtype=np.object_)
+        order = np.argsort(words)
+        rank = np.full(len(words) + 1, -1, dtype=np.int64)
+        rank[order] = np.arange(len(words))
+        return rank[self.codes], words[order]
+
+
+def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: Settings) -> Section:
+    words = {name: _Words.of(rows[name]) for name in ("metric", "client", "country", "arm")}
+    is_traffic = words["metric"].has(TRAFFIC)
+    # Clients by the order of their names, of those alone that have traffic.
+    client, names = words["client"].in_order()
+    seen = np.unique(client[is_traffic])
+    index = np.full(len(names), -1, dtype=np.int64)
+    index[seen] = np.arange(len(seen))
+    network = index[client]
+    traffic, amount = network[is_traffic], _ints(rows["numerator"])[is_traffic]
+    total = np.zeros(len(seen), dtype=np.int64)
+    np.add.at(total, traffic, amount)
+    country, countries = words["country"].in_order()
+    asn = np.where(np.asarray(rows["asn"].is_valid()), _ints(rows["asn"]), -1)
+    system = _most(traffic, asn[is_traffic], amount, len(seen))
+    home = _most(traffic, country[is_traffic], amount, len(seen))
+    arm = np.full(len(network), -1, dtype=np.int64)
+    for at, name in enumerate((settings.control, settings.treated)):
+        arm[words["arm"].has(name)] = at
+    counts = {}
+    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC}):
+        some = np.flatnonzero(words["metric"].has(name) & (arm >= 0) & (network >= 0))
+        if len(some):
+            values = {column: _ints(rows[column].take(pa.array(some))) for column in COUNTED}
+            counts[name] = Counts(network=network[some], arm=arm[some], **values)
     return Section(
         name=f"{place}/{of_class}" if place else of_class,
         of_class=of_class,
         place=place,
-        networks=networks,
-        system=systems,
-        country=countries,
+        networks=names[seen],
+        system=_named(system, lambda one: f"AS{one}"),
+        country=_named(home, lambda one: str(countries[one])),
         bytes=total,
-        arms=_arms(networks, metrics.get(PRIMARY[of_class].metric)),
-        metrics=metrics,
+        arms=_arms(len(seen), counts.get(PRIMARY[of_class].metric)),
+        metrics=counts,
     )
 
 
-def _arms(networks: tuple[Network, ...], counts: Counts | None) -> dict[Network, tuple[int, int]]:
-    if counts is None:
-        return {}
-    rows = np.zeros((len(networks), 2), dtype=np.int64)
-    np.add.at(rows, (counts.network, counts.arm), counts.n)
-    return {networks[at]: (int(rows[at, 0]), int(rows[at, 1])) for at in np.flatnonzero(rows.sum(axis=1))}
+def _arms(networks: int, counts: Counts | None) -> Ints:
+    rows = np.zeros((networks, 2), dtype=np.int64)
+    if counts is not None:
+        np.add.at(rows, (counts.network, counts.arm), counts.n)
+    return rows
 
 
-def _most(
-    index: Ints, values: list[object], amount: Ints, count: int, text: Callable[[object], str]
-) -> tuple[str, ...]:
-    """Of each network the value with most bytes; of equals the first in order."""
-    sums: dict[tuple[int, str], int] = {}
-    for at, value, n in zip(index.tolist(), values, amount.tolist(), strict=True):
-        if value is not None:
-            key = at, text(value)
-            sums[key] = sums.get(key, 0) + n
-    best: list[tuple[int, str]] = [(-1, "")] * count
-    for (at, name), n in sorted(sums.items()):
-        if n > best[at][0]:
-            best[at] = n, name
-    return tuple(name for _, name in best)
+def _most(index: Ints, values: Ints, amount: Ints, count: int) -> Ints:
+    """Of each network the value with most bytes, of equals the least; -1 if all its values are -1."""
+    known = values >= 0
+    index, values, amount = index[known], values[known], amount[known]
+    found = np.full(count, -1, dtype=np.int64)
+    if len(index):
+        order = np.lexsort((values, index))
+        index, values = index[order], values[order]
+        starts = np.flatnonzero((np.diff(index, prepend=-1) != 0) | (np.diff(values, prepend=-1) != 0))
+        sums = np.add.reduceat(amount[order], starts)
+        index, values = index[starts], values[starts]
+        best = np.lexsort((-values, sums, index))
+        last = np.flatnonzero(np.diff(index[best], append=-1) != 0)
+        found[index[best][last]] = values[best][last]
+    return found
 
 
-def _ints(column: pa.ChunkedArray | pa.Array) -> Ints:
+def _named(values: Ints, text: Callable[[int], str]) -> Texts:
+    words, codes = np.unique(values, return_inverse=True)
+    return np.array([text(one) if one >= 0 else "" for one in words.tolist()], dtype=np.object_)[codes]
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    one = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
+    return one.combine_chunks()
+
+
+def _ints(column: pa.Array) -> Ints:
     """The column's integers; a null is 0."""
-    filled = pc.fill_null(column.cast(pa.int64()), 0)
-    return np.asarray(filled, dtype=np.int64)
+    return np.asarray(pc.fill_null(column, 0), dtype=np.int64)

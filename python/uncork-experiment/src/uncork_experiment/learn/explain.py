@@ -6,16 +6,19 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from uncork_experiment import words
 from uncork_experiment.learn import networks
-from uncork_experiment.learn.decide import EVERYBODY, Decision
+from uncork_experiment.learn.changes import NORMAL
+from uncork_experiment.learn.decide import EVERYBODY
+from uncork_experiment.learn.decisions import Decision
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
 from uncork_experiment.learn.version import GUARDRAILS
 
 CHANGES = 5
-NORMAL = 1.959963984540054
 
 
 def explain(store: Store, address: str, system: str | None, country: str | None) -> str:
@@ -29,20 +32,15 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
         f"Version {number}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}."
     ]
-    for section in sorted({one.section for one in decisions}):
-        own = {one.key: one for one in decisions if one.section == section}
-        entry = _entry(own, address, system, country)
+    names = networks.around(address)
+    wide = [name for name in (system, country) if name]
+    # What may decide, and all that is wider.
+    some = decisions.where((decisions.level != "network") | np.isin(decisions.key, names))
+    for section in decisions.sections:
+        own = {one.key: one for one in some if one.section == section}
+        entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)
         lines += ["", *_told(entry, own, guardrails.get(section, {}), settings), *_history(store, entry)]
     return "\n".join(lines) + "\n"
-
-
-def _entry(own: dict[str, Decision], address: str, system: str | None, country: str | None) -> Decision:
-    """The narrowest entry."""
-    network = networks.of_address(address, [key for key, one in own.items() if one.level == "network"])
-    for key in (network, system, country, EVERYBODY):
-        if key and key in own:
-            return own[key]
-    return own[EVERYBODY]
 
 
 def _told(
@@ -112,10 +110,9 @@ def _history(store: Store, entry: Decision) -> Iterator[str]:
     found = []
     arm: str | None = None
     for number in in_force(store):
-        now = next(
-            (one for one in store.decisions(number) if (one.section, one.key) == (entry.section, entry.key)),
-            None,
-        )
+        decisions = store.decisions(number)
+        rows = np.flatnonzero((decisions.key == entry.key) & (decisions.section == entry.section))
+        now = decisions[int(rows[0])] if len(rows) else None
         if now is not None and now.arm != arm:
             found.append(f"  version {number}: {now.arm}, {now.reason}")
             arm = now.arm

@@ -6,7 +6,7 @@ A lift is the logarithm of the treated arm's value over the control's, positive 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from uncork_experiment import measures
 from uncork_experiment.bins import GAMMA
 from uncork_experiment.cubes import BUCKETS, DistributionCube, RatioCube
+from uncork_experiment.learn.decisions import Texts, coded
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.tree import Level, Posterior, posteriors
@@ -25,6 +26,7 @@ from uncork_experiment.stats.effect import Effect
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 SCALE = 1000
 """Weights are whole numbers of this fraction: sums of them are exact in any order."""
@@ -43,9 +45,9 @@ class Estimate:
 class Hierarchy:
     """Who belongs to whom: networks to ASes, ASes to countries."""
 
-    networks: tuple[str, ...]
-    systems: tuple[str, ...]
-    countries: tuple[str, ...]
+    networks: Sequence[str] | Texts
+    systems: Sequence[str]
+    countries: Sequence[str]
     system: Ints
     """Of each network, its AS's index; networks of unknown AS share one for their country."""
     country: Ints
@@ -74,24 +76,19 @@ class Lifts:
 
 def hierarchy(section: Section) -> Hierarchy:
     """The places of the section's networks. An AS belongs to the country that has most of its bytes."""
-    bytes_: dict[tuple[str, str], int] = {}
-    own = [name or f"?{country}" for name, country in zip(section.system, section.country, strict=True)]
-    for name, country, amount in zip(own, section.country, section.bytes.tolist(), strict=True):
-        bytes_[name, country] = bytes_.get((name, country), 0) + amount
-    home: dict[str, tuple[int, str]] = {}
-    for (name, country), amount in sorted(bytes_.items()):
-        if name not in home or amount > home[name][0]:
-            home[name] = amount, country
-    systems = tuple(sorted(home))
-    countries = tuple(sorted({country for _, country in home.values()}))
-    place = {name: at for at, name in enumerate(systems)}
-    return Hierarchy(
-        section.networks,
-        systems,
-        countries,
-        np.array([place[name] for name in own], dtype=np.int64),
-        np.array([countries.index(home[name][1]) for name in systems], dtype=np.int64),
-    )
+    names, homes = np.asarray(section.system, dtype=np.object_), np.asarray(section.country, dtype=np.object_)
+    system, systems = coded(np.where(names == "", "?" + homes, names))
+    country, countries = coded(homes)
+    bytes_ = np.zeros(len(systems) * len(countries), dtype=np.int64)
+    both = system * len(countries) + country
+    np.add.at(bytes_, both, section.bytes)
+    # An AS without any bytes still belongs to a country that it has networks in.
+    seen = np.zeros(len(bytes_), dtype=np.bool_)
+    seen[both] = True
+    amount = np.where(seen, bytes_, -1).reshape(len(systems), len(countries))
+    home = np.argmax(amount, axis=1)
+    known, home = np.unique(home, return_inverse=True)
+    return Hierarchy(section.networks, systems.tolist(), countries[known].tolist(), system, home)
 
 
 def lifts(section: Section, settings: Settings) -> Lifts | None:
@@ -122,21 +119,19 @@ def shrink(
     by_system, by_country, of_all = rests
     networks, systems, countries = len(tree.networks), len(tree.systems), len(tree.countries)
     # A rest is one more child at each level below the one that it is the rest of.
-    leaf = _Leaves(networks)
-    for at, one in raw.items():
-        leaf.own(at, one)
-    parents = [*tree.system.tolist()]
-    system_parents = [*tree.country.tolist()]
+    rests_of: list[Rest] = []
+    parents: list[int] = []
+    system_parents = tree.country.tolist()
     country_count = countries
     for at, rest in sorted(by_system.items()):
-        leaf.add(rest)
+        rests_of.append(rest)
         parents.append(at)
     for at, rest in sorted(by_country.items()):
-        leaf.add(rest)
+        rests_of.append(rest)
         parents.append(len(system_parents))
         system_parents.append(at)
     if of_all is not None:
-        leaf.add(of_all)
+        rests_of.append(of_all)
         parents.append(len(system_parents))
         system_parents.append(countries)
         country_count += 1
@@ -145,7 +140,7 @@ def shrink(
         Level(np.zeros(1, dtype=np.int64), *nothing[2]),
         Level(np.zeros(country_count, dtype=np.int64), *nothing[1]),
         Level(np.array(system_parents, dtype=np.int64), *nothing[0]),
-        Level(np.array(parents, dtype=np.int64), *leaf.arrays()),
+        Level(np.append(tree.system, np.array(parents, dtype=np.int64)), *_leaves(networks, raw, rests_of)),
     ]
     root, of_country, of_system, of_network = posteriors(levels)
     return Lifts(
@@ -158,22 +153,19 @@ def shrink(
     )
 
 
-class _Leaves:
-    def __init__(self, networks: int) -> None:
-        self.mean = [math.nan] * networks
-        self.variance = [math.inf] * networks
-        self.extra = [1.0] * networks
-
-    def own(self, at: int, one: Estimate) -> None:
-        self.mean[at], self.variance[at] = one.lift, one.error**2
-
-    def add(self, rest: Rest) -> None:
-        self.mean.append(rest.estimate.lift)
-        self.variance.append(rest.estimate.error**2)
-        self.extra.append(rest.extra)
-
-    def arrays(self) -> tuple[Floats, Floats, Floats]:
-        return np.array(self.mean), np.array(self.variance), np.array(self.extra)
+def _leaves(
+    networks: int, raw: Mapping[int, Estimate], rests: Sequence[Rest]
+) -> tuple[Floats, Floats, Floats]:
+    """Means, variances and the factors of tau^2: of networks, and of the rests after them."""
+    mean, variance, extra = _empty(networks)
+    at = np.fromiter(raw, dtype=np.int64, count=len(raw))
+    mean[at] = [one.lift for one in raw.values()]
+    variance[at] = [one.error**2 for one in raw.values()]
+    return (
+        np.append(mean, [one.estimate.lift for one in rests]),
+        np.append(variance, [one.estimate.error**2 for one in rests]),
+        np.append(extra, [one.extra for one in rests]),
+    )
 
 
 def _empty(count: int) -> tuple[Floats, Floats, Floats]:
@@ -208,25 +200,25 @@ class Pools:
     ) -> tuple[dict[int, Estimate], tuple[dict[int, Rest], dict[int, Rest], Rest | None]]:
         """Networks that have enough evidence by themselves; those that have not, by AS; and so on."""
         networks = len(self.tree.networks)
-        raw, thin = self._each(np.arange(networks, dtype=np.int64), np.arange(networks), of_class)
+        country = self.tree.country[self.tree.system]
+        everybody = np.zeros(networks, dtype=np.int64)
+        raw, thin = self._each(np.arange(networks, dtype=np.int64), everybody == 0, of_class)
+        is_thin = np.ones(networks, dtype=np.bool_)
+        is_thin[np.fromiter(raw, dtype=np.int64, count=len(raw))] = False
         by_system, thin = self._each(self.tree.system, thin, of_class)
-        by_country, thin = self._each(self.tree.country[self.tree.system], thin, of_class)
-        of_all, _ = self._each(np.zeros(networks, dtype=np.int64), thin, of_class)
+        by_country, thin = self._each(country, thin, of_class)
+        of_all, _ = self._each(everybody, thin, of_class)
 
-        def rest(found: dict[int, Estimate], group: Ints, among: Ints) -> dict[int, Rest]:
-            return {at: Rest(one, _extra(bytes_[among[group[among] == at]])) for at, one in found.items()}
+        def rest(found: dict[int, Estimate], group: Ints) -> dict[int, Rest]:
+            extra = _extra(group[is_thin], bytes_[is_thin])
+            return {at: Rest(one, float(extra[at])) for at, one in found.items()}
 
-        thin_networks = np.array([at for at in range(networks) if at not in raw], dtype=np.int64)
-        some = rest(by_system, self.tree.system, thin_networks)
-        rests = rest(by_country, self.tree.country[self.tree.system], thin_networks)
-        last = rest(of_all, np.zeros(networks, dtype=np.int64), thin_networks)
-        return raw, (some, rests, last.get(0))
+        some, rests = rest(by_system, self.tree.system), rest(by_country, country)
+        return raw, (some, rests, rest(of_all, everybody).get(0))
 
-    def _each(self, group: Ints, among: Ints, of_class: str) -> tuple[dict[int, Estimate], Ints]:
+    def _each(self, group: Ints, among: Bools, of_class: str) -> tuple[dict[int, Estimate], Bools]:
         """Estimates of the groups of these networks; and the networks of groups that have none."""
-        is_among = np.zeros(len(group), dtype=np.bool_)
-        is_among[among] = True
-        rows = np.flatnonzero(is_among[self.counts.network])
+        rows = np.flatnonzero(among[self.counts.network])
         of = group[self.counts.network[rows]]
         some = np.isin(of, with_enough_buckets(of, self.counts.arm[rows], self.counts.bucket[rows]))
         rows, of = rows[some], of[some]
@@ -237,8 +229,7 @@ class Pools:
         for part in np.split(rows, cuts):
             if len(part) and (one := self._estimate(part, of_class)) is not None:
                 found[int(group[self.counts.network[part[0]]])] = one
-        known = np.isin(group[among], np.array(sorted(found), dtype=np.int64))
-        return found, among[~known]
+        return found, among & ~np.isin(group, np.fromiter(found, dtype=np.int64, count=len(found)))
 
     def _estimate(self, rows: Ints, of_class: str) -> Estimate | None:
         """The lift by the rows' counts, if a jackknife over their buckets gives an interval."""
@@ -266,10 +257,11 @@ def with_enough_buckets(group: Ints, arm: Ints, bucket: Ints) -> Ints:
     return np.asarray(groups[both == 2], dtype=np.int64)
 
 
-def _extra(bytes_: Ints) -> float:
-    """Sum of squared shares: 1 for one network, 1/n for n of equal size."""
-    total = float(bytes_.sum())
-    return float(((bytes_ / total) ** 2).sum()) if total > 0 else 1.0
+def _extra(group: Ints, bytes_: Ints) -> Floats:
+    """Of each group the sum of squared shares: 1 for one network, 1/n for n of equal size."""
+    total = np.bincount(group, bytes_)
+    squares = np.bincount(group, bytes_.astype(np.float64) ** 2)
+    return np.where(total > 0, squares / np.where(total > 0, total, 1.0) ** 2, 1.0)
 
 
 def weights(counts: Counts, settings: Settings) -> Ints:

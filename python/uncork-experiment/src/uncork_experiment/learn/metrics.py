@@ -38,11 +38,11 @@ def text(
 
 
 def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
-    decisions = [one for one in store.decisions(number) if one.level == "network"]
-    arms = (settings.control, settings.treated)
-    count: Series = [({"arm": arm}, sum(one.arm == arm for one in decisions)) for arm in arms]
-    share: Series = [({"arm": arm}, sum(one.share for one in decisions if one.arm == arm)) for arm in arms]
-    changed = sum(one.share for one in decisions if one.since == settings.as_of)
+    decisions = store.decisions(number).networks
+    of = {arm: decisions.arm == arm for arm in (settings.control, settings.treated)}
+    count: Series = [({"arm": arm}, int(rows.sum())) for arm, rows in of.items()]
+    share: Series = [({"arm": arm}, float(decisions.share[rows].sum())) for arm, rows in of.items()]
+    changed = float(decisions.share[decisions.since == settings.as_of].sum())
     watched = json.loads(store.text(number, GUARDRAILS))
     broken = sum(
         one["state"] == "broken" for of in watched.values() for entry in of.values() for one in entry

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+
 from uncork_experiment import words
 from uncork_experiment.document import package_version
-from uncork_experiment.learn.changes import NORMAL
-from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.changes import arms_before, mean_lift
+from uncork_experiment.learn.decisions import Decision, Decisions, coded
 from uncork_experiment.learn.explain import in_force
 from uncork_experiment.learn.settings import LARGE, Settings
 from uncork_experiment.learn.store import Store
@@ -30,31 +32,28 @@ class Point:
 
     number: int
     settings: Settings
-    networks: Sequence[Decision]
+    networks: Decisions
 
     def share(self, arm: str) -> float:
         """Of the bytes of clients."""
-        return sum(one.share for one in self.networks if one.arm == arm)
+        return float(self.networks.share[self.networks.arm == arm].sum())
 
     def gain(self) -> tuple[float, float, float]:
         """Expected lift of all traffic outside of the random share, and its widest 95 % interval."""
-        on = [one for one in self.networks if one.arm == self.settings.treated]
-        return _mean(on, sum(one.share for one in self.networks))
+        on = self.networks.where(self.networks.arm == self.settings.treated)
+        return _mean(on, float(self.networks.share.sum()))
 
 
-def _mean(some: Sequence[Decision], total: float) -> tuple[float, float, float]:
-    """By bytes. Errors of networks are taken to go together."""
-    mean = sum(one.share * one.lift for one in some) / total if total else 0.0
-    reach = NORMAL * sum(one.share * one.sd for one in some) / total if total else 0.0
+def _mean(some: Decisions, total: float) -> tuple[float, float, float]:
+    """By bytes, with the widest interval."""
+    mean, reach = mean_lift(some, total)
     return math.expm1(mean), math.expm1(mean - reach), math.expm1(mean + reach)
 
 
 def page(store: Store) -> str:
     """The whole page as one file."""
     points = [
-        Point(
-            number, store.settings(number), [one for one in store.decisions(number) if one.level == "network"]
-        )
+        Point(number, store.settings(number), store.decisions(number).networks)
         for number in dict.fromkeys([*in_force(store), store.need_current()])
     ]
     last = next(point for point in points if point.number == store.need_current())
@@ -68,10 +67,6 @@ def page(store: Store) -> str:
         ]
     )
     return document(f"uncork learn: version {last.number}", body)
-
-
-def _networks(store: Store, number: int) -> list[Decision]:
-    return [one for one in store.decisions(number) if one.level == "network"]
 
 
 def _header(last: Point) -> str:
@@ -138,18 +133,20 @@ def _inks(settings: Settings) -> tuple[str, str]:
 
 def _systems(last: Point) -> Figure:
     """Lift against traffic, of the ASes with most of it."""
-    large = [one for one in last.networks if one.section.rpartition("/")[2] == LARGE] or list(last.networks)
-    by_system: dict[str, list[Decision]] = {}
-    for one in large:
-        by_system.setdefault(one.parent, []).append(one)
-    traffic = {name: sum(one.share for one in some) for name, some in by_system.items()}
-    biggest = sorted((name for name in traffic if traffic[name] > 0), key=lambda name: (-traffic[name], name))
+    networks = last.networks
+    is_large = np.array([name.rpartition("/")[2] == LARGE for name in networks.section], dtype=np.bool_)
+    large = networks.where(is_large) if is_large.any() else networks
+    system, names = coded(large.parent)
+    traffic = np.bincount(system, large.share, len(names))
     dots = []
-    for name in biggest[:MOST_SYSTEMS]:
-        lift, low, high = _mean(by_system[name], traffic[name])
+    for at in np.argsort(-traffic, kind="stable")[:MOST_SYSTEMS].tolist():
+        if traffic[at] <= 0:
+            break
+        own = large.where(system == at)
+        lift, low, high = _mean(own, float(traffic[at]))
         tone = "better" if low > 0 else "worse" if high < 0 else "open"
-        on = sum(one.share for one in by_system[name] if one.arm == last.settings.treated)
-        dots.append((name, 100 * traffic[name], 100 * lift, 100 * low, 100 * high, tone, on / traffic[name]))
+        on = float(own.share[own.arm == last.settings.treated].sum() / traffic[at])
+        dots.append((str(names[at]), 100 * float(traffic[at]), 100 * lift, 100 * low, 100 * high, tone, on))
     shares = [dot[1] for dot in dots] or [100.0]
     x = svg.Axis("share of the bytes", min(shares) * 0.8, max(shares) * 1.25, log=True, shown=_share)
     y = svg.around("lift", [v for dot in dots for v in dot[2:5]], zero=True, shown=percent)
@@ -169,12 +166,15 @@ def _share(value: float) -> str:
 def _changes(points: Sequence[Point]) -> str:
     """The networks whose arm changed, newest first, with most traffic."""
     rows: list[tuple[str, float, Decision]] = []
-    had: dict[tuple[str, str], str] = {}
+    count = 0
+    before = Decisions.concat([])
     for point in points:
-        for one in point.networks:
-            if one.arm != had.get((one.section, one.key), point.settings.control):
-                rows.append((date(point.settings.as_of), one.share, one))
-            had[one.section, one.key] = one.arm
+        is_new = point.networks.arm != arms_before(point.networks, before, point.settings)
+        new = point.networks.where(is_new)
+        count += len(new)
+        most = new.where(np.argsort(-new.share, kind="stable")[:MOST_CHANGES])
+        rows += [(date(point.settings.as_of), one.share, one) for one in most]
+        before = point.networks
     rows.sort(key=lambda row: (row[0], row[1]), reverse=True)
     cells = [
         [
@@ -188,7 +188,7 @@ def _changes(points: Sequence[Point]) -> str:
         ]
         for day, share, one in rows[:MOST_CHANGES]
     ]
-    more = f"<p>{len(rows) - MOST_CHANGES} more are not shown.</p>\n" if len(rows) > MOST_CHANGES else ""
+    more = f"<p>{count - MOST_CHANGES} more are not shown.</p>\n" if count > MOST_CHANGES else ""
     headings = ["day", "network", "objects", "now", "why", "lift", "bytes"]
     body = tables.table(headings, cells, left=(0, 1, 2, 3, 4)) if cells else "<p>None.</p>\n"
     return f'<section id="changes">\n<h2>Changes</h2>\n{body}{more}</section>\n'

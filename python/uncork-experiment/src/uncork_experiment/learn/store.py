@@ -32,11 +32,11 @@ from uncork_experiment.commands.common import OutputError, write
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import signature
 from uncork_experiment.learn import version as version_
-from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
 
-SCHEMA = "learn-2"
+SCHEMA = "learn-3"
 INPUTS, SIGNATURE, EVIDENCE = "inputs.json", "inputs.sig", "evidence.parquet"
 
 
@@ -80,8 +80,8 @@ class Store:
             there = ", ".join(map(str, self.numbers())) or "none"
             raise InputError(f"version {number}", "there is none", f"there are: {there}")
 
-    def decisions(self, number: int) -> list[Decision]:
-        return version_.of_csv(self.text(number, version_.DECISIONS))
+    def decisions(self, number: int) -> Decisions:
+        return Decisions.of_bytes((self.path(number) / version_.DECISIONS).read_bytes())
 
     def text(self, number: int, name: str) -> str:
         return (self.path(number) / name).read_text(encoding="utf-8")
@@ -159,10 +159,11 @@ class Store:
                 pq.write_table(evidence, part / EVIDENCE, compression="zstd")
                 document["evidence_sha256"] = _digest(part / EVIDENCE)
                 document["sha256"] = {
-                    name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
+                    name: hashlib.sha256(content).hexdigest() for name, content in files.items()
                 }
-                for name, text in {INPUTS: _json(document), **files}.items():
-                    write(part / name, text)
+                write(part / INPUTS, _json(document))
+                for name, content in files.items():
+                    (part / name).write_bytes(content)
                 if self.private_key is not None:
                     signed = signature.sign((part / INPUTS).read_bytes(), self.private_key)
                     (part / SIGNATURE).write_bytes(signed)
@@ -174,7 +175,7 @@ class Store:
                 shutil.rmtree(part, ignore_errors=True)
                 raise
             self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
-        return number, files[version_.CHANGES]
+        return number, files[version_.CHANGES].decode()
 
     def _remove_parts(self) -> None:
         """What a plan left that was killed."""
@@ -196,7 +197,7 @@ class Store:
             version=int(str(document["version"])),
             settings=Settings.read(document["settings"]),  # type: ignore[arg-type]
             overrides=_overrides(document["overrides"]),
-            before=self.decisions(before) if before is not None else (),
+            before=self.decisions(before) if before is not None else Decisions.concat([]),
             before_as_of=self.settings(before).as_of if before is not None else None,
             evidence=evidence,
         )
@@ -262,8 +263,8 @@ class Store:
         """
         document = self._document(number)
         wrong = [] if _has(self.path(number) / EVIDENCE, document["evidence_sha256"]) else [EVIDENCE]
-        for name, text in version_.files(self._inputs(document, self.evidence(number))).items():
-            if (self.path(number) / name).read_bytes() != text.encode():
+        for name, content in version_.files(self._inputs(document, self.evidence(number))).items():
+            if not version_.is_same(name, (self.path(number) / name).read_bytes(), content):
                 wrong.append(name)
         planned = [line for line in self.log() if line["done"] == "plan" and line.get("version") == number]
         if planned and not _has(self.path(number) / INPUTS, planned[-1].get("inputs_sha256")):

@@ -7,15 +7,19 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
+import pyarrow as pa
+
 from uncork_experiment.learn import networks
-from uncork_experiment.learn.decide import EVERYBODY, Decision
+from uncork_experiment.learn.decide import EVERYBODY, LEVELS, level_of
+from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, places
 from uncork_experiment.learn.settings import LARGE, LIMIT_TEXT, Settings
 from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 
 HOLDBACK = "uncork-learn-holdback"
 
 
-def table(version: int, decisions: Sequence[Decision], settings: Settings) -> str:
+def table(version: int, decisions: Decisions, settings: Settings) -> str:
     """The text of the table. Networks that have the arm of their AS, country or everybody are left out only
     if that is the control arm, so that a server without a database of ASes knows all that are switched on.
     """
@@ -25,34 +29,35 @@ def table(version: int, decisions: Sequence[Decision], settings: Settings) -> st
         f"made {instant(settings.as_of)}",
         f"expires {instant(settings.as_of + settings.ttl)}",
     ]
-    for section in sorted({one.section for one in decisions}):
-        own = {one.key: one for one in decisions if one.section == section}
+    for section in decisions.sections:
         lines.append(f"section {section}")
-        lines += [f"{one.key} {one.arm}" for one in _listed(own, settings)]
+        listed = _listed(decisions.where(decisions.section == section), settings)
+        lines += [f"{key} {arm}" for key, arm in zip(listed.key.tolist(), listed.arm.tolist(), strict=True)]
     body = "\n".join(lines) + "\n"
     return f"{body}sha256 {hashlib.sha256(body.encode()).hexdigest()}\n"
 
 
-def _listed(own: dict[str, Decision], settings: Settings) -> list[Decision]:
-    wide = sorted((one for one in own.values() if one.level != "network"), key=_wide_order)
-    some = [one for one in own.values() if one.level == "network" and _is_needed(one, own, settings)]
-    return [*wide, *sorted(some, key=lambda one: networks.order(one.key))]
+def _listed(own: Decisions, settings: Settings) -> Decisions:
+    """Wide entries first, then networks by address."""
+    is_network = own.level == "network"
+    wide = sorted(np.flatnonzero(~is_network).tolist(), key=lambda at: _wide_order(str(own.key[at])))
+    needed = np.flatnonzero(is_network & _is_needed(own, settings))
+    some = needed[networks.parse_all(pa.array(own.key[needed], pa.string())).order()]
+    return own.where(np.concatenate([np.array(wide, dtype=np.int64), some]))
 
 
-def _wide_order(one: Decision) -> tuple[bool, bool, int, str]:
-    is_system = one.level == "AS"
-    return one.key != EVERYBODY, is_system, int(one.key[2:]) if is_system else 0, one.key
+def _wide_order(key: str) -> tuple[bool, bool, int, str]:
+    is_system = level_of(key) == "AS"
+    return key != EVERYBODY, is_system, int(key[2:]) if is_system else 0, key
 
 
-def _is_needed(one: Decision, own: dict[str, Decision], settings: Settings) -> bool:
-    if one.arm != settings.control:
-        return True
-    parent = own.get(one.parent)
-    while parent is not None:
-        if parent.arm != settings.control:
-            return True
-        parent = own.get(parent.parent)
-    return False
+def _is_needed(own: Decisions, settings: Settings) -> Bools:
+    """Which entries do not have the control arm, or have a wider one that does not."""
+    needed = own.arm != settings.control
+    at = places(own.parent, own.key)
+    for _ in LEVELS:
+        needed = needed | ((at != ABSENT) & needed[at])
+    return np.asarray(needed, dtype=np.bool_)
 
 
 def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Settings) -> str:
