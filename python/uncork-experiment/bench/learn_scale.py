@@ -58,11 +58,8 @@ def chunk(number: int, rows: int, networks: int, random: float, known: pa.Array)
     taken = (size * 8e9 / rate).astype(np.int64)
     again = (size * 0.01 * rng.random(rows)).astype(np.int64)
     start = (int(END.timestamp()) - 1 - rng.integers(0, DAYS * 86_400, rows)) * 1_000_000_000
-    arm = pa.DictionaryArray.from_arrays(
-        pa.array(is_bbr.astype(np.int8), mask=~is_random), ["control", "bbr"]
-    )
-    explore = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8), mask=~is_random), ["explore"])
-    code = (system % len(COUNTRIES)).astype(np.int8)
+    one = np.zeros(rows, np.int8)
+    arm = coded(pa.array(is_bbr.astype(np.int8), mask=~is_random), ["control", "bbr"])
     return pa.table(
         {
             "engine": coded(pa.array(one), ["serve"]),

@@ -6,7 +6,6 @@ allow. This tests shrinkage and decisions; connections are not simulated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from uncork_experiment.learn.decide import Before, View, decide
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.evidence import Section
-from uncork_experiment.learn.guardrails import Watched
+from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import Estimate, Hierarchy, Rest, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides, Settings
 
@@ -139,13 +138,13 @@ def planned(
     day: int,
     before: Decisions,
     settings: Settings = SETTINGS,
-    guardrails: Mapping[str, tuple[Watched, ...]] | None = None,
+    guardrails: Guardrails | None = None,
 ) -> Decisions:
     """One plan, a day after the one before."""
     from dataclasses import replace
 
     world_ = evidence.world
-    view = View(world_.section, shrink(world_.tree, *evidence.estimates()), guardrails or {})
+    view = View(world_.section, shrink(world_.tree, *evidence.estimates()), guardrails or Guardrails({}, {}))
     today = replace(settings, as_of=settings.as_of + day)
     return decide([view], today, Overrides(), Before.of(before), settings.changed)
 

@@ -8,7 +8,7 @@ import pytest
 from learn_worlds import SETTINGS, World, world
 from uncork_experiment.learn.decide import Before, State, View, decide
 from uncork_experiment.learn.decisions import Decision, Decisions
-from uncork_experiment.learn.guardrails import Watched
+from uncork_experiment.learn.guardrails import Guardrails, Watched
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides
 
@@ -20,11 +20,13 @@ SYSTEM = SMALL.section.system[0]
 def view(
     lifts: dict[int, float],
     error: float = 0.01,
-    guardrails: dict[str, tuple[Watched, ...]] | None = None,
+    guardrails: Guardrails | None = None,
     of: World = SMALL,
 ) -> View:
     raw = {at: Estimate(lift, error) for at, lift in lifts.items()}
-    return View(of.section, shrink(hierarchy(of.section), raw, ({}, {}, None)), guardrails or {})
+    return View(
+        of.section, shrink(hierarchy(of.section), raw, ({}, {}, None)), guardrails or Guardrails({}, {})
+    )
 
 
 def all_at(lift: float) -> dict[int, float]:
@@ -84,8 +86,10 @@ def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> No
     assert sum(one.reason == "switched on" for one in known) == 20
 
 
-def broken(name: str) -> dict[str, tuple[Watched, ...]]:
-    return {name: (Watched("retransmitted:ratio", "at most +2.00 pp", "broken", 0.05, 0.03, 0.07, 3),)}
+def broken(name: str) -> Guardrails:
+    """By all, and by those that have no verdict of their own."""
+    found = {name: (Watched("retransmitted:ratio", "at most +2.00 pp", "broken", 0.05, 0.03, 0.07, 3),)}
+    return Guardrails(found, found)
 
 
 @pytest.mark.parametrize("name", [FIRST, SYSTEM, SMALL.section.country[0], "*"])

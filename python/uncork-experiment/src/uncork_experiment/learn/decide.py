@@ -23,7 +23,7 @@ from uncork_experiment.learn.decisions import (
     places,
 )
 from uncork_experiment.learn.evidence import Section
-from uncork_experiment.learn.guardrails import Watched
+from uncork_experiment.learn.guardrails import Found, Guardrails
 from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
@@ -50,7 +50,7 @@ class View:
 
     section: Section
     lifts: Lifts
-    guardrails: Mapping[str, tuple[Watched, ...]]
+    guardrails: Guardrails
 
 
 @dataclass(frozen=True)
@@ -265,15 +265,29 @@ def _in_force(section: str, entries: _Entries, before: Before, settings: Setting
     return arm, np.append(since, settings.as_of - LONG_AGO)[at]
 
 
-def _broken(view: View) -> dict[str, str]:
+def _broken(found: Found) -> dict[str, str]:
     """The first broken guardrail of each entry."""
-    found: dict[str, str] = {}
-    for name, watched in view.guardrails.items():
+    broken: dict[str, str] = {}
+    for name, watched in found.items():
         for one in watched:
             if one.state == "broken":
                 whose = "everybody" if name == EVERYBODY else name
-                found.setdefault(name, f"guardrail broken: {one.measure} of {whose}: {one.limit}")
-    return found
+                broken.setdefault(name, f"guardrail broken: {one.measure} of {whose}: {one.limit}")
+    return broken
+
+
+def _why_broken(entries: _Entries, guardrails: Guardrails) -> Texts:
+    """Of each entry the broken guardrail, or None: a network's own, or that of the next wider networks that
+    cannot tell by themselves; a wide entry's by all of its networks.
+    """
+    known, open_ = _broken(guardrails.entries), _broken(guardrails.undecided)
+    wide = _told(entries, entries.marked(list(known)), known)
+    low, high = entries.bounds[3:5]
+    own = {name: why for name, why in known.items() if level_of(name) == "network"}
+    some = own | open_
+    narrow = _told(entries, entries.marked(list(some)), some)
+    wide[low:high] = narrow[low:high]
+    return wide
 
 
 def _wish(
@@ -285,11 +299,10 @@ def _wish(
     is_beyond_chance: bool,
 ) -> _Wishes:
     """By rules of which the first one that holds counts."""
-    broken = _broken(view)
-    broken_at, pinned_at = entries.marked(list(broken)), entries.marked(list(overrides.pins))
-    is_broken, is_pinned = broken_at != ABSENT, pinned_at != ABSENT
+    why_broken = _why_broken(entries, view.guardrails)
+    pinned_at = entries.marked(list(overrides.pins))
+    is_broken, is_pinned = why_broken != None, pinned_at != ABSENT  # noqa: E711
     is_frozen = entries.marked(overrides.frozen) != ABSENT
-    why_broken = _told(entries, broken_at, broken)
     pins = {name: f"pinned with {name}" for name in overrides.pins}
     why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _told(entries, pinned_at, pins))
     is_on = now.arm == settings.treated

@@ -46,7 +46,7 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
 def _told(
     one: Decision,
     own: dict[str, Decision],
-    guardrails: dict[str, list[dict[str, object]]],
+    guardrails: dict[str, dict[str, list[dict[str, object]]]],
     settings: Settings,
 ) -> Iterator[str]:
     of_class = one.section.rpartition("/")[2]
@@ -68,7 +68,9 @@ def _told(
         f"P(lift > −{100 * settings.tolerated:g} %) {one.p_safe:.3f}; most by the evidence of: {one.by}"
     )
     for name in _chain(one, own):
-        for watched in guardrails.get(name, ()):
+        # Of a network, the wider ones are those of networks that cannot tell by themselves.
+        which = "undecided" if one.level == "network" and name != one.key else "entries"
+        for watched in guardrails.get(which, {}).get(name, ()):
             yield (
                 f"  limit    {watched['measure']} of {_named(name)}: {watched['limit']}; {watched['state']} "
                 f"in the last {words.counted(int(str(watched['days'])), 'day')} "

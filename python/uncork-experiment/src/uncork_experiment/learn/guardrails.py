@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,13 @@ from numpy.typing import NDArray
 
 from uncork_experiment import guard
 from uncork_experiment.cubes import Cube
+from uncork_experiment.learn.decisions import Texts
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.lift import Hierarchy, distribution, ratio, recent, with_enough_buckets
 from uncork_experiment.learn.settings import PRIMARY, Settings
+from uncork_experiment.learn.trim import trimmed
 from uncork_experiment.metrics import METRICS
-from uncork_experiment.result import Guarded, Limit
+from uncork_experiment.result import Guarded, Limit, Measure
 from uncork_experiment.rows import Settings as Judged
 
 Ints = NDArray[np.int64]
@@ -37,13 +40,37 @@ class Watched:
 
 Found = dict[str, tuple[Watched, ...]]
 """By entry: network, AS, country, `*`."""
+DECIDED = ("holds", "broken")
 
 
-def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Found:
+@dataclass(frozen=True)
+class Guardrails:
+    """What holds for the entries themselves, and for networks that cannot tell by themselves."""
+
+    entries: Found
+    """Of a wide entry, by all of its networks: for networks that were not seen yet."""
+    undecided: Found
+    """Of wide entries, by those of its networks that have no verdict of their own: for these."""
+
+    def of(self, name: str) -> tuple[Watched, ...]:
+        """All of an entry."""
+        return self.entries.get(name, ())
+
+
+def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardrails:
     """The guardrails of the entries that have data in enough buckets. One that is broken in any window is
     broken; otherwise the first window counts.
+
+    Networks that are known to break or to hold a guardrail count no more for others: the harm of some holds
+    nobody back who is known to be without, and whoever makes a network look bad makes it look bad alone.
     """
     windows = [_of_days(section, settings, tree, days) for days in settings.recent]
+    return Guardrails(
+        _worst([window.entries for window in windows]), _worst([window.undecided for window in windows])
+    )
+
+
+def _worst(windows: Sequence[Found]) -> Found:
     found: Found = {}
     for key in sorted({key for window in windows for key in window}):
         by_measure: dict[str, Watched] = {}
@@ -55,27 +82,52 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Found:
     return found
 
 
-def _of_days(section: Section, settings: Settings, tree: Hierarchy, days: int) -> Found:
+def _of_days(section: Section, settings: Settings, tree: Hierarchy, days: int) -> Guardrails:
     primary = PRIMARY[section.of_class]
     limits = (Limit(primary, relative=settings.harm), *settings.limits())
     judged = Judged(guardrails=limits)
-    counts = {limit.measure.metric: section.metrics.get(limit.measure.metric) for limit in limits}
+    measures = {limit.measure.metric: limit.measure for limit in limits}
+    counts = {name: section.metrics.get(name) for name in measures}
     some = {name: recent(of, settings, days) for name, of in counts.items() if of is not None}
-    networks = len(tree.networks)
+    networks = np.arange(len(tree.networks), dtype=np.int64)
     levels = (
-        (np.arange(networks, dtype=np.int64), tree.networks),
         (tree.system, tree.systems),
         (tree.country[tree.system], tree.countries),
-        (np.zeros(networks, dtype=np.int64), ("*",)),
+        (np.zeros(len(networks), dtype=np.int64), ("*",)),
     )
-    found: Found = {}
-    for group, names in levels:
-        for at, cubes in _cubes(some, group).items():
+
+    def watched(group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> Found:
+        found: Found = {}
+        for at, cubes in _cubes(of, group).items():
             states = guard.states(cubes, judged, "A/B")
             told = tuple(one for state in states if (one := _watched(state, days)) is not None)
             if told and names[at] and not names[at].startswith("?"):
                 found[names[at]] = told
-    return found
+        return found
+
+    entries = watched(networks, tree.networks, some)
+    index = {name: at for at, name in enumerate(tree.networks) if name in entries}
+    open_ = {name: _undecided(rows, measures[name], entries, index) for name, rows in some.items()}
+    undecided: Found = {}
+    for group, names in levels:
+        for of, into in ((some, entries), (open_, undecided)):
+            kept = {name: _without_ends(rows, group, measures[name]) for name, rows in of.items()}
+            into.update(watched(group, names, kept))
+    return Guardrails(entries, undecided)
+
+
+def _undecided(rows: Counts, measure: Measure, known: Found, index: Mapping[str, int]) -> Counts:
+    """The rows of networks that have no verdict of their own about this measure."""
+    decided = [
+        index[name]
+        for name, watched in known.items()
+        if any(one.measure == str(measure) and one.state in DECIDED for one in watched)
+    ]
+    return rows.where(~np.isin(rows.network, np.array(decided, dtype=np.int64)))
+
+
+def _without_ends(rows: Counts, group: Ints, measure: Measure) -> Counts:
+    return rows.where(trimmed(rows, group[rows.network], measure, rows.n))
 
 
 def _cubes(some: dict[str, Counts], group: Ints) -> dict[int, dict[str, Cube]]:

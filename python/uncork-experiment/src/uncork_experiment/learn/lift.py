@@ -20,6 +20,7 @@ from uncork_experiment.learn.decisions import Texts, coded
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.tree import Level, Posterior, posteriors
+from uncork_experiment.learn.trim import trimmed
 from uncork_experiment.metrics import METRICS
 from uncork_experiment.stats import jackknife
 from uncork_experiment.stats.effect import Effect
@@ -191,6 +192,7 @@ class Pools:
     def __init__(self, counts: Counts, settings: Settings, tree: Hierarchy) -> None:
         self.counts = counts
         self.tree = tree
+        self.each = np.arange(len(tree.networks), dtype=np.int64)
         self.weight = weights(counts, settings)
         self.first = int(counts.bin.min()) if len(counts.bin) else 0
         self.bins = int(counts.bin.max()) - self.first + 1 if len(counts.bin) else 0
@@ -202,7 +204,7 @@ class Pools:
         networks = len(self.tree.networks)
         country = self.tree.country[self.tree.system]
         everybody = np.zeros(networks, dtype=np.int64)
-        raw, thin = self._each(np.arange(networks, dtype=np.int64), everybody == 0, of_class)
+        raw, thin = self._each(self.each, everybody == 0, of_class)
         is_thin = np.ones(networks, dtype=np.bool_)
         is_thin[np.fromiter(raw, dtype=np.int64, count=len(raw))] = False
         by_system, thin = self._each(self.tree.system, thin, of_class)
@@ -217,11 +219,16 @@ class Pools:
         return raw, (some, rests, rest(of_all, everybody).get(0))
 
     def _each(self, group: Ints, among: Bools, of_class: str) -> tuple[dict[int, Estimate], Bools]:
-        """Estimates of the groups of these networks; and the networks of groups that have none."""
+        """Estimates of the groups of these networks; and the networks of groups that have none. Of several
+        networks those that are far from the others have no say.
+        """
         rows = np.flatnonzero(among[self.counts.network])
         of = group[self.counts.network[rows]]
         some = np.isin(of, with_enough_buckets(of, self.counts.arm[rows], self.counts.bucket[rows]))
         rows, of = rows[some], of[some]
+        if group is not self.each:
+            kept = trimmed(self.counts.where(rows), of, PRIMARY[of_class], self.weight[rows])
+            rows, of = rows[kept], of[kept]
         order = np.argsort(of, kind="stable")
         rows, of = rows[order], of[order]
         cuts = np.flatnonzero(np.diff(of)) + 1

@@ -45,7 +45,10 @@ def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
     changed = float(decisions.share[decisions.since == settings.as_of].sum())
     watched = json.loads(store.text(number, GUARDRAILS))
     broken = sum(
-        one["state"] == "broken" for of in watched.values() for entry in of.values() for one in entry
+        one["state"] == "broken"
+        for of in watched.values()
+        for entry in of["entries"].values()
+        for one in entry
     )
     expires = (settings.as_of + settings.ttl) * 86_400
     return [

@@ -124,6 +124,10 @@ def _down(level: Level, info: _Info, above: Posterior) -> Posterior:
     """Each node's prior is its parent's posterior without the node's own message."""
     parent_precision = 1 / above.variance[level.parent] - info.said
     parent_weighted = above.mean[level.parent] / above.variance[level.parent] - info.said * info.mean
+    # An outlier's only child: what its parent knows it knows from the child itself.
+    is_alone = parent_precision < 1e-9 / above.variance[level.parent]
+    parent_weighted = np.where(is_alone, ROOT[0] / ROOT[1], parent_weighted)
+    parent_precision = np.where(is_alone, 1 / ROOT[1], parent_precision)
     prior_mean = parent_weighted / parent_precision
     prior_variance = 1 / parent_precision + info.tau2 * level.extra
     mean, variance = _combine(prior_mean, prior_variance, info.mean, info.variance)

@@ -14,7 +14,7 @@ from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.decide import Before, View, decide
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.evidence import sections
-from uncork_experiment.learn.guardrails import Watched
+from uncork_experiment.learn.guardrails import Found
 from uncork_experiment.learn.lift import lifts
 from uncork_experiment.learn.settings import Overrides, Settings
 
@@ -71,15 +71,20 @@ def is_same(name: str, one: bytes, other: bytes) -> bool:
     return bool(Decisions.of_bytes(one).table().equals(Decisions.of_bytes(other).table()))
 
 
-def _watched(found: Mapping[str, Mapping[str, tuple[Watched, ...]]]) -> str:
+def _watched(of_sections: Mapping[str, guardrails.Guardrails]) -> str:
+    """By section: those of entries, and those of the networks of an entry that cannot tell by themselves."""
     document = {
-        section: {
-            key: [{name: _rounded(value) for name, value in vars(one).items()} for one in watched]
-            for key, watched in sorted(of.items())
-        }
-        for section, of in sorted(found.items())
+        section: {"entries": _plain(of.entries), "undecided": _plain(of.undecided)}
+        for section, of in sorted(of_sections.items())
     }
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def _plain(found: Found) -> dict[str, list[dict[str, object]]]:
+    return {
+        key: [{name: _rounded(value) for name, value in vars(one).items()} for one in watched]
+        for key, watched in sorted(found.items())
+    }
 
 
 def _rounded(value: object) -> object:

@@ -1,0 +1,337 @@
+"""Thirty networks with paths of their own, a real server and clients, and a loop that learns.
+
+    python bench/thirty.py -o thirty
+
+`uncork emu` gives each network a path: lossy ones, where BBR is right; policed ones and ones with a short
+queue, where BBR resends too much and CUBIC is right. `uncork serve` serves files by the policy in force and
+writes records. The clients are curl: each request is another user, known by its cookie. An experiment comes
+first; then `uncork-learn run` plans from the records, checks, and puts the table in force, again and again,
+while the clients go on.
+
+What is right is measured, too: before anything is learned, curl loads the files with either controller over
+the same paths. BBR is right where the median takes 2 % less time and at most 2 points more bytes are sent
+again.
+
+It needs root, /dev/net/tun, vxlan, curl and the kernel's BBR. All traffic stays in the namespaces; what was
+started is ended, also after Ctrl-C.
+
+Exit status: 0 at least 28 networks have the right controller; 1 fewer; 3 not possible on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from live import HOSTS, NotPossibleError, Processes, end, hosts_of, say, start_server, what_is_missing
+
+KEY = "000102030405060708090a0b0c0d0e0f"
+SIZE = 200_000
+PORT, ORACLE_PORTS = 8080, {"cubic": 8081, "bbr": 8082}
+SERVER = "100.127.0.1"
+"""The server's address; networks are 100.64.N.0/24, for which packets are tunnelled: a path knows its own
+addresses only."""
+RIGHT = 28
+LIMIT_SECONDS = 1_500
+TRANSFER_SECONDS = 60
+WORSE, POINTS = 0.98, 0.02
+"""Of the oracle: part of CUBIC's time that BBR has to stay below; how much more it may send again."""
+
+EXPERIMENT = f"""key = "{KEY}"
+
+[experiment.explore]
+unit = "cookie:uid"
+share = "100%"
+
+[experiment.explore.arm.control]
+tcp = "cubic"
+
+[experiment.explore.arm.bbr]
+tcp = "bbr"
+
+[[rule]]
+experiment = "explore"
+"""
+ORACLE = "".join(f'[[rule]]\nlistener = "{name}"\nuse = {{ tcp = "{name}" }}\n\n' for name in ORACLE_PORTS)
+
+
+@dataclass(frozen=True)
+class Network:
+    """One of the thirty, and its path."""
+
+    number: int
+    kind: str
+    path: str
+    """In a scenario's words."""
+
+    @property
+    def name(self) -> str:
+        return f"100.64.{self.number}.0/24"
+
+    @property
+    def address(self) -> str:
+        return f"100.64.{self.number}.7"
+
+
+def networks() -> list[Network]:
+    """Twelve are lossy, nine policed, nine have a short queue; rates and delays are drawn."""
+    rng, found = random.Random(21), []
+    for number in range(30):
+        kind = ("lossy", "policed", "short queue")[0 if number < 12 else 1 if number < 21 else 2]
+        rate, rtt = rng.uniform(3, 6), rng.uniform(50, 110)
+        lines = [f'rtt = "{rtt:.0f}ms"', f'rate = "{rate:.1f}mbit"']
+        if kind == "lossy":
+            lines += [f'loss = "{rng.uniform(2, 4):.1f}%"', 'buffer = "4bdp"']
+        elif kind == "policed":
+            lines[1] = 'rate = "18mbit"'
+            lines += [f'policer = "{rate / 2:.1f}mbit:12kB"']
+        else:
+            lines += ['buffer = "5p"']
+        found.append(Network(number, kind, "\n".join(lines)))
+    return found
+
+
+def scenario(some: Sequence[Network]) -> str:
+    lines = ['title = "Thirty networks"', f'run = {{ end = "{LIMIT_SECONDS}s", seeds = 1 }}']
+    for one in some:
+        lines.append(f"[path.n{one.number}]\n{one.path}")
+        lines.append(f'[flow.n{one.number}]\npath = "n{one.number}"\ncc = "cubic"\nbulk = "end"')
+    return "\n".join(lines) + "\n"
+
+
+def inside(namespace: str, *command: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+def tunnels(far: dict[str, Any], near: dict[int, dict[str, Any]]) -> None:
+    """Each network's addresses behind its path, and back."""
+
+    def ip(host: dict[str, Any], *words: str) -> None:
+        subprocess.run(inside(host["name"], "ip", *words), check=True, timeout=30)
+
+    ip(far, "addr", "add", f"{SERVER}/32", "dev", "lo")
+    for number, host in near.items():
+        for at, own, other in ((far, far, host), (host, host, far)):
+            name = f"t{number}"
+            ends = ["local", own["v4"], "remote", other["v4"], "dstport", "4789"]
+            ip(at, "link", "add", name, "type", "vxlan", "id", str(number + 1), *ends)
+            ip(at, "link", "set", name, "up", "mtu", "1400")
+        # Both ends of a tunnel are one link, on which every address is asked for by ARP.
+        ip(host, "addr", "add", f"100.64.{number}.7/24", "dev", f"t{number}")
+        ip(far, "addr", "add", f"100.64.{number}.1/24", "dev", f"t{number}")
+        ip(host, "route", "add", f"{SERVER}/32", "via", f"100.64.{number}.1")
+
+
+def serve(processes: Processes, uncork: str, far: str, policy: Path, work: Path, **listeners: int) -> None:
+    """Starts a server of the files, with records."""
+    name = "+".join(listeners)
+    command = inside(far, uncork, "serve", "--root", str(work / "public"), "--plain")
+    records = work / f"records-{name}"
+    records.mkdir(exist_ok=True)
+    command += ["--policy", str(policy), "--records", str(records / f"{time.time_ns()}.jsonl")]
+    for listener, port in listeners.items():
+        command += ["--listen", f"{listener}@{SERVER}:{port}"]
+    start_server(processes, command, work / f"serve-{time.time_ns()}.txt", len(listeners))
+
+
+def requests(urls: Sequence[str], users: Iterator[int]) -> str:
+    """What curl does: one connection for each request, so that each is decided anew."""
+    parts = []
+    for url in urls:
+        parts.append(
+            f'url = "{url}"\noutput = "/dev/null"\nsilent\ncookie = "uid=u{next(users)}"\n'
+            f'header = "Connection: close"\nmax-time = {TRANSFER_SECONDS}\n'
+            'write-out = "%{url} %{http_code} %{time_total}\\n"\n'
+        )
+    return "next\n".join(parts)
+
+
+def load(
+    processes: Processes,
+    near: dict[int, dict[str, Any]],
+    urls: Sequence[str],
+    users: Iterator[int],
+    out: Path,
+) -> list[subprocess.Popen[bytes]]:
+    """Each network's curl asks for these, one after the other; all networks at once."""
+    out.mkdir()
+    started = []
+    for number, host in near.items():
+        config = out / f"{number}.curl"
+        config.write_text(requests(urls, users))
+        command = inside(host["name"], "curl", "--config", str(config))
+        started.append(processes.start(command, out=out / f"{number}.txt"))
+    return started
+
+
+def wait(started: Sequence[subprocess.Popen[bytes]], until: float) -> None:
+    for one in started:
+        one.wait(max(1.0, until - time.monotonic()))
+
+
+def times(directory: Path, number: int) -> dict[int, list[float]]:
+    """Seconds by port, of what arrived."""
+    found: dict[int, list[float]] = {}
+    for line in (directory / f"{number}.txt").read_text().splitlines():
+        url, status, seconds = line.split()
+        if status == "200":
+            found.setdefault(int(url.split(":")[2].split("/")[0]), []).append(float(seconds))
+    return found
+
+
+def records_of(directory: Path) -> Iterator[dict[str, Any]]:
+    for file in sorted(directory.glob("*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            yield json.loads(line)
+
+
+def oracle(work: Path, some: Sequence[Network]) -> dict[str, dict[str, Any]]:
+    """What each network got from either controller: the clients' times, and the server's retransmissions."""
+    resent: dict[tuple[str, str], list[int]] = {}
+    for record in records_of(work / "records-cubic+bbr"):
+        sums = resent.setdefault((record["service"]["client"], record["service"]["listener"]), [0, 0])
+        sums[0] += record["bytes_retransmitted"]
+        sums[1] += record["bytes_sent"]
+    found = {}
+    for one in some:
+        by_port = times(work / "oracle", one.number)
+        median = {name: statistics.median(by_port[port]) for name, port in ORACLE_PORTS.items()}
+        again = {name: resent[one.name, name][0] / max(resent[one.name, name][1], 1) for name in ORACLE_PORTS}
+        is_bbr = median["bbr"] < WORSE * median["cubic"] and again["bbr"] <= again["cubic"] + POINTS
+        found[one.name] = {"median_s": median, "retransmitted": again, "right": "bbr" if is_bbr else "cubic"}
+    return found
+
+
+def in_force(learned: Path, some: Sequence[Network]) -> dict[str, str]:
+    """The controller that the table gives each network."""
+    table = next((learned / "current").glob("networks-*.table")).read_text().splitlines()
+    start = table.index("section small")
+    arms = dict(line.split() for line in table[start + 1 :] if not line.startswith(("section", "sha256")))
+    wide = arms.get("*", "control")
+    return {one.name: "bbr" if arms.get(one.name, wide) == "bbr" else "cubic" for one in some}
+
+
+def learn(work: Path, *more: str) -> list[str]:
+    program = [sys.executable, "-m", "uncork_experiment.learn.cli", "run", str(work / "records-public")]
+    program += ["-o", str(work / "learned"), "--key", KEY, "--changed", "100%", "--random", "30%"]
+    return [*program, "--control-settings", "tcp=cubic", "--treated-settings", "tcp=bbr", *more]
+
+
+def run(uncork: str, options: argparse.Namespace, work: Path) -> int:
+    some, users = networks(), iter(range(10**9))
+    began = time.monotonic()
+    until = began + LIMIT_SECONDS
+    (work / "public").mkdir()
+    (work / "public/page").write_bytes(random.Random(1).randbytes(SIZE))
+    (work / "thirty.toml").write_text(scenario(some))
+    (work / "explore.toml").write_text(EXPERIMENT)
+    (work / "oracle.toml").write_text(ORACLE)
+    with ExitStack() as stack:
+        processes = Processes(stack)
+        hosts = hosts_of(processes, uncork, work / "thirty.toml", work / HOSTS)
+        far = next(host for host in hosts if host["side"] == "far")
+        near = {int(host["classes"][0][1:]): host for host in hosts if host["side"] == "near"}
+        tunnels(far, near)
+        serve(processes, uncork, far["name"], work / "oracle.toml", work, **ORACLE_PORTS)
+        say(f"what is right: {options.oracle} requests of each network with either controller")
+        urls = [f"http://{SERVER}:{port}/page" for port in ORACLE_PORTS.values()] * options.oracle
+        wait(load(processes, near, urls, users, work / "oracle"), until)
+        with ExitStack() as first:
+            serve(Processes(first), uncork, far["name"], work / "explore.toml", work, public=PORT)
+            say(f"the experiment: {options.requests} requests of each network")
+            urls = [f"http://{SERVER}:{PORT}/page"] * options.requests
+            wait(load(processes, near, urls, users, work / "explore"), until)
+        say("the first plan")
+        subprocess.run(learn(work, "--rounds", "1"), check=True, timeout=300)
+        serve(processes, uncork, far["name"], work / "learned/current/policy.toml", work, public=PORT)
+        loop = processes.start(learn(work, "--every", "30s"), out=work / "loop.txt")
+        for number in range(options.rounds):
+            say(f"round {number + 1} of {options.rounds}: {table_words(work, some)}")
+            wait(load(processes, near, urls, users, work / f"round-{number}"), until)
+        end(loop, signal.SIGTERM)
+        subprocess.run(learn(work, "--rounds", "1"), check=True, timeout=300)
+        wait(load(processes, near, urls[:10], users, work / "last"), until)
+    _, _, summary = (work / HOSTS).read_text().partition("\n")
+    if json.loads(summary)["flagged"]:
+        say("the emulation was late: do not rely on this run")
+    return told(work, some, time.monotonic() - began)
+
+
+def table_words(work: Path, some: Sequence[Network]) -> str:
+    arms = list(in_force(work / "learned", some).values())
+    return f"bbr for {arms.count('bbr')} networks, cubic for {arms.count('cubic')}"
+
+
+def told(work: Path, some: Sequence[Network], seconds: float) -> int:
+    """Writes and prints what was right, and what was learned."""
+    known, learned = oracle(work, some), in_force(work / "learned", some)
+    used: dict[str, list[str]] = {}
+    for record in records_of(work / "records-public"):
+        if record.get("arm") is None:
+            used.setdefault(record["service"]["client"], []).append(record["cc"])
+    rows = [
+        {"network": one.name, "kind": one.kind, **known[one.name], "learned": learned[one.name]}
+        for one in some
+    ]
+    right = sum(row["learned"] == row["right"] for row in rows)
+    document = {"made": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(seconds), "right": right}
+    text = json.dumps({**document, "networks": rows}, indent=1) + "\n"
+    (work / "result.json").write_text(text, encoding="utf-8")
+    print(f"{'network':<17} {'kind':<12} cubic s  bbr s  resent %       right  learned  last used")
+    for row in rows:
+        median, again = row["median_s"], row["retransmitted"]
+        last = used.get(row["network"], ["-"])[-1]
+        print(
+            f"{row['network']:<17} {row['kind']:<12} {median['cubic']:7.2f} {median['bbr']:6.2f}  "
+            f"{100 * again['cubic']:5.1f} {100 * again['bbr']:5.1f}     "
+            f"{row['right']:<6} {row['learned']:<8} {last}"
+        )
+    say(f"{right} of {len(rows)} networks have the right controller, after {seconds:.0f} s")
+    return 0 if right >= RIGHT else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-o", "--output", type=Path, default=Path("thirty"), metavar="DIR")
+    parser.add_argument("--oracle", type=int, default=20, metavar="N", help="requests with either controller")
+    parser.add_argument("--requests", type=int, default=120, metavar="N", help="of each network in a round")
+    parser.add_argument("--rounds", type=int, default=2, metavar="N", help="after the experiment")
+    parser.add_argument("--uncork", default=os.environ.get("UNCORK", "uncork"), metavar="PROGRAM")
+    options = parser.parse_args()
+    uncork = shutil.which(options.uncork)
+    missing = what_is_missing(uncork) or (None if shutil.which("curl") else "there is no curl")
+    if missing is not None or uncork is None:
+        print(f"error: {missing}", file=sys.stderr)
+        return 3
+    if options.output.exists():
+        parser.error(f"-o {options.output} exists: name a new directory")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    options.output.mkdir(parents=True)
+    try:
+        return run(uncork, options, options.output.resolve())
+    except NotPossibleError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
