@@ -11,6 +11,7 @@ from pathlib import Path
 import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import sqlglot
@@ -219,6 +220,66 @@ def test_traffic_between_sites_is_never_learned(records: pa.Table) -> None:
     assert all("10.1.2.0/24" not in one.networks for one in evidence.sections(counted, SETTINGS))
     told = evidence.sections(counted, replace(SETTINGS, sites=()))
     assert all("10.1.2.0/24" in one.networks for one in told)
+
+
+def spoiled(records: pa.Table, evil: list[str], part: float, seed: int) -> pa.Table:
+    """The records, and what these networks add: bursts of downloads in bbr's arm alone, in a part of the
+    buckets, a hundred times as slow, most of it sent again, and all of them reset.
+    """
+    rng = np.random.default_rng(seed)
+    mine = np.isin(np.array(records["service_client"]), evil) & (np.array(records["arm"]) == "bbr")
+    mine &= np.array(records["arm_bucket"]) < 100 * part
+    burst = records.take(pa.array(np.repeat(np.flatnonzero(mine), 30)))
+    size = np.array(burst["size_bytes"])
+    taken = (np.array(burst["busy_ns"]) * 100 * rng.uniform(0.9, 1.1, len(size))).astype(np.int64)
+    values = {
+        "busy_ns": taken,
+        "completion_ns": taken,
+        "bytes_retransmitted": size,
+        "bytes_sent": 2 * size,
+        "service_broken_off": np.ones(len(size), dtype=np.int64),
+    }
+    for name, column in values.items():
+        burst = burst.set_column(burst.column_names.index(name), name, pa.array(column))
+    return pa.concat_tables([records, burst])
+
+
+@pytest.mark.parametrize("part", [1.0, 0.15], ids=["by all users", "by so few that it has no verdict"])
+def test_bursts_and_resets_of_some_networks_move_no_others(part: float, tmp_path: Path) -> None:
+    """In records, with all guardrails: networks, and entries of ASes, countries and everybody. A network in
+    each of four ASes of twelve lies.
+    """
+    systems = tuple(
+        replace(one, networks=12, retransmits=0.0) for one in (*demo.SYSTEMS[:3], demo.SYSTEMS[4])
+    )
+    systems = tuple(replace(one, lift=0.4) for one in systems)
+    honest = wide_table(systems)
+    evil = [
+        sorted(set(honest.filter(pc.equal(honest["service_asn"], one.asn))["service_client"].to_pylist()))[3]
+        for one in systems
+    ]
+    settings = replace(SETTINGS, changed=1.0)
+    arms = []
+    for at, records in enumerate((honest, spoiled(honest, evil, part, 1))):
+        store = Store(tmp_path / str(at))
+        number, _ = store.plan(settings, evidence.read(ibis.memtable(records), settings, to_arrow), NOW)
+        arms.append({(one.section, one.key): one.arm for one in store.decisions(number)})
+    # Who lies widens the spread of ASes, so `*`, for countries that were never seen, may no longer be sure.
+    others = [key for key in arms[0] if key[1] not in (*evil, "*")]
+    assert [key for key in others if arms[0][key] != arms[1][key]] == []
+    assert all(arms[0][key] == "bbr" for key in others)
+    if part == 1:
+        assert all(arms[1][section, name] == "control" for section in ("large", "small") for name in evil)
+
+
+def wide_table(systems: tuple[demo.System, ...]) -> pa.Table:
+    """As `demo.table`, with names that tell ASes of more than eight networks apart."""
+    table = demo.table(systems, days=7, daily=220)
+    asn, client = table["service_asn"].to_pylist(), table["service_client"].to_pylist()
+    names = [
+        f"198.{number % 100}.{name.split('.')[2]}.0/24" for number, name in zip(asn, client, strict=True)
+    ]
+    return table.set_column(table.column_names.index("service_client"), "service_client", pa.array(names))
 
 
 def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:

@@ -435,9 +435,8 @@ def test_a_clock_that_goes_back_changes_nothing_but_by_guardrails(
 def on_of(counts: pa.Table, settings: Settings = SETTINGS) -> dict[tuple[str, str], str]:
     from uncork_experiment.learn import version
 
-    files = version.files(
-        version.Inputs(1, settings, version.Overrides(), Decisions.concat([]), None, counts)
-    )
+    nothing = Decisions.concat([])
+    files = version.files(version.Inputs(1, settings, version.Overrides(), nothing, None, {}, counts))
     decisions = Decisions.of_bytes(files[version.DECISIONS])
     return {(one.section, one.key): one.arm for one in decisions if one.level == "network"}
 

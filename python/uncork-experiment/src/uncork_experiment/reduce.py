@@ -169,7 +169,7 @@ class Queries:
         values = rows.select(**keys, x=metric.value(t))
         # for Spark, ibis takes NaN for null; here it is a value that cannot be
         values = values.filter(values["x"].notnull() | values["x"].isnan())
-        binned = values.select(*keys, bin=_bin(values["x"], metric.bounds))
+        binned = values.select(*keys, bin=bin_value(values["x"], metric.bounds))
         return binned.group_by(binned.columns).aggregate(n=binned.count())
 
     def _ratio(self, rows: ir.Table, metric: Metric) -> ir.Table:
@@ -185,7 +185,7 @@ class Queries:
         )
 
 
-def _bin(x: ir.Value, bounds: tuple[float, float]) -> ir.Value:
+def bin_value(x: ir.Value, bounds: tuple[float, float]) -> ir.Value:
     """The bin of a value, zero in the lowest; null for a value that cannot be. NaN is never below 1e300."""
     low, high = (int(bin_of(bound)) for bound in bounds)
     return ibis.cases(

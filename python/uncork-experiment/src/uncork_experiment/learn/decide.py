@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
+from uncork_experiment.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork_experiment.learn.decisions import (
     ABSENT,
     Bools,
@@ -123,22 +124,76 @@ class _Wishes:
     arm: Texts
     reason: Texts
     is_forced: Bools
-    """At once: by a guardrail or a person."""
+    """At once: by a guardrail, a person or a switchback."""
+    wants: Bools
+    """What the evidence wants to have the treated arm, whenever it may change."""
 
 
 def decide(
     views: Sequence[View], settings: Settings, overrides: Overrides, before: Before, allowance: float
 ) -> Decisions:
     """All entries of all sections. `allowance` is the share of the traffic that may change."""
+    return decide_with_trials(views, settings, overrides, before, allowance, {}, {})[0]
+
+
+def decide_with_trials(
+    views: Sequence[View],
+    settings: Settings,
+    overrides: Overrides,
+    before: Before,
+    allowance: float,
+    trials: Trials,
+    blocks: Mapping[Key, Blocks],
+) -> tuple[Decisions, Trials]:
+    """All entries, and the trials of ASes from now on."""
     total = sum(int(view.section.bytes.sum()) for view in views) or 1
     needed = math.log(len(views) / (1 - settings.sure)) if views else 0.0
-    wishes = []
+    wishes: list[_Wishes] = []
+    kept: dict[Key, Trial] = {}
     for view in views:
         is_beyond_chance = log_evidence_of_gain(view.lifts) >= needed
         entries = _entries(view, overrides)
         now = _now(view, entries, settings, before, total)
-        wishes.append(_wish(now, entries, view, settings, overrides, is_beyond_chance))
-    return _limited(wishes, settings, allowance)
+        wish = _wish(now, entries, view, settings, overrides, is_beyond_chance)
+        tree = view.lifts.hierarchy
+        low, high = entries.bounds[3:5]
+        systems = Systems(
+            view.section.name,
+            tree.systems,
+            tree.system,
+            now.share[low:high],
+            now.arm[low:high] == settings.treated,
+            wish.wants[low:high],
+            np.abs(now.lift[low:high]) * now.share[low:high],
+        )
+        for gate in gates(systems, trials, blocks, settings, settings.changed):
+            _pass(gate, wish, entries, str(tree.systems[gate.system]), settings)
+            if gate.trial is not None:
+                kept[view.section.name, str(tree.systems[gate.system])] = gate.trial
+        wishes.append(wish)
+    return _limited(wishes, settings, allowance), kept
+
+
+def _pass(gate: Gate, wish: _Wishes, entries: _Entries, name: str, settings: Settings) -> None:
+    """Lets through what a switchback has confirmed, or what it needs. What a guardrail or a person forces
+    stays.
+    """
+    if gate.arm_on is None:
+        return
+    control, treated = settings.control, settings.treated
+    rows = entries.bounds[3] + gate.members
+    rows, arm_on = rows[~wish.is_forced[rows]], gate.arm_on[~wish.is_forced[rows]]
+    changes = wish.wants[rows] | (wish.now.arm[rows] == treated)
+    held = rows[changes & ~arm_on]
+    wish.arm[held], wish.reason[held] = control, gate.reason
+    if gate.trial is not None:
+        on = rows[arm_on]
+        wish.arm[on], wish.reason[on] = treated, gate.reason
+        wish.is_forced[rows] = True
+    # Networks of it that were not seen yet wait for the verdict.
+    entry = entries.at([name])
+    entry = entry[~wish.is_forced[entry] & (wish.arm[entry] == treated)]
+    wish.arm[entry], wish.reason[entry] = control, gate.reason
 
 
 def _entries(view: View, overrides: Overrides) -> _Entries:
@@ -328,7 +383,8 @@ def _wish(
     arm = _first(conditions, [one for _, one, _ in rules])
     reason = _first(conditions, [one for _, _, one in rules])
     is_forced = is_pinned | (is_broken & (now.arm != control))
-    return _Wishes(now, arm, reason, is_forced)
+    may = ~is_pinned & ~is_broken & ~is_frozen
+    return _Wishes(now, arm, reason, is_forced, may & ((is_on & ~wants_off) | wants_on))
 
 
 def _told(entries: _Entries, at: Ints, words: Mapping[str, str]) -> Texts:

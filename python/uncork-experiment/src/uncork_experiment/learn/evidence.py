@@ -17,16 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncork_experiment import measures
+from uncork_experiment.bins import middle
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS, KEYS
+from uncork_experiment.learn.confirm import Blocks, Key
 from uncork_experiment.learn.decisions import Texts
 from uncork_experiment.learn.networks import are_clients
 from uncork_experiment.learn.settings import CLASSES, PRIMARY, Settings
 from uncork_experiment.metrics import LARGE_BYTES, METRICS, missing, size
-from uncork_experiment.reduce import Queries, ReducePlan, Run, in_scope
+from uncork_experiment.reduce import Queries, ReducePlan, Run, bin_value, in_scope
 from uncork_experiment.schema import Columns, canonical, unbound
 
-TRAFFIC = "traffic"
+TRAFFIC, STEERED = "traffic", "steered"
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -46,11 +49,14 @@ COLUMNS: Mapping[str, pa.DataType] = {
     "denominator": pa.int64(),
 }
 """`bin, n` of distributions; `numerator, denominator` of ratios, which only guardrails need, so of the last
-days; of traffic `n` records and, in `numerator`, bytes, of all arms and days and of records without arm."""
+days; of traffic `n` records and, in `numerator`, bytes, of all arms and days and of records without arm.
+`steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
+controller is of: of ASes that a switchback is to confirm.
+"""
 
 
-def query(records: ir.Table, settings: Settings) -> ir.Table:
-    """The evidence as one expression."""
+def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -> ir.Table:
+    """The evidence as one expression. `on_trial`: ASes that a switchback is to confirm."""
     columns = frozenset(records.columns)
     needed = ("service_client", "service_start_unix_ns", "arm", "arm_bucket")
     for name in needed:
@@ -68,28 +74,38 @@ def query(records: ir.Table, settings: Settings) -> ir.Table:
         metrics=(),
         window=(until - settings.window * DAY_NS, until),
     )
-    names = metrics(settings)[:-1]
+    names = [name for name in metrics(settings) if name in METRICS]
     known = [name for name in names if not missing(METRICS[name], columns)]
     if not any(measure.metric in known for measure in PRIMARY.values()):
         raise InputError("records", "they have neither throughput nor completion time", "see docs/results.md")
     lately = replace(plan, window=(until - max(settings.recent) * DAY_NS, until))
     queries = {"distribution": Queries.of(table, plan), "ratio": Queries.of(table, lately)}
     parts = [_shaped(queries[METRICS[name].kind].metric(METRICS[name]), name) for name in known]
-    return fold(lambda one, other: one.union(other), [*parts, _traffic(table, plan)])
+    steered = [
+        _steered(table, plan, settings, of_class, numbers_of(on_trial))
+        for of_class in CLASSES
+        if on_trial and PRIMARY[of_class].metric in known
+    ]
+    return fold(lambda one, other: one.union(other), [*parts, _traffic(table, plan), *steered])
 
 
 def metrics(settings: Settings) -> list[str]:
-    """All that the evidence may have, with the traffic at the end."""
+    """All that the evidence may have."""
     ratios = [limit.measure.metric for limit in settings.limits()]
-    return [*dict.fromkeys([*(measure.metric for measure in PRIMARY.values()), *ratios]), TRAFFIC]
+    return [*dict.fromkeys([*(measure.metric for measure in PRIMARY.values()), *ratios]), TRAFFIC, STEERED]
 
 
-def read(records: ir.Table, settings: Settings, run: Run) -> pa.Table:
+def numbers_of(systems: Sequence[str]) -> list[int]:
+    """`AS64500` as 64500."""
+    return [int(name[2:]) for name in systems]
+
+
+def read(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str] = ()) -> pa.Table:
     """The evidence in one order, whatever the engine: the same records give the same bytes.
 
     The query runs once for each metric, so that an engine's wide rows of one metric are there at a time.
     """
-    found = query(records, settings)
+    found = query(records, settings, on_trial)
     parts = [_narrow(run(found.filter(found["metric"] == name))) for name in metrics(settings)]
     return _in_order(pa.concat_tables(parts).unify_dictionaries())
 
@@ -210,6 +226,65 @@ def _traffic(table: ir.Table, plan: ReducePlan) -> ir.Table:
     )
 
 
+def _steered(
+    table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str, systems: Sequence[int]
+) -> ir.Table:
+    """The primary measure of what the table decided, by AS and day."""
+    metric = METRICS[PRIMARY[of_class].metric]
+    some = in_scope(table, replace(plan, experiment=None))
+    t = Columns(some)
+    some = some.filter(t["arm_experiment"].isnull(), t["service_asn"].isin(systems))
+    some = some.filter(some["learn_class"] == of_class)
+    t = Columns(some)
+    treated = sorted({str(name) for name in settings.arms[settings.treated].values()})
+    keys = [f"learn_{name}" for name in ("class", "place", "asn", "day")]
+    arm = ibis.cases((t["cc"].isin(treated), settings.treated), else_=settings.control)
+    rows = some.select(*keys, arm=arm, x=metric.value(t))
+    rows = rows.filter(rows["x"].notnull())
+    binned = rows.select(*keys, "arm", bin=bin_value(rows["x"], metric.bounds))
+    counted = binned.group_by(binned.columns).aggregate(n=binned.count())
+    null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
+    others = {"client": no_text, "country": no_text, "propensity": null}
+    return counted.select(
+        metric=ibis.literal(STEERED),
+        **{name: others[name] if name in others else counted[f"learn_{name}"] for name in KEY_COLUMNS},
+        arm=counted["arm"],
+        bucket=null,
+        bin=counted["bin"],
+        n=counted["n"],
+        numerator=null,
+        denominator=null,
+    )
+
+
+def blocks(evidence: pa.Table, settings: Settings) -> dict[Key, Blocks]:
+    """What the table's clients of each AS on trial got, by day."""
+    steered = evidence.filter(pc.equal(evidence["metric"].cast(pa.string()), STEERED))
+    sums: dict[tuple[str, str], dict[int, dict[int, list[int]]]] = {}
+    for row in steered.to_pylist():
+        if row["bin"] is None:
+            continue
+        section = f"{row['place']}/{row['class']}" if row["place"] else row["class"]
+        days = sums.setdefault((section, f"AS{row['asn']}"), {})
+        both = days.setdefault(row["day"], {}).setdefault(row["bin"], [0, 0])
+        both[row["arm"] == settings.treated] += row["n"]
+    return {key: _blocks(key[0].rpartition("/")[2], days) for key, days in sorted(sums.items())}
+
+
+def _blocks(of_class: str, days: dict[int, dict[int, list[int]]]) -> Blocks:
+    measure = PRIMARY[of_class]
+    q = measures.quantile(measure.statistic)
+    assert q is not None
+    shares, levels = [], []
+    for _, bins in sorted(days.items()):
+        counts = np.array([bins[at] for at in sorted(bins)], dtype=np.int64)
+        reached = np.searchsorted(np.cumsum(counts.sum(axis=1)), q * counts.sum())
+        value = float(middle(np.array(sorted(bins))[reached]))
+        shares.append(float(counts[:, 1].sum() / counts.sum()))
+        levels.append(value if METRICS[measure.metric].better == "higher" else 1 / value)
+    return Blocks(np.array(sorted(days), dtype=np.int64), np.array(shares), np.array(levels))
+
+
 Ints = NDArray[np.int64]
 COUNTED = ("day", "propensity", "bucket", "bin", "n", "numerator", "denominator")
 
@@ -318,7 +393,7 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
     for at, name in enumerate((settings.control, settings.treated)):
         arm[words["arm"].has(name)] = at
     counts = {}
-    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC}):
+    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC, STEERED}):
         some = np.flatnonzero(words["metric"].has(name) & (arm >= 0) & (network >= 0))
         if len(some):
             values = {column: _ints(rows[column].take(pa.array(some))) for column in COUNTED}

@@ -44,6 +44,12 @@ def add_options(one: argparse.ArgumentParser) -> None:
         "--changed", default="20%", metavar="SHARE", help="most traffic that changes in a day [default: 20%%]"
     )
     rule.add_argument(
+        "--confirm",
+        default="100%",
+        metavar="SHARE",
+        help="most of an AS that changes before a switchback confirms it [default: 100%%: it needs none]",
+    )
+    rule.add_argument(
         "--guardrail",
         action="append",
         default=[],
@@ -102,7 +108,8 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
         as_of = _not_after(evidence.last_day(records.table, records.run) + 1, now)
     settings = settings_of(options, as_of, key)
     progress("evidence")
-    counts = evidence.read(records.table, settings, records.run)
+    on_trial = sorted({name for _, name in store.trials(current)}) if current is not None else []
+    counts = evidence.read(records.table, settings, records.run, on_trial)
     progress("decisions")
     number, changes = store.plan(settings, counts, now)
     progress.done()
@@ -156,6 +163,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
         half_life=options.half_life,
         dwell=options.dwell,
         changed=share(options.changed, "--changed"),
+        confirm=share(options.confirm, "--confirm"),
         random=share(options.random, "--random"),
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,

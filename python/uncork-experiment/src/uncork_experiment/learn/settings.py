@@ -68,6 +68,8 @@ class Settings:
     """Least days between two changes of an entry."""
     changed: float = 0.2
     """Most of the traffic that may change in a day."""
+    confirm: float = 1.0
+    """Most of an AS's bytes that may change before a switchback confirms it; 1: it needs none."""
     random: float = 0.1
     """Share of the units that stays random."""
     holdback: float = 0.01

@@ -30,8 +30,9 @@ import pyarrow.parquet as pq
 
 from uncork_experiment.commands.common import OutputError, write
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import signature
+from uncork_experiment.learn import confirm, signature
 from uncork_experiment.learn import version as version_
+from uncork_experiment.learn.confirm import Trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
@@ -82,6 +83,9 @@ class Store:
 
     def decisions(self, number: int) -> Decisions:
         return Decisions.of_bytes((self.path(number) / version_.DECISIONS).read_bytes())
+
+    def trials(self, number: int) -> Trials:
+        return confirm.read(json.loads(self.text(number, version_.TRIALS)))
 
     def text(self, number: int, name: str) -> str:
         return (self.path(number) / name).read_text(encoding="utf-8")
@@ -199,6 +203,7 @@ class Store:
             overrides=_overrides(document["overrides"]),
             before=self.decisions(before) if before is not None else Decisions.concat([]),
             before_as_of=self.settings(before).as_of if before is not None else None,
+            before_trials=self.trials(before) if before is not None else {},
             evidence=evidence,
         )
 

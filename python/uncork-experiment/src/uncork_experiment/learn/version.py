@@ -9,16 +9,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import guardrails, tablefile
+from uncork_experiment.learn import confirm, guardrails, tablefile
 from uncork_experiment.learn.changes import told
-from uncork_experiment.learn.decide import Before, View, decide
+from uncork_experiment.learn.decide import Before, View, decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.evidence import sections
+from uncork_experiment.learn.evidence import blocks, sections
 from uncork_experiment.learn.guardrails import Found
 from uncork_experiment.learn.lift import lifts
 from uncork_experiment.learn.settings import Overrides, Settings
 
-DECISIONS, GUARDRAILS, POLICY, CHANGES = "decisions.parquet", "guardrails.json", "policy.toml", "changes.txt"
+DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
+POLICY, CHANGES = "policy.toml", "changes.txt"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Inputs:
     before: Decisions
     """The decisions of the version in force when it was made; none before the first."""
     before_as_of: int | None
+    before_trials: confirm.Trials
     evidence: pa.Table
 
 
@@ -50,13 +52,22 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         )
     days = 1 if inputs.before_as_of is None else max(settings.as_of - inputs.before_as_of, 0)
     allowance = min(settings.changed * days, 1.0)
-    decisions = decide(views, settings, inputs.overrides, Before.of(inputs.before), allowance)
+    decisions, trials = decide_with_trials(
+        views,
+        settings,
+        inputs.overrides,
+        Before.of(inputs.before),
+        allowance,
+        inputs.before_trials,
+        blocks(inputs.evidence, settings),
+    )
     names = [(view.section.name, view.section.place, view.section.of_class) for view in views]
     table = tablefile.table(inputs.version, decisions, settings)
     texts = {
         GUARDRAILS: _watched({view.section.name: view.guardrails for view in views}),
         POLICY: tablefile.policy(inputs.version, names, settings),
         tablefile.table_name(inputs.version): table,
+        TRIALS: json.dumps(confirm.document(trials), ensure_ascii=False, indent=1) + "\n",
         CHANGES: told(inputs.version, decisions, inputs.before, settings),
     }
     return {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}

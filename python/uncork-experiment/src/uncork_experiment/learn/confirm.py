@@ -1,0 +1,218 @@
+"""An AS is confirmed by a switchback before more than part of it changes.
+
+Where both arms share a bottleneck, a lift between them is not what a change of everybody brings: one arm may
+gain what the other loses. So networks of an AS are switched on up to a share of its bytes. Before more, the
+whole AS alternates: a day with all that is to change, a day with nothing of it, in an order that a coin draws
+for each pair of days. What the AS as a whole gets on the days of one kind and the other is the total effect
+(Spang et al. 2021), and its interval turns the same coins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncork_experiment.learn.settings import Settings
+from uncork_experiment.stats.effect import Effect
+from uncork_experiment.stats.switchback import DAY, Schedule, level_effect
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+LOOKS = (14, 28)
+"""Days after which a trial is looked at; at the last one it ends."""
+LEVEL = 1 - 0.05 / len(LOOKS)
+"""Of the interval at each look, so that both together err in one of twenty."""
+REMEMBERED = 90
+"""Days that a verdict holds. Then the AS is tried again."""
+LEAST_CONTRAST = 0.2
+"""How much more of an AS has to have the treated arm on one day of a pair than on the other."""
+
+OPEN, CONFIRMED, REFUTED = "open", "confirmed", "refuted"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Of one AS in one section."""
+
+    since: int
+    """Its first day."""
+    verdict: str = OPEN
+    decided: int = 0
+    """The day of the verdict."""
+    ratio: float | None = None
+    """The total effect: what everybody of the AS gets, over what they get without; above 1 is better."""
+    low: float | None = None
+    high: float | None = None
+
+
+Key = tuple[str, str]
+"""Section and AS."""
+Trials = Mapping[Key, Trial]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What an AS had on each day; all arrays have the shape (days,)."""
+
+    day: Ints
+    share: Floats
+    """Of the records, that with the treated arm."""
+    level: Floats
+    """The primary measure of all of them, higher if better."""
+
+
+def is_on_today(trial: Trial, key: Key, settings: Settings, day: int) -> bool:
+    """Whether this is a day with the treated arm: a coin that anybody with the settings can turn again."""
+    pair, second = divmod(day - trial.since, 2)
+    text = f"{settings.key} {key[0]} {key[1]} {trial.since} {pair}"
+    return bool(hashlib.sha256(text.encode()).digest()[0] & 1) != bool(second)
+
+
+def judged(trial: Trial, key: Key, blocks: Blocks | None, settings: Settings) -> Trial:
+    """The trial with what its days say, and its verdict if it is time for one."""
+    days = settings.as_of - trial.since
+    if trial.verdict != OPEN or days not in LOOKS:
+        return trial
+    effect = total_effect(trial, key, blocks, settings)
+    if effect is None:
+        verdict = REFUTED if days == LOOKS[-1] else OPEN
+        return Trial(trial.since, verdict, settings.as_of)
+    is_safe = effect.ratio_low >= 1 - settings.tolerated and effect.ratio >= 1 + settings.worth
+    is_over = effect.ratio_high < 1 + settings.worth or days == LOOKS[-1]
+    verdict = CONFIRMED if is_safe else REFUTED if is_over else OPEN
+    ends = (effect.ratio, effect.ratio_low, effect.ratio_high)
+    return Trial(trial.since, verdict, settings.as_of, *ends)
+
+
+def total_effect(trial: Trial, key: Key, blocks: Blocks | None, settings: Settings) -> Effect | None:
+    """By the pairs of days on which the servers did as the schedule said; None if they are too few."""
+    if blocks is None:
+        return None
+    known = {day: at for at, day in enumerate(blocks.day.tolist())}
+    starts: list[int] = []
+    treated: list[bool] = []
+    pairs: list[int] = []
+    levels: list[float] = []
+    for pair in range((settings.as_of - trial.since) // 2):
+        days = (trial.since + 2 * pair, trial.since + 2 * pair + 1)
+        if not all(day in known for day in days):
+            continue
+        on, off = sorted(days, key=lambda day: not is_on_today(trial, key, settings, day))
+        if blocks.share[known[on]] - blocks.share[known[off]] < LEAST_CONTRAST:
+            continue
+        starts += [on, off]
+        treated += [True, False]
+        pairs += [len(pairs) // 2] * 2
+        levels += [blocks.level[known[on]], blocks.level[known[off]]]
+    if not pairs:
+        return None
+    schedule = Schedule(np.array(starts) * DAY, DAY, np.array(pairs), np.array(treated))
+    rng = np.random.default_rng(trial.since)
+    effect = level_effect(schedule, np.array(levels), rng, level=LEVEL)
+    return effect if isinstance(effect, Effect) else None
+
+
+@dataclass(frozen=True)
+class Systems:
+    """The networks of one section; arrays have the shape (networks,)."""
+
+    section: str
+    names: Sequence[str]
+    """Of the ASes; unknown ones begin with a question mark, and are not confirmed."""
+    system: Ints
+    share: Floats
+    """Of all bytes."""
+    is_on: Bools
+    wants: Bools
+    """What is to have the treated arm, were there no trial."""
+    worth: Floats
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What confirmation makes of the networks of one AS."""
+
+    system: int
+    members: Ints
+    arm_on: Bools | None
+    """Which of them have the treated arm; None: as they are to have without this."""
+    reason: str
+    trial: Trial | None
+
+
+def gates(
+    systems: Systems, trials: Trials, blocks: Mapping[Key, Blocks], settings: Settings, room: float
+) -> Iterator[Gate]:
+    """One for each AS of which more than its part is to change, or that has a trial. `room` is the share of
+    all bytes that may be in trials.
+    """
+    if settings.confirm >= 1:
+        return
+    order = np.argsort(systems.system, kind="stable")
+    bounds = np.searchsorted(systems.system[order], np.arange(len(systems.names) + 1))
+    for at, name in enumerate(systems.names):
+        members = order[bounds[at] : bounds[at + 1]]
+        own = systems.share[members]
+        if name.startswith("?") or not len(members) or own.sum() <= 0:
+            continue
+        key = systems.section, name
+        trial = trials.get(key)
+        if trial is not None and trial.verdict != OPEN and settings.as_of - trial.decided >= REMEMBERED:
+            trial = None
+        wants = systems.wants[members]
+        if trial is None and own[wants].sum() <= settings.confirm * own.sum():
+            continue
+        if trial is None and own.sum() <= room:
+            trial = Trial(settings.as_of)
+        if trial is None:
+            waits = f"waits: a switchback has to confirm {name}"
+            yield Gate(at, members, _part(members, systems, settings), waits, None)
+            continue
+        trial = judged(trial, key, blocks.get(key), settings)
+        if trial.verdict == OPEN:
+            room -= float(own.sum())
+            is_on = is_on_today(trial, key, settings, settings.as_of)
+            yield Gate(at, members, wants & is_on, f"switchback of {name}: {'on' if is_on else 'off'}", trial)
+        elif trial.verdict == REFUTED:
+            yield Gate(at, members, np.zeros(len(members), np.bool_), f"no total gain of {name}", trial)
+        else:
+            yield Gate(at, members, None, "", trial)
+
+
+def _part(members: Ints, systems: Systems, settings: Settings) -> Bools:
+    """Those that may be on without a switchback: first what is on already, then what brings most."""
+    wants, own = systems.wants[members], systems.share[members]
+    order = np.lexsort((-systems.worth[members], ~systems.is_on[members]))
+    order = order[wants[order]]
+    fits = np.cumsum(own[order]) <= settings.confirm * own.sum()
+    found = np.zeros(len(members), dtype=np.bool_)
+    found[order[fits]] = True
+    return found
+
+
+def document(trials: Trials) -> list[dict[str, object]]:
+    """For JSON."""
+    return [
+        {"section": section, "AS": name, **{key: _rounded(value) for key, value in vars(trial).items()}}
+        for (section, name), trial in sorted(trials.items())
+    ]
+
+
+def read(rows: Sequence[Mapping[str, object]]) -> Trials:
+    """What `document` wrote."""
+    found = {}
+    for row in rows:
+        values = {name: value for name, value in row.items() if name not in ("section", "AS")}
+        found[str(row["section"]), str(row["AS"])] = Trial(**values)  # type: ignore[arg-type]
+    return found
+
+
+def _rounded(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) and math.isfinite(value) else value
