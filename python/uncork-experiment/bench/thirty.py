@@ -281,7 +281,7 @@ def told(work: Path, some: Sequence[Network], seconds: float) -> int:
     known, learned = oracle(work, some), in_force(work / "learned", some)
     used: dict[str, list[str]] = {}
     for record in records_of(work / "records-public"):
-        if record.get("arm") is None:
+        if record["choice"]["arm"] is None:
             used.setdefault(record["service"]["client"], []).append(record["cc"])
     rows = [
         {"network": one.name, "kind": one.kind, **known[one.name], "learned": learned[one.name]}

@@ -20,7 +20,7 @@ from uncork_experiment.learn.decisions import Texts, coded
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.tree import Level, Posterior, posteriors
-from uncork_experiment.learn.trim import trimmed
+from uncork_experiment.learn.trim import trimmed, with_enough_networks
 from uncork_experiment.metrics import METRICS
 from uncork_experiment.stats import jackknife
 from uncork_experiment.stats.effect import Effect
@@ -220,7 +220,7 @@ class Pools:
 
     def _each(self, group: Ints, among: Bools, of_class: str) -> tuple[dict[int, Estimate], Bools]:
         """Estimates of the groups of these networks; and the networks of groups that have none. Of several
-        networks those that are far from the others have no say.
+        networks those that are far from the others have no say; of a few nobody knows who is.
         """
         rows = np.flatnonzero(among[self.counts.network])
         of = group[self.counts.network[rows]]
@@ -228,6 +228,7 @@ class Pools:
         rows, of = rows[some], of[some]
         if group is not self.each:
             kept = trimmed(self.counts.where(rows), of, PRIMARY[of_class], self.weight[rows])
+            kept &= with_enough_networks(of, self.counts.network[rows])
             rows, of = rows[kept], of[kept]
         order = np.argsort(of, kind="stable")
         rows, of = rows[order], of[order]

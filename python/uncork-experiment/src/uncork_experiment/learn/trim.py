@@ -50,6 +50,13 @@ def trimmed(counts: Counts, group: Ints, measure: Measure, weight: Ints) -> Bool
     return np.asarray(((rank >= ends) & (rank < size[of] - ends))[index], dtype=np.bool_)
 
 
+def with_enough_networks(group: Ints, network: Ints) -> Bools:
+    """Which rows belong to groups of so many networks that one that lies is known."""
+    pairs = np.unique(np.stack([group, network]), axis=1)
+    count = np.bincount(pairs[0]) if len(group) else np.zeros(0)
+    return np.asarray(count[group] >= FEW, dtype=np.bool_)
+
+
 def _parts(counts: Counts, group: Ints, measure: Measure, weight: Ints) -> tuple[Floats, Floats]:
     """Of each row a numerator and a denominator, whose ratio is the higher the worse."""
     if METRICS[measure.metric].kind == "ratio":
