@@ -13,6 +13,7 @@ mod column;
 mod compare;
 mod engine;
 mod evaluate;
+pub mod internet;
 mod parallel;
 mod preset;
 mod scenario;
@@ -20,6 +21,7 @@ mod suite;
 mod sweep;
 #[cfg(test)]
 mod testing;
+mod twin;
 
 pub use builtin::Builtin;
 pub use column::{Column, ColumnError};
@@ -38,6 +40,7 @@ pub use sweep::{
     Manifest, ManifestError, Progress, SWEEP_FILES, Shard, ShardError, StateNames, SweepResults,
     cell_name, items, run_items,
 };
+pub use twin::{NoTwin, Twin, TwinSpec};
 
 /// The program version with a hash of the sources that affect results.
 pub const VERSION: &str =

@@ -4,8 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY: u64 = 86_400;
 
-/// `20261121T214500.123Z`.
-pub(crate) fn stamp(time: SystemTime) -> String {
+/// A time in a file's name: `20261121T214500.123Z`.
+pub fn stamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, second) = (since.as_secs() / DAY, since.as_secs() % DAY);
     let (year, month, day) = date(days);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
+use uncork_cc::CcSpec;
 use uncork_lab::{CompareSpec, Engine, Shard};
 
 use uncork_units::Probability;
@@ -34,6 +35,18 @@ Examples:
   uncork lab merge runs/1 runs/2
   uncork lab merge runs/* -o report
   uncork lab merge runs/* --format csv";
+
+const INTERNET_EXAMPLES: &str = "\
+Examples:
+  uncork lab internet records --networks 200 --systems 10 --connections 20000 -o records
+  uncork lab internet records --policy learned/current/policy.toml --from 2026-11-03 -o records
+  uncork lab internet oracle --networks 200 --systems 10 -o oracle.csv";
+
+const FROM_RECORDS_EXAMPLES: &str = "\
+Examples:
+  uncork lab from-records records/ -o mine.toml
+  uncork lab from-records records.jsonl --cc cubic --cc bbr3 --cc bbr3:loss_floor -o mine.toml
+  uncork lab run mine.toml -o report";
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 done, 1 a threshold of a scenario is missed, 2 wrong usage or a wrong scenario, 3 the \
@@ -69,6 +82,13 @@ pub(crate) enum LabCommand {
     /// where they differ
     #[command(before_help = AGREE_EXAMPLES, after_help = EXIT_STATUS)]
     Agree(Box<AgreeArgs>),
+    /// Make a scenario of the records of a server: the paths of its clients, by autonomous system
+    #[command(before_help = FROM_RECORDS_EXAMPLES, after_help = EXIT_STATUS)]
+    FromRecords(FromRecordsArgs),
+    /// A simulated Internet: networks, users and days; the records of a server in it under a policy, and
+    /// what each controller is truly worth there
+    #[command(before_help = INTERNET_EXAMPLES, after_help = EXIT_STATUS)]
+    Internet(InternetArgs),
     /// Put the runs of shards together
     #[command(before_help = MERGE_EXAMPLES, after_help = EXIT_STATUS)]
     Merge(MergeArgs),
@@ -160,6 +180,111 @@ pub(crate) struct AgreeArgs {
     pub(crate) runs: RunsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FromRecordsArgs {
+    /// Files of records, Parquet or JSON Lines, or directories of them
+    #[arg(value_name = "RECORDS", required = true)]
+    pub(crate) records: Vec<PathBuf>,
+    /// A controller to try; may be given several times [default: cubic and bbr3]
+    #[arg(long, value_name = "CC", default_values = ["cubic", "bbr3"], hide_default_value = true)]
+    pub(crate) cc: Vec<CcSpec>,
+    /// Clients of each system with each controller
+    #[arg(long, value_name = "N", value_parser = clients, default_value = "20")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) clients: u32,
+    /// File for the scenario; by default it is printed
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InternetArgs {
+    #[command(subcommand)]
+    pub(crate) command: InternetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InternetCommand {
+    /// Simulate connections under a policy, and write their records as `uncork serve` does
+    #[command(before_help = INTERNET_EXAMPLES, after_help = EXIT_STATUS)]
+    Records(RecordsArgs),
+    /// Simulate both controllers in all groups of networks, and write what they are worth as CSV
+    #[command(before_help = INTERNET_EXAMPLES, after_help = EXIT_STATUS)]
+    Oracle(OracleArgs),
+}
+
+/// Which world.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WorldArgs {
+    /// Seed of the world
+    #[arg(long, value_name = "N", value_parser = seed, default_value = "1", help_heading = "World")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) seed: u64,
+    /// Client networks
+    #[arg(long, value_name = "N", value_parser = count, default_value = "20000")]
+    #[arg(allow_hyphen_values = true, help_heading = "World")]
+    pub(crate) networks: u32,
+    /// Autonomous systems
+    #[arg(long, value_name = "N", value_parser = count, default_value = "300")]
+    #[arg(allow_hyphen_values = true, help_heading = "World")]
+    pub(crate) systems: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RecordsArgs {
+    #[command(flatten)]
+    pub(crate) world: WorldArgs,
+    /// The policy in force, with its table; by default a tenth of the users take part in an experiment with
+    /// cubic and bbr3
+    #[arg(long, value_name = "FILE", help_heading = "Traffic")]
+    pub(crate) policy: Option<PathBuf>,
+    /// The first day
+    #[arg(long, value_name = "DAY", default_value = "2026-11-02", help_heading = "Traffic")]
+    pub(crate) from: String,
+    /// Days
+    #[arg(long, value_name = "N", value_parser = days, default_value = "1")]
+    #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
+    pub(crate) days: u32,
+    /// Connections of a day, about
+    #[arg(long, value_name = "N", value_parser = connections, default_value = "200000")]
+    #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
+    pub(crate) connections: u64,
+    /// The part that is simulated of the connections that no experiment decides on
+    #[arg(long, value_name = "SHARE", default_value = "5%", help_heading = "Traffic")]
+    pub(crate) others: Probability,
+    /// Connections simulated at a time; by default as many as there are processors
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Directory for the records, a Parquet file for each hour
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) output: PathBuf,
+    /// Do not say what it cost
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OracleArgs {
+    #[command(flatten)]
+    pub(crate) world: WorldArgs,
+    /// The controller that clients have
+    #[arg(long, value_name = "CC", default_value = "cubic", help_heading = "Comparison")]
+    pub(crate) control: CcSpec,
+    /// The controller that they might have
+    #[arg(long, value_name = "CC", default_value = "bbr3", help_heading = "Comparison")]
+    pub(crate) treated: CcSpec,
+    /// Connections with each controller in each group of networks, and as many with small objects
+    #[arg(long, value_name = "N", value_parser = sample, default_value = "1000")]
+    #[arg(allow_hyphen_values = true, help_heading = "Comparison")]
+    pub(crate) connections: u32,
+    /// Connections simulated at a time; by default as many as there are processors
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// The file
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -321,6 +446,30 @@ fn first_seed(text: &str) -> Result<u64, String> {
         Ok(seed) if seed <= most => Ok(seed),
         _ => Err(format!("expected a whole number from 0 to {most}")),
     }
+}
+
+/// Days of a simulated Internet.
+fn days(text: &str) -> Result<u32, &'static str> {
+    within(count(text)?, 1, 3_650).ok_or("expected 1 to 3650")
+}
+
+/// Connections of a day.
+fn connections(text: &str) -> Result<u64, &'static str> {
+    within(seed(text)?, 1, 1_000_000_000).ok_or("expected 1 to 1000000000")
+}
+
+/// Connections that make an estimate: twenty parts of two at least.
+fn sample(text: &str) -> Result<u32, &'static str> {
+    within(count(text)?, 40, 1_000_000).ok_or("expected 40 to 1000000")
+}
+
+/// Clients of a system.
+fn clients(text: &str) -> Result<u32, &'static str> {
+    within(count(text)?, 1, 5_000).ok_or("expected 1 to 5000")
+}
+
+fn within<T: PartialOrd>(value: T, least: T, most: T) -> Option<T> {
+    (least <= value && value <= most).then_some(value)
 }
 
 fn seeds(text: &str) -> Result<u32, String> {

@@ -6,6 +6,8 @@ mod catalogue;
 mod directory;
 mod dry_run;
 mod finish;
+mod from_records;
+mod internet;
 mod interrupt;
 mod merge;
 mod presets;
@@ -25,6 +27,8 @@ pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
         LabCommand::Presets { name } => presets::presets(name.as_deref()),
         LabCommand::Run(args) => run::run(args),
         LabCommand::Agree(args) => agree::agree(args),
+        LabCommand::FromRecords(args) => from_records::from_records(args),
+        LabCommand::Internet(args) => internet::internet(args),
         LabCommand::Merge(args) => merge::merge(args),
     }
 }

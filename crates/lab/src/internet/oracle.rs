@@ -1,0 +1,236 @@
+//! What each controller is truly worth to each group of networks, by simulating it often enough.
+
+use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
+
+use uncork_cc::CcSpec;
+use uncork_units::Rng;
+
+use super::draw::uniform;
+use super::scene::{NEIGHBOURS, Scene, Visitor};
+use super::traffic::{self, Asked};
+use super::world::{self, PROFILES, World};
+use crate::parallel;
+
+const ORACLE_STREAM: u64 = 7 << 56;
+/// Parts that are left out one at a time to find the error.
+const PARTS: usize = 20;
+/// What did not finish, as in `uncork experiment`.
+const HOUR_SECONDS: f64 = 3600.0;
+
+/// What to compare.
+#[derive(Clone, Copy, Debug)]
+pub struct OracleSpec {
+    /// The controller that clients have.
+    pub control: CcSpec,
+    /// The one that they might have.
+    pub treated: CcSpec,
+    /// Connections of each controller for each profile and class.
+    pub connections: u32,
+}
+
+/// The truth about a world.
+#[derive(Clone, Debug)]
+pub struct Oracle<'w> {
+    world: &'w World,
+    /// By system, profile and class.
+    lifts: Vec<Lift>,
+}
+
+/// The effect of the treated controller on one class of objects, if all users of the network have
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Lift {
+    /// The p10 of the throughput in bit/s of large objects, the median completion time in s of small
+    /// ones.
+    control: f64,
+    treated: f64,
+    /// Logarithm of the gain; positive is better.
+    lift: f64,
+    /// Its standard error.
+    error: f64,
+    /// The gain of a user whose neighbours keep the control.
+    alone: f64,
+}
+
+/// Simulates all profiles of `world` on up to `jobs` threads; `None` once `stop` is set.
+pub fn oracle<'w>(
+    world: &'w World,
+    spec: &OracleSpec,
+    jobs: usize,
+    stop: &AtomicBool,
+) -> Option<Oracle<'w>> {
+    let count = world.systems.len() * PROFILES * 2;
+    let lifts = parallel::map_until(stop, count, jobs, |nth| {
+        let (system, rest) = (nth / (PROFILES * 2), nth % (PROFILES * 2));
+        let at = Place { world, system, profile: rest / 2, is_large: rest % 2 == 0 };
+        at.lift(spec)
+    });
+    (lifts.len() == count).then_some(Oracle { world, lifts })
+}
+
+impl Oracle<'_> {
+    /// A line for each network and class, as CSV.
+    pub fn csv(&self) -> String {
+        let head =
+            "network,asn,country,kind,profile,share,class,control,treated,lift,error,alone\n";
+        let mut text = head.to_owned();
+        for (nth, network) in (0..).zip(&self.world.networks) {
+            let system = &self.world.systems[network.system as usize];
+            let kind = system.profiles[network.profile].kind;
+            for (offset, class) in ["large", "small"].into_iter().enumerate() {
+                let at = (network.system as usize * PROFILES + network.profile) * 2 + offset;
+                let Lift { control, treated, lift, error, alone } = self.lifts[at];
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    text,
+                    "{},AS{},{},{kind},{},{:.9},{class},{control:.6},{treated:.6},{lift:.6},{error:.6},{alone:.6}",
+                    world::network_name(nth),
+                    system.asn,
+                    system.country_code(),
+                    network.profile,
+                    network.share,
+                );
+            }
+        }
+        text
+    }
+}
+
+/// A profile of a system, and a class of objects.
+struct Place<'w> {
+    world: &'w World,
+    system: usize,
+    profile: usize,
+    is_large: bool,
+}
+
+impl Place<'_> {
+    fn lift(&self, spec: &OracleSpec) -> Lift {
+        let Some(network) = self.network() else {
+            // No network has it, so nobody asks.
+            return Lift { control: 0.0, treated: 0.0, lift: 0.0, error: 0.0, alone: 0.0 };
+        };
+        let has_neighbours = self.world.profile_of(network).uplink.is_some();
+        let all = |cc, neighbours| -> Vec<f64> {
+            let one = |nth| self.value(network, nth, cc, neighbours);
+            (0..spec.connections).map(one).collect()
+        };
+        let control = all(spec.control, spec.control);
+        let treated = all(spec.treated, spec.treated);
+        let alone = has_neighbours.then(|| all(spec.treated, spec.control));
+        let lift = |treated: &[f64], without: Option<usize>| {
+            let [one, other] = [&control, treated].map(|values| self.statistic(values, without));
+            let ratio = libm::log(other / one);
+            if self.is_large { ratio } else { -ratio }
+        };
+        let whole = lift(&treated, None);
+        Lift {
+            control: self.statistic(&control, None),
+            treated: self.statistic(&treated, None),
+            lift: whole,
+            error: jackknife(|part| lift(&treated, Some(part))),
+            alone: alone.map_or(whole, |alone| lift(&alone, None)),
+        }
+    }
+
+    /// Any network that has the profile: they differ in size alone.
+    fn network(&self) -> Option<u32> {
+        let is_it = |network: &world::Network| {
+            (network.system as usize, network.profile) == (self.system, self.profile)
+        };
+        self.world.networks.iter().position(is_it).map(|at| at as u32)
+    }
+
+    /// The measure of the `nth` connection. Users, hours, sizes and losses are the same for all
+    /// controllers.
+    fn value(&self, network: u32, nth: u32, cc: CcSpec, neighbours: CcSpec) -> f64 {
+        let place = (self.system * PROFILES + self.profile) * 2 + usize::from(self.is_large);
+        let stream = ORACLE_STREAM | (place as u64) << 24 | u64::from(nth);
+        let mut rng = Rng::new(self.world.spec.seed, stream);
+        let users = self.world.networks[network as usize].users;
+        let hour = loop {
+            let hour = rng.below(24) as u32;
+            if uniform(&mut rng) < traffic::intensity(hour) {
+                break hour;
+            }
+        };
+        let asked = if self.is_large { Asked::large(&mut rng) } else { Asked::small(&mut rng) };
+        let mut visitors = vec![Visitor { user: traffic::user(&mut rng, users), asked, cc }];
+        let cross = self.world.cross_flows(network, hour);
+        if cross > 0 {
+            visitors.extend((0..NEIGHBOURS).map(|_| Visitor {
+                user: traffic::user(&mut rng, users),
+                asked: Asked::large(&mut rng),
+                cc: neighbours,
+            }));
+        }
+        let seed = rng.next_u64();
+        let played = Scene { network, visitors, cross, seed }.play(self.world);
+        let flow = &played.responses[0][0];
+        if self.is_large {
+            flow.bytes_acked as f64 * 8e9 / flow.busy_ns.max(1) as f64
+        } else {
+            flow.completion_ns.map_or(HOUR_SECONDS, |time| time as f64 / 1e9)
+        }
+    }
+
+    /// The p10 or the median, without the values of a part.
+    fn statistic(&self, values: &[f64], without: Option<usize>) -> f64 {
+        let kept = values.iter().enumerate().filter(|(at, _)| Some(at % PARTS) != without);
+        let mut kept: Vec<f64> = kept.map(|(_, value)| *value).collect();
+        kept.sort_by(f64::total_cmp);
+        let share = if self.is_large { 0.1 } else { 0.5 };
+        uncork_flow::quantile(&kept, share).unwrap_or(f64::NAN)
+    }
+}
+
+/// The standard error of an estimate by leaving out one part at a time.
+fn jackknife(estimate: impl Fn(usize) -> f64) -> f64 {
+    let without: Vec<f64> = (0..PARTS).map(estimate).collect();
+    let mean = without.iter().sum::<f64>() / PARTS as f64;
+    let squares: f64 = without.iter().map(|one| (one - mean) * (one - mean)).sum();
+    libm::sqrt(squares * (PARTS - 1) as f64 / PARTS as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_cc::Algorithm;
+
+    use super::*;
+    use crate::internet::{Kind, WorldSpec};
+
+    fn spec(control: Algorithm, treated: Algorithm, connections: u32) -> OracleSpec {
+        OracleSpec { control: CcSpec::new(control), treated: CcSpec::new(treated), connections }
+    }
+
+    fn world() -> World {
+        World::new(WorldSpec { seed: 3, networks: 40, systems: 12 }).unwrap()
+    }
+
+    #[test]
+    fn equal_controllers_have_no_lift() {
+        let (world, same) = (world(), spec(Algorithm::Cubic, Algorithm::Cubic, 40));
+        let found = oracle(&world, &same, 2, &AtomicBool::new(false)).unwrap();
+        assert!(found.lifts.iter().all(|lift| lift.lift == 0.0 && lift.error == 0.0));
+        assert_eq!(found.csv().lines().count(), 1 + 2 * 40);
+        assert!(oracle(&world, &same, 2, &AtomicBool::new(true)).is_none());
+    }
+
+    /// Where neighbours share a full uplink, a client that changes alone takes from them.
+    #[test]
+    fn on_a_shared_uplink_a_trial_is_not_the_total_effect() {
+        let world = world();
+        let of_kind = |kind| {
+            let is_it = |system: &world::System| system.profiles[0].kind == kind;
+            world.systems.iter().position(is_it).unwrap()
+        };
+        let lift = |kind| {
+            let at = Place { world: &world, system: of_kind(kind), profile: 0, is_large: true };
+            at.lift(&spec(Algorithm::Cubic, Algorithm::Bbr1, 200))
+        };
+        let (shared, own) = (lift(Kind::Shared), lift(Kind::Wifi));
+        assert_eq!(own.alone, own.lift);
+        assert!((shared.alone - shared.lift).abs() > 0.01, "{shared:?}");
+    }
+}

@@ -1,0 +1,330 @@
+"""`uncork learn` in a simulated Internet, day by day, beside other rules and what an oracle would do.
+
+    python bench/internet.py                              300 networks, 7 days: some minutes
+    python bench/internet.py --networks 20000 --systems 300 --connections 2000000 --days 30
+
+Each day `uncork lab internet records` simulates connections under the policy in force, and `uncork learn`
+plans and applies the next one. The oracle is `uncork lab internet oracle`: what each controller is worth
+to each group of networks if everybody there has it.
+
+It needs `uncork`: on the PATH, or where UNCORK says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from uncork_experiment import measures
+from uncork_experiment.learn.cli import main as learn
+from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.evidence import Section, sections
+from uncork_experiment.learn.settings import CLASSES, PRIMARY
+from uncork_experiment.learn.store import EVIDENCE, Store
+from uncork_experiment.learn.version import DECISIONS, of_csv
+from uncork_experiment.metrics import METRICS
+
+START = date(2026, 11, 2)
+KEY = "000102030405060708090a0b0c0d0e0f"
+HARM = 0.02
+"""Traffic whose lift is below minus this is made worse."""
+BPFTUNE_LOSS = 0.015
+"""bpftune changes a host's connections to BBR when more than this is sent again."""
+EPSILON = 0.1
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class World:
+    """The simulated Internet, and what is done in it."""
+
+    program: str
+    seed: int
+    networks: int
+    systems: int
+    connections: int
+    others: str = "2%"
+
+    def arguments(self) -> list[str]:
+        """Which world."""
+        return ["--seed", str(self.seed), "--networks", str(self.networks), "--systems", str(self.systems)]
+
+    def records(self, day: date, policy: Path | None, output: Path) -> str:
+        """Simulates a day, and tells what it cost."""
+        words = ["records", "--from", day.isoformat(), "--connections", str(self.connections)]
+        words += ["--others", self.others, "-o", str(output)]
+        return self._lab(words + (["--policy", str(policy)] if policy else []))
+
+    def oracle(self, connections: int, output: Path) -> Oracle:
+        """What both controllers are worth."""
+        self._lab(["oracle", "--connections", str(connections), "-o", str(output)])
+        return Oracle.read(output)
+
+    def _lab(self, words: list[str]) -> str:
+        command = [self.program, "lab", "internet", words[0], *self.arguments(), *words[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(done.stderr)
+        return done.stderr.strip()
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One class of objects: each network's share of the traffic, and its true lift as a logarithm."""
+
+    network: tuple[str, ...]
+    system: tuple[str, ...]
+    country: tuple[str, ...]
+    kind: tuple[str, ...]
+    share: Floats
+    lift: Floats
+    error: Floats
+    alone: Floats
+    """The lift of a client whose neighbours keep the control arm: what an A/B test sees."""
+
+    def gain(self, on: Flags) -> float:
+        """Part of the gain of an oracle that chooses for each network."""
+        best = float((self.share * np.maximum(self.lift, 0)).sum())
+        return float((self.share * np.where(on, self.lift, 0)).sum()) / best if best else 0.0
+
+    def harmed(self, on: Flags) -> float:
+        """Part of the traffic that is made more than 2 % worse."""
+        return float(self.share[on & (self.lift < -HARM)].sum())
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The truth by class of objects."""
+
+    truths: Mapping[str, Truth]
+
+    @staticmethod
+    def read(path: Path) -> Oracle:
+        """Of the file that `uncork lab internet oracle` wrote."""
+        with path.open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return Oracle({name: _truth([row for row in rows if row["class"] == name]) for name in CLASSES})
+
+
+def _truth(rows: list[dict[str, str]]) -> Truth:
+    def texts(name: str) -> tuple[str, ...]:
+        return tuple(row[name] for row in rows)
+
+    def numbers(name: str) -> Floats:
+        return np.array([float(row[name]) for row in rows])
+
+    return Truth(
+        *(texts(name) for name in ("network", "asn", "country", "kind")),
+        *(numbers(name) for name in ("share", "lift", "error", "alone")),
+    )
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a rule makes of the traffic outside of the random share, by class of objects."""
+
+    gain: Mapping[str, float]
+    harmed: Mapping[str, float]
+
+
+Choice = Mapping[str, Flags]
+"""Of each class, which networks have the treated arm."""
+
+
+def score(choice: Choice, oracle: Oracle) -> Score:
+    """The gain as a part of the oracle's, and what is made worse."""
+    truths = oracle.truths
+    return Score(
+        {name: truths[name].gain(on) for name, on in choice.items()},
+        {name: truths[name].harmed(on) for name, on in choice.items()},
+    )
+
+
+def learned(decisions: Sequence[Decision], oracle: Oracle) -> Choice:
+    """What the table gives each network: its own entry, or that of its AS, its country, or of everybody."""
+    arms = {(one.section, one.key): one.arm for one in decisions}
+
+    def of(name: str, truth: Truth) -> Flags:
+        keys = zip(truth.network, truth.system, truth.country, strict=True)
+        found = (next((arms[name, key] for key in (*own, "*") if (name, key) in arms), "") for own in keys)
+        return np.array([arm == "bbr" for arm in found])
+
+    return {name: of(name, truth) for name, truth in oracle.truths.items()}
+
+
+def signs(evidence: Mapping[str, Section], oracle: Oracle) -> Choice:
+    """Each network's own quantiles, however few records they are of: the treated arm if it looks better."""
+    return _by_network(evidence, oracle, _looks_better)
+
+
+def bpftune(evidence: Mapping[str, Section], oracle: Oracle) -> Choice:
+    """The treated arm where more than 1.5 % of the control arm's bytes are sent again."""
+    return _by_network(evidence, oracle, _loses_much)
+
+
+def _by_network(
+    evidence: Mapping[str, Section], oracle: Oracle, rule: Callable[[Section], Flags]
+) -> Choice:
+    choice = {}
+    for name, truth in oracle.truths.items():
+        on = np.zeros(len(truth.network), dtype=np.bool_)
+        if (section := evidence.get(name)) is not None:
+            place = {network: at for at, network in enumerate(truth.network)}
+            where = np.array([place[network] for network in section.networks])
+            on[where] = rule(section)
+        choice[name] = on
+    return choice
+
+
+def _looks_better(section: Section) -> Flags:
+    measure = PRIMARY[section.of_class]
+    counts, q = section.metrics[measure.metric], measures.quantile(measure.statistic)
+    assert q is not None
+    first = int(counts.bin.min())
+    cube = np.zeros((len(section.networks), 2, int(counts.bin.max()) - first + 1))
+    np.add.at(cube, (counts.network, counts.arm, counts.bin - first), counts.n)
+    total = cube.sum(axis=2)
+    at = (np.cumsum(cube, axis=2) >= np.maximum(q * total, 1e-9)[:, :, None]).argmax(axis=2)
+    is_better = at[:, 1] > at[:, 0] if METRICS[measure.metric].better == "higher" else at[:, 1] < at[:, 0]
+    return np.asarray(is_better & (total > 0).all(axis=1))
+
+
+def _loses_much(section: Section) -> Flags:
+    counts = section.metrics["retransmitted"]
+    sums = np.zeros((2, len(section.networks)))
+    control = counts.where(counts.arm == 0)
+    np.add.at(sums[0], control.network, control.numerator)
+    np.add.at(sums[1], control.network, control.denominator)
+    return np.asarray(sums[0] > BPFTUNE_LOSS * np.maximum(sums[1], 1))
+
+
+@dataclass(frozen=True)
+class Look:
+    """The scores of all rules after a day."""
+
+    day: int
+    scores: Mapping[str, Score]
+    changed: int
+    """Entries of networks that changed since the day before."""
+    cost: str
+
+
+def follow(
+    world: World, oracle: Oracle, days: int, directory: Path, plan: Sequence[str] = ()
+) -> list[Look]:
+    """The loop: each day's records under the policy that the records before it made."""
+    store, looks = Store(directory / "learned"), []
+    before: Choice | None = None
+    for day in range(days):
+        policy = directory / "learned/current/policy.toml"
+        cost = world.records(START + timedelta(day), policy if day else None, directory / "records")
+        until = (START + timedelta(day + 1)).isoformat()
+        _learn("plan", directory / "records", "-o", store.root, "--until", until, "--key", KEY, *plan)
+        _learn("apply", store.root)
+        number = store.need_current()
+        now = learned(of_csv(store.text(number, DECISIONS)), oracle)
+        table = pq.read_table(store.path(number) / EVIDENCE)
+        evidence = {section.of_class: section for section in sections(table, store.settings(number))}
+        changed = sum(int((on != before[name]).sum()) for name, on in now.items()) if before else 0
+        looks.append(Look(day + 1, _scores(now, evidence, oracle), changed, cost))
+        before = now
+    return looks
+
+
+def _learn(*words: object) -> None:
+    """A command of `uncork learn`, whose output nobody reads."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        status = learn([str(word) for word in words])
+    if status:
+        sys.exit(said.getvalue())
+
+
+def _scores(now: Choice, evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Score]:
+    everybody = {name: np.ones(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
+    sign, all_treated = score(signs(evidence, oracle), oracle), score(everybody, oracle)
+    return {
+        "learned": score(now, oracle),
+        "all CUBIC": score({name: ~on for name, on in everybody.items()}, oracle),
+        "all BBR": all_treated,
+        "bpftune's rule": score(bpftune(evidence, oracle), oracle),
+        "sign by network": sign,
+        "epsilon-greedy": _mixed(sign, all_treated),
+    }
+
+
+def _mixed(rule: Score, random: Score) -> Score:
+    """A rule that gives a share of its traffic either arm by chance, and pays for it."""
+
+    def of(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+        return {name: (1 - EPSILON) * one[name] + EPSILON / 2 * other[name] for name in one}
+
+    return Score(of(rule.gain, random.gain), of(rule.harmed, random.harmed))
+
+
+def told(looks: Sequence[Look], oracle: Oracle) -> str:
+    """A table of the last look, and the way there."""
+    last = looks[-1]
+    lines = [f"After {last.day} days: gain as a part of the oracle's, and traffic more than 2 % worse", ""]
+    lines.append(f"{'':18}{'large objects':>24}{'small objects':>24}")
+    for name, one in last.scores.items():
+        cells = (f"{one.gain[of]:14.1%}{one.harmed[of]:10.2%}" for of in CLASSES)
+        lines.append(f"{name:18}{''.join(cells)}")
+    lines += ["", "learned, day by day: gain and worse of large objects, of small ones; entries that changed", ""]
+    for look in looks:
+        one = look.scores["learned"]
+        cells = (f"{one.gain[of]:9.1%}{one.harmed[of]:8.2%}" for of in CLASSES)
+        lines.append(f"day {look.day:3}{''.join(cells)}{look.changed:8}   {look.cost}")
+    lines += ["", "the truth: mean lift of traffic, of the oracle's choice; median error of a lift", ""]
+    for of in CLASSES:
+        truth = oracle.truths[of]
+        mean = float((truth.share * truth.lift).sum())
+        best = float((truth.share * np.maximum(truth.lift, 0)).sum())
+        lines.append(f"{of:8}{np.expm1(mean):+8.1%}{np.expm1(best):+8.1%}{np.median(truth.error):8.2%}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """The command line."""
+    about, _, _ = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--seed", type=int, default=1, help="of the world [1]")
+    parser.add_argument("--networks", type=int, default=300, help="client networks [300]")
+    parser.add_argument("--systems", type=int, default=30, help="autonomous systems [30]")
+    parser.add_argument("--connections", type=int, default=60_000, help="of a day, about [60000]")
+    parser.add_argument("--days", type=int, default=7, help="[7]")
+    parser.add_argument("--truth", type=int, default=1000, help="connections of each controller and group [1000]")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep records and versions there")
+    options = parser.parse_args()
+    program = os.environ.get("UNCORK") or shutil.which("uncork")
+    if program is None:
+        parser.error("there is no `uncork` on the PATH: build it, and set UNCORK to its path")
+    world = World(program, options.seed, options.networks, options.systems, options.connections)
+    with contextlib.ExitStack() as stack:
+        temporary = tempfile.TemporaryDirectory(prefix="uncork-internet-")
+        directory = options.keep or Path(stack.enter_context(temporary))
+        directory.mkdir(parents=True, exist_ok=True)
+        oracle = world.oracle(options.truth, directory / "oracle.csv")
+        print(told(follow(world, oracle, options.days, directory), oracle), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
