@@ -131,8 +131,14 @@ def _truth(rows: list[dict[str, str]]) -> Truth:
         return np.array([float(row[name]) for row in rows])
 
     return Truth(
-        *(texts(name) for name in ("network", "asn", "country", "kind")),
-        *(numbers(name) for name in ("share", "lift", "error", "alone")),
+        network=texts("network"),
+        system=texts("asn"),
+        country=texts("country"),
+        kind=texts("kind"),
+        share=numbers("share"),
+        lift=numbers("lift"),
+        error=numbers("error"),
+        alone=numbers("alone"),
     )
 
 
@@ -179,9 +185,7 @@ def bpftune(evidence: Mapping[str, Section], oracle: Oracle) -> Choice:
     return _by_network(evidence, oracle, _loses_much)
 
 
-def _by_network(
-    evidence: Mapping[str, Section], oracle: Oracle, rule: Callable[[Section], Flags]
-) -> Choice:
+def _by_network(evidence: Mapping[str, Section], oracle: Oracle, rule: Callable[[Section], Flags]) -> Choice:
     choice = {}
     for name, truth in oracle.truths.items():
         on = np.zeros(len(truth.network), dtype=np.bool_)
@@ -226,9 +230,7 @@ class Look:
     cost: str
 
 
-def follow(
-    world: World, oracle: Oracle, days: int, directory: Path, plan: Sequence[str] = ()
-) -> list[Look]:
+def follow(world: World, oracle: Oracle, days: int, directory: Path, plan: Sequence[str] = ()) -> list[Look]:
     """The loop: each day's records under the policy that the records before it made."""
     store, looks = Store(directory / "learned"), []
     before: Choice | None = None
@@ -287,7 +289,11 @@ def told(looks: Sequence[Look], oracle: Oracle) -> str:
     for name, one in last.scores.items():
         cells = (f"{one.gain[of]:14.1%}{one.harmed[of]:10.2%}" for of in CLASSES)
         lines.append(f"{name:18}{''.join(cells)}")
-    lines += ["", "learned, day by day: gain and worse of large objects, of small ones; entries that changed", ""]
+    lines += [
+        "",
+        "learned, day by day: gain and worse of large objects, of small ones; entries that changed",
+        "",
+    ]
     for look in looks:
         one = look.scores["learned"]
         cells = (f"{one.gain[of]:9.1%}{one.harmed[of]:8.2%}" for of in CLASSES)
@@ -310,7 +316,9 @@ def main() -> int:
     parser.add_argument("--systems", type=int, default=30, help="autonomous systems [30]")
     parser.add_argument("--connections", type=int, default=60_000, help="of a day, about [60000]")
     parser.add_argument("--days", type=int, default=7, help="[7]")
-    parser.add_argument("--truth", type=int, default=1000, help="connections of each controller and group [1000]")
+    parser.add_argument(
+        "--truth", type=int, default=1000, help="connections of each controller and group [1000]"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep records and versions there")
     options = parser.parse_args()
     program = os.environ.get("UNCORK") or shutil.which("uncork")

@@ -18,7 +18,7 @@ from uncork_experiment.commands.common import write
 from uncork_experiment.commands.design import span
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import demo, evidence, networks, proposal
+from uncork_experiment.learn import demo, evidence, networks, proposal, twin
 from uncork_experiment.learn.decide import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
 from uncork_experiment.learn.loop import Loop
@@ -99,6 +99,10 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument(
         "-o", "--output", metavar="FILE", type=Path, default=page_file, help=f"[default: {page_file}]"
     )
+    calibrate = in_directory("calibrate", "hold a twin's predictions to what was measured", _calibrate)
+    calibrate.add_argument("flows", metavar="FLOWS", type=Path, help="flows.parquet of the twin's run")
+    calibrate.add_argument("-o", "--output", metavar="FILE", type=Path, default=Path("twin.html"))
+    calibrate.add_argument("--prior", metavar="FILE", type=Path, help="write what it expects of other ASes")
     made_up = add("demo", "write records of an experiment, which are made up", _demo)
     made_up.add_argument("-o", "--output", required=True, metavar="DIR", type=Path)
     made_up.add_argument("--days", type=int, default=7, metavar="N", help="[default: 7]")
@@ -225,6 +229,17 @@ def _explain(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     write(options.output, page(Store(options.directory)))
     print(options.output)
+    return 0
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    store = Store(options.directory)
+    number = store.need_current()
+    found = twin.trial(store.evidence(number), store.settings(number), options.flows)
+    write(options.output, twin.page(found))
+    if options.prior:
+        write(options.prior, found.prior())
+    print(f"{found.told()}{options.output}")
     return 0
 
 
