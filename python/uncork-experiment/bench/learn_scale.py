@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--networks", type=int, default=1_000_000, metavar="N")
     parser.add_argument("--records", type=int, default=10_000_000, metavar="N")
     parser.add_argument("--random", type=float, default=0.1, metavar="SHARE", help="of the records")
-    parser.add_argument("--memory", default="1GB", metavar="SIZE", help="of DuckDB; beyond it spills")
+    parser.add_argument("--memory", default="600MB", metavar="SIZE", help="of DuckDB; beyond it spills")
     parser.add_argument("--again", action="store_true", help="a second plan, and verify")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="keep records and versions here")
     options = parser.parse_args()

@@ -23,6 +23,7 @@ import pytest
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
+from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import Settings
@@ -189,7 +190,7 @@ def test_a_kill_switch_that_fails_is_tried_again_soon(
 
 def test_a_guardrail_acts_in_the_round_that_sees_it(tmp_path: Path) -> None:
     """On the same day, within the dwell, after the traffic that may change has changed."""
-    good = replace(demo.SYSTEMS[0], networks=6), replace(demo.SYSTEMS[1], networks=2)
+    good = replace(demo.SYSTEMS[0], networks=8), replace(demo.SYSTEMS[1], networks=6)
     bad = good[0], replace(good[1], retransmits=0.12)
     settings = replace(SETTINGS, as_of=FIRST_DAY + 8)
     noon = ((FIRST_DAY + 7) * 86_400 + 12 * 3600) * 10**9
@@ -435,7 +436,7 @@ def test_a_clock_that_goes_back_changes_nothing_but_by_guardrails(
 def on_of(counts: pa.Table, settings: Settings = SETTINGS) -> dict[tuple[str, str], str]:
     from uncork_experiment.learn import version
 
-    nothing = Decisions.concat([])
+    nothing = Before({})
     files = version.files(version.Inputs(1, settings, version.Overrides(), nothing, None, {}, counts))
     decisions = Decisions.of_bytes(files[version.DECISIONS])
     return {(one.section, one.key): one.arm for one in decisions if one.level == "network"}

@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 
 from uncork_experiment import words
-from uncork_experiment.learn.decisions import Decisions, Floats, Texts, places
+from uncork_experiment.learn.decide import Before
+from uncork_experiment.learn.decisions import Decisions, Floats
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
 
@@ -16,9 +17,9 @@ SHOWN = 5
 NORMAL = 1.959963984540054
 
 
-def told(version: int, decisions: Decisions, before: Decisions, settings: Settings) -> str:
+def told(version: int, decisions: Decisions, before: Before, settings: Settings) -> str:
     """The difference to the version in force."""
-    is_new = decisions.arm != arms_before(decisions, before, settings)
+    is_new = decisions.arm != before.arms(decisions, settings)
     is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
     on, off, has = (decisions.where(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
     lines = [
@@ -42,17 +43,6 @@ def told(version: int, decisions: Decisions, before: Decisions, settings: Settin
     if len(has):
         lines += ["", "Who may lose most (lower end of the 95 % interval, times bytes):", *_losers(has)]
     return "\n".join(lines) + "\n"
-
-
-def arms_before(decisions: Decisions, before: Decisions, settings: Settings) -> Texts:
-    """What each entry had; the control arm if it was not there."""
-    found = np.full(len(decisions), settings.control, dtype=np.object_)
-    for section in before.sections:
-        rows = np.flatnonzero(decisions.section == section)
-        had = before.where(before.section == section)
-        at = places(decisions.key[rows], had.key)
-        found[rows] = np.append(had.arm, settings.control)[at]
-    return found
 
 
 def mean_lift(some: Decisions, total: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr
@@ -64,11 +65,28 @@ class Before:
     @staticmethod
     def of(decisions: Decisions) -> Before:
         """What a version decided."""
+        return Before.columns(decisions.section, decisions.key, decisions.arm, decisions.since)
+
+    @staticmethod
+    def read(file: Path) -> Before:
+        """What the decisions in this file were."""
+        return Before.columns(*Decisions.columns(file, "section", "key", "arm", "since"))
+
+    @staticmethod
+    def columns(section: Texts, key: Texts, arm: Texts, since: Ints) -> Before:
         found = {}
-        for section in decisions.sections:
-            rows = decisions.section == section
-            found[section] = decisions.key[rows], decisions.arm[rows], decisions.since[rows]
+        for name in sorted(set(section.tolist())):
+            rows = section == name
+            found[name] = key[rows], arm[rows], since[rows]
         return Before(found)
+
+    def arms(self, decisions: Decisions, settings: Settings) -> Texts:
+        """What each entry had; the control arm if it was not there."""
+        found = np.full(len(decisions), settings.control, dtype=np.object_)
+        for section, (keys, arms, _) in self.entries.items():
+            rows = np.flatnonzero(decisions.section == section)
+            found[rows] = np.append(arms, settings.control)[places(decisions.key[rows], keys)]
+        return found
 
     @staticmethod
     def states(states: Mapping[tuple[str, str], State]) -> Before:
@@ -332,14 +350,14 @@ def _broken(found: Found) -> dict[str, str]:
 
 
 def _why_broken(entries: _Entries, guardrails: Guardrails) -> Texts:
-    """Of each entry the broken guardrail, or None: a network's own, or that of the next wider networks that
-    cannot tell by themselves; a wide entry's by all of its networks.
+    """Of each entry the broken guardrail, or None: a network's own, or that of the others around it; a wide
+    entry's by all of its networks.
     """
-    known, open_ = _broken(guardrails.entries), _broken(guardrails.undecided)
+    known, others = _broken(guardrails.entries), _broken(guardrails.others)
     wide = _told(entries, entries.marked(list(known)), known)
     low, high = entries.bounds[3:5]
     own = {name: why for name, why in known.items() if level_of(name) == "network"}
-    some = own | open_
+    some = own | others
     narrow = _told(entries, entries.marked(list(some)), some)
     wide[low:high] = narrow[low:high]
     return wide

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,15 +125,14 @@ class Decisions:
     @staticmethod
     def read(table: pa.Table) -> Decisions:
         """The decisions that `table` made."""
-        columns: list[Any] = []
-        for name, kind in KINDS.items():
-            column = table[name].combine_chunks() if table.num_rows else pa.array([], KINDS[name])
-            if kind == pa.string():
-                columns.append(texts(column))
-            else:
-                into = np.int64 if kind == pa.int64() else np.float64
-                columns.append(np.asarray(column, dtype=into))
+        columns: list[Any] = [_read(table, name) for name in NAMES]
         return Decisions(*columns)
+
+    @staticmethod
+    def columns(file: Path, *names: str) -> list[Any]:
+        """Some columns of a file that `to_bytes` wrote."""
+        table = pq.read_table(file, columns=list(names))
+        return [_read(table, name) for name in names]
 
     def to_bytes(self) -> bytes:
         """As a Parquet file."""
@@ -153,6 +153,14 @@ KINDS = {field.name: _KIND[str(field.type)] for field in fields(Decision)}
 
 def _empty() -> pa.Table:
     return pa.table({name: pa.array([], kind) for name, kind in KINDS.items()})
+
+
+def _read(table: pa.Table, name: str) -> NDArray[np.generic]:
+    kind = KINDS[name]
+    column = table[name].combine_chunks() if table.num_rows else pa.array([], kind)
+    if kind == pa.string():
+        return texts(column)
+    return np.asarray(column, dtype=np.int64 if kind == pa.int64() else np.float64)
 
 
 def _kept(values: NDArray[np.generic], kind: pa.DataType) -> pa.Array:

@@ -14,12 +14,13 @@ from uncork_experiment.learn.decisions import Texts
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.lift import Hierarchy, distribution, ratio, recent, with_enough_buckets
 from uncork_experiment.learn.settings import PRIMARY, Settings
-from uncork_experiment.learn.trim import trimmed
+from uncork_experiment.learn.trim import trimmed, with_enough_networks
 from uncork_experiment.metrics import METRICS
 from uncork_experiment.result import Guarded, Limit, Measure
 from uncork_experiment.rows import Settings as Judged
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,6 @@ class Watched:
 
 Found = dict[str, tuple[Watched, ...]]
 """By entry: network, AS, country, `*`."""
-DECIDED = ("holds", "broken")
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Guardrails:
 
     entries: Found
     """Of a wide entry, by all of its networks: for networks that were not seen yet."""
-    undecided: Found
-    """Of wide entries, by those of its networks that have no verdict of their own: for these."""
+    others: Found
+    """Of wide entries, without networks that break it by themselves: for the networks in them."""
 
     def of(self, name: str) -> tuple[Watched, ...]:
         """All of an entry."""
@@ -61,12 +61,13 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
     """The guardrails of the entries that have data in enough buckets. One that is broken in any window is
     broken; otherwise the first window counts.
 
-    Networks that are known to break or to hold a guardrail count no more for others: the harm of some holds
-    nobody back who is known to be without, and whoever makes a network look bad makes it look bad alone.
+    A network that breaks a guardrail by itself is off, and counts no more for networks of other ASes, nor for
+    those of an AS too small to tell who is far from the others. So the harm of some holds nobody back who is
+    without, and whoever makes a network look bad makes it look bad alone.
     """
     windows = [_of_days(section, settings, tree, days) for days in settings.recent]
     return Guardrails(
-        _worst([window.entries for window in windows]), _worst([window.undecided for window in windows])
+        _worst([window.entries for window in windows]), _worst([window.others for window in windows])
     )
 
 
@@ -107,23 +108,30 @@ def _of_days(section: Section, settings: Settings, tree: Hierarchy, days: int) -
 
     entries = watched(networks, tree.networks, some)
     index = {name: at for at, name in enumerate(tree.networks) if name in entries}
-    open_ = {name: _undecided(rows, measures[name], entries, index) for name, rows in some.items()}
-    undecided: Found = {}
+    unbroken = {name: _unbroken(rows, measures[name], entries, index) for name, rows in some.items()}
+    others: Found = {}
     for group, names in levels:
-        for of, into in ((some, entries), (open_, undecided)):
-            kept = {name: _without_ends(rows, group, measures[name]) for name, rows in of.items()}
-            into.update(watched(group, names, kept))
-    return Guardrails(entries, undecided)
+        is_system = group is tree.system
+        all_of, without = {}, {}
+        for name, rows in some.items():
+            measure, is_in = measures[name], unbroken[name]
+            if is_system:
+                is_in = is_in | with_enough_networks(group[rows.network], rows.network)
+            all_of[name] = _without_ends(rows, group, measure)
+            without[name] = _without_ends(rows.where(is_in), group, measure)
+        entries |= watched(group, names, all_of)
+        others |= watched(group, names, without)
+    return Guardrails(entries, others)
 
 
-def _undecided(rows: Counts, measure: Measure, known: Found, index: Mapping[str, int]) -> Counts:
-    """The rows of networks that have no verdict of their own about this measure."""
-    decided = [
+def _unbroken(rows: Counts, measure: Measure, known: Found, index: Mapping[str, int]) -> Bools:
+    """Which rows are of networks that do not break this by themselves."""
+    broken = [
         index[name]
         for name, watched in known.items()
-        if any(one.measure == str(measure) and one.state in DECIDED for one in watched)
+        if any(one.measure == str(measure) and one.state == "broken" for one in watched)
     ]
-    return rows.where(~np.isin(rows.network, np.array(decided, dtype=np.int64)))
+    return np.asarray(~np.isin(rows.network, np.array(broken, dtype=np.int64)), dtype=np.bool_)
 
 
 def _without_ends(rows: Counts, group: Ints, measure: Measure) -> Counts:

@@ -12,7 +12,8 @@ import numpy as np
 
 from uncork_experiment import words
 from uncork_experiment.document import package_version
-from uncork_experiment.learn.changes import arms_before, mean_lift
+from uncork_experiment.learn.changes import mean_lift
+from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
 from uncork_experiment.learn.explain import in_force
 from uncork_experiment.learn.settings import LARGE, Settings
@@ -167,14 +168,14 @@ def _changes(points: Sequence[Point]) -> str:
     """The networks whose arm changed, newest first, with most traffic."""
     rows: list[tuple[str, float, Decision]] = []
     count = 0
-    before = Decisions.concat([])
+    before = Before({})
     for point in points:
-        is_new = point.networks.arm != arms_before(point.networks, before, point.settings)
+        is_new = point.networks.arm != before.arms(point.networks, point.settings)
         new = point.networks.where(is_new)
         count += len(new)
         most = new.where(np.argsort(-new.share, kind="stable")[:MOST_CHANGES])
         rows += [(date(point.settings.as_of), one.share, one) for one in most]
-        before = point.networks
+        before = Before.of(point.networks)
     rows.sort(key=lambda row: (row[0], row[1]), reverse=True)
     cells = [
         [

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from datetime import datetime
 from pathlib import Path
+
+import pyarrow as pa
 
 from uncork_experiment import measures
 from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share
@@ -110,6 +113,10 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     progress("evidence")
     on_trial = sorted({name for _, name in store.trials(current)}) if current is not None else []
     counts = evidence.read(records.table, settings, records.run, on_trial)
+    # The engine's memory is not needed any more; decisions of a million networks need it.
+    del records
+    gc.collect()
+    pa.default_memory_pool().release_unused()
     progress("decisions")
     number, changes = store.plan(settings, counts, now)
     progress.done()

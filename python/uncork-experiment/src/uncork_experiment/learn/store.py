@@ -33,6 +33,7 @@ from uncork_experiment.errors import InputError
 from uncork_experiment.learn import confirm, signature
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
+from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
@@ -201,7 +202,7 @@ class Store:
             version=int(str(document["version"])),
             settings=Settings.read(document["settings"]),  # type: ignore[arg-type]
             overrides=_overrides(document["overrides"]),
-            before=self.decisions(before) if before is not None else Decisions.concat([]),
+            before=Before.read(self.path(before) / version_.DECISIONS) if before is not None else Before({}),
             before_as_of=self.settings(before).as_of if before is not None else None,
             before_trials=self.trials(before) if before is not None else {},
             evidence=evidence,

@@ -29,8 +29,8 @@ class Inputs:
     version: int
     settings: Settings
     overrides: Overrides
-    before: Decisions
-    """The decisions of the version in force when it was made; none before the first."""
+    before: Before
+    """What entries had by the version in force when it was made."""
     before_as_of: int | None
     before_trials: confirm.Trials
     evidence: pa.Table
@@ -56,7 +56,7 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         views,
         settings,
         inputs.overrides,
-        Before.of(inputs.before),
+        inputs.before,
         allowance,
         inputs.before_trials,
         blocks(inputs.evidence, settings),
@@ -83,9 +83,9 @@ def is_same(name: str, one: bytes, other: bytes) -> bool:
 
 
 def _watched(of_sections: Mapping[str, guardrails.Guardrails]) -> str:
-    """By section: those of entries, and those of the networks of an entry that cannot tell by themselves."""
+    """By section: those of entries, and those of wide entries without networks that break them alone."""
     document = {
-        section: {"entries": _plain(of.entries), "undecided": _plain(of.undecided)}
+        section: {"entries": _plain(of.entries), "others": _plain(of.others)}
         for section, of in sorted(of_sections.items())
     }
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
