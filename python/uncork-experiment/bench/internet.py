@@ -27,7 +27,6 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from uncork_experiment import measures
@@ -35,14 +34,15 @@ from uncork_experiment.learn.cli import main as learn
 from uncork_experiment.learn.decide import Decision
 from uncork_experiment.learn.evidence import Section, sections
 from uncork_experiment.learn.settings import CLASSES, PRIMARY
-from uncork_experiment.learn.store import EVIDENCE, Store
-from uncork_experiment.learn.version import DECISIONS, of_csv
+from uncork_experiment.learn.store import Store
 from uncork_experiment.metrics import METRICS
 
 START = date(2026, 11, 2)
 KEY = "000102030405060708090a0b0c0d0e0f"
 HARM = 0.02
 """Traffic whose lift is below minus this is made worse."""
+RESENT = 0.02
+"""Most that the treated arm may add to the share of bytes that are sent again: `learn`'s usual guardrail."""
 BPFTUNE_LOSS = 0.015
 """bpftune changes a host's connections to BBR when more than this is sent again."""
 EPSILON = 0.1
@@ -98,11 +98,21 @@ class Truth:
     error: Floats
     alone: Floats
     """The lift of a client whose neighbours keep the control arm: what an A/B test sees."""
+    resent: Floats
+    """What the treated arm adds to the share of bytes that are sent again."""
+
+    def best(self) -> Floats:
+        """The lifts that an oracle takes, which chooses for each network."""
+        return np.maximum(self.lift, 0)
 
     def gain(self, on: Flags) -> float:
-        """Part of the gain of an oracle that chooses for each network."""
-        best = float((self.share * np.maximum(self.lift, 0)).sum())
+        """Part of the oracle's gain."""
+        best = float((self.share * self.best()).sum())
         return float((self.share * np.where(on, self.lift, 0)).sum()) / best if best else 0.0
+
+    def breaking(self) -> float:
+        """Part of the oracle's gain in networks that break the guardrail on bytes sent again."""
+        return self.gain((self.resent > RESENT) & (self.lift > 0))
 
     def harmed(self, on: Flags) -> float:
         """Part of the traffic that is made more than 2 % worse."""
@@ -139,6 +149,7 @@ def _truth(rows: list[dict[str, str]]) -> Truth:
         lift=numbers("lift"),
         error=numbers("error"),
         alone=numbers("alone"),
+        resent=numbers("resent"),
     )
 
 
@@ -219,6 +230,13 @@ def _loses_much(section: Section) -> Flags:
     return np.asarray(sums[0] > BPFTUNE_LOSS * np.maximum(sums[1], 1))
 
 
+PLANS: Mapping[str, Sequence[str]] = {
+    "learned": (),
+    "without that limit": ("--guardrail", "aborted=0.5pp"),
+}
+"""The policy of the first is in force. The other sees the same records; bytes sent again have no limit."""
+
+
 @dataclass(frozen=True)
 class Look:
     """The scores of all rules after a day."""
@@ -232,22 +250,31 @@ class Look:
 
 def follow(world: World, oracle: Oracle, days: int, directory: Path, plan: Sequence[str] = ()) -> list[Look]:
     """The loop: each day's records under the policy that the records before it made."""
-    store, looks = Store(directory / "learned"), []
+    stores = {name: Store(directory / name.replace(" ", "-")) for name in PLANS}
+    in_force, *_ = stores.values()
+    looks: list[Look] = []
     before: Choice | None = None
     for day in range(days):
-        policy = directory / "learned/current/policy.toml"
+        policy = in_force.root / "current/policy.toml"
         cost = world.records(START + timedelta(day), policy if day else None, directory / "records")
         until = (START + timedelta(day + 1)).isoformat()
-        _learn("plan", directory / "records", "-o", store.root, "--until", until, "--key", KEY, *plan)
-        _learn("apply", store.root)
-        number = store.need_current()
-        now = learned(of_csv(store.text(number, DECISIONS)), oracle)
-        table = pq.read_table(store.path(number) / EVIDENCE)
-        evidence = {section.of_class: section for section in sections(table, store.settings(number))}
-        changed = sum(int((on != before[name]).sum()) for name, on in now.items()) if before else 0
+        for name, store in stores.items():
+            words = ["--until", until, "--key", KEY, *PLANS[name], *plan]
+            _learn("plan", directory / "records", "-o", store.root, *words)
+            _learn("apply", store.root)
+        now = {name: _current(store, oracle) for name, store in stores.items()}
+        number = in_force.need_current()
+        found = sections(in_force.evidence(number), in_force.settings(number))
+        evidence = {section.of_class: section for section in found}
+        learned_ = now["learned"]
+        changed = sum(int((on != before[of]).sum()) for of, on in learned_.items()) if before else 0
         looks.append(Look(day + 1, _scores(now, evidence, oracle), changed, cost))
-        before = now
+        before = learned_
     return looks
+
+
+def _current(store: Store, oracle: Oracle) -> Choice:
+    return learned(store.decisions(store.need_current()), oracle)
 
 
 def _learn(*words: object) -> None:
@@ -259,11 +286,11 @@ def _learn(*words: object) -> None:
         sys.exit(said.getvalue())
 
 
-def _scores(now: Choice, evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Score]:
+def _scores(now: Mapping[str, Choice], evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Score]:
     everybody = {name: np.ones(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
     sign, all_treated = score(signs(evidence, oracle), oracle), score(everybody, oracle)
     return {
-        "learned": score(now, oracle),
+        **{name: score(choice, oracle) for name, choice in now.items()},
         "all CUBIC": score({name: ~on for name, on in everybody.items()}, oracle),
         "all BBR": all_treated,
         "bpftune's rule": score(bpftune(evidence, oracle), oracle),
@@ -298,12 +325,25 @@ def told(looks: Sequence[Look], oracle: Oracle) -> str:
         one = look.scores["learned"]
         cells = (f"{one.gain[of]:9.1%}{one.harmed[of]:8.2%}" for of in CLASSES)
         lines.append(f"day {look.day:3}{''.join(cells)}{look.changed:8}   {look.cost}")
-    lines += ["", "the truth: mean lift of traffic, of the oracle's choice; median error of a lift", ""]
+    about = (
+        "mean lift of traffic, of the oracle's choice; median error; the oracle's gain that breaks the limit"
+    )
+    lines += ["", f"the truth: {about}", ""]
     for of in CLASSES:
         truth = oracle.truths[of]
         mean = float((truth.share * truth.lift).sum())
         best = float((truth.share * np.maximum(truth.lift, 0)).sum())
-        lines.append(f"{of:8}{np.expm1(mean):+8.1%}{np.expm1(best):+8.1%}{np.median(truth.error):8.2%}")
+        lines.append(
+            f"{of:8}{np.expm1(mean):+8.1%}{np.expm1(best):+8.1%}{np.median(truth.error):8.2%}{truth.breaking():8.1%}"
+        )
+        shared = np.array([kind == "shared" for kind in truth.kind])
+        if (weight := float(truth.share[shared].sum())) > 0:
+            of_all, alone = (
+                float((truth.share * lift)[shared].sum()) / weight for lift in (truth.lift, truth.alone)
+            )
+            lines.append(
+                f"{'':8}on shared uplinks {np.expm1(of_all):+.1%} for everybody, {np.expm1(alone):+.1%} alone"
+            )
     return "\n".join(lines) + "\n"
 
 

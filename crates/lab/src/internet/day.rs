@@ -105,8 +105,9 @@ impl Day<'_> {
         for _ in 0..traffic::visit_length(rng) {
             let at = u64::from(hour) * HOUR_SECONDS + rng.below(HOUR_SECONDS);
             let seconds = u64::from(self.day) * 86_400 + at;
-            let mut asked = vec![(user, Asked::draw(rng))];
-            let cross = self.world.cross_flows(network, local);
+            let first = Asked::draw(rng);
+            let cross = self.world.cross_flows(network, local, first);
+            let mut asked = vec![(user, first)];
             if cross > 0 {
                 asked.extend(
                     (0..NEIGHBOURS).map(|_| (traffic::user(rng, users), Asked::large(rng))),
@@ -223,9 +224,10 @@ impl Day<'_> {
 }
 
 impl World {
-    /// Other people's flows on the network's uplink in a local hour.
-    pub(super) fn cross_flows(&self, network: u32, local_hour: u32) -> usize {
-        let is_shared = self.profile_of(network).uplink.is_some();
+    /// Other people's flows on the network's uplink in a local hour. A song would have to be simulated
+    /// beside them for most of a minute, so it is always alone.
+    pub(super) fn cross_flows(&self, network: u32, local_hour: u32, asked: Asked) -> usize {
+        let is_shared = self.profile_of(network).uplink.is_some() && asked != Asked::Song;
         if is_shared { traffic::cross_flows(local_hour) } else { 0 }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
 use uncork_cc::CcSpec;
+use uncork_flow::FlowRecord;
 use uncork_units::Rng;
 
 use super::draw::uniform;
@@ -39,7 +40,7 @@ pub struct Oracle<'w> {
 
 /// The effect of the treated controller on one class of objects, if all users of the network have
 /// it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Lift {
     /// The p10 of the throughput in bit/s of large objects, the median completion time in s of small
     /// ones.
@@ -51,6 +52,22 @@ struct Lift {
     error: f64,
     /// The gain of a user whose neighbours keep the control.
     alone: f64,
+    /// What the treated controller adds to the share of bytes that are sent again.
+    resent: f64,
+}
+
+/// What connections of one controller are like.
+#[derive(Default)]
+struct Sample {
+    values: Vec<f64>,
+    sent: u64,
+    resent: u64,
+}
+
+impl Sample {
+    fn resent_share(&self) -> f64 {
+        self.resent as f64 / self.sent.max(1) as f64
+    }
 }
 
 /// Simulates all profiles of `world` on up to `jobs` threads; `None` once `stop` is set.
@@ -72,19 +89,18 @@ pub fn oracle<'w>(
 impl Oracle<'_> {
     /// A line for each network and class, as CSV.
     pub fn csv(&self) -> String {
-        let head =
-            "network,asn,country,kind,profile,share,class,control,treated,lift,error,alone\n";
+        let head = "network,asn,country,kind,profile,share,class,control,treated,lift,error,alone,resent\n";
         let mut text = head.to_owned();
         for (nth, network) in (0..).zip(&self.world.networks) {
             let system = &self.world.systems[network.system as usize];
             let kind = system.profiles[network.profile].kind;
             for (offset, class) in ["large", "small"].into_iter().enumerate() {
                 let at = (network.system as usize * PROFILES + network.profile) * 2 + offset;
-                let Lift { control, treated, lift, error, alone } = self.lifts[at];
+                let Lift { control, treated, lift, error, alone, resent } = self.lifts[at];
                 // Writing to a string cannot fail.
                 let _ = writeln!(
                     text,
-                    "{},AS{},{},{kind},{},{:.9},{class},{control:.6},{treated:.6},{lift:.6},{error:.6},{alone:.6}",
+                    "{},AS{},{},{kind},{},{:.9},{class},{control:.6},{treated:.6},{lift:.6},{error:.6},{alone:.6},{resent:.6}",
                     world::network_name(nth),
                     system.asn,
                     system.country_code(),
@@ -109,28 +125,27 @@ impl Place<'_> {
     fn lift(&self, spec: &OracleSpec) -> Lift {
         let Some(network) = self.network() else {
             // No network has it, so nobody asks.
-            return Lift { control: 0.0, treated: 0.0, lift: 0.0, error: 0.0, alone: 0.0 };
+            return Lift::default();
         };
         let has_neighbours = self.world.profile_of(network).uplink.is_some();
-        let all = |cc, neighbours| -> Vec<f64> {
-            let one = |nth| self.value(network, nth, cc, neighbours);
-            (0..spec.connections).map(one).collect()
-        };
-        let control = all(spec.control, spec.control);
-        let treated = all(spec.treated, spec.treated);
-        let alone = has_neighbours.then(|| all(spec.treated, spec.control));
-        let lift = |treated: &[f64], without: Option<usize>| {
-            let [one, other] = [&control, treated].map(|values| self.statistic(values, without));
+        let sample = |cc, neighbours| self.sample(network, spec.connections, cc, neighbours);
+        let control = sample(spec.control, spec.control);
+        let treated = sample(spec.treated, spec.treated);
+        let alone = has_neighbours.then(|| sample(spec.treated, spec.control));
+        let lift = |treated: &Sample, without: Option<usize>| {
+            let [one, other] =
+                [&control, treated].map(|sample| self.statistic(&sample.values, without));
             let ratio = libm::log(other / one);
             if self.is_large { ratio } else { -ratio }
         };
         let whole = lift(&treated, None);
         Lift {
-            control: self.statistic(&control, None),
-            treated: self.statistic(&treated, None),
+            control: self.statistic(&control.values, None),
+            treated: self.statistic(&treated.values, None),
             lift: whole,
             error: jackknife(|part| lift(&treated, Some(part))),
             alone: alone.map_or(whole, |alone| lift(&alone, None)),
+            resent: treated.resent_share() - control.resent_share(),
         }
     }
 
@@ -142,9 +157,19 @@ impl Place<'_> {
         self.world.networks.iter().position(is_it).map(|at| at as u32)
     }
 
-    /// The measure of the `nth` connection. Users, hours, sizes and losses are the same for all
-    /// controllers.
-    fn value(&self, network: u32, nth: u32, cc: CcSpec, neighbours: CcSpec) -> f64 {
+    fn sample(&self, network: u32, connections: u32, cc: CcSpec, neighbours: CcSpec) -> Sample {
+        let mut sample = Sample::default();
+        for nth in 0..connections {
+            let flow = self.connection(network, nth, cc, neighbours);
+            sample.values.push(self.value(&flow));
+            sample.sent += flow.bytes_sent;
+            sample.resent += flow.bytes_retransmitted;
+        }
+        sample
+    }
+
+    /// The `nth` connection. Users, hours, sizes and losses are the same for all controllers.
+    fn connection(&self, network: u32, nth: u32, cc: CcSpec, neighbours: CcSpec) -> FlowRecord {
         let place = (self.system * PROFILES + self.profile) * 2 + usize::from(self.is_large);
         let stream = ORACLE_STREAM | (place as u64) << 24 | u64::from(nth);
         let mut rng = Rng::new(self.world.spec.seed, stream);
@@ -157,7 +182,7 @@ impl Place<'_> {
         };
         let asked = if self.is_large { Asked::large(&mut rng) } else { Asked::small(&mut rng) };
         let mut visitors = vec![Visitor { user: traffic::user(&mut rng, users), asked, cc }];
-        let cross = self.world.cross_flows(network, hour);
+        let cross = self.world.cross_flows(network, hour, asked);
         if cross > 0 {
             visitors.extend((0..NEIGHBOURS).map(|_| Visitor {
                 user: traffic::user(&mut rng, users),
@@ -167,7 +192,10 @@ impl Place<'_> {
         }
         let seed = rng.next_u64();
         let played = Scene { network, visitors, cross, seed }.play(self.world);
-        let flow = &played.responses[0][0];
+        played.responses[0][0].clone()
+    }
+
+    fn value(&self, flow: &FlowRecord) -> f64 {
         if self.is_large {
             flow.bytes_acked as f64 * 8e9 / flow.busy_ns.max(1) as f64
         } else {
@@ -178,8 +206,7 @@ impl Place<'_> {
     /// The p10 or the median, without the values of a part.
     fn statistic(&self, values: &[f64], without: Option<usize>) -> f64 {
         let kept = values.iter().enumerate().filter(|(at, _)| Some(at % PARTS) != without);
-        let mut kept: Vec<f64> = kept.map(|(_, value)| *value).collect();
-        kept.sort_by(f64::total_cmp);
+        let kept: Vec<f64> = kept.map(|(_, value)| *value).collect();
         let share = if self.is_large { 0.1 } else { 0.5 };
         uncork_flow::quantile(&kept, share).unwrap_or(f64::NAN)
     }

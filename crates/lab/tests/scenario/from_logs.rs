@@ -9,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use uncork_cc::{Algorithm, CcSpec};
 use uncork_flow::{FlowRecord, Scope, Service, read_json_lines, write_json_lines};
-use uncork_lab::Scenario;
+use uncork_lab::{Scenario, Twin, TwinSpec};
 use uncork_path::PathSpec;
 
 use crate::common::scenario;
@@ -176,18 +177,23 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
     format!("{before}{comment}{table}\n{}\n", rest.join("\n"))
 }
 
+/// The twin of the clients that left these records.
+fn twin(records: &[u8]) -> Scenario {
+    let records = read_json_lines(records).unwrap();
+    let controllers = [Algorithm::Cubic, Algorithm::Bbr3].map(CcSpec::new).to_vec();
+    let twin = Twin::of(&records, &TwinSpec { controllers, clients: 20 }).unwrap();
+    scenario(&twin.text, &[])
+}
+
 #[test]
 fn page_is_current_and_recovers_the_truth() {
     let truth = scenario(&text("from-logs/truth.toml"), &[]);
     if is_update() {
         fs::write(docs("from-logs/records.jsonl"), simulate(&truth)).expect("a writable checkout");
     }
-    let estimate = scenario(&run("python3 path.py records.jsonl"), &[]);
+    let estimate = twin(text("from-logs/records.jsonl").as_bytes());
     let unseen = scenario(&text("from-logs/unseen.toml"), &[]);
-    let scratch = uncork_testkit::Scratch::new("from-logs");
-    fs::write(scratch.path("unseen.jsonl"), simulate(&unseen)).unwrap();
-    let records = scratch.path("unseen.jsonl");
-    let of_unseen = scenario(&run(&format!("python3 path.py '{}'", records.display())), &[]);
+    let of_unseen = twin(&simulate(&unseen));
     let page = text("from-logs.md");
     let expected = with_table(&with_output(&page), "recovered", &table(&truth, &estimate));
     let expected = with_table(&expected, "unseen", &table(&unseen, &of_unseen));

@@ -68,6 +68,9 @@ class Calibration:
     slope: float
     slope_error: float
     offset: float
+    middle: float
+    """The prediction at which the line is known best, and its error there."""
+    middle_error: float
     rest: float
     """Standard deviation of measured lifts around the line, beyond what measuring errs."""
     skill: float
@@ -87,7 +90,11 @@ class Calibration:
 
     def prior(self, predicted: Estimate) -> Estimate:
         """What is expected of an AS without data."""
-        spread = math.hypot(self.rest, self.slope * predicted.error)
+        of_line = math.hypot(self.middle_error, self.slope_error * (predicted.lift - self.middle))
+        spread = math.hypot(self.rest, of_line, self.slope * predicted.error)
+        # The spread itself is known from so few ASes: that of Student's t.
+        free = len(self.pairs) - 2
+        spread *= math.sqrt(free / (free - 2)) if free > 2 else math.inf
         return Estimate(self.offset + self.slope * predicted.lift, spread)
 
 
@@ -167,10 +174,20 @@ def calibrate(of_twin: Mapping[str, Estimate], of_records: Mapping[str, Estimate
     z = math.atanh(max(min(rank, 0.999999), -0.999999))
     rest = _rest(x, y, errors)
     offset, slope, slope_error = _line(x, y, errors, rest)
+    weight = _weights(errors, rest)
     return Calibration(
-        pairs, rank, math.tanh(z - reach), math.tanh(z + reach), slope, slope_error, offset, rest,
-        _skill(x, y, errors),
-    )  # fmt: skip
+        pairs=pairs,
+        rank=rank,
+        rank_low=math.tanh(z - reach),
+        rank_high=math.tanh(z + reach),
+        slope=slope,
+        slope_error=slope_error,
+        offset=offset,
+        middle=float(np.average(x, weights=weight)),
+        middle_error=1 / math.sqrt(float(weight.sum())),
+        rest=rest,
+        skill=_skill(x, y, errors),
+    )
 
 
 def _ranks(values: Floats) -> Floats:
@@ -185,9 +202,13 @@ def _correlation(one: Floats, other: Floats) -> float:
     return float((one * other).sum()) / size if size else 0.0
 
 
+def _weights(errors: Floats, rest: float) -> Floats:
+    return np.asarray(1 / (errors**2 + rest**2 + 1e-12))
+
+
 def _line(x: Floats, y: Floats, errors: Floats, rest: float) -> tuple[float, float, float]:
     """Offset, slope and its error, by least squares with the weights of errors and rest."""
-    weight = 1 / (errors**2 + rest**2 + 1e-12)
+    weight = _weights(errors, rest)
     mean_x, mean_y = float(np.average(x, weights=weight)), float(np.average(y, weights=weight))
     spread = float((weight * (x - mean_x) ** 2).sum())
     if spread <= 0:
@@ -201,7 +222,7 @@ def _rest(x: Floats, y: Floats, errors: Floats) -> float:
 
     def excess(rest: float) -> float:
         offset, slope, _ = _line(x, y, errors, rest)
-        residuals = (y - offset - slope * x) ** 2 / (errors**2 + rest**2 + 1e-12)
+        residuals = (y - offset - slope * x) ** 2 * _weights(errors, rest)
         return float(residuals.sum()) - max(len(x) - 2, 1)
 
     low, high = 0.0, 10.0
