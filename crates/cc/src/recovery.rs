@@ -42,15 +42,15 @@ impl RecoveryEpisode {
     //= rfc5681 6582-3.2-1 4.3-1
     //= rfc9002 7.3.2-4 7.3.2-5
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
-        let newest_acked = feedback.acked.last().map(|packet| packet.token.send_time);
-        let newest_lost = feedback.lost.last().map(|packet| packet.token.send_time);
-        if newest_lost.is_some_and(|sent| sent >= self.started) {
+        let (newest_acked, newest_lost) = (feedback.acked.last(), feedback.lost.last());
+        if newest_lost.is_some_and(|packet| packet.token.send_time >= self.started) {
             self.enter(now);
             self.lost = self.count(feedback.lost);
             return RecoveryChange::Entered;
         }
         self.lost = self.lost.saturating_add(self.count(feedback.lost));
-        if self.active && newest_acked.is_some_and(|sent| sent >= self.started) {
+        if self.active && newest_acked.is_some_and(|packet| packet.token.send_time >= self.started)
+        {
             self.active = false;
             return RecoveryChange::Exited;
         }

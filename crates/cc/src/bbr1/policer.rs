@@ -16,6 +16,7 @@ use super::params::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
     state: State,
+    interval: Interval,
     /// Rate of the last complete interval, or the policer's rate.
     bw: Rate,
 }
@@ -25,14 +26,13 @@ enum State {
     /// No losses yet: a policer would still have tokens.
     #[default]
     Waiting,
-    Sampling(Interval),
+    Sampling,
     /// The path is policed.
-    Limiting {
-        rounds: u32,
-    },
+    Limiting,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What is being sampled. While the rate is limited, only the rounds count.
+#[derive(Clone, Copy, Debug, Default)]
 struct Interval {
     since: Time,
     delivered: u64,
@@ -62,7 +62,7 @@ pub(super) struct AckFacts {
 impl Policer {
     /// The policer's rate, if one was detected.
     pub(super) fn bw(&self) -> Option<Rate> {
-        matches!(self.state, State::Limiting { .. }).then_some(self.bw)
+        matches!(self.state, State::Limiting).then_some(self.bw)
     }
 
     pub(super) fn reset(&mut self) {
@@ -72,41 +72,43 @@ impl Policer {
     /// Processes an ACK. Returns true when the policer's rate has expired and probing restarts.
     pub(super) fn update(&mut self, reading: AckFacts) -> bool {
         match self.state {
-            State::Limiting { rounds } => return self.wear_off(rounds, reading),
-            State::Waiting if reading.has_losses => self.sample(Interval::from(reading), reading),
+            State::Limiting => return self.wear_off(reading),
+            State::Waiting if reading.has_losses => {
+                self.interval = Interval::from(reading);
+                self.sample(reading);
+            }
             State::Waiting => {}
-            State::Sampling(interval) => self.sample(interval, reading),
+            State::Sampling => self.sample(reading),
         }
         false
     }
 
-    fn wear_off(&mut self, rounds: u32, reading: AckFacts) -> bool {
+    fn wear_off(&mut self, reading: AckFacts) -> bool {
         if !(reading.in_probe_bw && reading.round_started) {
             return false;
         }
-        let rounds = rounds + 1;
-        self.state = State::Limiting { rounds };
-        let over = rounds >= POLICER_LIMIT_ROUNDS;
+        self.interval.rounds += 1;
+        let over = self.interval.rounds >= POLICER_LIMIT_ROUNDS;
         if over {
             self.reset();
         }
         over
     }
 
-    fn sample(&mut self, mut interval: Interval, reading: AckFacts) {
-        interval.rounds += u32::from(reading.round_started);
+    fn sample(&mut self, reading: AckFacts) {
+        self.interval.rounds += u32::from(reading.round_started);
         // An application-limited sender does not measure the path. A policer would have shown
         // within 16 rounds.
-        if reading.is_app_limited || interval.rounds > POLICER_MAX_ROUNDS {
+        if reading.is_app_limited || self.interval.rounds > POLICER_MAX_ROUNDS {
             self.reset();
             return;
         }
-        self.state = State::Sampling(interval);
+        self.state = State::Sampling;
         // An interval ends when the tokens run out, which only a loss reveals.
-        if interval.rounds < POLICER_MIN_ROUNDS || !reading.has_losses {
+        if self.interval.rounds < POLICER_MIN_ROUNDS || !reading.has_losses {
             return;
         }
-        if let Some(bw) = interval.policed_rate(reading) {
+        if let Some(bw) = self.interval.policed_rate(reading) {
             self.finish(bw, reading);
         }
     }
@@ -114,10 +116,12 @@ impl Policer {
     fn finish(&mut self, bw: Rate, reading: AckFacts) {
         if !self.bw.is_zero() && agree(self.bw, bw) {
             self.bw = midpoint(self.bw, bw);
-            self.state = State::Limiting { rounds: 0 };
+            self.state = State::Limiting;
+            self.interval.rounds = 0;
         } else {
             self.bw = bw;
-            self.state = State::Sampling(Interval::from(reading));
+            self.state = State::Sampling;
+            self.interval = Interval::from(reading);
         }
     }
 }
@@ -262,7 +266,8 @@ mod tests {
         host.fill();
         host.advance(TimeDelta::from_millis(100));
         let lost = host.time_out();
-        assert!(matches!(host.cc.policer.state, State::Sampling(Interval { rounds: 1, .. })));
+        assert!(matches!(host.cc.policer.state, State::Sampling));
+        assert_eq!(host.cc.policer.interval.rounds, 1);
         host.cc.on_spurious(host.now, &lost);
         assert!(matches!(host.cc.policer.state, State::Waiting));
     }

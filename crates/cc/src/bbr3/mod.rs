@@ -131,6 +131,27 @@ impl Bbr3 {
         Self::with(settings, Profile::V2, Deviations::ALL.without(Deviation::ProbeRepair))
     }
 
+    /// 2 or 3.
+    pub fn version(&self) -> u8 {
+        match self.profile {
+            Profile::V2 => 2,
+            Profile::V3 => 3,
+        }
+    }
+
+    /// The state, as Linux numbers it (`enum tcp_bbr_phase` of BBRv3's patch).
+    pub fn phase(&self) -> u8 {
+        match self.state {
+            State::Startup => 1,
+            State::Drain => 2,
+            State::ProbeRtt => 3,
+            State::ProbeBwUp => 4,
+            State::ProbeBwDown => 5,
+            State::ProbeBwCruise => 6,
+            State::ProbeBwRefill => 7,
+        }
+    }
+
     /// The same controller with the option `loss_floor` on or off.
     pub(crate) fn with_loss_floor(mut self, is_on: bool) -> Self {
         self.loss_floor.turn(is_on);
