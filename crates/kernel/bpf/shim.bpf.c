@@ -2,7 +2,7 @@
  * of each connection in its socket.
  *
  * The kernel counts packets and the controllers count bytes. A packet counts as `mss` bytes here, the
- * MSS when the connection began. Only the pacing rate, which leaves in true bytes, follows a change.
+ * current MSS, also if it left before a change.
  */
 #include "kernel.h"
 
@@ -14,6 +14,9 @@ char _license[] SECTION("license") = "Dual MIT/GPL";
 
 /* Set by the loader before the kernel sees the programs: whether each call is told to user space. */
 const volatile u32 tracing = 0;
+/* Which argument of cong_control is the rate sample: the third after `ack` and `flag`, which kernels before
+ * 6.10 do not have. The verifier knows the value, and looks at one branch only. */
+const volatile u32 tells_ack = 1;
 
 #define SNAPSHOTS 128
 #define NONE (~0ULL)
@@ -36,8 +39,14 @@ enum {
 	REPAIRED_BY_PROBE = 16,
 };
 
-/* Mirrors Connection in glue.rs: a call, and what only Rust knows. */
+/* Mirrors Report in glue.rs. */
+struct report {
+	u32 words[16];
+};
+
+/* Mirrors Connection in glue.rs: what monitors may read, a call, and what only Rust knows. */
 struct connection {
+	struct report report;
 	struct call call;
 	u64 rest[REST_WORDS];
 };
@@ -47,7 +56,7 @@ struct snapshot {
 	u32 delivered, snd_nxt, in_flight, lost;
 };
 
-enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS };
+enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS, RESIZED };
 
 /* A call as told to user space. */
 struct record {
@@ -58,7 +67,7 @@ struct record {
 
 struct state {
 	struct record record;
-	/* Packets since the connection began. The kernel's own counts have 32 bits. */
+	/* Bytes since the connection began. */
 	u64 total_delivered, total_lost;
 	/* The kernel's counts as last told. */
 	u32 delivered, lost, delivered_ce, data_segs_out, snd_una;
@@ -92,6 +101,8 @@ void uncork_ack_losses(struct connection *connection);
 void uncork_ack_model(struct connection *connection);
 void uncork_timeout(struct connection *connection);
 void uncork_spurious(struct connection *connection);
+void uncork_resized(struct connection *connection);
+void uncork_report(struct connection *connection);
 
 /* Global functions: the verifier looks at each one by itself, so that their paths add up and do not
  * multiply. It takes the argument of a global function for a pointer that may be null. */
@@ -108,6 +119,8 @@ GLOBAL(ack_losses)
 GLOBAL(ack_model)
 GLOBAL(timeout)
 GLOBAL(spurious)
+GLOBAL(resized)
+GLOBAL(report)
 
 static always_inline void tell(struct state *state, enum kind kind)
 {
@@ -141,7 +154,7 @@ static always_inline struct state *state_of(struct sock *sk)
 	return state && state->is_ready ? state : 0;
 }
 
-/* The window and the rate that the controller wants. With cong_control the kernel sets no rate of its
+/* The window and the rate that the controller wants, and what monitors may read. With cong_control the kernel sets no rate of its
  * own, so a controller without one gets the most: nothing of the handshake's rate may be left. */
 static always_inline void apply(struct sock *sk, struct state *state)
 {
@@ -149,6 +162,7 @@ static always_inline void apply(struct sock *sk, struct state *state)
 	struct call *call = &state->record.connection.call;
 	u64 mss = call->mss, rate = call->pacing_rate, most = sk->sk_max_pacing_rate, window;
 
+	report(&state->record.connection);
 	if (!mss)
 		return;
 	window = call->cwnd / mss;
@@ -157,9 +171,7 @@ static always_inline void apply(struct sock *sk, struct state *state)
 	if (window > tp->snd_cwnd_clamp)
 		window = tp->snd_cwnd_clamp;
 	tp->snd_cwnd = window;
-	if (tp->mss_cache != mss && rate < (1ULL << 48))
-		rate = rate * tp->mss_cache / mss;
-	sk->sk_pacing_rate = call->pacing_rate && rate < most ? rate : most;
+	sk->sk_pacing_rate = rate && rate < most ? rate : most;
 }
 
 static always_inline struct snapshot *snapshot(struct state *state, u32 n)
@@ -217,17 +229,17 @@ static always_inline void fill_stamp(const struct tcp_sock *tp, struct state *st
 {
 	struct call *call = &state->record.connection.call;
 	struct snapshot then = {};
-	u32 in_flight = rs->prior_in_flight, lost_since = 0, since;
+	u32 in_flight = rs->prior_in_flight, since;
+	u64 bytes, lost_since = 0;
 	s32 sent;
 
 	call->send_time = nanos(tp->first_tx_mstamp);
-	call->delivered = state->total_delivered * call->mss;
+	call->delivered = state->total_delivered;
 	call->delivered_time = call->now;
 	call->send_elapsed = 0;
 	if (rs->prior_mstamp) {
-		since = tp->delivered - rs->prior_delivered;
-		call->delivered = since < state->total_delivered ?
-			(state->total_delivered - since) * call->mss : 0;
+		bytes = (tp->delivered - rs->prior_delivered) * call->mss;
+		call->delivered = bytes < state->total_delivered ? state->total_delivered - bytes : 0;
 		call->delivered_time = nanos(rs->prior_mstamp);
 		call->send_elapsed = nanos(rs->snd_interval_us);
 		if (find_snapshot(state, rs->prior_delivered, &then)) {
@@ -238,12 +250,11 @@ static always_inline void fill_stamp(const struct tcp_sock *tp, struct state *st
 				in_flight += ((u32)sent + (u32)call->mss - 1) / (u32)call->mss;
 			since = rs->prior_delivered - then.delivered;
 			in_flight = in_flight > since ? in_flight - since : 1;
-			lost_since = tp->lost - then.lost;
+			lost_since = (tp->lost - then.lost) * call->mss;
 		}
 	}
 	call->tx_in_flight = in_flight * call->mss;
-	call->lost_then = lost_since < state->total_lost ?
-		(state->total_lost - lost_since) * call->mss : 0;
+	call->lost_then = lost_since < state->total_lost ? state->total_lost - lost_since : 0;
 }
 
 /* What has left since the last ACK, retransmissions too, as one packet: the kernel tells of the first of a
@@ -267,6 +278,19 @@ static always_inline void tell_sent(const struct tcp_sock *tp, struct state *sta
 	tell(state, SENT);
 }
 
+/* The path takes packets of another size now. */
+static always_inline void tell_size(const struct tcp_sock *tp, struct state *state)
+{
+	struct call *call = &state->record.connection.call;
+	u32 mss = tp->mss_cache;
+
+	if (!mss || mss == call->mss)
+		return;
+	call->mss = mss;
+	resized(&state->record.connection);
+	tell(state, RESIZED);
+}
+
 /* The body of cong_control: after each ACK, whether it delivers or not. */
 static always_inline void feedback(struct sock *sk, const struct rate_sample *rs)
 {
@@ -279,16 +303,17 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 		return;
 	call = &state->record.connection.call;
 	call->now = nanos(tp->tcp_mstamp);
+	tell_size(tp, state);
 	tell_sent(tp, state, rs->prior_in_flight);
 
 	delivered = tp->delivered - state->delivered;
 	lost = tp->lost - state->lost;
 	state->delivered = tp->delivered;
 	state->lost = tp->lost;
-	state->total_delivered += delivered;
-	state->total_lost += lost;
 	call->acked = delivered * call->mss;
 	call->lost = lost * call->mss;
+	state->total_delivered += call->acked;
+	state->total_lost += call->lost;
 	call->in_flight = packets_in_flight(tp) * call->mss;
 	call->unacked = (tp->packets_out - tp->sacked_out) * call->mss;
 	call->rtt = rs->rtt_us >= 0 ? nanos(rs->rtt_us) : NONE;
@@ -311,14 +336,26 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 
 	ack_losses(&state->record.connection);
 	ack_model(&state->record.connection);
-	tell(state, ACK);
 	apply(sk, state);
+	tell(state, ACK);
 	take_snapshot(tp, state);
 }
 
+/* Each load from the arguments is at a constant place: the compiler must not merge the two. */
+#define ALONE(value) asm volatile("" : "+r"(value))
+
 STRUCT_OPS int cong_control(u64 *args)
 {
-	feedback((struct sock *)args[0], (const struct rate_sample *)args[3]);
+	u64 sample;
+
+	if (tells_ack) {
+		sample = args[3];
+		ALONE(sample);
+	} else {
+		sample = args[1];
+		ALONE(sample);
+	}
+	feedback((struct sock *)args[0], (const struct rate_sample *)sample);
 	return 0;
 }
 
@@ -361,26 +398,22 @@ STRUCT_OPS int start(u64 *args)
 	state->ca_state = state->entered_cwr = 0;
 	state->snapshots_taken = 0;
 	init(&state->record.connection);
-	tell(state, INIT);
 	state->is_ready = 1;
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	if (call->pacing_rate && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	apply(sk, state);
+	tell(state, INIT);
 	return 0;
 }
 
 /* A packet leaves, and nothing is in flight. The kernel counts the packet after this call. */
-STRUCT_OPS int cwnd_event(u64 *args)
+static always_inline int start_flight(struct sock *sk)
 {
-	struct sock *sk = (struct sock *)args[0];
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct state *state;
+	struct state *state = state_of(sk);
 	struct call *call;
 
-	if ((u32)args[1] != CA_EVENT_TX_START)
-		return 0;
-	state = state_of(sk);
 	if (!state)
 		return 0;
 	take_snapshot(tp, state);
@@ -391,9 +424,20 @@ STRUCT_OPS int cwnd_event(u64 *args)
 	call->in_flight = call->unacked = call->mss;
 	call->flags = 0;
 	sent(&state->record.connection);
-	tell(state, SENT);
 	apply(sk, state);
+	tell(state, SENT);
 	return 0;
+}
+
+STRUCT_OPS int cwnd_event(u64 *args)
+{
+	return (u32)args[1] == CA_EVENT_TX_START ? start_flight((struct sock *)args[0]) : 0;
+}
+
+/* Takes the place of the event in kernels that have it (7.2 has). */
+STRUCT_OPS int cwnd_event_tx_start(u64 *args)
+{
+	return start_flight((struct sock *)args[0]);
 }
 
 STRUCT_OPS int set_state(u64 *args)
@@ -414,8 +458,8 @@ STRUCT_OPS int set_state(u64 *args)
 		return 0;
 	state->record.connection.call.now = nanos(tp->tcp_mstamp);
 	timeout(&state->record.connection);
-	tell(state, TIMEOUT);
 	apply(sk, state);
+	tell(state, TIMEOUT);
 	return 0;
 }
 
@@ -436,8 +480,8 @@ STRUCT_OPS u32 undo_cwnd(u64 *args)
 	state->lost = state->episode_lost = tp->lost;
 	if (call->lost) {
 		spurious(&state->record.connection);
-		tell(state, SPURIOUS);
 		apply(sk, state);
+		tell(state, SPURIOUS);
 	}
 	return tp->snd_cwnd;
 }

@@ -7,7 +7,10 @@ use crate::error::{Error, Missing};
 const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 const KIND_PTR: u32 = 2;
 const KIND_STRUCT: u32 = 4;
+const KIND_UNION: u32 = 5;
 const KIND_FUNC_PROTO: u32 = 13;
+/// The structures of `bpf/kernel.h`.
+const READ: [&str; 5] = ["sock", "minmax_sample", "minmax", "tcp_sock", "rate_sample"];
 
 /// The kernel's types. Only what is needed is looked at.
 pub(crate) struct KernelTypes {
@@ -46,6 +49,10 @@ pub(crate) struct CongestionOps {
     pub(crate) value: Structure,
     /// Where in that the structure begins.
     pub(crate) data: usize,
+    /// Whether `cong_control` tells which ACK it is about (Linux 6.10).
+    pub(crate) tells_ack: bool,
+    /// Whether a link registers a structure (Linux 6.4). Otherwise writing it does.
+    pub(crate) has_links: bool,
 }
 
 impl Structure {
@@ -108,6 +115,40 @@ impl KernelTypes {
         Some(Structure { id: found as u32 + 1, size, members: members.collect() })
     }
 
+    /// Whether the structure has a member of this name, also within parts without a name, so many deep.
+    fn has_member(&self, id: u32, name: &str, depth: u32) -> bool {
+        let found = || {
+            let at = *self.types.get((id as usize).checked_sub(1)?)?;
+            let info = self.word(at + 4)?;
+            let is_here = |index: u32| {
+                let at = at + 12 + 12 * index as usize;
+                let own = self.text(self.word(at)?);
+                let part = self.word(at + 4)?;
+                let is_open = own.is_empty() && depth > 0;
+                Some(own == name || is_open && self.has_member(part, name, depth - 1))
+            };
+            let has_parts = [KIND_STRUCT, KIND_UNION].contains(&kind(info));
+            Some(has_parts && (0..count(info)).any(|index| is_here(index) == Some(true)))
+        };
+        found() == Some(true)
+    }
+
+    /// Whether the kernel has what programs read of it. Otherwise the library that adapts them makes them invalid
+    /// where they read it, and the verifier does not say why. `wanted` are the types of the programs.
+    pub(crate) fn check_members(&self, wanted: Vec<u8>) -> Result<(), Error> {
+        let Some(wanted) = Self::parse(wanted) else { return Ok(()) };
+        for name in READ {
+            let Some(ours) = wanted.structure(name) else { continue };
+            let theirs = self.structure(name).ok_or_else(|| missing(format!("no {name}")))?;
+            let mut members: Vec<&String> = ours.members.keys().collect();
+            members.sort();
+            if let Some(member) = members.iter().find(|it| !self.has_member(theirs.id, it, 3)) {
+                return Err(missing(format!("{name} has no {member}")));
+            }
+        }
+        Ok(())
+    }
+
     /// How many arguments the function has that the member points to.
     fn arguments(&self, member: Member) -> Option<u32> {
         let pointer = *self.types.get(member.type_id as usize - 1)?;
@@ -121,21 +162,24 @@ impl KernelTypes {
 
     /// The structure that a congestion control fills in, if this kernel lets BPF do it.
     pub(crate) fn congestion_ops(&self) -> Result<CongestionOps, Error> {
-        let missing = |what| Error::from(Missing::Kernel(what));
         let ops = self.structure("tcp_congestion_ops").ok_or(missing("no TCP"))?;
         let value = self
             .structure("bpf_struct_ops_tcp_congestion_ops")
             .ok_or(missing("BPF programs cannot be congestion controls"))?;
-        if self.structure("bpf_struct_ops_link").is_none() {
-            return Err(missing("a congestion control cannot be bound to a pin"));
-        }
         let control = ops.member("cong_control").and_then(|member| self.arguments(member));
-        if control != Some(4) {
-            return Err(missing("cong_control does not tell which ACK it is about"));
-        }
+        let tells_ack = match control {
+            Some(2) => false,
+            Some(4) => true,
+            _ => return Err(missing("an unknown cong_control")),
+        };
+        let has_links = self.structure("bpf_struct_ops_link").is_some();
         let data = value.member("data").ok_or(missing("an unknown layout of struct_ops"))?.offset;
-        Ok(CongestionOps { ops, value, data })
+        Ok(CongestionOps { ops, value, data, tells_ack, has_links })
     }
+}
+
+fn missing(what: impl Into<String>) -> Error {
+    Missing::Kernel(what.into()).into()
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
@@ -170,7 +214,11 @@ fn type_length(info: u32) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use uncork_testkit::{Capability, not_run};
+
     use super::*;
+    use crate::algorithm::Algorithm;
+    use crate::object::Object;
 
     /// A tiny description: `struct pair { int first; int (*second)(int, int); }`.
     fn tiny() -> Vec<u8> {
@@ -202,7 +250,48 @@ mod tests {
     fn a_kernel_without_struct_ops_is_refused_with_the_remedy() {
         let types = KernelTypes::parse(tiny()).expect("it is well formed");
         let error = types.congestion_ops().expect_err("there is no TCP").to_string();
-        assert_eq!(error, "this kernel cannot do it: no TCP; use Linux 6.10 or newer");
+        assert_eq!(error, "this kernel cannot do it: no TCP; use Linux 6.1 or newer");
+    }
+
+    /// This kernel's description, but with another name for something. `None`, with a message, if there is none.
+    fn renamed(name: &str) -> Option<KernelTypes> {
+        let Ok(mut bytes) = std::fs::read(KERNEL) else {
+            not_run(Capability::Bpf, "this kernel has no BTF");
+            return None;
+        };
+        let name = format!("\0{name}\0");
+        let places = bytes.windows(name.len()).enumerate();
+        let places = places.filter(|(_, window)| *window == name.as_bytes()).map(|(at, _)| at);
+        for at in places.collect::<Vec<_>>() {
+            bytes[at + 1] = b'_';
+        }
+        KernelTypes::parse(bytes)
+    }
+
+    #[test]
+    fn what_another_kernel_lacks_is_named() {
+        let Some(types) = renamed("no such name") else { return };
+        assert!(types.congestion_ops().is_ok());
+        for (name, missing) in [
+            ("last_end_seq", "rate_sample has no last_end_seq"),
+            ("delivered_ce", "tcp_sock has no delivered_ce"),
+            ("sk_pacing_status", "sock has no sk_pacing_status"),
+            ("rate_sample", "no rate_sample"),
+        ] {
+            let types = renamed(name).expect("it was read before");
+            let opened = Object::open("x", Algorithm::Bbr3.object(), Some(&types));
+            let error = opened.expect_err(name).to_string();
+            let expected = format!("this kernel cannot do it: {missing}; use Linux 6.1 or newer");
+            assert_eq!(error, expected);
+        }
+        for (name, missing) in [
+            ("bpf_struct_ops_tcp_congestion_ops", "BPF programs cannot be congestion controls"),
+            ("cong_control", "an unknown cong_control"),
+        ] {
+            let error = renamed(name).expect("it was read before").congestion_ops();
+            let error = error.expect_err(name).to_string();
+            assert!(error.contains(missing), "{error}");
+        }
     }
 
     #[test]

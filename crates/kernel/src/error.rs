@@ -31,11 +31,11 @@ pub enum Error {
         error: io::Error,
     },
     /// The verifier refused a program.
-    #[error("the kernel's verifier refuses {program}: {reason}")]
+    #[error("the kernel's verifier refuses {program}: {reason}; use Linux 6.1 or newer")]
     Refused {
         /// The program's name.
         program: String,
-        /// The last lines of the verifier's log.
+        /// The last line of the verifier's log.
         reason: String,
     },
     /// The embedded object cannot be used.
@@ -52,8 +52,8 @@ pub enum Missing {
     )]
     Btf(&'static str),
     /// No struct_ops for TCP, or too old.
-    #[error("this kernel cannot do it: {0}; use Linux 6.10 or newer")]
-    Kernel(&'static str),
+    #[error("this kernel cannot do it: {0}; use Linux 6.1 or newer")]
+    Kernel(String),
     /// Privileges.
     #[error(
         "cannot {step} without the privilege; run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"

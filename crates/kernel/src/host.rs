@@ -19,11 +19,17 @@ pub fn default() -> String {
     std::fs::read_to_string(DEFAULT).unwrap_or_default().trim().to_owned()
 }
 
+/// Makes a control the default of this network namespace.
+pub fn set_default(name: &str) -> Result<(), Error> {
+    std::fs::write(DEFAULT, name)
+        .map_err(|error| Error::step(format!("make {name} the default"), error))
+}
+
 /// Makes one of the kernel's own controls the default of this network namespace again, and says which.
 /// Another namespace than the host's accepts only controls that every user may choose: reno always is.
 pub fn fall_back() -> Result<&'static str, Error> {
-    let set = |name| std::fs::write(DEFAULT, name).map(|()| name);
-    set("cubic").or_else(|_| set("reno")).map_err(|error| Error::step("set the default", error))
+    let set = |name| set_default(name).map(|()| name);
+    set("cubic").or_else(|_| set("reno"))
 }
 
 /// Whether `directory` is in the root of a BPF file system, so that it can have pins.

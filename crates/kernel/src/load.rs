@@ -1,26 +1,32 @@
 //! Loads an object: fits its programs to the running kernel, has them verified, registers them.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 
 use crate::algorithm::Algorithm;
 use crate::btf::{CongestionOps, KernelTypes};
 use crate::error::Error;
 use crate::object::{Maps, Object, ProgramKind};
 use crate::pin::Pins;
+use crate::registration::{Registration, Structure};
 use crate::sys::{self, MapSpec};
 use crate::trace::Trace;
 
 /// The members of `struct tcp_congestion_ops`, and the programs that implement them.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 9] = [
     ("init", "start"),
     ("cong_control", "cong_control"),
     ("cwnd_event", "cwnd_event"),
+    (TX_START, TX_START),
     ("set_state", "set_state"),
     ("undo_cwnd", "undo_cwnd"),
     ("ssthresh", "ssthresh"),
     ("sndbuf_expand", "sndbuf_expand"),
     ("min_tso_segs", "min_tso_segs"),
 ];
+
+/// Where a kernel has this member, it tells it what others tell `cwnd_event`.
+const TX_START: &str = "cwnd_event_tx_start";
 
 const MAP_STRUCT_OPS: u32 = 26;
 const FLAG_LINK: u32 = 1 << 13;
@@ -50,8 +56,7 @@ pub struct Loaded {
     algorithm: Algorithm,
     /// The programs, each with the structure's member.
     programs: Vec<(OwnedFd, VerifiedProgram)>,
-    /// The filled structure.
-    structure: OwnedFd,
+    structure: Structure,
     trace: OwnedFd,
     record_bytes: usize,
 }
@@ -77,16 +82,23 @@ impl Loaded {
         self.programs.iter().map(|(_, program)| *program)
     }
 
-    /// Registers it, as long as the result is open or pinned.
-    pub fn register(&self) -> Result<OwnedFd, Error> {
-        sys::link(self.structure.as_fd())
-            .map_err(|error| Error::step(format!("register {}", self.algorithm), error))
+    /// Registers it for this process, at most.
+    pub fn register(&self) -> Result<Registration, Error> {
+        self.structure.register().map_err(|error| self.failed("register", error))
+    }
+
+    /// Registers it until the pin is removed.
+    pub(crate) fn register_at(&self, pin: &Path) -> Result<(), Error> {
+        self.structure.register_at(pin).map_err(|error| self.failed("register", error))
     }
 
     /// Takes the place of another version.
-    pub(crate) fn replace(&self, link: &OwnedFd) -> Result<(), Error> {
-        sys::update_link(link.as_fd(), self.structure.as_fd())
-            .map_err(|error| Error::step(format!("replace {}", self.algorithm), error))
+    pub(crate) fn replace_at(&self, pin: &Path) -> Result<(), Error> {
+        self.structure.replace_at(pin).map_err(|error| self.failed("replace", error))
+    }
+
+    fn failed(&self, what: &str, error: std::io::Error) -> Error {
+        Error::step(format!("{what} {}", self.algorithm), error)
     }
 
     /// The calls of a traced controller.
@@ -113,6 +125,8 @@ impl Loader {
         if is_traced {
             self.object.set_constant("tracing", &1_u32.to_le_bytes())?;
         }
+        let tells_ack = u32::from(self.ops.tells_ack);
+        self.object.set_constant("tells_ack", &tells_ack.to_le_bytes())?;
         let mut maps = Maps::new();
         for name in self.object.map_names() {
             let entries = (is_traced && name == "trace").then_some(RECORDS_TRACED);
@@ -120,8 +134,8 @@ impl Loader {
             maps.insert(name, map);
         }
         self.object.link(&maps)?;
-        let programs = PROGRAMS
-            .iter()
+        let programs = self
+            .programs()
             .map(|(member, name)| self.load_program(member, name))
             .collect::<Result<Vec<_>, Error>>()?;
         let structure = self.fill_structure(&programs)?;
@@ -140,6 +154,13 @@ impl Loader {
         Error::Object(self.algorithm.name(), what.to_owned())
     }
 
+    /// Those that this kernel calls.
+    fn programs(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let not_called =
+            if self.ops.ops.member(TX_START).is_some() { "cwnd_event" } else { TX_START };
+        PROGRAMS.into_iter().filter(move |(member, _)| *member != not_called)
+    }
+
     fn load_program(
         &self,
         member: &str,
@@ -155,8 +176,8 @@ impl Loader {
     }
 
     /// The structure with the programs, the name and the flags, as the kernel wants it registered.
-    fn fill_structure(&self, programs: &[(OwnedFd, VerifiedProgram)]) -> Result<OwnedFd, Error> {
-        let CongestionOps { ops, value, data } = &self.ops;
+    fn fill_structure(&self, programs: &[(OwnedFd, VerifiedProgram)]) -> Result<Structure, Error> {
+        let CongestionOps { ops, value, data, has_links, .. } = &self.ops;
         let mut bytes = vec![0_u8; value.size as usize];
         let mut put = |member: &str, content: &[u8]| {
             let offset = data + ops.member(member).map(|member| member.offset)?;
@@ -164,7 +185,7 @@ impl Loader {
             Some(())
         };
         let mut put_all = || {
-            for ((fd, _), (member, _)) in programs.iter().zip(PROGRAMS) {
+            for ((fd, _), (member, _)) in programs.iter().zip(self.programs()) {
                 put(member, &(fd.as_raw_fd() as u64).to_le_bytes())?;
             }
             put("flags", &NON_RESTRICTED.to_le_bytes())?;
@@ -178,12 +199,15 @@ impl Loader {
             key_size: 4,
             value_size: value.size,
             max_entries: 1,
-            flags: FLAG_LINK,
+            flags: if *has_links { FLAG_LINK } else { 0 },
             kernel_type: value.id,
             ..MapSpec::default()
         };
         let map = sys::create_map(&spec, Some(self.object.types())).map_err(failed)?;
+        if !has_links {
+            return Ok(Structure::Written { map, content: bytes });
+        }
         sys::set_element(map.as_fd(), &bytes).map_err(failed)?;
-        Ok(map)
+        Ok(Structure::Linked(map))
     }
 }

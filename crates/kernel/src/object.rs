@@ -61,6 +61,9 @@ impl Object {
         let features = BtfFeatures::new(true, true, true, true, true, true, true, true);
         let types = parsed.fixup_and_sanitize_btf(&features).map_err(|error| broken(&error))?;
         let types = types.ok_or_else(|| broken(&"no types"))?.to_bytes();
+        if let Some(kernel) = kernel {
+            kernel.check_members(types.clone())?;
+        }
         let btf = sys::load_btf(&types)
             .map_err(|error| Error::step(format!("load the types of {name}"), error))?;
         Ok(Self { name, parsed, described: HashMap::new(), btf })
@@ -172,8 +175,9 @@ impl Object {
         if log.is_empty() {
             return Error::step(format!("load the program {program}"), error);
         }
-        let lines: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
-        let last = &lines[lines.len().saturating_sub(3)..];
-        Error::Refused { program, reason: last.join("; ") }
+        // The sums come after the reason.
+        let lines = log.lines().take_while(|line| !line.starts_with("verification time"));
+        let reason = lines.filter(|line| !line.is_empty()).last().unwrap_or_default().to_owned();
+        Error::Refused { program, reason }
     }
 }

@@ -1,13 +1,13 @@
 //! What is loaded stays registered by a pin in the BPF file system, also after the loader has ended.
 
-use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::algorithm::Algorithm;
 use crate::error::Error;
 use crate::host;
 use crate::load::Loaded;
-use crate::sys;
+use crate::registration::unregister;
 
 /// Where the pins are.
 pub const DIRECTORY: &str = "/sys/fs/bpf/uncork";
@@ -26,9 +26,9 @@ impl Pins {
         self.0.join(algorithm.name())
     }
 
-    /// Whether the controller is loaded.
+    /// Whether the controller is loaded. The pin alone may be what a killed loader has left.
     pub fn has(&self, algorithm: Algorithm) -> bool {
-        self.path(algorithm).exists()
+        self.path(algorithm).exists() && is_registered(algorithm)
     }
 
     /// Registers a controller until [`Self::remove`]. Whatever fails, or kills the process, before the
@@ -37,9 +37,12 @@ impl Pins {
         let algorithm = loaded.algorithm();
         self.check_free(algorithm)?;
         self.make_directory()?;
-        let link = loaded.register()?;
-        sys::pin(link.as_fd(), &self.path(algorithm))
-            .map_err(|error| Error::step(format!("pin {algorithm} in {}", self.0.display()), error))
+        let path = self.path(algorithm);
+        // What a killed loader has left: `check_free` says that it has no effect.
+        if path.exists() {
+            unregister(&path).map_err(|error| cannot_remove(&path, error))?;
+        }
+        loaded.register_at(&path)
     }
 
     /// Whether the name is free.
@@ -47,7 +50,7 @@ impl Pins {
         if self.has(algorithm) {
             return Err(Error::Loaded(algorithm.name()));
         }
-        if host::available().iter().any(|name| name == algorithm.name()) {
+        if is_registered(algorithm) {
             return Err(Error::Foreign(algorithm.name(), self.0.display().to_string()));
         }
         Ok(())
@@ -57,23 +60,19 @@ impl Pins {
     /// open keep theirs.
     pub fn replace(&self, loaded: &Loaded) -> Result<(), Error> {
         let algorithm = loaded.algorithm();
-        let path = self.path(algorithm);
-        if !path.exists() {
+        if !self.has(algorithm) {
             return Err(Error::NotLoaded(algorithm.name()));
         }
-        let link = sys::open_pin(&path)
-            .map_err(|error| Error::step(format!("open {}", path.display()), error))?;
-        loaded.replace(&link)
+        loaded.replace_at(&self.path(algorithm))
     }
 
     /// Unregisters a controller. Connections that use it keep it until they end.
     pub fn remove(&self, algorithm: Algorithm) -> Result<(), Error> {
-        let path = self.path(algorithm);
-        if !path.exists() {
+        if !self.has(algorithm) {
             return Err(Error::NotLoaded(algorithm.name()));
         }
-        std::fs::remove_file(&path)
-            .map_err(|error| Error::step(format!("remove {}", path.display()), error))?;
+        let path = self.path(algorithm);
+        unregister(&path).map_err(|error| cannot_remove(&path, error))?;
         // Only empty directories can be removed; with other pins it stays.
         let _ = std::fs::remove_dir(&self.0);
         Ok(())
@@ -89,4 +88,12 @@ impl Pins {
         std::fs::create_dir_all(&self.0)
             .map_err(|error| Error::step(format!("make {}", self.0.display()), error))
     }
+}
+
+fn is_registered(algorithm: Algorithm) -> bool {
+    host::available().iter().any(|name| name == algorithm.name())
+}
+
+fn cannot_remove(path: &Path, error: io::Error) -> Error {
+    Error::step(format!("remove {}", path.display()), error)
 }

@@ -15,6 +15,7 @@ use crate::object::ProgramKind;
 const MAP_CREATE: u32 = 0;
 const MAP_LOOKUP_ELEM: u32 = 1;
 const MAP_UPDATE_ELEM: u32 = 2;
+const MAP_DELETE_ELEM: u32 = 3;
 const PROG_LOAD: u32 = 5;
 const OBJ_PIN: u32 = 6;
 const OBJ_GET: u32 = 7;
@@ -34,6 +35,8 @@ const PROG_TYPE_STRUCT_OPS: u32 = 27;
 const ATTACH_SOCK_OPS: u32 = 3;
 const ATTACH_STRUCT_OPS: u32 = 44;
 const LOG_BYTES: usize = 1 << 16;
+/// `BPF_LOG_STATS`: errors and sums, no instructions.
+const LOG_STATISTICS: u32 = 4;
 
 /// Plain old data whose address and size are given to the kernel.
 ///
@@ -162,6 +165,13 @@ pub(crate) fn set_element(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
     bpf(MAP_UPDATE_ELEM, &mut Element { map, key, value, ..Element::default() }).map(drop)
 }
 
+/// Removes the only element of a map.
+pub(crate) fn delete_element(map: BorrowedFd<'_>) -> io::Result<()> {
+    let (map, key) = (map.as_raw_fd() as u32, [0_u32]);
+    let key = address(&key);
+    bpf(MAP_DELETE_ELEM, &mut Element { map, key, ..Element::default() }).map(drop)
+}
+
 /// Reads the element of a key into `value`, which is as large as the map's values.
 pub(crate) fn element(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Result<()> {
     let (map, key) = (map.as_raw_fd() as u32, address(key));
@@ -284,11 +294,12 @@ pub(crate) fn load_program(spec: &ProgramSpec<'_>) -> Result<OwnedFd, (io::Error
     if error.raw_os_error() == Some(libc::EPERM) {
         return Err((error, String::new()));
     }
-    // Once more, for the reason: the log costs time and memory.
+    // Once more, for the reason: the log costs time. Without the instructions it is short, and kernels before
+    // 6.4 keep the beginning of a longer one only.
     let mut log = vec![0_u8; LOG_BYTES];
     attributes.log = log.as_mut_ptr() as u64;
     attributes.log_size = LOG_BYTES as u32;
-    attributes.log_level = 1;
+    attributes.log_level = LOG_STATISTICS;
     match open(PROG_LOAD, &mut attributes) {
         Ok(program) => Ok(program),
         Err(error) => {

@@ -3,10 +3,10 @@
 
 use core::mem::MaybeUninit;
 
-use uncork_cc::units::{Rate, Time, TimeDelta};
+use uncork_cc::units::{Rate, Ratio, Time, TimeDelta};
 use uncork_cc::{
-    Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Lost, NewReno, RateSample, RttSample,
-    SentPacket, Settings, Stamp, Timeout, Token,
+    Acked, AppState, Bbr1, Bbr3, Controller, Cubic, Feedback, Lost, NewReno, PathEvent, RateSample,
+    RttSample, SentPacket, Settings, Snapshot, Stamp, Timeout, Token,
 };
 
 /// What the kernel's side tells and is told. Byte counts are packets times [`Self::mss`], times are in
@@ -72,9 +72,95 @@ const REPAIRING: u64 = 8;
 /// A tail-loss probe repaired a loss.
 pub const REPAIRED_BY_PROBE: u64 = 16;
 
+/// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux tells it
+/// (`struct tcp_bbr_info` of `include/uapi/linux/inet_diag.h`, with what version 3 appends). A change of its form is a
+/// new [`LAYOUT`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    magic: u32,
+    layout: u16,
+    /// Bytes of what follows that count: 0 of a controller that is no BBR.
+    length: u16,
+    /// BBR.bw in bytes per second, the lower half first.
+    bw: [u32; 2],
+    min_rtt_us: u32,
+    /// In 1/256, as the next.
+    pacing_gain: u32,
+    cwnd_gain: u32,
+    max_bw: [u32; 2],
+    bw_shortterm: [u32; 2],
+    mode: u8,
+    phase: u8,
+    unused: u8,
+    version: u8,
+    /// In packets, as the next.
+    inflight_shortterm: u32,
+    inflight_longterm: u32,
+    extra_acked: u32,
+    padding: u32,
+}
+
+/// `uncork_`, shortened.
+const MAGIC: u32 = u32::from_le_bytes(*b"uncr");
+const LAYOUT: u16 = 1;
+/// Of BBRv1, and of its successors.
+const LENGTHS: [u16; 2] = [20, 52];
+
+const fn halves(rate: Rate) -> [u32; 2] {
+    let rate = rate.bytes_per_sec();
+    [rate as u32, (rate >> 32) as u32]
+}
+
+impl Report {
+    /// Version 1.
+    #[inline(always)]
+    fn bbr(snapshot: &Snapshot) -> Self {
+        let gain = |gain: Option<Ratio>| gain.map_or(0, |gain| gain.of(256) as u32);
+        let unmeasured = TimeDelta::from_micros(u32::MAX.into());
+        Self {
+            magic: MAGIC,
+            layout: LAYOUT,
+            length: LENGTHS[0],
+            bw: halves(snapshot.bw.unwrap_or(Rate::ZERO)),
+            min_rtt_us: snapshot.min_rtt.unwrap_or(unmeasured).as_micros() as u32,
+            pacing_gain: gain(snapshot.pacing_gain),
+            cwnd_gain: gain(snapshot.cwnd_gain),
+            ..Self::default()
+        }
+    }
+
+    /// Later versions.
+    #[inline(always)]
+    fn bbr2(snapshot: &Snapshot, version: u8, phase: u8, mss: u64) -> Self {
+        let packets = |bytes: Option<u64>| bytes.map_or(u32::MAX, |bytes| (bytes / mss) as u32);
+        Self {
+            length: LENGTHS[1],
+            max_bw: halves(snapshot.max_bw.unwrap_or(Rate::ZERO)),
+            bw_shortterm: halves(snapshot.bw_shortterm.unwrap_or(Rate::MAX)),
+            mode: match phase {
+                1 => 0,
+                2 => 1,
+                3 => 3,
+                _ => 2,
+            },
+            phase,
+            version,
+            inflight_shortterm: packets(snapshot.inflight_shortterm),
+            inflight_longterm: packets(snapshot.inflight_longterm),
+            ..Self::bbr(snapshot)
+        }
+    }
+}
+
 /// A controller whose feedback is processed in two stages, each of which the kernel's verifier looks at
 /// by itself.
 pub trait Staged: Controller {
+    /// What monitors may know. Packets have `mss` bytes.
+    #[inline(always)]
+    fn report(&self, _mss: u64) -> Report {
+        Report { magic: MAGIC, layout: LAYOUT, ..Report::default() }
+    }
     /// The first stage.
     fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample);
     /// The second stage.
@@ -89,6 +175,11 @@ impl Staged for Bbr3 {
     }
 
     #[inline(always)]
+    fn report(&self, mss: u64) -> Report {
+        Report::bbr2(&self.snapshot(), self.version(), self.phase(), mss)
+    }
+
+    #[inline(always)]
     fn model(&mut self, now: Time, feedback: &Feedback<'_>, sample: &RateSample) {
         self.take_in_sample(now, feedback.rtt, sample);
     }
@@ -98,6 +189,11 @@ impl Staged for Bbr1 {
     #[inline(always)]
     fn losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.take_in_losses(now, feedback, sample);
+    }
+
+    #[inline(always)]
+    fn report(&self, _mss: u64) -> Report {
+        Report::bbr(&self.snapshot())
     }
 
     #[inline(always)]
@@ -127,6 +223,8 @@ in_one_stage!(Cubic, NewReno);
 /// here too: BPF's has 512 bytes.
 #[repr(C)]
 pub struct Connection<C> {
+    /// What monitors may read.
+    pub report: Report,
     /// The call.
     pub call: Call,
     acked: [MaybeUninit<Acked>; 1],
@@ -140,6 +238,7 @@ impl<C: Staged> Connection<C> {
     #[cfg(not(target_arch = "bpf"))]
     pub fn storage() -> Self {
         Self {
+            report: Report::default(),
             call: Call::default(),
             acked: [MaybeUninit::uninit()],
             lost: [MaybeUninit::uninit()],
@@ -221,14 +320,31 @@ impl<C: Staged> Connection<C> {
         self.set_control();
     }
 
+    /// The path takes packets of another size.
+    #[inline(always)]
+    pub fn resized(&mut self) {
+        let Call { now, mss, .. } = self.call;
+        let event = PathEvent::MtuChanged { mss: mss as u32 };
+        self.controller().on_path(Time::from_nanos(now), event);
+        self.set_control();
+    }
+
+    /// Renews what monitors may read.
+    #[inline(always)]
+    pub fn renew_report(&mut self) {
+        let mss = self.call.mss.max(1);
+        self.report = self.controller().report(mss);
+    }
+
     #[inline(always)]
     fn feedback(&mut self, stage: impl FnOnce(&mut C, Time, &Feedback<'_>, &mut RateSample)) {
-        let Self { call, acked, lost, sample, cc } = self;
+        let Self { call, acked, lost, sample, cc, .. } = self;
         let token = token(call);
         let acked = &*acked[0].write(Acked { token, bytes: call.acked as u32 });
         let lost = &*lost[0].write(Lost { token, bytes: call.lost as u32, contiguous: false });
-        let acked = if call.acked != 0 { core::slice::from_ref(acked) } else { &[] };
-        let lost = if call.lost != 0 { core::slice::from_ref(lost) } else { &[] };
+        // Also where it is empty, the slice is in the map: kernels before 6.4 do not see that an empty one is not read.
+        let acked = &core::slice::from_ref(acked)[..usize::from(call.acked != 0)];
+        let lost = &core::slice::from_ref(lost)[..usize::from(call.lost != 0)];
         // The kernel tells whether there is older data than the latest loss, which is the question.
         let oldest_sent = if call.flags & REPAIRING != 0 { Time::ZERO } else { Time::NEVER };
         let mut feedback = Feedback::new(acked, lost, call.in_flight, oldest_sent)

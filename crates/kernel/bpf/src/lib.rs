@@ -27,7 +27,7 @@ controller!("cubic", Cubic, Controller::new, 58);
 controller!("reno", NewReno, Controller::new, 44);
 
 const _: [(); REST_WORDS] =
-    [(); (size_of::<Connection<Controller>>() - size_of::<glue::Call>()) / 8];
+    [(); (size_of::<Connection<Controller>>() - size_of::<(glue::Report, glue::Call)>()) / 8];
 
 macro_rules! export {
     ($($name:ident => $method:ident($($argument:expr)?)),*) => {
@@ -44,7 +44,9 @@ export! {
     uncork_ack_losses => ack_losses(),
     uncork_ack_model => ack_model(),
     uncork_timeout => timeout(),
-    uncork_spurious => spurious()
+    uncork_spurious => spurious(),
+    uncork_resized => resized(),
+    uncork_report => renew_report()
 }
 
 /// Never called: the object does not load where code that panics is left.

@@ -8,6 +8,7 @@ pub(crate) const SENT: u32 = 1;
 pub(crate) const ACK: u32 = 2;
 pub(crate) const TIMEOUT: u32 = 3;
 pub(crate) const SPURIOUS: u32 = 4;
+pub(crate) const RESIZED: u32 = 5;
 /// Kind, number and key.
 const HEAD: usize = 16;
 

@@ -11,7 +11,7 @@ use uncork_kernel::{Algorithm, Loaded};
 use uncork_testkit::pause;
 
 use crate::glue::{Call, Connection, Staged};
-use crate::record::{ACK, INIT, Record, SENT, SPURIOUS, TIMEOUT};
+use crate::record::{ACK, INIT, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
 use crate::traffic::Downloads;
 use crate::{alone, loaded};
 
@@ -23,7 +23,7 @@ type Start<C> = fn(&Settings) -> C;
 struct Replayed {
     connections: usize,
     /// By kind.
-    calls: [usize; 5],
+    calls: [usize; 6],
     states: HashMap<&'static str, usize>,
 }
 
@@ -51,7 +51,13 @@ impl<C: Staged + Debug> Native<C> {
             }
             TIMEOUT => mine.timeout(),
             SPURIOUS => mine.spurious(),
+            RESIZED => mine.resized(),
             _ => panic!("unknown call {kind}"),
+        }
+        // The kernel renews it where it applies what was decided.
+        if ![SENT, RESIZED].contains(&kind) {
+            mine.renew_report();
+            assert_eq!(mine.report, theirs.report, "call {number} of kind {kind}");
         }
         let out = |call: &Call| (call.cwnd, call.pacing_rate, call.send_quantum);
         assert_eq!(out(&mine.call), out(&theirs.call), "call {number} of kind {kind}");
@@ -94,13 +100,13 @@ fn replay<C: Staged + Debug>(
         done?;
         drop(registered);
     }
-    println!("{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious");
+    println!("{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious, resized");
     Some(replayed)
 }
 
 /// Flows of controllers that keep their rate when they lose packets: without loss, with few and many,
 /// competing, reordered, marked, limited by the application.
-const ALL: [Downloads; 8] = [
+const ALL: [Downloads; 9] = [
     Downloads::new(20, "0%", 1, 3_000_000),
     Downloads::new(20, "1%", 1, 12_000_000),
     Downloads::new(20, "5%", 1, 2_000_000),
@@ -109,10 +115,11 @@ const ALL: [Downloads; 8] = [
     Downloads { jitter_ms: 20, ..Downloads::new(20, "0%", 1, 6_000_000) },
     Downloads { queue: "codel:ecn", ..Downloads::new(20, "0%", 1, 3_000_000) },
     Downloads { bursts: 10, ..Downloads::new(20, "5%", 1, 600_000) },
+    Downloads { later_mtu: Some(1_000), ..Downloads::new(20, "0%", 1, 3_000_000) },
 ];
 
 /// The same for controllers that do not.
-const LESS: [Downloads; 7] = [
+const LESS: [Downloads; 8] = [
     Downloads::new(20, "0%", 1, 4_000_000),
     Downloads::new(20, "0.1%", 1, 6_000_000),
     Downloads::new(20, "2%", 2, 500_000),
@@ -120,12 +127,14 @@ const LESS: [Downloads; 7] = [
     Downloads { jitter_ms: 20, ..Downloads::new(20, "0%", 1, 5_000_000) },
     Downloads { queue: "codel:ecn", ..Downloads::new(20, "0%", 1, 3_000_000) },
     Downloads { bursts: 10, ..Downloads::new(20, "5%", 1, 600_000) },
+    Downloads { later_mtu: Some(1_000), ..Downloads::new(20, "0%", 1, 3_000_000) },
 ];
 
 fn check(replayed: &Replayed, acks: usize, states: &[&str]) {
     assert!(replayed.calls[ACK as usize] > acks, "{replayed:?}");
     assert!(replayed.calls[TIMEOUT as usize] > 0, "{replayed:?}");
     assert!(replayed.calls[SPURIOUS as usize] > 0, "{replayed:?}");
+    assert!(replayed.calls[RESIZED as usize] > 0, "{replayed:?}");
     for state in states {
         assert!(replayed.states.contains_key(state), "{state}: {replayed:?}");
     }

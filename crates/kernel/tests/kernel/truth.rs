@@ -8,7 +8,7 @@ use uncork_diag::TcpInfo;
 use uncork_kernel::{Algorithm, Loaded};
 
 use crate::glue::{APP_LIMITED, Call, REPAIRED_BY_PROBE};
-use crate::record::{ACK, Record, SENT, SPURIOUS, TIMEOUT};
+use crate::record::{ACK, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
 use crate::traffic::{Downloads, Served};
 use crate::{alone, loaded};
 
@@ -43,7 +43,7 @@ impl Told {
 
     /// Packets in all calls of a kind.
     fn packets(&self, kind: u32, bytes: fn(&Call) -> u64) -> u64 {
-        self.calls(kind).map(bytes).sum::<u64>() / self.mss
+        self.calls(kind).map(|call| bytes(call) / call.mss).sum()
     }
 
     fn acks_with(&self, flag: u64) -> u64 {
@@ -110,6 +110,7 @@ impl Told {
         assert_eq!(last.srtt / 1_000, end.rtt.as_micros());
         assert_eq!(last.min_rtt / 1_000, end.min_rtt.expect("Linux 4.6").as_micros());
         assert_eq!(last.in_flight, 0);
+        assert_eq!(last.mss, u64::from(end.snd_mss));
     }
 
     /// How far what was in flight at the departure of the newest packet delivered is from what was delivered
@@ -222,4 +223,12 @@ fn another_mtu_changes_the_size_of_the_packets() {
     let Some(told) = Told::of(download) else { return };
     told.check();
     assert_eq!(told.served.infos[0][1].snd_mss, 1_000 - 52);
+    let sizes: Vec<u64> = told.calls(RESIZED).map(|call| call.mss).collect();
+    assert_eq!(sizes, [1_000 - 52], "once");
+    // The same bytes leave in more packets: the window in bytes goes on where it was.
+    let acks: Vec<&Call> = told.calls(ACK).collect();
+    let after = acks.iter().position(|call| call.mss == sizes[0]).expect("an ACK");
+    let (before, after) = (acks[after - 1], acks[after]);
+    println!("window before {} and after {} bytes", before.cwnd, after.cwnd);
+    assert!(after.cwnd.abs_diff(before.cwnd) <= before.cwnd / 4, "{before:?} {after:?}");
 }
