@@ -1,0 +1,102 @@
+#!/bin/busybox sh
+# The first program of a guest of kernels.py: says on the console, in lines of "UNCORK step result", what
+# this kernel can do.
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mount -t tmpfs run /run
+mount -t bpf bpf /sys/fs/bpf
+mount -t cgroup2 cgroup /sys/fs/cgroup
+for module in /modules/*.ko; do
+    insmod "$module" || echo "insmod $module failed"
+done
+mkdir -p /dev/net
+[ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200
+ip link set lo up
+cd /tmp
+
+controllers="uncork_bbr1 uncork_bbr2 uncork_bbr3 uncork_cubic uncork_reno"
+
+say() {
+    echo "UNCORK $*"
+}
+
+# step NAME COMMAND...: yes, or the last line that the command said.
+step() {
+    name=$1
+    shift
+    if "$@" > "$name.log" 2>&1; then
+        say "$name" yes
+    else
+        say "$name" "no: $(tail -n 1 "$name.log")"
+    fi
+    cat "$name.log"
+}
+
+loads() {
+    for one in $controllers; do
+        uncork kernel load "$one" || return 1
+    done
+}
+
+# Each controller moves 1 MB over a path with this loss.
+transfers() {
+    for one in $controllers; do
+        uncork emu --rate 20mbit --rtt 40ms --loss "$1" --server 'iperf3 -s -1' -- \
+            sh -c "iperf3 -c \$UNCORK_FAR -R -C $one -n 1M" || return 1
+    done
+}
+
+steers() {
+    mkdir -p /sys/fs/cgroup/web
+    cat > policy.toml <<'END'
+[[rule]]
+client = "198.51.100.0/24"
+tcp = "uncork_bbr3"
+
+[[rule]]
+tcp = "uncork_cubic"
+END
+    uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web || return 1
+    uncork steer explain 198.51.100.7 || return 1
+    uncork steer explain 198.51.100.7 | grep -q uncork_bbr3 || return 1
+    (
+        echo 0 > /sys/fs/cgroup/web/cgroup.procs
+        iperf3 -s -1 -D
+        sleep 1
+        iperf3 -c 127.0.0.1 -R -n 100K
+    ) || return 1
+    uncork steer status || return 1
+    uncork steer revert
+}
+
+upgrades() {
+    echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
+    uncork kernel upgrade || return 1
+    iperf3 -s -1 -D
+    sleep 1
+    iperf3 -c 127.0.0.1 -R -n 100K
+}
+
+unloads() {
+    uncork kernel unload || return 1
+    cat /proc/sys/net/ipv4/tcp_available_congestion_control
+    ! grep -q uncork /proc/sys/net/ipv4/tcp_available_congestion_control
+}
+
+say kernel "$(uname -r)"
+if uncork kernel load uncork_reno > load.log 2>&1; then
+    uncork kernel unload
+    step load loads
+    step 0% transfers 0%
+    step 1% transfers 1%
+    step steer steers
+    step upgrade upgrades
+    step unload unloads
+else
+    say load "refused: $(tail -n 1 load.log)"
+fi
+poweroff -f

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Boots other kernels under qemu, and loads, uses and unloads the controllers and a policy in each.
+
+    crates/kernel/kernels.py --uncork target/release/uncork
+    crates/kernel/kernels.py --uncork target/release/uncork debian-6.1 ubuntu-6.8
+
+The kernels are packages of Debian and Ubuntu, as they are, from their own archives by apt, with its check of
+their signatures; they stay in target/kernels. A guest has them in memory, with busybox, iperf3 and uncork, and
+no network but the paths of `uncork emu`. qemu emulates the processor (TCG), so neither /dev/kvm nor root is
+needed, and times in the table say nothing about speed.
+
+Needs qemu-system-x86_64, apt, dpkg-deb, xz, zstd, iperf3 and ldd. Exit status 1 if a kernel did other than is
+expected of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import gzip
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "target" / "kernels"
+GUEST = Path(__file__).with_name("guest.sh")
+# Of one boot, and of one download.
+BOOT_S, DOWNLOAD_S = 400, 600
+# Debian's modules that the guest needs, each with what it depends on.
+MODULES = ["tun", "tcp_diag", "tcp_bbr"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Archive:
+    """Where packages come from."""
+
+    url: str
+    suite: str
+    keyring: str
+
+    def source(self) -> str:
+        return f"deb [arch=amd64 signed-by={self.keyring}] {self.url} {self.suite} main\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A package, and whether the controllers run there."""
+
+    archive: Archive
+    # The name of the package, or the beginning of it: the newest counts.
+    package: str
+    runs: bool = True
+
+
+DEBIAN = "http://deb.debian.org/debian"
+DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+UBUNTU = "http://archive.ubuntu.com/ubuntu"
+UBUNTU_KEYS = KEPT / "ubuntu.gpg"
+BULLSEYE = Archive(DEBIAN, "bullseye", DEBIAN_KEYS)
+BOOKWORM = Archive(DEBIAN, "bookworm", DEBIAN_KEYS)
+TRIXIE = Archive(DEBIAN, "trixie", DEBIAN_KEYS)
+SID = Archive(DEBIAN, "sid", DEBIAN_KEYS)
+JAMMY = Archive(UBUNTU, "jammy-updates", str(UBUNTU_KEYS))
+NOBLE = Archive(UBUNTU, "noble", str(UBUNTU_KEYS))
+NOBLE_UPDATES = Archive(UBUNTU, "noble-updates", str(UBUNTU_KEYS))
+
+KERNELS = {
+    "debian-5.10": Kernel(BULLSEYE, r"linux-image-5\.10\.\d+-\d+-cloud-amd64", runs=False),
+    "ubuntu-5.15": Kernel(JAMMY, r"linux-image-5\.15\.0-\d+-generic", runs=False),
+    "ubuntu-5.19": Kernel(JAMMY, r"linux-image-5\.19\.0-\d+-generic", runs=False),
+    "debian-6.1": Kernel(BOOKWORM, r"linux-image-6\.1\.0-\d+-cloud-amd64"),
+    "ubuntu-6.2": Kernel(JAMMY, r"linux-image-6\.2\.0-\d+-generic"),
+    "ubuntu-6.5": Kernel(JAMMY, r"linux-image-6\.5\.0-\d+-generic"),
+    "ubuntu-6.8": Kernel(NOBLE, r"linux-image-6\.8\.0-\d+-generic"),
+    "ubuntu-6.11": Kernel(NOBLE_UPDATES, r"linux-image-6\.11\.0-\d+-generic"),
+    "debian-6.12": Kernel(TRIXIE, r"linux-image-6\.12\.\d+\+deb13-cloud-amd64"),
+    "ubuntu-6.14": Kernel(NOBLE_UPDATES, r"linux-image-6\.14\.0-\d+-generic"),
+    "debian-newest": Kernel(SID, r"linux-image-[7-9]\.\d+\.\d+\S*-cloud-amd64"),
+}
+
+
+def run(*command: str | Path, cwd: Path | None = None, limit: int = DOWNLOAD_S) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False, cwd=cwd)
+    if done.returncode != 0:
+        sys.exit(f"kernels.py: {' '.join(map(str, command))}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def apt(archive: Archive, program: str, *arguments: str, cwd: Path | None = None) -> str:
+    """Runs a program of apt that knows this archive only, and leaves the machine's own lists alone."""
+    state = KEPT / "apt" / archive.suite
+    (state / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (state / "archives" / "partial").mkdir(parents=True, exist_ok=True)
+    (state / "sources.list").write_text(archive.source())
+    options = {
+        "Dir::Etc::SourceList": state / "sources.list",
+        "Dir::Etc::SourceParts": "-",
+        "Dir::State::Lists": state / "lists",
+        "Dir::State::Status": "/dev/null",
+        "Dir::Cache": state,
+        "APT::Architecture": "amd64",
+        "APT::Sandbox::User": "",
+        "Acquire::Languages": "none",
+    }
+    flags = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+    return run(program, *flags, *arguments, cwd=cwd)
+
+
+def number(name: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", name)]
+
+
+def fetch(archive: Archive, pattern: str) -> Path:
+    """The newest package whose name is `pattern`, unpacked."""
+    if not list((KEPT / "apt" / archive.suite / "lists").glob("*Packages*")):
+        apt(archive, "apt-get", "update")
+    names = [name for name in apt(archive, "apt-cache", "pkgnames").split() if re.fullmatch(pattern, name)]
+    if not names:
+        sys.exit(f"kernels.py: {archive.suite} of {archive.url} has no package {pattern}")
+    name = max(names, key=number)
+    unpacked = KEPT / "unpacked" / archive.suite / name
+    if not unpacked.exists():
+        downloads = KEPT / "packages"
+        downloads.mkdir(parents=True, exist_ok=True)
+        apt(archive, "apt-get", "download", name, cwd=downloads)
+        package = max(downloads.glob(f"{name}_*.deb"), key=lambda path: path.stat().st_mtime)
+        partial = unpacked.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        run("dpkg-deb", "-x", package, partial)
+        package.unlink()
+        partial.rename(unpacked)
+    return unpacked
+
+
+def ubuntu_keys() -> None:
+    """Ubuntu's keys, as Debian signs and ships them."""
+    if not UBUNTU_KEYS.exists():
+        unpacked = fetch(TRIXIE, "ubuntu-keyring")
+        shutil.copy(next(unpacked.rglob("ubuntu-archive-keyring.gpg")), UBUNTU_KEYS)
+
+
+class Initramfs:
+    """The guest's files, as the kernel unpacks them (cpio, "newc")."""
+
+    def __init__(self) -> None:
+        self.archive = bytearray()
+        self.count = 0
+        self.made: set[str] = set()
+
+    def _entry(self, name: str, mode: int, content: bytes) -> None:
+        self.count += 1
+        encoded = name.encode() + b"\0"
+        fields = [self.count, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0]
+        self.archive += b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
+        self.archive += b"\0" * (-len(self.archive) % 4) + content
+        self.archive += b"\0" * (-len(self.archive) % 4)
+
+    def directory(self, name: str) -> None:
+        parts = name.strip("/").split("/")
+        for end in range(1, len(parts) + 1):
+            path = "/".join(parts[:end])
+            if path and path not in self.made:
+                self.made.add(path)
+                self._entry(path, 0o040755, b"")
+
+    def file(self, name: str, content: bytes) -> None:
+        self.directory(name.rpartition("/")[0])
+        self._entry(name.strip("/"), 0o100755, content)
+
+    def program(self, name: str, path: Path) -> None:
+        """A program, with the libraries it needs."""
+        self.file(name, path.read_bytes())
+        listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+        for library in re.findall(r"(/\S+) \(0x", listed):
+            if library not in self.made:
+                self.made.add(library)
+                self.file(library, Path(library).resolve().read_bytes())
+
+    def compressed(self) -> bytes:
+        self._entry("TRAILER!!!", 0, b"")
+        return gzip.compress(bytes(self.archive), compresslevel=1)
+
+
+def module(path: Path) -> bytes:
+    unpack = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-dcq"]}.get(path.suffix)
+    if unpack is None:
+        return path.read_bytes()
+    return subprocess.run([*unpack, path], capture_output=True, check=True).stdout
+
+
+def modules(unpacked: list[Path]) -> list[tuple[str, bytes]]:
+    """The modules that are wanted, each after those that it needs; what is built in is not there."""
+    files = {}
+    for directory in unpacked:
+        for path in directory.rglob("*.ko*"):
+            files[path.name.split(".ko")[0].replace("-", "_")] = path
+    chosen: dict[str, bytes] = {}
+
+    def add(name: str) -> None:
+        if name in chosen or name not in files:
+            return
+        content = module(files[name])
+        needs = re.search(rb"\0depends=([^\0]*)\0", content)
+        for need in (needs[1].decode() if needs else "").split(","):
+            add(need.replace("-", "_"))
+        chosen[name] = content
+
+    for name in MODULES:
+        add(name)
+    return list(chosen.items())
+
+
+@dataclasses.dataclass
+class Result:
+    """What a guest said, line by line: a word and a text."""
+
+    name: str
+    seconds: float
+    said: dict[str, str]
+    log: Path
+
+
+def boot(name: str, kernel: Kernel, uncork: Path) -> Result:
+    if kernel.archive.url == UBUNTU:
+        ubuntu_keys()
+    image = fetch(kernel.archive, kernel.package)
+    needs = apt(kernel.archive, "apt-cache", "depends", image.name)
+    needs = re.findall(r"^  Depends: (linux-(?:binary|modules)-\S+)", needs, re.MULTILINE)
+    parts = [image, *(fetch(kernel.archive, re.escape(need)) for need in needs)]
+    busybox = fetch(BOOKWORM, "busybox-static")
+    files = Initramfs()
+    for directory in ("proc", "sys", "dev", "tmp", "root", "run", "var"):
+        files.directory(directory)
+    files.file("bin/busybox", next(busybox.glob("**/bin/busybox")).read_bytes())
+    files.program("bin/uncork", uncork)
+    iperf3 = shutil.which("iperf3")
+    if iperf3 is None:
+        sys.exit("kernels.py: iperf3 is not installed")
+    files.program("bin/iperf3", Path(iperf3))
+    for index, (one, content) in enumerate(modules(parts)):
+        files.file(f"modules/{index:02}-{one}.ko", content)
+    files.file("init", GUEST.read_bytes())
+    initramfs = KEPT / f"{name}.initramfs"
+    initramfs.write_bytes(files.compressed())
+    vmlinuz = next(path for part in parts for path in part.rglob("vmlinuz*"))
+    log = KEPT / f"{name}.log"
+    # Haswell: some of qemu's processors do not get far with new kernels.
+    command = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "Haswell-noTSX", "-m", "1G", "-smp", "1"]
+    command += ["-nographic", "-no-reboot", "-net", "none", "-kernel", str(vmlinuz), "-initrd", str(initramfs)]
+    command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on"]
+    began = time.monotonic()
+    with log.open("wb") as out:
+        try:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, timeout=BOOT_S, check=False)
+        except subprocess.TimeoutExpired:
+            out.write(f"\nkernels.py: ended after {BOOT_S} s\n".encode())
+    initramfs.unlink()
+    said = re.findall(r"^UNCORK (\S+) (.*?)\r?$", log.read_text(errors="replace"), re.MULTILINE)
+    return Result(name, time.monotonic() - began, dict(said), log)
+
+
+STEPS = ["load", "0 %", "1 %", "steer", "upgrade", "unload"]
+
+
+def table(results: list[Result]) -> str:
+    rows = [["kernel", "version", *STEPS, "s"]]
+    for result in results:
+        cells = [result.said.get(step.replace(" ", ""), "–") for step in STEPS]
+        rows.append([result.name, result.said.get("kernel", "did not boot"), *cells, f"{result.seconds:.0f}"])
+    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
+
+
+def as_expected(kernel: Kernel, result: Result) -> bool:
+    if kernel.runs:
+        return all(result.said.get(step.replace(" ", ""), "").startswith("yes") for step in STEPS)
+    return result.said.get("load", "").startswith("refused")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program to run")
+    parser.add_argument("names", nargs="*", metavar="KERNEL", help=f"default: all of {', '.join(KERNELS)}")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in KERNELS]
+    if unknown:
+        parser.error(f"unknown kernel {unknown[0]}; there are {', '.join(KERNELS)}")
+    if not arguments.uncork.is_file():
+        parser.error(f"{arguments.uncork} is not there; build it: cargo build --release -p uncork")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    results = []
+    for name in arguments.names or KERNELS:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        results.append(boot(name, KERNELS[name], arguments.uncork))
+    print(table(results))
+    failed = [result for result in results if not as_expected(KERNELS[result.name], result)]
+    for result in failed:
+        print(f"kernels.py: {result.name} is not as expected; see {result.log}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
