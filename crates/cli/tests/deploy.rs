@@ -185,6 +185,7 @@ fn units() -> Scratch {
     let this = env!("CARGO_BIN_EXE_uncork");
     for unit in [
         "uncork-watch.service",
+        "uncork-kernel.service",
         "uncork-serve.service",
         "uncork-serve.socket",
         "uncork-learn.service",
@@ -233,6 +234,7 @@ fn units_are_valid_and_hardened() {
     let security = ["security", "--offline=yes", "--no-pager", "--threshold=25"];
     for unit in [
         "uncork-watch.service",
+        "uncork-kernel.service",
         "uncork-serve.service",
         "uncork-host.service",
         "uncork-learn.service",

@@ -100,6 +100,124 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
     assert!(!after.contains("\"connections\": 0"), "{after}");
 }
 
+/// A thousand connections that each echo 20 kB, before and after each word that is read: "done" says that all of
+/// them have.
+const THOUSAND: &str = r#"
+import selectors, socket, sys
+COUNT, SIZE = 1000, 20000
+listener = socket.create_server(("127.0.0.1", 5202), backlog=COUNT)
+pairs = []
+for _ in range(COUNT):
+    client = socket.create_connection(listener.getsockname())
+    pairs.append((client, listener.accept()[0]))
+def controllers():
+    return {pair[1].getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode() for pair in pairs}
+def echo():
+    selector, left = selectors.DefaultSelector(), {}
+    for client, server in pairs:
+        server.sendall(bytes(SIZE))
+        left[client] = SIZE
+        selector.register(client, selectors.EVENT_READ)
+    while left:
+        ready = selector.select(timeout=20)
+        if not ready:
+            sys.exit(f"{len(left)} connections are stuck")
+        for key, _ in ready:
+            got = len(key.fileobj.recv(65536))
+            if got == 0:
+                sys.exit("a connection was lost")
+            left[key.fileobj] -= got
+            if left[key.fileobj] == 0:
+                del left[key.fileobj]
+                selector.unregister(key.fileobj)
+echo()
+for line in sys.stdin:
+    echo()
+    print("done", *controllers(), flush=True)
+"#;
+
+#[test]
+fn an_upgrade_and_an_unload_under_a_thousand_connections_lose_and_stop_none() {
+    let _alone = alone();
+    let script = format!(
+        r#"
+        ulimit -n 4096
+        cat > thousand.py <<'END'
+{THOUSAND}
+END
+        kernel load --default uncork_bbr3
+        mkfifo words answers
+        python3 thousand.py < words > answers 2> errors & program=$!
+        exec 8> words 9< answers
+        ask() {{
+            echo go >&8
+            read -r answer <&9 || {{ cat errors; exit 9; }}
+            echo "$answer"
+        }}
+        ask
+        kernel upgrade
+        ask
+        kernel unload
+        ask
+        kernel load
+        ask
+        kernel status --format json | grep -A3 '"uncork_bbr3"'
+        exec 8>&-
+        wait $program"#
+    );
+    let Some(seen) = succeed(&script) else { return };
+    assert_eq!(
+        seen.matches(
+            "done uncork_bbr3
+"
+        )
+        .count(),
+        4,
+        "{seen}"
+    );
+    assert!(seen.contains("connections keep it until they end"), "{seen}");
+}
+
+/// A namespace whose default is an old copy would keep its programs.
+#[test]
+fn an_upgrade_leaves_no_old_copy_as_the_default() {
+    let _alone = alone();
+    let script = r#"
+        copies() { grep -c '_cong_control' /proc/kallsyms || true; }
+        kernel load --default uncork_bbr3
+        before=$(copies)
+        [ "$before" -gt 0 ]
+        kernel upgrade
+        for i in $(seq 200); do [ "$(copies)" -le "$before" ] && break; sleep 0.05; done
+        [ "$(copies)" -le "$before" ] || { echo "$before before, $(copies) now"; exit 9; }
+        cat /proc/sys/net/ipv4/tcp_congestion_control
+        kernel unload"#;
+    let Some(seen) = succeed(script) else { return };
+    assert!(seen.contains("\nuncork_bbr3\n"), "{seen}");
+}
+
+/// Every step of the loader that makes something fails once.
+#[test]
+fn a_loader_that_fails_at_any_step_leaves_nothing() {
+    let _alone = alone();
+    let script = r#"
+        failed=0
+        for files in $(seq 3 40); do
+            if prlimit --nofile=$files "$UNCORK" kernel load > output 2>&1; then
+                echo "works with $files"
+                break
+            fi
+            failed=$((failed + 1))
+            grep -q '^error: \|cannot open shared' output || { cat output; exit 9; }
+            [ -e /sys/fs/bpf/uncork/uncork_bbr3 ] && exit 9
+            registered && exit 9
+        done
+        [ "$failed" -gt 10 ]
+        kernel unload"#;
+    let Some(seen) = succeed(script) else { return };
+    assert!(seen.contains("works with"), "{seen}");
+}
+
 #[test]
 fn a_loader_that_is_killed_leaves_nothing() {
     let _alone = alone();

@@ -9,11 +9,11 @@ const LOAD_EXAMPLES: &str = "\
 Examples:
   sudo uncork kernel load
   sudo sysctl net.ipv4.tcp_congestion_control=uncork_bbr3
-  sudo uncork kernel load uncork_reno";
+  sudo uncork kernel load --default uncork_bbr3 uncork_cubic";
 
 const LOAD_AFTER: &str = "\
-It needs Linux 6.10 or newer with BTF, CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), and a BPF file system at \
-/sys/fs/bpf. It changes no default: programs, sysctls and routes choose the controller by its name. It stays until \
+It needs Linux 6.1 or newer with BTF, CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), and a BPF file system at \
+/sys/fs/bpf. Without --default it changes no default: programs, sysctls and routes choose the controller by its name. It stays until \
 `uncork kernel unload` or a reboot.
 
 Exit status: 0 loaded, 1 it was loaded before, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
@@ -26,7 +26,9 @@ set.
 Exit status: 0 unloaded, 1 it was not loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
 const UPGRADE_AFTER: &str = "\
-New connections get the controller of this program; those that are open keep theirs. There is no moment without it.
+New connections get the controller of this program; those that are open keep theirs. There is no moment without it, but \
+before Linux 6.4 one in which it cannot be chosen by name. A network namespace whose default it is keeps its copy until the \
+default is set: this is done in the current namespace.
 
 Exit status: 0 upgraded, 1 none is loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
@@ -52,6 +54,9 @@ pub(super) enum KernelCommand {
         /// Controllers
         #[arg(value_name = "NAME", default_value = "uncork_bbr3", value_parser = parse)]
         names: Vec<Algorithm>,
+        /// Make the first the default of this network namespace
+        #[arg(long)]
+        default: bool,
     },
     /// Replace loaded controllers by those of this program
     #[command(after_help = UPGRADE_AFTER)]

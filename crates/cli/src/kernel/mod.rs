@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use uncork_diag::{Diag, DiagError, Query, TcpState};
 use uncork_kernel::{
-    Algorithm, DIRECTORY, Error, Loaded, Pins, available, default, fall_back, probe,
+    Algorithm, DIRECTORY, Error, Loaded, Pins, available, default, fall_back, probe, set_default,
 };
 
 use crate::args::TextFormat;
@@ -24,7 +24,7 @@ pub(crate) fn kernel(args: &KernelArgs) -> Result<(), Failure> {
     let pins = Pins::in_directory(DIRECTORY);
     match &args.command {
         KernelCommand::List => list(),
-        KernelCommand::Load { names } => load(&pins, names),
+        KernelCommand::Load { names, default } => load(&pins, names, *default),
         KernelCommand::Upgrade { names } => upgrade(&pins, names),
         KernelCommand::Unload { names } => unload(&pins, names),
         KernelCommand::Status { format } => status(&pins, *format),
@@ -43,7 +43,7 @@ fn list() -> Result<(), Failure> {
     stdout::write(lines.concat().as_bytes())
 }
 
-fn load(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
+fn load(pins: &Pins, names: &[Algorithm], first_is_default: bool) -> Result<(), Failure> {
     for &algorithm in names {
         let load = || {
             pins.check_free(algorithm)?;
@@ -51,6 +51,10 @@ fn load(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
         };
         load().map_err(failure)?;
         stdout::write(format!("{algorithm} is loaded\n").as_bytes())?;
+    }
+    if let (true, Some(first)) = (first_is_default, names.first()) {
+        set_default(first.name()).map_err(failure)?;
+        stdout::write(format!("the default is {first}\n").as_bytes())?;
     }
     Ok(())
 }
@@ -66,7 +70,13 @@ fn chosen(pins: &Pins, names: &[Algorithm]) -> Result<Vec<Algorithm>, Failure> {
 
 fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
     for algorithm in chosen(pins, names)? {
-        Loaded::new(algorithm).and_then(|loaded| pins.replace(&loaded)).map_err(failure)?;
+        let is_default = default() == algorithm.name();
+        let upgrade = || {
+            pins.replace(&Loaded::new(algorithm)?)?;
+            // A namespace keeps the copy that was there when its default was set.
+            if is_default { set_default(algorithm.name()) } else { Ok(()) }
+        };
+        upgrade().map_err(failure)?;
         stdout::write(format!("new connections get this program's {algorithm}\n").as_bytes())?;
     }
     Ok(())
