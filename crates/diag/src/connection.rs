@@ -10,6 +10,7 @@ use crate::fields::Fields;
 use crate::mem_info::MemInfo;
 use crate::query::Family;
 use crate::state::TcpState;
+use crate::storage;
 use crate::tcp_info::TcpInfo;
 
 /// A TCP socket (`struct inet_diag_msg` with its attributes, `include/uapi/linux/inet_diag.h`).
@@ -57,6 +58,7 @@ const CONG: u16 = 4;
 const SKMEMINFO: u16 = 7;
 const DCTCPINFO: u16 = 9;
 const BBRINFO: u16 = 16;
+const SK_BPF_STORAGES: u16 = 20;
 
 impl Connection {
     /// Parses the payload of a `SOCK_DIAG_BY_FAMILY` message.
@@ -103,6 +105,9 @@ impl Connection {
             VEGASINFO => self.cc_info = VegasInfo::parse(value).map(CcInfo::Vegas),
             DCTCPINFO => self.cc_info = DctcpInfo::parse(value).map(CcInfo::Dctcp),
             BBRINFO => self.cc_info = BbrInfo::parse(value).map(CcInfo::Bbr),
+            SK_BPF_STORAGES => {
+                self.cc_info = storage::bbr(value).map(CcInfo::Bbr).or(self.cc_info);
+            }
             _ => {}
         }
     }

@@ -25,6 +25,7 @@ mod replies;
 #[cfg(target_os = "linux")]
 mod socket;
 mod state;
+mod storage;
 mod tcp_info;
 
 pub use cc_info::{Bbr2Info, BbrInfo, BbrState, CcInfo, DctcpInfo, VegasInfo};

@@ -17,6 +17,9 @@ pub struct Query {
     pub local_port: Option<u16>,
     /// Only sockets with this remote port.
     pub remote_port: Option<u16>,
+    /// With the state of the controllers that `uncork kernel` loads, which BPF keeps for each socket: about 4 kB are
+    /// copied per socket. Without `CAP_BPF` the dump goes on without.
+    pub has_storage: bool,
 }
 
 /// A socket's address family. An IPv6 socket may carry an IPv4 connection.
@@ -38,6 +41,9 @@ pub(crate) const BOTH_FAMILIES: u16 = 18;
 const REQUEST: usize = HEADER + 56;
 /// Header and `struct inet_diag_req`.
 const REQUEST_FOR_BOTH: usize = HEADER + 60;
+/// The attribute `INET_DIAG_REQ_SK_BPF_STORAGES` without content: all that BPF keeps for a socket.
+const STORAGES: usize = 4;
+const REQ_SK_BPF_STORAGES: u16 = 2;
 
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const FLAGS: u16 = 0x001 | 0x300;
@@ -54,7 +60,7 @@ const EXTENSIONS: u8 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6;
 /// A netlink message, stored without allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    bytes: [u8; REQUEST_FOR_BOTH],
+    bytes: [u8; REQUEST_FOR_BOTH + STORAGES],
     length: usize,
 }
 
@@ -69,7 +75,13 @@ impl Deref for Request {
 impl Default for Query {
     /// All TCP sockets.
     fn default() -> Self {
-        Self { family: None, states: States::ALL, local_port: None, remote_port: None }
+        Self {
+            family: None,
+            states: States::ALL,
+            local_port: None,
+            remote_port: None,
+            has_storage: false,
+        }
     }
 }
 
@@ -91,8 +103,9 @@ impl Query {
             Some(_) => (BY_FAMILY, 4),
             None => (BOTH_FAMILIES, 52),
         };
-        let length = if self.family.is_some() { REQUEST } else { REQUEST_FOR_BOTH };
-        let mut request = Request { bytes: [0; REQUEST_FOR_BOTH], length };
+        let end = if self.family.is_some() { REQUEST } else { REQUEST_FOR_BOTH };
+        let length = if self.has_storage { end + STORAGES } else { end };
+        let mut request = Request { bytes: [0; REQUEST_FOR_BOTH + STORAGES], length };
         let bytes = &mut request.bytes;
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, &(length as u32).to_ne_bytes());
@@ -108,6 +121,10 @@ impl Query {
         let ports = HEADER + if self.family.is_some() { 8 } else { 4 };
         put(ports, &self.local_port.unwrap_or(0).to_be_bytes());
         put(ports + 2, &self.remote_port.unwrap_or(0).to_be_bytes());
+        if self.has_storage {
+            put(end, &(STORAGES as u16).to_ne_bytes());
+            put(end + 2, &REQ_SK_BPF_STORAGES.to_ne_bytes());
+        }
         request
     }
 }
@@ -144,6 +161,7 @@ mod tests {
             local_port: Some(443),
             remote_port: Some(0x1234),
             family: Some(Family::V6),
+            has_storage: false,
         };
         let bytes = query.request(9);
         let messages: Vec<_> = Messages(&bytes).collect::<Result<_, _>>().expect("a message");
@@ -168,6 +186,10 @@ mod tests {
         expected.resize(52, 0);
         expected.extend(2_u32.to_ne_bytes());
         expected.resize(60, 0);
+        assert_eq!(messages[0].payload, expected);
+        let bytes = Query { has_storage: true, ..query }.request(9);
+        let messages: Vec<_> = Messages(&bytes).collect::<Result<_, _>>().expect("a message");
+        expected.extend([4_u16, 2].map(u16::to_ne_bytes).concat());
         assert_eq!(messages[0].payload, expected);
     }
 }

@@ -66,6 +66,20 @@ impl Diag {
         query: &Query,
         mut each: impl FnMut(&Connection),
     ) -> Result<Summary, DiagError> {
+        match self.dump_once(query, &mut each) {
+            // Refused before the first socket.
+            Err(DiagError::Forbidden(_)) if query.has_storage => {
+                self.dump_once(&Query { has_storage: false, ..*query }, &mut each)
+            }
+            done => done,
+        }
+    }
+
+    fn dump_once(
+        &mut self,
+        query: &Query,
+        mut each: impl FnMut(&Connection),
+    ) -> Result<Summary, DiagError> {
         self.drain()?;
         self.sequence = self.sequence.wrapping_add(1);
         let request = query.request(self.sequence);

@@ -180,6 +180,11 @@ pub struct Bbr {
     pub version: u8,
 }
 
+/// Whether `uncork kernel` loads the controller of this name.
+pub(crate) fn is_kernel_controller(name: &str) -> bool {
+    name.starts_with("uncork_")
+}
+
 impl HostFacts {
     /// The caller's namespace.
     pub fn own(&self) -> Option<&Namespace> {

@@ -8,7 +8,7 @@ use crate::facts::{Bbr, Socket};
 pub(super) fn sockets() -> Result<Vec<Socket>, DiagError> {
     let states = States::SENDING.with(TcpState::Listen);
     let mut sockets = Vec::new();
-    Diag::open()?.dump(&Query { states, ..Query::default() }, |connection| {
+    Diag::open()?.dump(&Query { states, has_storage: true, ..Query::default() }, |connection| {
         sockets.extend(socket(connection));
     })?;
     Ok(sockets)

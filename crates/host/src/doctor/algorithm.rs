@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::kubernetes::{self, is_pod};
 use super::{Host, bbr_version};
-use crate::facts::{Container, Interface, Module};
+use crate::facts::{Container, Interface, Module, is_kernel_controller};
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     findings.extend(missing(host));
@@ -18,7 +18,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
 fn missing(host: Host<'_>) -> Option<Finding> {
     let Host { facts, own, wanted } = host;
     let never_had_it = host.wants_bbr() && host.is_before((4, 9));
-    if own.has(wanted) || never_had_it {
+    if own.has(wanted) || never_had_it || is_kernel_controller(wanted) {
         return None;
     }
     let module = format!("tcp_{wanted}");

@@ -4,6 +4,7 @@ mod algorithm;
 mod boot;
 mod buffers;
 mod finding;
+mod kernel_controllers;
 mod kubernetes;
 mod namespaces;
 mod pacing;
@@ -86,6 +87,7 @@ pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     let host = Host { facts, own, wanted };
     let mut findings = Vec::new();
     algorithm::check(host, &mut findings);
+    kernel_controllers::check(host, &mut findings);
     sockets::check(host, &mut findings);
     routes::check(host, &mut findings);
     namespaces::check(host, &mut findings);
@@ -113,7 +115,8 @@ fn summary(host: Host<'_>) -> Summary {
 
 /// BBR's version: from a probe, or from any socket that runs BBR.
 fn bbr_version(facts: &HostFacts) -> Option<u8> {
-    let mut sockets = facts.namespaces.iter().flat_map(|namespace| &namespace.sockets);
+    let sockets = facts.namespaces.iter().flat_map(|namespace| &namespace.sockets);
+    let mut sockets = sockets.filter(|socket| socket.cc == "bbr");
     facts
         .kernel
         .bbr_version

@@ -44,7 +44,7 @@ fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
         .remedy("or start the containers anew")
 }
 
-fn name(namespace: &Namespace) -> String {
+pub(super) fn name(namespace: &Namespace) -> String {
     match &namespace.processes[..] {
         [] => format!("net:[{}]", namespace.inode),
         processes => processes.join(", "),

@@ -7,6 +7,7 @@ use uncork_diag::{Diag, DiagError, Notices, Query, States};
 
 use super::event::{Destroyed, Event, Moment, Pass};
 use super::sample::SocketSample;
+use crate::facts::is_kernel_controller;
 
 /// Reads the sockets of the calling thread's network namespace.
 #[derive(Debug)]
@@ -51,7 +52,8 @@ impl Live {
     }
 
     fn dump(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
-        let query = Query { states: States::SENDING, ..Query::default() };
+        let has_storage = has_kernel_controllers();
+        let query = Query { states: States::SENDING, has_storage, ..Query::default() };
         pass.sockets.clear();
         pass.at = self.moment();
         let sockets = &mut pass.sockets;
@@ -85,6 +87,12 @@ pub(super) fn now() -> Instant {
 #[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]
 fn today() -> SystemTime {
     SystemTime::now()
+}
+
+/// Whether `uncork kernel` has loaded a controller: only then is there state to copy.
+fn has_kernel_controllers() -> bool {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    names.unwrap_or_default().split_ascii_whitespace().any(is_kernel_controller)
 }
 
 /// The controller that new connections of this network namespace get.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
-use uncork_diag::{BbrState, CcName, Connection, TcpInfo};
+use uncork_diag::{Bbr2Info, BbrState, CcName, Connection, TcpInfo};
 use uncork_flow::TransportFigures;
 use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use uncork_units::{Rate, TimeDelta};
@@ -65,6 +65,36 @@ pub struct BbrSample {
     /// Its minimum round-trip time.
     #[serde(rename = "min_rtt_ns", with = "maybe_nanos")]
     pub min_rtt: Option<TimeDelta>,
+    /// What bounds versions 2 and 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<BbrBounds>,
+}
+
+/// The bounds of BBRv2 and BBRv3.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BbrBounds {
+    /// The highest bandwidth measured.
+    #[serde(rename = "max_bandwidth_bps", with = "maybe_bits_per_sec")]
+    pub max_bandwidth: Option<Rate>,
+    /// The short-term bound of the bandwidth.
+    #[serde(rename = "bandwidth_bps", with = "maybe_bits_per_sec")]
+    pub bandwidth: Option<Rate>,
+    /// The short-term bound of what is in flight.
+    pub inflight_packets: Option<u32>,
+    /// The long-term bound of what is in flight.
+    pub max_inflight_packets: Option<u32>,
+}
+
+impl From<&Bbr2Info> for BbrBounds {
+    fn from(info: &Bbr2Info) -> Self {
+        Self {
+            max_bandwidth: Some(info.bw_hi),
+            bandwidth: Some(info.bw_lo).filter(|rate| *rate < Rate::MAX),
+            inflight_packets: info.inflight_lo,
+            max_inflight_packets: info.inflight_hi,
+        }
+    }
 }
 
 impl SocketSample {
@@ -95,6 +125,7 @@ impl SocketSample {
                 state: bbr.state(),
                 bandwidth: Some(bbr.bw),
                 min_rtt: bbr.min_rtt,
+                bounds: bbr.bbr2.as_ref().map(BbrBounds::from),
             }),
         })
     }

@@ -1,0 +1,91 @@
+//! Checks the controllers that `uncork kernel` loads.
+
+use super::Host;
+use super::finding::{Finding, connections};
+use super::kubernetes::is_pod;
+use crate::facts::{Namespace, is_kernel_controller};
+
+pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+    findings.extend(not_loaded(host));
+    findings.extend(loaded(host));
+    findings.extend(host.facts.namespaces.iter().filter_map(|one| old_default(host, one)));
+    findings.extend(old_sockets(host));
+}
+
+fn not_loaded(host: Host<'_>) -> Option<Finding> {
+    let Host { own, wanted, .. } = host;
+    // As the default it is an old copy, which is a finding of its own.
+    if !is_kernel_controller(wanted) || own.has(wanted) || own.default == wanted {
+        return None;
+    }
+    let place = if own.is_initial {
+        ""
+    } else if is_pod(host) {
+        "on the node: "
+    } else {
+        "on the host: "
+    };
+    Some(
+        Finding::problem("kernel-controller-not-loaded", format!("{wanted} is not loaded."))
+            .why("It is no part of Linux: `uncork kernel` loads it, until the next boot.")
+            .remedy(format!("{place}uncork kernel load {wanted}"))
+            .remedy(format!(
+                "{place}systemctl enable uncork-kernel.service, to load it at each boot"
+            ))
+            .remedy(format!(
+                "{place}uncork kernel status, if it does not load: it says what is missing"
+            )),
+    )
+}
+
+fn loaded(host: Host<'_>) -> Option<Finding> {
+    let names: Vec<&str> = host
+        .own
+        .available
+        .iter()
+        .map(String::as_str)
+        .filter(|name| is_kernel_controller(name))
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let what = format!("Loaded by BPF: {}.", names.join(", "));
+    Some(
+        Finding::note("kernel-controllers", what)
+            .why("They are gone after a reboot, unless a unit loads them."),
+    )
+}
+
+/// A namespace keeps what was its default when a controller was unloaded.
+fn old_default(host: Host<'_>, namespace: &Namespace) -> Option<Finding> {
+    let default = &namespace.default;
+    if !is_kernel_controller(default) || namespace.has(default) {
+        return None;
+    }
+    let whose = if namespace.inode == host.own.inode {
+        "The default".to_owned()
+    } else {
+        format!("The default of the namespace of {}", super::namespaces::name(namespace))
+    };
+    let what = format!(
+        "{whose} is {default}, which is not loaded any more: new connections get an old copy."
+    );
+    Some(
+        Finding::warning("old-copy-is-default", what)
+            .why("A namespace keeps its default when the controller is unloaded, until the default is set again.")
+            .remedy(format!("uncork kernel load {default}; sysctl -w net.ipv4.tcp_congestion_control={default}"))
+            .remedy("or: sysctl -w net.ipv4.tcp_congestion_control=cubic"),
+    )
+}
+
+fn old_sockets(host: Host<'_>) -> Option<Finding> {
+    let own = host.own;
+    let is_old = |cc: &str| is_kernel_controller(cc) && !own.has(cc);
+    let count = own.connections().filter(|socket| is_old(&socket.cc)).count();
+    (count > 0).then(|| {
+        let run = if count == 1 { "runs" } else { "run" };
+        let what =
+            format!("{} {run} a controller that is not loaded any more.", connections(count));
+        Finding::note("old-copies", what).why("Connections keep their controller until they end.")
+    })
+}
