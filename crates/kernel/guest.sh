@@ -50,6 +50,17 @@ transfers() {
     done
 }
 
+# What a connection does is read back from its socket.
+states() {
+    echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
+    iperf3 -s -1 -D
+    sleep 1
+    iperf3 -c 127.0.0.1 -R -t 5 &
+    uncork host watch -q --every 500ms --for 3s --record session.jsonl || return 1
+    wait
+    grep -o '"bbr":{"version":3[^}]*}' session.jsonl
+}
+
 steers() {
     mkdir -p /sys/fs/cgroup/web
     cat > policy.toml <<'END'
@@ -74,7 +85,6 @@ END
 }
 
 upgrades() {
-    echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
     uncork kernel upgrade || return 1
     iperf3 -s -1 -D
     sleep 1
@@ -93,6 +103,7 @@ if uncork kernel load uncork_reno > load.log 2>&1; then
     step load loads
     step 0% transfers 0%
     step 1% transfers 1%
+    step state states
     step steer steers
     step upgrade upgrades
     step unload unloads

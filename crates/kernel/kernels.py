@@ -264,7 +264,7 @@ def boot(name: str, kernel: Kernel, uncork: Path) -> Result:
     return Result(name, time.monotonic() - began, dict(said), log)
 
 
-STEPS = ["load", "0 %", "1 %", "steer", "upgrade", "unload"]
+STEPS = ["load", "0 %", "1 %", "state", "steer", "upgrade", "unload"]
 
 
 def table(results: list[Result]) -> str:

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::schema::assert_describes;
 use common::{Finished, finish};
+use serde_json::Value;
 use uncork_testkit::{Capability, not_run};
 
 /// The pins die with the file system in the namespace of mounts, and the registrations with the pins:
@@ -216,6 +217,77 @@ fn a_loader_that_fails_at_any_step_leaves_nothing() {
         kernel unload"#;
     let Some(seen) = succeed(script) else { return };
     assert!(seen.contains("works with"), "{seen}");
+}
+
+/// The state of real sockets, as `uncork host watch` records it: with rights, and without.
+#[test]
+fn watch_reads_the_state_of_each_connection() {
+    let _alone = alone();
+    let script = r#"
+        kernel load uncork_bbr1 uncork_bbr3 uncork_cubic
+        for name in uncork_bbr1 uncork_bbr3 uncork_cubic; do
+            echo $name > /proc/sys/net/ipv4/tcp_congestion_control
+            transfer 2 & client=$!
+            for i in $(seq 100); do ss -Htni state established | grep -q $name && break; sleep 0.05; done
+            uncork host watch -q --every 200ms --for 1s --record $name.jsonl
+            setpriv --bounding-set=-bpf,-sys_admin "$UNCORK" host watch -q --every 200ms --for 400ms --record $name-poor.jsonl
+            wait $client
+        done
+        kernel unload
+        for name in uncork_bbr1 uncork_bbr3 uncork_cubic uncork_bbr3-poor; do echo "session $name"; cat $name.jsonl; done"#;
+    let Some(seen) = succeed(script) else { return };
+    let sessions: Vec<&str> = seen.split("session ").skip(1).collect();
+    let [first, third, cubic, poor] = sessions[..] else { panic!("{seen}") };
+    let states = |session: &str| -> Vec<Value> {
+        let (cc, session) = session.split_once('\n').expect("its name");
+        let cc = cc.trim_end_matches("-poor");
+        let lines = session.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let lines: Vec<Value> = lines.collect();
+        assert_describes("host-watch-1", &lines);
+        let sockets = lines.iter().filter_map(|line| line["pass"]["sockets"].as_array());
+        let sent = |socket: &&Value| {
+            socket["cc"] == cc && socket["figures"]["bytes_acked"].as_u64() > Some(100_000)
+        };
+        sockets.flatten().filter(sent).map(|socket| socket["bbr"].clone()).collect()
+    };
+    let known = |states: &[Value], version: u64| {
+        assert!(!states.is_empty());
+        for state in states {
+            assert_eq!(state["version"], version);
+            assert!(state["bandwidth_bps"].as_u64() > Some(1_000_000), "{state}");
+            assert!(state["min_rtt_ns"].is_u64(), "{state}");
+            assert_eq!(state["bounds"].is_object(), version > 1, "{state}");
+        }
+    };
+    known(&states(first), 1);
+    let third = states(third);
+    known(&third, 3);
+    assert!(third.iter().all(|state| state["bounds"]["max_bandwidth_bps"].as_u64() > Some(0)));
+    for none in [cubic, poor] {
+        let states = states(none);
+        assert!(!states.is_empty() && states.iter().all(Value::is_null), "{states:?}");
+    }
+}
+
+#[test]
+fn the_doctor_finds_what_is_loaded_and_what_is_an_old_copy() {
+    let _alone = alone();
+    let script = r#"
+        findings() { uncork host doctor --format json "$@" | grep -o '"id": "[a-z-]*\(kernel-controller\|old-cop\)[a-z-]*"\|"what": ".*uncork_.*"' || true; }
+        echo missing; findings --want uncork_bbr3
+        kernel load uncork_bbr3
+        unshare --net sh -c 'echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control; touch ready; exec sleep 600' &
+        for i in $(seq 100); do [ -e ready ] && break; sleep 0.05; done
+        echo loaded; findings
+        kernel unload
+        echo unloaded; findings"#;
+    let Some(seen) = succeed(script) else { return };
+    let (missing, rest) = seen.split_once("loaded\n").expect("three parts");
+    let (loaded, unloaded) = rest.rsplit_once("unloaded\n").expect("three parts");
+    assert!(missing.contains("kernel-controller-not-loaded"), "{missing}");
+    assert!(loaded.contains("Loaded by BPF: uncork_bbr3."), "{loaded}");
+    assert!(!loaded.contains("old-copy"), "{loaded}");
+    assert!(unloaded.contains("old-copy-is-default") && unloaded.contains("sleep ("), "{unloaded}");
 }
 
 #[test]
