@@ -1,5 +1,6 @@
 """An AS is confirmed by a switchback before more than half of it changes. Estimates are drawn."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from learn_worlds import SETTINGS, Evidence, world
-from test_learn_run import FIRST_DAY, NOW
+from learning import FIRST_DAY, NOW
 from uncork_experiment.learn import confirm, demo, evidence
+from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.confirm import CONFIRMED, LEVEL, OPEN, REFUTED, Blocks, Trial, Trials
 from uncork_experiment.learn.decide import Before, View, decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
@@ -156,6 +158,15 @@ def trial_of(levels: Sequence[float], shares: Sequence[float] | None = None) -> 
     level = np.where(on, *levels) * np.exp(rng.normal(0, 0.003, 14))
     blocks = Blocks(days, np.where(on, *(shares or (1.0, 0.0))), level)
     return confirm.judged(trial, ("large", "AS1"), blocks, HALF)
+
+
+def test_the_changes_tell_verdicts_with_their_intervals() -> None:
+    trials = {("large", "AS1"): trial_of((1.2, 1.0)), ("small", "AS2"): Trial(SETTINGS.as_of)}
+    text = told(1, Decisions.concat([]), Before({}), HALF, trials)
+    assert re.search(
+        r"Switchback of AS1 \(large\): confirmed, since 2024-09-20; total effect \+(19|20)", text
+    ), text
+    assert "Switchback of AS2 (small): open, since 2024-10-04." in text
 
 
 def test_verdicts_and_what_they_rest_on() -> None:

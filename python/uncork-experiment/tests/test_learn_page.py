@@ -1,7 +1,7 @@
 """The report page of `uncork learn`."""
 
+import json
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import ibis
 import pytest
 
-from test_learn_run import FIRST_DAY, NOW, SETTINGS
-from test_report import CHROMIUM, PROBE
+from learning import FIRST_DAY, NOW, SETTINGS
+from pages import WIDTHS, assert_fits
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.store import Store
@@ -40,21 +40,9 @@ def test_the_page_is_whole_and_needs_nothing_else(page: str) -> None:
     assert re.findall(r'<figure id="([^"]+)"', page) == ["gain", "share", "systems"]
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_leaves_the_page(page: str, width: int, tmp_path: Path) -> None:
-    """On a screen and on a phone, in a real browser."""
-    if CHROMIUM is None:
-        pytest.skip("*** NOT RUN: there is no chromium ***")
-    probed = re.sub(r"<meta http-equiv[^>]+>", "", page).replace("</body>", PROBE)
-    (tmp_path / "page.html").write_text(probed, encoding="utf-8")
-    flags = f"--no-sandbox --headless --disable-gpu --window-size={width},900 --dump-dom".split()
-    command = [CHROMIUM, *flags, (tmp_path / "page.html").as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    found = re.search(r"<title>(\d+) (\d+) (-?\d+)</title>", dom)
-    assert found is not None, dom[:500]
-    whole, window, table = (int(part) for part in found.groups())
-    assert whole <= window
-    assert table <= 0, "a table has to be scrolled sideways"
+    assert_fits(page, width, tmp_path)
 
 
 def test_one_version_alone_has_no_course(tmp_path: Path) -> None:
@@ -66,3 +54,18 @@ def test_one_version_alone_has_no_course(tmp_path: Path) -> None:
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.html")]) == 0
     told = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert re.findall(r'<figure id="([^"]+)"', told) == ["systems"]
+
+
+def test_the_example_of_the_docs_is_recomputed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run with real servers (bench/thirty.py): from its evidence, bit by bit, and what it found."""
+    example = Path(__file__).parents[3] / "docs/example/learn"
+    if not example.exists():
+        pytest.skip(f"*** NOT RUN: {example} is only in the repository ***")
+    assert main(["verify", str(example / "learned")]) == 0
+    assert capsys.readouterr().out == "version 1: the same bytes\nversion 2: the same bytes\n"
+    found = json.loads((example / "result.json").read_text(encoding="utf-8"))["networks"]
+    on = Store(example / "learned").decisions(2).networks
+    arms = dict(zip(on.key.tolist(), on.arm.tolist(), strict=True))
+    right = {one["network"]: {"bbr": "bbr", "cubic": "control"}[one["right"]] for one in found}
+    assert len(right) == 30
+    assert sum(arms[name] == arm for name, arm in right.items()) >= 28

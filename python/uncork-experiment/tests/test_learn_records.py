@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import ibis
@@ -16,25 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 import sqlglot
 
+from learning import FIRST_DAY, KEY, NOW, SETTINGS
 from uncork_experiment.engines import clickhouse, spark
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.reduce import to_arrow
 
-KEY = "000102030405060708090a0b0c0d0e0f"
-FIRST_DAY = int(demo.START.timestamp()) // 86_400
-NOW = datetime(2026, 11, 10, tzinfo=UTC)
-SETTINGS = Settings(
-    experiment="explore",
-    control="control",
-    treated="bbr",
-    arms={"control": {"tcp": "cubic"}, "bbr": {"tcp": "bbr"}},
-    as_of=FIRST_DAY + 7,
-    key=KEY,
-)
 SMALL = tuple(replace(one, networks=2) for one in demo.SYSTEMS[:2])
 
 

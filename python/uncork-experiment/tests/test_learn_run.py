@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import learning
+from learning import FIRST_DAY, KEY, NOW
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
@@ -30,19 +32,8 @@ from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.reduce import to_arrow
 
-KEY = "000102030405060708090a0b0c0d0e0f"
-FIRST_DAY = int(demo.START.timestamp()) // 86_400
 SMALL = tuple(replace(one, networks=3) for one in demo.SYSTEMS[:2])
-SETTINGS = Settings(
-    experiment="explore",
-    control="control",
-    treated="bbr",
-    arms={"control": {"tcp": "cubic"}, "bbr": {"tcp": "bbr"}},
-    as_of=FIRST_DAY + 7,
-    key=KEY,
-    changed=1.0,
-)
-NOW = demo.START + timedelta(days=7, hours=1)
+SETTINGS = replace(learning.SETTINGS, changed=1.0)
 OPTIONS = ["--key", KEY, "--changed", "100%"]
 
 

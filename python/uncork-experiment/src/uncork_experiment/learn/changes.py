@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 
 from uncork_experiment import words
+from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decisions, Floats
 from uncork_experiment.learn.settings import Settings
@@ -17,7 +18,7 @@ SHOWN = 5
 NORMAL = 1.959963984540054
 
 
-def told(version: int, decisions: Decisions, before: Before, settings: Settings) -> str:
+def told(version: int, decisions: Decisions, before: Before, settings: Settings, trials: Trials) -> str:
     """The difference to the version in force."""
     is_new = decisions.arm != before.arms(decisions, settings)
     is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
@@ -34,6 +35,9 @@ def told(version: int, decisions: Decisions, before: Before, settings: Settings)
     if wide:
         more = f" and {len(wide) - 2 * SHOWN} more" if len(wide) > 2 * SHOWN else ""
         lines.append(f"For networks not seen yet: {', '.join(wide[: 2 * SHOWN])}{more}.")
+    lines += [
+        f"Switchback of {name} ({section}): {_verdict(one)}." for (section, name), one in trials.items()
+    ]
     why = Counter(decisions.reason[is_network].tolist())
     lines += [
         f"{words.counted(count, 'network')}: {reason}."
@@ -43,6 +47,14 @@ def told(version: int, decisions: Decisions, before: Before, settings: Settings)
     if len(has):
         lines += ["", "Who may lose most (lower end of the 95 % interval, times bytes):", *_losers(has)]
     return "\n".join(lines) + "\n"
+
+
+def _verdict(trial: Trial) -> str:
+    """With the total effect, if it is known."""
+    told = f"{trial.verdict}, since {date(trial.since)}"
+    if trial.ratio is None or trial.low is None or trial.high is None:
+        return told
+    return f"{told}; total effect {words.change(trial.ratio)} ({words.interval(trial.low, trial.high)})"
 
 
 def mean_lift(some: Decisions, total: float) -> tuple[float, float]:

@@ -26,18 +26,16 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
     not known.
     """
     number = store.need_current()
-    settings, decisions = store.settings(number), store.decisions(number)
+    names = networks.around(address)
+    settings, decisions = store.settings(number), store.decisions_about(number, names)
     guardrails = json.loads(store.text(number, GUARDRAILS))
     lines = [
         f"Version {number}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}."
     ]
-    names = networks.around(address)
     wide = [name for name in (system, country) if name]
-    # What may decide, and all that is wider.
-    some = decisions.where((decisions.level != "network") | np.isin(decisions.key, names))
     for section in decisions.sections:
-        own = {one.key: one for one in some if one.section == section}
+        own = {one.key: one for one in decisions if one.section == section}
         entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)
         lines += ["", *_told(entry, own, guardrails.get(section, {}), settings), *_history(store, entry)]
     return "\n".join(lines) + "\n"
@@ -111,7 +109,7 @@ def _history(store: Store, entry: Decision) -> Iterator[str]:
     found = []
     arm: str | None = None
     for number in in_force(store):
-        decisions = store.decisions(number)
+        decisions = store.decisions_about(number, [entry.key])
         rows = np.flatnonzero((decisions.key == entry.key) & (decisions.section == entry.section))
         now = decisions[int(rows[0])] if len(rows) else None
         if now is not None and now.arm != arm:

@@ -152,7 +152,7 @@ def _systems(last: Point) -> Figure:
     x = svg.Axis("share of the bytes", min(shares) * 0.8, max(shares) * 1.25, log=True, shown=_share)
     y = svg.around("lift", [v for dot in dots for v in dot[2:5]], zero=True, shown=percent)
     caption = (
-        f"The {len(dots)} ASes with most traffic of large objects: lift by their networks' posteriors, by "
+        f"ASes with most traffic, at most {MOST_SYSTEMS}: lift by their networks' posteriors, by "
         "bytes, with the widest 95 % interval, against their share of all bytes. A large dot: most of the "
         f"AS's bytes have {last.settings.treated} by the table."
     )

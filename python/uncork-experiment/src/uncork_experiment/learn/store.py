@@ -19,13 +19,14 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from uncork_experiment.commands.common import OutputError, write
@@ -84,6 +85,11 @@ class Store:
 
     def decisions(self, number: int) -> Decisions:
         return Decisions.of_bytes((self.path(number) / version_.DECISIONS).read_bytes())
+
+    def decisions_about(self, number: int, keys: Sequence[str]) -> Decisions:
+        """Those of these entries, and of all wide ones."""
+        wanted = (pc.field("level") != "network") | pc.field("key").isin(list(keys))
+        return Decisions.read(pq.read_table(self.path(number) / version_.DECISIONS, filters=wanted))
 
     def trials(self, number: int) -> Trials:
         return confirm.read(json.loads(self.text(number, version_.TRIALS)))

@@ -68,7 +68,7 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         POLICY: tablefile.policy(inputs.version, names, settings),
         tablefile.table_name(inputs.version): table,
         TRIALS: json.dumps(confirm.document(trials), ensure_ascii=False, indent=1) + "\n",
-        CHANGES: told(inputs.version, decisions, inputs.before, settings),
+        CHANGES: told(inputs.version, decisions, inputs.before, settings, trials),
     }
     return {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}
 
