@@ -36,6 +36,8 @@ pub(crate) struct Downloads {
     pub(crate) bursts: usize,
     /// The server's device gets this MTU after a third of the first burst.
     pub(crate) later_mtu: Option<u32>,
+    /// Server and client are one host: the path is its loopback, with an MTU of 1500.
+    pub(crate) is_local: bool,
 }
 
 /// What the kernel counted while it served.
@@ -73,6 +75,7 @@ impl Downloads {
             bytes,
             bursts: 1,
             later_mtu: None,
+            is_local: false,
         }
     }
 
@@ -107,7 +110,11 @@ impl Downloads {
 
     fn serve_all(&self, emulation: &Emulation, controller: &str) -> Vec<[TcpInfo; 2]> {
         let server = emulation.server();
-        for host in [server, emulation.client()] {
+        let client = if self.is_local { server } else { emulation.client() };
+        if self.is_local {
+            set_link(server, &["lo", "mtu", "1500", "up"]);
+        }
+        for host in [server, client] {
             let written = host.run(|| fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"));
             written.expect("a thread").expect("a kernel with ECN");
         }
@@ -118,7 +125,7 @@ impl Downloads {
             let mut flows = Vec::new();
             for _ in 0..self.flows {
                 scope.spawn(move || {
-                    let done = emulation.client().run(|| download(at, self.bytes));
+                    let done = client.run(|| download(at, self.bytes));
                     done.expect("a thread");
                 });
                 let (stream, _) = listener.accept().expect("a client");
@@ -141,7 +148,7 @@ impl Downloads {
             let (first, rest) = burst.split_at(burst.len() / 3);
             stream.write_all(first).expect("it is read");
             if let Some(mtu) = self.later_mtu {
-                set_mtu(host, mtu);
+                set_link(host, &["uncork0", "mtu", &mtu.to_string()]);
             }
             stream.write_all(rest).expect("it is read");
         }
@@ -170,10 +177,8 @@ fn acknowledged(stream: &TcpStream, host: &Namespace) -> TcpInfo {
     info.expect("it was waited for")
 }
 
-fn set_mtu(host: &Namespace, mtu: u32) {
-    let mtu = mtu.to_string();
-    let set = host
-        .run(|| Command::new("ip").args(["link", "set", "dev", "uncork0", "mtu", &mtu]).status());
+fn set_link(host: &Namespace, words: &[&str]) {
+    let set = host.run(|| Command::new("ip").args(["link", "set", "dev"]).args(words).status());
     assert!(set.expect("a thread").expect("iproute2").success());
 }
 
