@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import csv
 import io
+import math
 import os
 import shutil
 import subprocess
@@ -106,9 +107,9 @@ class Truth:
         return np.maximum(self.lift, 0)
 
     def gain(self, on: Flags) -> float:
-        """Part of the oracle's gain."""
+        """Part of the oracle's gain; NaN if nobody has any to gain."""
         best = float((self.share * self.best()).sum())
-        return float((self.share * np.where(on, self.lift, 0)).sum()) / best if best else 0.0
+        return float((self.share * np.where(on, self.lift, 0)).sum()) / best if best else math.nan
 
     def breaking(self) -> float:
         """Part of the oracle's gain in networks that break the guardrail on bytes sent again."""
@@ -308,13 +309,17 @@ def _mixed(rule: Score, random: Score) -> Score:
     return Score(of(rule.gain, random.gain), of(rule.harmed, random.harmed))
 
 
+def _part(gain: float) -> str:
+    return "none" if math.isnan(gain) else f"{gain:.1%}"
+
+
 def told(looks: Sequence[Look], oracle: Oracle) -> str:
     """A table of the last look, and the way there."""
     last = looks[-1]
     lines = [f"After {last.day} days: gain as a part of the oracle's, and traffic more than 2 % worse", ""]
     lines.append(f"{'':18}{'large objects':>24}{'small objects':>24}")
     for name, one in last.scores.items():
-        cells = (f"{one.gain[of]:14.1%}{one.harmed[of]:10.2%}" for of in CLASSES)
+        cells = (f"{_part(one.gain[of]):>14}{one.harmed[of]:10.2%}" for of in CLASSES)
         lines.append(f"{name:18}{''.join(cells)}")
     lines += [
         "",
