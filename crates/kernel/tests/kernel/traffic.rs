@@ -153,6 +153,9 @@ impl Downloads {
             stream.write_all(rest).expect("it is read");
         }
         let end = acknowledged(&stream, host);
+        // The client closes when it has read everything, which a reset before would keep from it.
+        stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
+        assert_eq!(stream.read(&mut [0]).expect("it closes"), 0);
         // Nothing follows: a lost FIN would be repaired after the figures were taken.
         let reset = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
         reset.expect("a socket");
