@@ -160,6 +160,21 @@ def trial_of(levels: Sequence[float], shares: Sequence[float] | None = None) -> 
     return confirm.judged(trial, ("large", "AS1"), blocks, HALF)
 
 
+def test_few_ases_are_tried_at_a_time() -> None:
+    """As much as may change in a day, or one, however large."""
+    share = np.full(10, 0.1)
+    systems = confirm.Systems(
+        "large", [f"AS{n}" for n in range(10)], np.arange(10), share, share < 0, share > 0, share
+    )
+    for changed, count in ((0.25, 2), (0.05, 1), (1.0, 10)):
+        trials: dict[tuple[str, str], Trial] = {}
+        for day in range(3):
+            settings = replace(HALF, as_of=HALF.as_of + day, changed=changed)
+            found = list(confirm.gates(systems, trials, {}, settings))
+            trials = {("large", f"AS{one.system}"): one.trial for one in found if one.trial is not None}
+            assert len(trials) == count, (changed, day)
+
+
 def test_the_changes_tell_verdicts_with_their_intervals() -> None:
     trials = {("large", "AS1"): trial_of((1.2, 1.0)), ("small", "AS2"): Trial(SETTINGS.as_of)}
     text = told(1, Decisions.concat([]), Before({}), HALF, trials)

@@ -148,15 +148,22 @@ class Gate:
 
 
 def gates(
-    systems: Systems, trials: Trials, blocks: Mapping[Key, Blocks], settings: Settings, room: float
+    systems: Systems, trials: Trials, blocks: Mapping[Key, Blocks], settings: Settings
 ) -> Iterator[Gate]:
-    """One for each AS of which more than its part is to change, or that has a trial. `room` is the share of
-    all bytes that may be in trials.
+    """One for each AS of which more than its part is to change, or that has a trial. As much of the section's
+    bytes may be in trials as may change in a day, or one AS.
     """
     if settings.confirm >= 1:
         return
     order = np.argsort(systems.system, kind="stable")
     bounds = np.searchsorted(systems.system[order], np.arange(len(systems.names) + 1))
+    of_system = np.bincount(systems.system, systems.share, len(systems.names))
+    on_trial = sum(
+        float(of_system[at])
+        for at, name in enumerate(systems.names)
+        if (one := trials.get((systems.section, name))) is not None and one.verdict == OPEN
+    )
+    room = settings.changed * float(of_system.sum())
     for at, name in enumerate(systems.names):
         members = order[bounds[at] : bounds[at + 1]]
         own = systems.share[members]
@@ -169,15 +176,15 @@ def gates(
         wants = systems.wants[members]
         if trial is None and own[wants].sum() <= settings.confirm * own.sum():
             continue
-        if trial is None and own.sum() <= room:
+        if trial is None and (on_trial == 0 or on_trial + own.sum() <= room):
             trial = Trial(settings.as_of)
+            on_trial += float(own.sum())
         if trial is None:
             waits = f"waits: a switchback has to confirm {name}"
             yield Gate(at, members, _part(members, systems, settings), waits, None)
             continue
         trial = judged(trial, key, blocks.get(key), settings)
         if trial.verdict == OPEN:
-            room -= float(own.sum())
             is_on = is_on_today(trial, key, settings, settings.as_of)
             yield Gate(at, members, wants & is_on, f"switchback of {name}: {'on' if is_on else 'off'}", trial)
         elif trial.verdict == REFUTED:

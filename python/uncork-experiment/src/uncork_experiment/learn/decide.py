@@ -184,7 +184,7 @@ def decide_with_trials(
             wish.wants[low:high],
             np.abs(now.lift[low:high]) * now.share[low:high],
         )
-        for gate in gates(systems, trials, blocks, settings, settings.changed):
+        for gate in gates(systems, trials, blocks, settings):
             _pass(gate, wish, entries, str(tree.systems[gate.system]), settings)
             if gate.trial is not None:
                 kept[view.section.name, str(tree.systems[gate.system])] = gate.trial

@@ -236,7 +236,8 @@ def _steered(
     some = some.filter(t["arm_experiment"].isnull(), t["service_asn"].isin(systems))
     some = some.filter(some["learn_class"] == of_class)
     t = Columns(some)
-    treated = sorted({str(name) for name in settings.arms[settings.treated].values()})
+    names = [{*settings.arms[arm].values()} for arm in (settings.treated, settings.control)]
+    treated = sorted(names[0] - names[1])
     keys = [f"learn_{name}" for name in ("class", "place", "asn", "day")]
     arm = ibis.cases((t["cc"].isin(treated), settings.treated), else_=settings.control)
     rows = some.select(*keys, arm=arm, x=metric.value(t))
