@@ -72,7 +72,7 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
     if not LEARN.exists():
         pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
-    known = {"--root", "--policy", "--records", "--ip", "--at", "--path", "--size"}
+    known = {"--again", "--root", "--policy", "--records", "--ip", "--at", "--path", "--size"}
     for command in ("plan", "run", "apply", "explain", "demo", "verify"):
         with pytest.raises(SystemExit):
             learn([command, "--help"])
@@ -98,7 +98,7 @@ def test_readme_begins_with_two_commands() -> None:
 def test_options_in_the_documents_exist(capsys: pytest.CaptureFixture[str]) -> None:
     text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else README.read_text(encoding="utf-8")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
-    known = {"--root", "--policy", "--records", "--harm"}
+    known = {"--again", "--root", "--policy", "--records", "--harm"}
     for command in ("analyze", "demo", "design", "import", "export growthbook", "interference"):
         with pytest.raises(SystemExit):
             main([*command.split(), "--help"])
