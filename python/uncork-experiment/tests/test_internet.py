@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from test_assignment import not_run
 from test_design import uncork
+from uncork_experiment.learn import twin
 from uncork_experiment.learn.cli import main
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
@@ -27,7 +29,7 @@ def world() -> internet.World:
     done = subprocess.run([program, "lab", "internet", "--help"], capture_output=True, check=False)
     assert done.returncode == 0, "this `uncork` is too old: build it"
     return internet.World(
-        program, seed=1, networks=NETWORKS, systems=SYSTEMS, connections=150_000, others="0%"
+        program, seed=1, networks=NETWORKS, systems=SYSTEMS, connections=20_000, others="0%"
     )
 
 
@@ -59,29 +61,30 @@ def test_the_truth_is_of_all_networks(oracle: internet.Oracle) -> None:
     assert 0 < large.gain(np.ones(NETWORKS, dtype=np.bool_)) < 1
 
 
-def test_learning_gains_and_harms_less_than_other_rules(looks: list[internet.Look]) -> None:
+def test_other_rules_are_scored_by_the_truth(looks: list[internet.Look]) -> None:
+    """A day of so few records shows what is large: who gains by BBR, and that small objects do not."""
     scores = looks[-1].scores
     assert scores["all CUBIC"].gain["large"] == 0
-    learned, everybody = scores["without that limit"], scores["all BBR"]
-    assert learned.gain["large"] > 0.3
-    for of in ("large", "small"):
-        assert learned.harmed[of] <= everybody.harmed[of]
-    assert scores["sign by network"].harmed["small"] > learned.harmed["small"]
+    assert scores["sign by network"].gain["large"] > 0.3
+    assert scores["all BBR"].harmed["small"] > scores["sign by network"].harmed["small"] > 0
+    assert scores["learned"].harmed == {"large": 0, "small": 0}
 
 
-def test_the_table_decides_on_the_next_day(
-    world: internet.World, looks: list[internet.Look], place: Path
-) -> None:
-    """Records outside of the random share come by the table, and versions can be computed again."""
-    assert len(looks) == 1
-    assert main(["verify", str(place / "learned")]) == 0
-    policy, output = place / "without-that-limit/current/policy.toml", place / "next"
-    some = internet.World(world.program, world.seed, NETWORKS, SYSTEMS, connections=2_000, others="100%")
-    some.records(internet.START + timedelta(1), policy, output)
-    table = pq.read_table(output, columns=["choice_rule", "choice_cc"]).to_pylist()
-    by_rule = {(row["choice_rule"], row["choice_cc"]) for row in table}
-    assert {cc for _, cc in by_rule} == {"cubic", "bbr3"}
-    assert any(cc == "bbr3" and rule.startswith("learned") for rule, cc in by_rule), by_rule
+@pytest.mark.usefixtures("looks")
+def test_the_table_decides_on_the_next_day(world: internet.World, place: Path) -> None:
+    """Of an AS that is pinned, clients outside of the random share get BBR; all others get CUBIC."""
+    store = place / "learned"
+    assert main(["verify", str(store)]) == 0
+    assert main(["pin", str(store), "AS64512", "bbr"]) == 0
+    assert main(["plan", str(place / "records"), "-o", str(store), "--until", "2026-11-03"]) == 0
+    assert main(["apply", str(store)]) == 0
+    next_day = replace(world, connections=2_000, others="100%")
+    next_day.records(internet.START + timedelta(1), store / "current/policy.toml", place / "next")
+    columns = ["service_asn", "arm_experiment", "choice_cc"]
+    rows = pq.read_table(place / "next", columns=columns).to_pylist()
+    by_table = {(row["service_asn"] == 64512, row["choice_cc"]) for row in rows if not row["arm_experiment"]}
+    assert by_table == {(True, "bbr3"), (False, "cubic")}
+    assert {row["choice_cc"] for row in rows if row["arm_experiment"] == "explore"} == {"cubic", "bbr3"}
 
 
 @pytest.mark.usefixtures("looks")
@@ -91,7 +94,6 @@ def test_a_twin_of_it_is_a_scenario_that_runs(world: internet.World, place: Path
     words = [*lab, "from-records", str(place / "records"), "--clients", "40", "-o", str(scenario)]
     subprocess.run(words, check=True, capture_output=True)
     subprocess.run([*lab, "run", str(scenario), "-q", "-o", str(report)], check=True, capture_output=True)
-    learned, page, prior = place / "without-that-limit", place / "twin.html", place / "prior.json"
-    flows = report / "flows.parquet"
-    assert main(["calibrate", str(learned), str(flows), "-o", str(page), "--prior", str(prior)]) == 0
-    assert "rank correlation" in page.read_text(encoding="utf-8")
+    found = twin.predicted(pq.read_table(report / "flows.parquet"), "cubic", "bbr3")
+    assert len(found) > SYSTEMS // 2
+    assert all(abs(one.lift) < 3 for one in found.values())

@@ -291,7 +291,7 @@ mod tests {
         let (all, few) = (hour(POLICY, "100%", 20, 2), hour(POLICY, "0%", 20, 2));
         assert_eq!(experiment("100%"), experiment("0%"));
         assert_eq!(few.records, experiment("0%"));
-        assert!(few.simulated < all.simulated && few.drawn == all.drawn && all.drawn > 1_000);
+        assert!(few.simulated < all.simulated && few.drawn == all.drawn);
     }
 
     #[test]

@@ -247,17 +247,17 @@ mod tests {
     /// Where neighbours share a full uplink, a client that changes alone takes from them.
     #[test]
     fn on_a_shared_uplink_a_trial_is_not_the_total_effect() {
-        let world = world();
+        let world = World::new(WorldSpec { seed: 2, networks: 60, systems: 12 }).unwrap();
         let of_kind = |kind| {
             let is_it = |system: &world::System| system.profiles[0].kind == kind;
             world.systems.iter().position(is_it).unwrap()
         };
         let lift = |kind| {
             let at = Place { world: &world, system: of_kind(kind), profile: 0, is_large: true };
-            at.lift(&spec(Algorithm::Cubic, Algorithm::Bbr1, 200))
+            at.lift(&spec(Algorithm::Cubic, Algorithm::Bbr3, 100))
         };
         let (shared, own) = (lift(Kind::Shared), lift(Kind::Wifi));
         assert_eq!(own.alone, own.lift);
-        assert!((shared.alone - shared.lift).abs() > 0.01, "{shared:?}");
+        assert!(shared.alone > shared.lift + 0.05, "{shared:?}");
     }
 }
