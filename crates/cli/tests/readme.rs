@@ -39,7 +39,8 @@ fn run(command: &str) -> Option<String> {
     let ours = ["cargo run --release -- ", "uncork "];
     let arguments = ours.iter().find_map(|prefix| command.strip_prefix(prefix))?;
     let mut uncork = Command::new(env!("CARGO_BIN_EXE_uncork"));
-    let output = uncork.args(arguments.split_whitespace()).output().expect("runs");
+    let arguments = arguments.split_whitespace();
+    let output = uncork.args(arguments).current_dir(page(".")).output().expect("runs");
     assert!(output.status.success(), "{command}");
     Some(String::from_utf8(output.stdout).expect("text"))
 }
