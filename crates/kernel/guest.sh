@@ -93,8 +93,12 @@ upgrades() {
 
 unloads() {
     uncork kernel unload || return 1
-    cat /proc/sys/net/ipv4/tcp_available_congestion_control
-    ! grep -q uncork /proc/sys/net/ipv4/tcp_available_congestion_control
+    # The kernel unregisters a little later.
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        grep -q uncork /proc/sys/net/ipv4/tcp_available_congestion_control || return 0
+        sleep 1
+    done
+    return 1
 }
 
 say kernel "$(uname -r)"
