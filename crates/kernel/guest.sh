@@ -101,6 +101,7 @@ unloads() {
     return 1
 }
 
+echo
 say kernel "$(uname -r)"
 if uncork kernel load uncork_reno > load.log 2>&1; then
     uncork kernel unload

@@ -4,6 +4,7 @@ mod cbrt;
 mod curve;
 mod linux;
 
+use uncork_units::wide::forget;
 use uncork_units::{Ratio, Time, TimeDelta};
 
 use crate::ack_train::AckTrain;
@@ -199,6 +200,7 @@ impl Controller for Cubic {
         match event {
             PathEvent::MtuChanged { mss } => {
                 self.window.on_mtu(mss);
+                forget();
                 // The curve is in segments, so a new one is started at the same window.
                 if let Phase::Avoidance(curve) = &mut self.phase {
                     curve.begin(now, self.window.cwnd(), self.window.mss());
