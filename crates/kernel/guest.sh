@@ -66,10 +66,10 @@ steers() {
     cat > policy.toml <<'END'
 [[rule]]
 client = "198.51.100.0/24"
-tcp = "uncork_bbr3"
+use = { tcp = "uncork_bbr3" }
 
 [[rule]]
-tcp = "uncork_cubic"
+use = { tcp = "uncork_cubic" }
 END
     uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web || return 1
     uncork steer explain 198.51.100.7 || return 1
