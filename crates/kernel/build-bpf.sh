@@ -78,8 +78,8 @@ build() {
 build_steer() {
     clang-22 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
         -ffile-prefix-map="$root"=/uncork -fdebug-compilation-dir=/uncork \
-        -c ../steer/bpf/steer.bpf.c -o "$target/steer.bpf.o"
-    llvm-strip-22 -g "$target/steer.bpf.o"
+        -c "../steer/bpf/$1.bpf.c" -o "$target/$1.bpf.o"
+    llvm-strip-22 -g "$target/$1.bpf.o"
 }
 
 # keep OBJECT, or compare it with what is there.
@@ -101,7 +101,9 @@ while read -r name words; do
     build "$name" "$words"
     keep "bpf/$name.bpf.o"
 done <<<"$controllers"
-build_steer
-keep ../steer/bpf/steer.bpf.o
+for name in steer move; do
+    build_steer "$name"
+    keep "../steer/bpf/$name.bpf.o"
+done
 sha256sum bpf/*.bpf.o ../steer/bpf/*.bpf.o
 exit "$status"

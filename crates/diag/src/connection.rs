@@ -47,6 +47,8 @@ pub struct Connection {
     pub cc_info: Option<CcInfo>,
     /// The socket's memory.
     pub mem: Option<MemInfo>,
+    /// The number of the socket's cgroup of version 2 (Linux 5.9).
+    pub cgroup: Option<u64>,
 }
 
 /// `sizeof(struct inet_diag_msg)`.
@@ -59,6 +61,7 @@ const SKMEMINFO: u16 = 7;
 const DCTCPINFO: u16 = 9;
 const BBRINFO: u16 = 16;
 const SK_BPF_STORAGES: u16 = 20;
+const CGROUP_ID: u16 = 21;
 
 impl Connection {
     /// Parses the payload of a `SOCK_DIAG_BY_FAMILY` message.
@@ -93,6 +96,7 @@ impl Connection {
             info: None,
             cc_info: None,
             mem: None,
+            cgroup: None,
         };
         Some(connection)
     }
@@ -104,6 +108,7 @@ impl Connection {
             SKMEMINFO => self.mem = MemInfo::parse(value),
             VEGASINFO => self.cc_info = VegasInfo::parse(value).map(CcInfo::Vegas),
             DCTCPINFO => self.cc_info = DctcpInfo::parse(value).map(CcInfo::Dctcp),
+            CGROUP_ID => self.cgroup = value.first_chunk().map(|id| u64::from_ne_bytes(*id)),
             BBRINFO => self.cc_info = BbrInfo::parse(value).map(CcInfo::Bbr),
             SK_BPF_STORAGES => {
                 self.cc_info = storage::bbr(value).map(CcInfo::Bbr).or(self.cc_info);

@@ -49,6 +49,7 @@ fn client_of(client: &TcpStream) -> Connection {
         states: States::SENDING,
         local_port: Some(local.port()),
         remote_port: Some(remote.port()),
+        ..Query::default()
     });
     assert_eq!((connection.local, connection.remote), (local, remote));
     connection
@@ -156,6 +157,7 @@ fn half_closed_states_are_reported() {
         states: States::ALL,
         local_port: Some(local.local_addr().expect("an address").port()),
         remote_port: Some(local.peer_addr().expect("an address").port()),
+        ..Query::default()
     };
     let (client, server) = (one(&ports(&client)), one(&ports(&server)));
     assert_eq!((client.state, server.state), (TcpState::FinWait2, TcpState::CloseWait));

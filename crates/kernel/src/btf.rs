@@ -8,6 +8,7 @@ const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 const KIND_PTR: u32 = 2;
 const KIND_STRUCT: u32 = 4;
 const KIND_UNION: u32 = 5;
+const KIND_FUNC: u32 = 12;
 const KIND_FUNC_PROTO: u32 = 13;
 /// The structures of `bpf/kernel.h`.
 const READ: [&str; 5] = ["sock", "minmax_sample", "minmax", "tcp_sock", "rate_sample"];
@@ -97,12 +98,22 @@ impl KernelTypes {
         std::str::from_utf8(&from[..end]).unwrap_or_default()
     }
 
+    /// The place of the type of this kind and name among all types.
+    fn find(&self, wanted: u32, name: &str) -> Option<usize> {
+        self.types.iter().position(|at| {
+            let is_right = self.word(at + 4).is_some_and(|info| kind(info) == wanted);
+            is_right && self.word(*at).is_some_and(|offset| self.text(offset) == name)
+        })
+    }
+
+    /// The number of the function of this name.
+    pub(crate) fn function(&self, name: &str) -> Option<u32> {
+        self.find(KIND_FUNC, name).map(|found| found as u32 + 1)
+    }
+
     /// The structure of this name.
     fn structure(&self, name: &str) -> Option<Structure> {
-        let found = self.types.iter().position(|at| {
-            let is_struct = self.word(at + 4).is_some_and(|info| kind(info) == KIND_STRUCT);
-            is_struct && self.word(*at).is_some_and(|offset| self.text(offset) == name)
-        })?;
+        let found = self.find(KIND_STRUCT, name)?;
         let at = self.types[found];
         let (info, size) = (self.word(at + 4)?, self.word(at + 8)?);
         let members = (0..count(info)).filter_map(|index| {

@@ -28,7 +28,7 @@ pub use load::{Loaded, VerifiedProgram, probe};
 pub use map::Map;
 pub use object::{Maps, Object, ProgramKind};
 pub use pin::{DIRECTORY, Pins};
-pub use program::{CgroupLink, Program};
+pub use program::{CgroupLink, Program, programs_at};
 pub use registration::Registration;
 pub use ring::Ring;
 pub use sys::{processors, tai_offset};

@@ -7,7 +7,7 @@ use aya_obj::btf::{Btf, BtfFeatures};
 use aya_obj::{Map as Described, Object as Parsed};
 
 use crate::btf::KernelTypes;
-use crate::error::Error;
+use crate::error::{Error, Missing};
 use crate::map::Map;
 use crate::program::Program;
 use crate::sys::{self, MapSpec, ProgramSpec};
@@ -32,6 +32,24 @@ pub enum ProgramKind {
     SockOps,
     /// A packet; here a question that user space asks.
     Xdp,
+    /// Things of the kernel, such as TCP sockets, when user space reads: [`ProgramKind::iterator`].
+    Iterator {
+        /// The number of the kernel's function.
+        function: u32,
+    },
+}
+
+impl ProgramKind {
+    /// An iterator over the kernel's `things`, such as `tcp`.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not describe its types, or has no such iterator.
+    pub fn iterator(things: &'static str) -> Result<Self, Error> {
+        let function = KernelTypes::read()?.function(&format!("bpf_iter_{things}"));
+        let function = function.ok_or(Missing::Kernel("no BPF iterator over these"))?;
+        Ok(Self::Iterator { function })
+    }
 }
 
 /// An object whose types the kernel has.

@@ -1,5 +1,6 @@
 //! A program that the kernel has verified, and its place at a cgroup.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -78,6 +79,16 @@ impl Program {
         Error::step(format!("ask about the program {}", self.name), error)
     }
 
+    /// Runs an iterator over all that there is in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses it.
+    pub fn iterate(&self) -> io::Result<()> {
+        // What it prints is nothing, but it runs only when it is read.
+        io::copy(&mut File::from(sys::open_iterator(self.as_fd())?), &mut io::sink()).map(drop)
+    }
+
     /// Runs an XDP program once on `packet`, which it may change.
     ///
     /// # Errors
@@ -86,6 +97,17 @@ impl Program {
     pub fn run(&self, packet: &mut [u8]) -> io::Result<()> {
         sys::run(self.as_fd(), packet)
     }
+}
+
+/// The `SockOps` programs that run for a cgroup, an open directory: its own and those of the cgroups above it, in the order in which
+/// they run. Their numbers, and their names where the kernel tells them (CAP_SYS_ADMIN).
+///
+/// # Errors
+///
+/// If the kernel does not tell.
+pub fn programs_at(cgroup: BorrowedFd<'_>) -> io::Result<Vec<(u32, Option<String>)>> {
+    let all = sys::programs_at(cgroup)?.into_iter();
+    Ok(all.map(|id| (id, sys::program_name(id).ok())).collect())
 }
 
 impl AsFd for Program {

@@ -20,23 +20,31 @@ const PROG_LOAD: u32 = 5;
 const OBJ_PIN: u32 = 6;
 const OBJ_GET: u32 = 7;
 const PROG_TEST_RUN: u32 = 10;
+const PROG_GET_FD_BY_ID: u32 = 13;
 const OBJ_GET_INFO_BY_FD: u32 = 15;
+const PROG_QUERY: u32 = 16;
 const BTF_LOAD: u32 = 18;
 const MAP_LOOKUP_AND_DELETE_ELEM: u32 = 21;
 const MAP_FREEZE: u32 = 22;
 const MAP_UPDATE_BATCH: u32 = 26;
 const LINK_CREATE: u32 = 28;
 const LINK_UPDATE: u32 = 29;
+const ITER_CREATE: u32 = 33;
 const LINK_DETACH: u32 = 34;
 
 const PROG_TYPE_XDP: u32 = 6;
 const PROG_TYPE_SOCK_OPS: u32 = 13;
+const PROG_TYPE_TRACING: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
 const ATTACH_SOCK_OPS: u32 = 3;
+const ATTACH_ITERATOR: u32 = 28;
 const ATTACH_STRUCT_OPS: u32 = 44;
+const QUERY_EFFECTIVE: u32 = 1;
 const LOG_BYTES: usize = 1 << 16;
 /// `BPF_LOG_STATS`: errors and sums, no instructions.
 const LOG_STATISTICS: u32 = 4;
+/// As many programs as a cgroup and those above it may have here.
+const PROGRAMS: usize = 64;
 
 /// Plain old data whose address and size are given to the kernel.
 ///
@@ -213,6 +221,14 @@ pub(crate) fn pop(map: BorrowedFd<'_>, value: &mut [u8]) -> io::Result<()> {
     bpf(MAP_LOOKUP_AND_DELETE_ELEM, &mut Element { map, value, ..Element::default() }).map(drop)
 }
 
+/// Moves the value of a key out of the map into `value`, which is as large as the map's values.
+pub(crate) fn take_element(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Result<()> {
+    let (map, key) = (map.as_raw_fd() as u32, address(key));
+    let value = value.as_mut_ptr() as u64;
+    let mut element = Element { map, key, value, ..Element::default() };
+    bpf(MAP_LOOKUP_AND_DELETE_ELEM, &mut element).map(drop)
+}
+
 #[repr(C)]
 struct Freeze {
     map: u32,
@@ -272,6 +288,7 @@ pub(crate) fn load_program(spec: &ProgramSpec<'_>) -> Result<OwnedFd, (io::Error
         ProgramKind::StructOps { structure, member } => (PROG_TYPE_STRUCT_OPS, member, structure),
         ProgramKind::SockOps => (PROG_TYPE_SOCK_OPS, ATTACH_SOCK_OPS, 0),
         ProgramKind::Xdp => (PROG_TYPE_XDP, 0, 0),
+        ProgramKind::Iterator { function } => (PROG_TYPE_TRACING, ATTACH_ITERATOR, function),
     };
     let mut attributes = ProgLoad {
         kind,
@@ -347,6 +364,69 @@ unsafe impl Attributes for Link {}
 /// Takes out of force what `link` has put in force.
 pub(crate) fn detach_link(link: BorrowedFd<'_>) -> io::Result<()> {
     bpf(LINK_DETACH, &mut Link { link: link.as_raw_fd() as u32 }).map(drop)
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct ProgramQuery {
+    target: u32,
+    attach_type: u32,
+    flags: u32,
+    attach_flags: u32,
+    ids: u64,
+    count: u32,
+    padding: u32,
+}
+// SAFETY: as in linux/bpf.h.
+unsafe impl Attributes for ProgramQuery {}
+
+/// The numbers of the `SockOps` programs that run for a cgroup, its own and those of the ones above it, in their order.
+pub(crate) fn programs_at(cgroup: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
+    let mut found = [0_u32; PROGRAMS];
+    let mut query = ProgramQuery {
+        target: cgroup.as_raw_fd() as u32,
+        attach_type: ATTACH_SOCK_OPS,
+        flags: QUERY_EFFECTIVE,
+        ids: found.as_mut_ptr() as u64,
+        count: PROGRAMS as u32,
+        ..ProgramQuery::default()
+    };
+    bpf(PROG_QUERY, &mut query)?;
+    Ok(found[..(query.count as usize).min(PROGRAMS)].to_vec())
+}
+
+#[repr(C)]
+struct ById {
+    id: u32,
+    next: u32,
+    flags: u32,
+}
+// SAFETY: as in linux/bpf.h.
+unsafe impl Attributes for ById {}
+
+/// The name of the program with this number. The kernel tells it only to those who have CAP_SYS_ADMIN.
+pub(crate) fn program_name(id: u32) -> io::Result<String> {
+    use aya_obj::generated::bpf_prog_info as Told;
+    let program = open(PROG_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })?;
+    let info = info::<{ size_of::<Told>() }>(program.as_fd())?;
+    let name: [u8; 16] = bytes_at(&info, offset_of!(Told, name));
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+#[repr(C)]
+struct IteratorCreate {
+    link: u32,
+    flags: u32,
+}
+// SAFETY: as in linux/bpf.h.
+unsafe impl Attributes for IteratorCreate {}
+
+/// A file whose reader runs an iterator.
+pub(crate) fn open_iterator(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let (map, attach_type) = (program.as_raw_fd() as u32, ATTACH_ITERATOR);
+    let link = open(LINK_CREATE, &mut LinkCreate { map, attach_type, ..LinkCreate::default() })?;
+    open(ITER_CREATE, &mut IteratorCreate { link: link.as_raw_fd() as u32, flags: 0 })
 }
 
 #[repr(C)]
