@@ -297,9 +297,9 @@ impl Words {
             if borders.get(current + 1) == Some(&begins) {
                 current += 1;
             }
-            let to = borders.get(current + 1).map_or(1 << bits, |next| {
-                ((next - first) << depth >> (128 - bits)) as u32
-            });
+            let to = borders
+                .get(current + 1)
+                .map_or(1 << bits, |next| ((next - first) << depth >> (128 - bits)) as u32);
             if to > slot {
                 self.0[at + slot as usize..at + to as usize].fill(VALUE | all.values[current]);
                 slot = to;
@@ -446,8 +446,7 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let spread = |n: u32| u128::from(n.wrapping_mul(0x9e37_79b1) >> 8 << 8);
-        let networks: Vec<_> =
-            (0..200_000).map(|n| (MAPPED | spread(n), 120, n % 2)).collect();
+        let networks: Vec<_> = (0..200_000).map(|n| (MAPPED | spread(n), 120, n % 2)).collect();
         let map = PrefixMap::new(&networks, OUTSIDE).expect("it is small");
         assert!(map.words().len() * 4 < 48 * 200_000, "{}", map.words().len());
         let hosts = |n: u64| (u128::from(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)) << 64 | 1, 128, 1);

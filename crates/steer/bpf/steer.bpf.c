@@ -27,10 +27,8 @@ enum {
 	MAP_HASH = 1,
 	MAP_ARRAY = 2,
 	MAP_PERCPU_ARRAY = 6,
-	MAP_SK_STORAGE = 24,
 	MAP_RINGBUF = 27,
 	NO_PREALLOC = 1,
-	STORAGE_CREATE = 1,
 	NO_WAKEUP = 1,
 };
 
@@ -60,11 +58,12 @@ enum {
 #define ALWAYS 0x7f
 
 static void *(*lookup)(void *map, const void *key) = (void *)1;
+static long (*update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*delete)(void *map, const void *key) = (void *)3;
 static long (*bpf_setsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)49;
 static long (*bpf_getsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)57;
 static u64 (*bpf_get_socket_cookie)(void *ctx) = (void *)46;
 static long (*bpf_sock_ops_cb_flags_set)(void *ctx, int flags) = (void *)59;
-static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
 static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static u64 (*bpf_ktime_get_tai_ns)(void) = (void *)208;
 
@@ -160,20 +159,14 @@ struct counts {
 struct decision {
 	u64 policy;
 	u64 unit; /* the hash; 0 without an experiment */
-	u32 outcome, family;
-};
-
-/* What a socket keeps of it. */
-struct kept {
-	struct decision decision;
-	char asked[NAME];
-	u32 refused, unused;
+	u32 outcome;
+	u32 flags; /* 1: moved here when it was open (move.bpf.c) */
 };
 
 /* The end of a connection. */
 struct end {
 	u64 cookie;
-	struct kept kept;
+	struct decision decision;
 	char in_force[NAME];
 };
 
@@ -242,11 +235,13 @@ struct {
 } counters SECTION(".maps");
 
 /* These stay when another policy is put in force: connections end later than policies. */
+/* By the socket's cookie. The kernel's storage in sockets costs a microsecond more for each, and has no bound. */
 struct {
-	NUMBER(type, MAP_SK_STORAGE);
+	NUMBER(type, MAP_HASH);
 	NUMBER(map_flags, NO_PREALLOC);
-	TYPE(key, int);
-	TYPE(value, struct kept);
+	TYPE(key, u64);
+	TYPE(value, struct decision);
+	NUMBER(max_entries, 1 << 20);
 } sockets SECTION(".maps");
 
 struct {
@@ -421,7 +416,6 @@ static always_inline void decide(const struct head *head, const struct client *c
 	int arm;
 
 	decision->policy = head->policy;
-	decision->family = client->family;
 	decision->unit = 0;
 	decision->outcome = 0;
 	if (!row)
@@ -527,47 +521,45 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	u32 zero = 0;
 	const struct head *head = lookup(&heads, &zero);
 	const struct outcome *outcome;
+	struct decision decision = {};
 	struct counts *counts;
 	struct client client;
-	struct kept *kept, fresh = {};
-	void *sk = ops->sk;
+	u64 cookie;
 
-	if (!head || !sk)
+	if (!head)
 		return;
 	read_client(ops, &client);
 	decide(head, &client, listener_of(head, ops->local_port, is_opened),
-	       bpf_ktime_get_tai_ns() / 1000000000 - head->tai_offset, &fresh.decision);
-	outcome = lookup(&outcomes, &fresh.decision.outcome);
-	counts = lookup(&counters, &fresh.decision.outcome);
+	       bpf_ktime_get_tai_ns() / 1000000000 - head->tai_offset, &decision);
+	outcome = lookup(&outcomes, &decision.outcome);
+	counts = lookup(&counters, &decision.outcome);
 	if (!outcome || !counts)
 		return;
-	fresh.refused = apply(ops, outcome);
+	counts->refused += apply(ops, outcome);
 	counts->connections++;
-	counts->refused += fresh.refused;
-	__builtin_memcpy(fresh.asked, outcome->controller, NAME);
-	/* Without memory for it the connection has its settings, but leaves no record. */
-	kept = bpf_sk_storage_get(&sockets, sk, &fresh, STORAGE_CREATE);
-	if (kept)
-		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | TELL_STATES);
-	else
+	cookie = bpf_get_socket_cookie(ops);
+	/* Without room for it the connection has its settings, but leaves no record. */
+	if (update(&sockets, &cookie, &decision, 0))
 		counts->unkept++;
+	else
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | TELL_STATES);
 }
 
 static always_inline void end(struct bpf_sock_ops *ops)
 {
 	struct end end = {};
-	struct kept *kept;
-	void *sk = ops->sk;
+	struct decision *decision;
 	u32 zero = 0;
 	u64 *count;
 
-	if (ops->args[1] != TCP_CLOSE || !sk)
-		return;
-	kept = bpf_sk_storage_get(&sockets, sk, 0, 0);
-	if (!kept)
+	if (ops->args[1] != TCP_CLOSE)
 		return;
 	end.cookie = bpf_get_socket_cookie(ops);
-	end.kept = *kept;
+	decision = lookup(&sockets, &end.cookie);
+	if (!decision)
+		return;
+	end.decision = *decision;
+	delete(&sockets, &end.cookie);
 	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.in_force, NAME);
 	/* If nobody reads, the ring is full. Readers look by themselves: waking them costs more. */
 	if (bpf_ringbuf_output(&ends, &end, sizeof(end), NO_WAKEUP)) {

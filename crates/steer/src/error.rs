@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use uncork_diag::DiagError;
 use uncork_host::watch::WatchError;
 use uncork_policy::FlatError;
 use uncork_records::RecordsError;
@@ -52,6 +53,9 @@ pub enum Error {
     /// Connections cannot be watched.
     #[error(transparent)]
     Watch(#[from] WatchError),
+    /// The kernel does not tell of open connections.
+    #[error(transparent)]
+    Diag(#[from] DiagError),
     /// Records have no place.
     #[error(transparent)]
     Records(#[from] RecordsError),

@@ -71,30 +71,51 @@ impl Fields<'_> {
     }
 }
 
-/// What a socket was given, told when its connection has ended: `struct end`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct End {
-    /// The socket's.
-    pub(crate) cookie: u64,
+/// What was decided for a connection: `struct decision`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
     /// The fingerprint of the policy that decided.
     pub(crate) policy: u64,
     /// The hash of the client's network, if an experiment decided.
     pub(crate) unit: u64,
     pub(crate) outcome: u32,
-    /// The controller asked for; empty if the system's.
-    pub(crate) asked: String,
+    /// It was moved here when it was open.
+    pub(crate) is_moved: bool,
+}
+
+impl Decision {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Self {
+        let (policy, unit, outcome) = (fields.u64(), fields.u64(), fields.u32());
+        Self { policy, unit, outcome, is_moved: fields.u32() != 0 }
+    }
+}
+
+/// The end of a connection: `struct end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// The socket's.
+    pub(crate) cookie: u64,
+    pub(crate) decision: Decision,
+    /// Empty if it is not known.
     pub(crate) in_force: String,
 }
 
 impl End {
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let mut fields = Fields(bytes);
-        let (cookie, policy, unit) = (fields.u64(), fields.u64(), fields.u64());
-        let (outcome, _family) = (fields.u32(), fields.u32());
-        let asked = name(&fields.take::<NAME>());
-        let (_refused, _unused) = (fields.u32(), fields.u32());
-        Self { cookie, policy, unit, outcome, asked, in_force: name(&fields.take::<NAME>()) }
+        let (cookie, decision) = (fields.u64(), Decision::read(&mut fields));
+        Self { cookie, decision, in_force: name(&fields.take::<NAME>()) }
     }
+}
+
+/// `struct target` of `bpf/move.bpf.c`.
+pub(crate) fn target(decision: Decision, controller: Option<&str>, cap: u32) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    bytes.u64(decision.policy).u64(decision.unit).u32(decision.outcome);
+    bytes.u32(decision.is_moved.into());
+    bytes.bytes(controller.unwrap_or_default().as_bytes()).pad(24 + NAME);
+    bytes.u32(cap).u32(0);
+    bytes.0
 }
 
 /// A controller's name as the kernel writes it.

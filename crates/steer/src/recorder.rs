@@ -15,7 +15,7 @@ use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 
 use crate::description::Description;
 use crate::error::Error;
-use crate::layout::End;
+use crate::layout::{Decision, End, Fields};
 use crate::steered::Steered;
 
 /// Ends that wait for their sockets: a program may keep the socket of a dead connection open.
@@ -51,6 +51,8 @@ struct Ends<'a> {
     steered: &'a Steered,
     origins: &'a Origins,
     ring: Ring,
+    /// Those that are open.
+    sockets: Map,
     waiting: HashMap<u64, End>,
     descriptions: HashMap<u64, Option<Description>>,
     unnamed: u64,
@@ -70,11 +72,13 @@ impl<'a> Recorder<'a> {
     ) -> Result<Self, Error> {
         let only = steered.only_recorder()?;
         let (ring, lost) = steered.ring()?;
+        let sockets = steered.sockets()?;
         let lost_before = count(&lost)?;
         let mut ends = Ends {
             steered,
             origins,
             ring,
+            sockets,
             waiting: HashMap::new(),
             descriptions: HashMap::new(),
             unnamed: 0,
@@ -141,29 +145,40 @@ impl Ends<'_> {
         });
     }
 
+    /// The end of a connection of which the program has not told, because another program of the cgroup has changed which events
+    /// the socket tells.
+    fn untold(&self, cookie: u64, record: &FlowRecord) -> Option<End> {
+        let taken = self.sockets.take(&cookie.to_ne_bytes()).ok().flatten()?;
+        let decision = Decision::read(&mut Fields(&taken));
+        Some(End { cookie, decision, in_force: record.cc.to_string() })
+    }
+
     /// The record of a steered connection with what it was given; `None` for others.
     fn told(&mut self, cookie: u64, record: &FlowRecord) -> Option<FlowRecord> {
         // The program has told before the kernel's notice came.
         self.read();
-        let end = self.waiting.remove(&cookie)?;
-        let steered = self.steered;
-        let description = self.descriptions.entry(end.policy);
-        let description = description.or_insert_with(|| steered.names(end.policy).ok().flatten());
+        let end = self.waiting.remove(&cookie).or_else(|| self.untold(cookie, record))?;
+        let (steered, decision) = (self.steered, end.decision);
+        let description = self.descriptions.entry(decision.policy);
+        let description =
+            description.or_insert_with(|| steered.names(decision.policy).ok().flatten());
         let Some(description) = description else {
             self.unnamed += 1;
             return None;
         };
-        let decided = description.decided.get(end.outcome as usize)?;
+        let decided = description.decided.get(decision.outcome as usize)?;
+        // A connection that was moved had more than one arm, or none for a while: it is nobody's evidence.
         let arm = decided.experiment.as_ref().zip(decided.arm.as_ref());
+        let arm = arm.filter(|_| !decision.is_moved);
         let choice = Choice {
             policy: description.fingerprint.as_str().into(),
             rule: decided.by().rule_name().into(),
-            cc: Some(end.asked).filter(|asked| !asked.is_empty()).map(Into::into),
+            cc: decided.tcp.as_deref().map(Into::into),
             arm: arm.map(|(experiment, arm)| Arm {
                 experiment: experiment.into(),
                 arm: arm.into(),
-                unit: end.unit,
-                bucket: bucket(end.unit),
+                unit: decision.unit,
+                bucket: bucket(decision.unit),
                 propensity: decided.propensity.unwrap_or(0.0),
             }),
         };

@@ -1,9 +1,10 @@
 //! A cgroup that is steered: what is in force there, what it counted, and its end.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::Path;
 
-use uncork_kernel::{Map, Program, Ring};
+use uncork_kernel::{Map, Program, Ring, programs_at};
 
 use crate::apply::{lock, open_cgroup};
 use crate::description::{Decided, Description};
@@ -40,6 +41,17 @@ pub struct Count {
     pub refused: u64,
     /// Those of which no record will tell, for lack of memory.
     pub unkept: u64,
+}
+
+/// A program of another owner that sees the same connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The kernel's number of it.
+    pub number: u32,
+    /// Its name, where the kernel tells it.
+    pub name: Option<String>,
+    /// It runs after the policy's program, so its choice counts.
+    pub is_last: bool,
 }
 
 impl Steered {
@@ -116,6 +128,11 @@ impl Steered {
         Ok((ring, open(&self.own.lost(), "no count of what was lost")?))
     }
 
+    /// What was decided for each connection that is open.
+    pub(crate) fn sockets(&self) -> Result<Map, Error> {
+        Map::open(&self.own.sockets())?.ok_or_else(|| self.damaged("no connections"))
+    }
+
     /// Held as long as this process is the only reader of the ring.
     pub(crate) fn only_recorder(&self) -> Result<File, Error> {
         let path = self.own.path();
@@ -129,17 +146,40 @@ impl Steered {
         Error::Damaged { path: self.own.path().to_owned(), reason: reason.to_owned() }
     }
 
+    /// Programs of others that run for connections of the cgroup; none if the cgroup was removed.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not tell.
+    pub fn others(&self, cgroup: &Path) -> Result<Vec<Other>, Error> {
+        let Ok((directory, _)) = open_cgroup(cgroup) else { return Ok(Vec::new()) };
+        let own = self.own.in_force()?;
+        let all = programs_at(directory.as_fd()).map_err(Error::step("ask for other programs"))?;
+        let place = all.iter().position(|(number, _)| Some(*number) == own);
+        let others = all.into_iter().enumerate().filter(|(index, _)| Some(*index) != place);
+        Ok(others
+            .map(|(index, (number, name))| Other { number, name, is_last: Some(index) > place })
+            .collect())
+    }
+
+    /// The program to ask, and what its answers mean.
+    pub(crate) fn in_force(&self) -> Result<(Program, Description), Error> {
+        let nothing = || Error::NotSteered(self.own.path().display().to_string());
+        let directory = self.own.policy(self.own.in_force()?.ok_or_else(nothing)?);
+        let ask = Program::open(&directory.join("ask"))?;
+        let ask = ask.ok_or_else(|| self.damaged("nothing to ask"))?;
+        Ok((ask, self.description(&directory)?))
+    }
+
     /// What the program in force decides for a client, with its meaning.
     ///
     /// # Errors
     ///
     /// If nothing is in force, or without the privilege.
     pub fn ask(&self, question: &Question) -> Result<(Answer, Decided), Error> {
-        let nothing = || Error::NotSteered(self.own.path().display().to_string());
-        let directory = self.own.policy(self.own.in_force()?.ok_or_else(nothing)?);
-        let ask = Program::open(&directory.join("ask"))?;
-        let answer = question.ask(&ask.ok_or_else(|| self.damaged("nothing to ask"))?)?;
-        let decided = self.description(&directory)?.decided.into_iter().nth(answer.outcome);
+        let (ask, description) = self.in_force()?;
+        let answer = question.ask(&ask)?;
+        let decided = description.decided.into_iter().nth(answer.outcome);
         Ok((answer, decided.ok_or_else(|| self.damaged("an unknown decision"))?))
     }
 

@@ -75,13 +75,7 @@ fn listeners() -> Vec<(String, u16)> {
 fn the_program_decides_as_the_policy_for_a_million_clients() {
     let policy = Policy::parse("policy.toml", POLICY)
         .unwrap_or_else(|error| panic!("{}", error.render("policy.toml", false)));
-    let loaded = match Loaded::new(&policy, &listeners(), &Origins::new()) {
-        Ok(loaded) => loaded,
-        Err(Error::Kernel(error)) if error.is_environment() => {
-            return not_run(Capability::Bpf, &error.to_string());
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let Some(loaded) = load(&policy) else { return };
     let [steer, ask] = loaded.verified_instructions().expect("the kernel tells");
     println!("verified instructions: {steer} for connections, {ask} for questions");
     assert!(steer.max(ask) < 600_000);
@@ -124,6 +118,72 @@ fn the_program_decides_as_the_policy_for_a_million_clients() {
     }
     println!("clients by what was decided: {decided:?}");
     assert!(decided.iter().all(|count| *count > 1000), "each is decided often: {decided:?}");
+}
+
+/// `None`, with a message, if this machine cannot.
+fn load(policy: &Policy) -> Option<Loaded> {
+    match Loaded::new(policy, &listeners(), &Origins::new()) {
+        Ok(loaded) => Some(loaded),
+        Err(Error::Kernel(error)) if error.is_environment() => {
+            not_run(Capability::Bpf, &error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Rules of many networks each, of all lengths, that nest and touch. The clients are beside their ends.
+#[test]
+fn the_program_finds_the_longest_of_many_networks() {
+    let mut random = Rng::new(8, 0);
+    let (mut text, mut clients) = (String::new(), Vec::new());
+    for rule in 0..12 {
+        let networks: Vec<String> =
+            (0..3_000).map(|_| network(rule, &mut random, &mut clients)).collect();
+        let networks = networks.join("\", \"");
+        text += &format!("[[rule]]\nclient = [\"{networks}\"]\nuse = {{ tcp = \"r{rule}\" }}\n");
+    }
+    let policy = Policy::parse("policy.toml", &text)
+        .unwrap_or_else(|error| panic!("{}", error.render("policy.toml", false)));
+    let Some(loaded) = load(&policy) else { return };
+    let mut by_rule = [0_u32; 13];
+    for client in clients {
+        let answer = loaded.ask(&Question { client, port: Some(443), unix_s: 1_790_000_000 });
+        let outcome = answer.expect("the program runs").outcome;
+        let facts = Facts::at_accept("443", client, UnixTime(1_790_000_000), Origin::default());
+        let expected = match policy.decide(&facts).by {
+            By::Default => 0,
+            By::Rule { index, .. } => index + 1,
+        };
+        assert_eq!(outcome, expected, "{client}");
+        by_rule[outcome] += 1;
+    }
+    println!("clients by rule: {by_rule:?}");
+    assert!(by_rule.iter().all(|count| *count > 100), "each rule decides often: {by_rule:?}");
+}
+
+/// A network in few places; and the addresses at its ends and beside them. Those of later rules are shorter, too.
+fn network(rule: u64, random: &mut Rng, clients: &mut Vec<IpAddr>) -> String {
+    let is_v4 = random.below(2) == 0;
+    let (wide, least) = if is_v4 { (32, 24 - rule) } else { (128, 64 - 2 * rule) };
+    let bits = (wide - random.below(wide - least)) as u32;
+    let free = u128::MAX.checked_shr(128 - (wide as u32 - bits)).unwrap_or(0);
+    let spread = u128::from(random.below(1 << 32)) << 32 | u128::from(random.below(1 << 32));
+    let address = if is_v4 {
+        10 << 24 | spread & 0x00ff_ffff
+    } else {
+        0x2001_0db8 << 96 | (spread & 0x00ff_ffff) << 72 | spread & 0x00ff_00ff_00ff_00ff
+    };
+    let first = address & !free;
+    let of = |number: u128| -> IpAddr {
+        if is_v4 {
+            Ipv4Addr::from_bits(number as u32).into()
+        } else {
+            Ipv6Addr::from_bits(number).into()
+        }
+    };
+    clients.extend([first - 1, first, first | free, (first | free) + 1].map(of));
+    format!("{}/{bits}", of(first))
 }
 
 /// IPv4 everywhere; IPv6 in few networks, so that rules meet.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use uncork_policy::UnixTime;
+use uncork_policy::{Prefix, UnixTime};
 use uncork_units::TimeDelta;
 
 use crate::args::{Color, TextFormat};
@@ -54,6 +54,19 @@ The answer is that of the program in force, not of a policy's file.
 
 Exit status: 0 shown, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
+const MOVE_EXAMPLES: &str = "\
+Examples:
+  sudo uncork steer move --dry-run
+  sudo uncork steer move
+  sudo uncork steer move --from cubic --client 203.0.113.0/24 --client 2001:db8::/32";
+
+const MOVE_AFTER: &str = "\
+Connections that have the right controller and cap already are left alone, and so are those that have ended on this side. The \
+record of a moved connection names the new rule and has no arm, so that no experiment counts it. Run it in the network \
+namespace of the service. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+
+Exit status: 0 moved, 1 nothing is steered, or the kernel refused some, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
 const RECORD_EXAMPLES: &str = "\
 Examples:
   sudo uncork steer record records/
@@ -93,6 +106,9 @@ pub(super) enum SteerCommand {
     /// Show what a client gets, and by which rule
     #[command(before_help = EXPLAIN_EXAMPLES, after_help = EXPLAIN_AFTER)]
     Explain(ExplainArgs),
+    /// Move open connections to what the policy in force says
+    #[command(before_help = MOVE_EXAMPLES, after_help = MOVE_AFTER)]
+    Move(MoveArgs),
     /// Write a record of each steered connection that ends
     #[command(before_help = RECORD_EXAMPLES, after_help = RECORD_AFTER)]
     Record(RecordArgs),
@@ -118,6 +134,24 @@ pub(super) struct RecordArgs {
     /// MaxMind database, for AS and country of the client's network; repeat for several
     #[arg(long, value_name = "FILE.mmdb")]
     pub(super) geo: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct MoveArgs {
+    #[command(flatten)]
+    pub(super) cgroup: CgroupArgs,
+    /// Only clients in this network; repeat for several
+    #[arg(long, value_name = "NETWORK")]
+    pub(super) client: Vec<Prefix>,
+    /// Only connections for which this rule decides now, named as in `uncork steer status`
+    #[arg(long, value_name = "NAME")]
+    pub(super) rule: Option<String>,
+    /// Only connections that have this controller
+    #[arg(long, value_name = "CC")]
+    pub(super) from: Option<String>,
+    /// Only say what would be moved
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Args, Debug)]

@@ -7,8 +7,8 @@ mod show;
 use std::path::Path;
 
 use uncork_kernel::DIRECTORY;
-use uncork_policy::UnixTime;
-use uncork_steer::{Error, Pins, Question, Request, Steered, apply};
+use uncork_policy::{Prefixes, UnixTime};
+use uncork_steer::{Error, MoveRequest, Other, Pins, Question, Request, Steered, apply};
 
 use crate::args::TextFormat;
 use crate::clock;
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::policy::{origins, read};
 use crate::stdout;
 pub(crate) use args::SteerArgs;
-use args::{ApplyArgs, CgroupArgs, ExplainArgs, SteerCommand};
+use args::{ApplyArgs, CgroupArgs, ExplainArgs, MoveArgs, SteerCommand};
 
 pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
     let pins = Pins::in_directory(DIRECTORY);
@@ -25,6 +25,7 @@ pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
         SteerCommand::Revert(args) => revert(&pins, args),
         SteerCommand::Status { cgroup, format } => status(&pins, cgroup, *format),
         SteerCommand::Explain(args) => explain(&pins, args),
+        SteerCommand::Move(args) => move_open(&pins, args),
         SteerCommand::Record(args) => record::record(&pins, args),
     }
 }
@@ -58,6 +59,7 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     };
     let applied = apply(pins, &request).map_err(failure)?;
     warn_of_routes();
+    warn_of_others(&at(pins, &args.cgroup)?, &args.cgroup);
     let what =
         if applied.exchanged { "takes the place of the policy before" } else { "is in force" };
     let (policy, cgroup) = (&applied.description.policy, &applied.description.cgroup);
@@ -74,6 +76,18 @@ fn warn_of_routes() {
         let (to, cc, table) = (&route.destination, &route.congctl, route.table);
         eprintln!(
             "warning: connections to {to} keep {cc}, whatever the policy says: a route locks it (ip route show table {table} {to})"
+        );
+    }
+}
+
+/// Programs of others that also see the connections. If the kernel does not tell of them, there is nothing to warn of.
+fn warn_of_others(steered: &Steered, cgroup: &Path) {
+    for Other { number, name, is_last } in steered.others(cgroup).unwrap_or_default() {
+        let name = name.map(|name| format!(" `{name}`")).unwrap_or_default();
+        let (order, winner) = if is_last { ("after", "its") } else { ("before", "the policy's") };
+        eprintln!(
+            "warning: another program{name} runs {order} the policy's for the same connections: if it chooses a controller, {winner} \
+             counts (bpftool prog show id {number})"
         );
     }
 }
@@ -106,11 +120,37 @@ fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Fail
     let found = chosen(pins, args)?;
     let all = found.iter().map(Steered::status).collect::<Result<Vec<_>, _>>().map_err(failure)?;
     let all: Vec<_> = all.into_iter().flatten().collect();
+    for status in &all {
+        let cgroup = Path::new(&status.description.cgroup);
+        warn_of_others(&at(pins, cgroup)?, cgroup);
+    }
     match format {
         TextFormat::Json => stdout::write(show::status_json(&all)?.as_bytes()),
         TextFormat::Human => stdout::write(show::status(&all).as_bytes()),
     }?;
     if all.is_empty() { Err(Failure::Missed("no policy is in force".to_owned())) } else { Ok(()) }
+}
+
+fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
+    let clients = (!args.client.is_empty()).then(|| Prefixes::new(args.client.iter().copied()));
+    let request = MoveRequest {
+        clients: clients.as_ref(),
+        rule: args.rule.as_deref(),
+        from: args.from.as_deref(),
+        unix_s: clock::unix_s(),
+        is_dry_run: args.dry_run,
+    };
+    let mut refused = 0;
+    for steered in chosen(pins, &args.cgroup)? {
+        let moves = steered.move_open(&request).map_err(failure)?;
+        refused += moves.refused;
+        stdout::write(show::moves(&moves, args.dry_run).as_bytes())?;
+    }
+    if refused > 0 {
+        let problem = format!("the kernel refused to move {refused} connections");
+        return Err(Failure::Missed(problem));
+    }
+    Ok(())
 }
 
 fn explain(pins: &Pins, args: &ExplainArgs) -> Result<(), Failure> {

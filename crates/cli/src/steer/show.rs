@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use uncork_policy::{bucket, slot};
-use uncork_steer::{Answer, Count, Decided, Description, Question, Status};
+use uncork_steer::{Answer, Count, Decided, Description, Moves, Question, Status};
 
 use crate::failure::Failure;
 use crate::json::pretty;
@@ -101,6 +101,24 @@ pub(super) fn status(all: &[Status]) -> String {
         if unkept > 0 {
             let _ = writeln!(text, "  no memory was left to note what {unkept} of them got");
         }
+    }
+    text
+}
+
+pub(super) fn moves(moves: &Moves, is_dry_run: bool) -> String {
+    let Moves { connections, to_move, moved, refused } = moves;
+    let all: u64 = to_move.values().sum();
+    let mut text = format!("{all} of {connections} open connections have other settings\n");
+    for ((from, to), count) in to_move {
+        // Writing into a string cannot fail.
+        let _ = match from == to {
+            true => writeln!(text, "  {count} another pacing cap, with {from}"),
+            false => writeln!(text, "  {count} from {from} to {to}"),
+        };
+    }
+    if !is_dry_run {
+        let ended = all.saturating_sub(moved + refused);
+        let _ = writeln!(text, "{moved} moved, {refused} refused, {ended} ended meanwhile");
     }
     text
 }

@@ -1,0 +1,120 @@
+/* Gives open connections other settings: those that are listed, by their cookies. The program runs once for each TCP
+ * socket of a network namespace when it is read.
+ */
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#define SECTION(name) __attribute__((section(name), used))
+#define NUMBER(name, n) int (*name)[n]
+#define TYPE(name, type) type *name
+#define NAME 16
+
+char _license[] SECTION("license") = "Dual MIT/GPL";
+
+enum {
+	MAP_HASH = 1,
+	MAP_ARRAY = 2,
+	NO_PREALLOC = 1,
+	SOL_SOCKET = 1,
+	IPPROTO_TCP = 6,
+	TCP_CONGESTION = 13,
+	SO_MAX_PACING_RATE = 47,
+	MOVED = 1,
+};
+
+static void *(*lookup)(void *map, const void *key) = (void *)1;
+static long (*delete)(void *map, const void *key) = (void *)3;
+static u64 (*bpf_get_socket_cookie)(void *sk) = (void *)46;
+static long (*bpf_setsockopt)(void *sk, int level, int name, void *value, int length) = (void *)49;
+static void *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+
+/* As in the kernel (net/ipv4/tcp_ipv4.c). */
+struct bpf_iter__tcp {
+	void *meta;
+	void *sk_common;
+	u32 uid;
+};
+
+/* What follows is mirrored in src/layout.rs; `struct decision` is that of steer.bpf.c. */
+
+struct decision {
+	u64 policy;
+	u64 unit;
+	u32 outcome, flags;
+};
+
+struct target {
+	struct decision decision;
+	char controller[NAME]; /* empty: the one that it has */
+	u32 cap; /* bytes per second; 0: the one that it has */
+	u32 unused;
+};
+
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(map_flags, NO_PREALLOC);
+	TYPE(key, u64);
+	TYPE(value, struct target);
+	NUMBER(max_entries, 1);
+} targets SECTION(".maps");
+
+/* That of steer.bpf.c. */
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(map_flags, NO_PREALLOC);
+	TYPE(key, u64);
+	TYPE(value, struct decision);
+	NUMBER(max_entries, 1 << 20);
+} sockets SECTION(".maps");
+
+/* How many were moved, and how many the kernel refused to move. */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, u64);
+	NUMBER(max_entries, 2);
+} done SECTION(".maps");
+
+static void count(u32 what)
+{
+	u64 *counted = lookup(&done, &what);
+
+	if (counted)
+		__sync_fetch_and_add(counted, 1);
+}
+
+SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
+{
+	void *common = context->sk_common, *sk;
+	struct decision *decision;
+	struct target *found, target;
+	u64 cookie;
+
+	if (!common)
+		return 0;
+	sk = bpf_skc_to_tcp_sock(common);
+	if (!sk)
+		return 0;
+	cookie = bpf_get_socket_cookie(sk);
+	found = lookup(&targets, &cookie);
+	if (!found)
+		return 0;
+	target = *found;
+	delete(&targets, &cookie);
+	if (target.controller[0] && bpf_setsockopt(sk, IPPROTO_TCP, TCP_CONGESTION, target.controller, NAME)) {
+		count(1);
+		return 0;
+	}
+	if (target.cap && bpf_setsockopt(sk, SOL_SOCKET, SO_MAX_PACING_RATE, &target.cap, sizeof(target.cap))) {
+		count(1);
+		return 0;
+	}
+	count(0);
+	/* The reader holds the socket's lock, so its end is told before this, or after. */
+	decision = lookup(&sockets, &cookie);
+	if (decision)
+		*decision = target.decision;
+	return 0;
+}

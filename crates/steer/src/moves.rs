@@ -1,0 +1,214 @@
+//! Open connections, moved to what the policy in force says.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use uncork_diag::{Connection, Diag, Query, States, TcpState};
+use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, default};
+use uncork_policy::Prefixes;
+
+use crate::apply::{lock, open_cgroup};
+use crate::description::{Decided, Description};
+use crate::error::Error;
+use crate::layout::{self, Decision, Fields};
+use crate::question::Question;
+use crate::steered::Steered;
+
+const OBJECT: &[u8] = include_bytes!("../bpf/move.bpf.o");
+/// The kernel's word for no cap.
+const NO_CAP: u32 = u32::MAX;
+
+/// Which connections to move.
+#[derive(Clone, Debug)]
+pub struct MoveRequest<'a> {
+    /// Those of clients in these networks; `None` is all.
+    pub clients: Option<&'a Prefixes>,
+    /// Those for which this rule decides now.
+    pub rule: Option<&'a str>,
+    /// Those that have this controller.
+    pub from: Option<&'a str>,
+    /// Now.
+    pub unix_s: i64,
+    /// Only count.
+    pub is_dry_run: bool,
+}
+
+/// What was moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// Open connections that were asked for.
+    pub connections: u64,
+    /// Those to move, by their controller and the one that they get.
+    pub to_move: BTreeMap<(String, String), u64>,
+    /// Those that were.
+    pub moved: u64,
+    /// Those whose controller or cap the kernel refused.
+    pub refused: u64,
+}
+
+/// What a connection has, and what it gets.
+struct Target {
+    cookie: u64,
+    value: Vec<u8>,
+}
+
+impl Steered {
+    /// Gives open connections of the cgroup, in this network namespace, what the policy in force says. Those that have it already
+    /// are left alone. The records of the others have no arm from now on.
+    ///
+    /// # Errors
+    ///
+    /// If nothing is in force, the kernel does not tell, or without the privilege.
+    pub fn move_open(&self, request: &MoveRequest<'_>) -> Result<Moves, Error> {
+        let (ask, description) = self.in_force()?;
+        let path = Path::new(&description.cgroup);
+        let (directory, number) = open_cgroup(path)?;
+        lock(&directory, path, Error::Busy)?;
+        let mut cgroups = HashSet::from([number]);
+        add_children(path, &mut cgroups);
+        let sockets = self.sockets()?;
+        let (listening, open) = connections(&cgroups)?;
+        let mut planner =
+            Planner { steered: self, ask, description, names: HashMap::new(), sockets };
+        let (mut moves, mut targets) = (Moves::default(), Vec::new());
+        for connection in &open {
+            let is_accepted = listening.contains(&connection.local.port());
+            if let Some(target) = planner.target(connection, is_accepted, request, &mut moves)? {
+                targets.push(target);
+            }
+        }
+        if !request.is_dry_run && !targets.is_empty() {
+            [moves.moved, moves.refused] = carry_out(&targets, planner.sockets)?;
+        }
+        Ok(moves)
+    }
+}
+
+/// Adds the numbers of the cgroups below: the policy holds for them, too.
+fn add_children(path: &Path, cgroups: &mut HashSet<u64>) {
+    for child in fs::read_dir(path).into_iter().flatten().flatten() {
+        if let Ok(about) = child.metadata()
+            && about.is_dir()
+        {
+            cgroups.insert(about.ino());
+            add_children(&child.path(), cgroups);
+        }
+    }
+}
+
+/// The ports on which somebody listens, and the cgroups' connections that may still send.
+fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>), Error> {
+    let states = States::SENDING.with(TcpState::Listen);
+    let query = Query { family: None, states, local_port: None, remote_port: None };
+    let (mut listening, mut open) = (HashSet::new(), Vec::new());
+    let mut diag = Diag::open()?;
+    diag.dump(&query, |socket| {
+        if socket.state == TcpState::Listen {
+            listening.insert(socket.local.port());
+        } else if socket.cgroup.is_some_and(|cgroup| cgroups.contains(&cgroup)) {
+            open.push(*socket);
+        }
+    })?;
+    Ok((listening, open))
+}
+
+struct Planner<'a> {
+    steered: &'a Steered,
+    ask: Program,
+    description: Description,
+    /// Of earlier policies.
+    names: HashMap<u64, Option<Description>>,
+    sockets: Map,
+}
+
+impl Planner<'_> {
+    /// What to give to the connection; `None` if it has it, or nobody asks for it.
+    fn target(
+        &mut self,
+        connection: &Connection,
+        is_accepted: bool,
+        request: &MoveRequest<'_>,
+        moves: &mut Moves,
+    ) -> Result<Option<Target>, Error> {
+        let client = connection.remote.ip();
+        let has = connection.cc.map(|cc| cc.as_str().to_owned()).unwrap_or_default();
+        let port = is_accepted.then_some(connection.local.port());
+        if request.clients.is_some_and(|clients| !clients.contains(client))
+            || request.from.is_some_and(|from| from != has)
+        {
+            return Ok(None);
+        }
+        let answer = Question { client, port, unix_s: request.unix_s }.ask(&self.ask)?;
+        let Some(decided) = self.description.decided.get(answer.outcome).cloned() else {
+            return Ok(None);
+        };
+        if request.rule.is_some_and(|rule| rule != decided.by().rule_name()) {
+            return Ok(None);
+        }
+        moves.connections += 1;
+        let before = self.before(connection.cookie)?;
+        let gets = decided.tcp.clone().unwrap_or_else(|| match &before {
+            Some(Decided { tcp: Some(_), .. }) => default(),
+            _ => has.clone(),
+        });
+        let cap = cap(&decided, before.as_ref());
+        if gets == has && cap == 0 {
+            return Ok(None);
+        }
+        let controller = Some(gets.as_str()).filter(|gets| *gets != has);
+        let decision = Decision {
+            policy: answer.policy,
+            unit: answer.unit,
+            outcome: answer.outcome as u32,
+            is_moved: true,
+        };
+        let value = layout::target(decision, controller, cap);
+        *moves.to_move.entry((has, gets)).or_default() += 1;
+        Ok(Some(Target { cookie: connection.cookie, value }))
+    }
+
+    /// What was decided for a connection before, if a policy decided.
+    fn before(&mut self, cookie: u64) -> Result<Option<Decided>, Error> {
+        let found = self.sockets.find(&cookie.to_ne_bytes());
+        let found = found.map_err(Error::step("read what was decided for a connection"))?;
+        let Some(found) = found else { return Ok(None) };
+        let decision = Decision::read(&mut Fields(&found));
+        let steered = self.steered;
+        let names = self.names.entry(decision.policy);
+        let names = names.or_insert_with(|| steered.names(decision.policy).ok().flatten());
+        Ok(names.as_ref().and_then(|it| it.decided.get(decision.outcome as usize)).cloned())
+    }
+}
+
+/// The cap to set, in bytes per second; 0 if it has the right one.
+fn cap(decided: &Decided, before: Option<&Decided>) -> u32 {
+    let had = before.and_then(|before| before.pacing_cap_bps);
+    match decided.pacing_cap_bps {
+        cap if cap == had => 0,
+        Some(cap) => u32::try_from(cap / 8).unwrap_or(NO_CAP),
+        None => NO_CAP,
+    }
+}
+
+/// Moves connections: how many were moved, and how many the kernel refused.
+fn carry_out(targets: &[Target], sockets: Map) -> Result<[u64; 2], Error> {
+    let mut object = Object::plain("uncork steer move", OBJECT)?;
+    let map = object.create_map("targets", Some(targets.len() as u32))?;
+    let keys: Vec<u8> = targets.iter().flat_map(|target| target.cookie.to_ne_bytes()).collect();
+    let values: Vec<&[u8]> = targets.iter().map(|target| target.value.as_slice()).collect();
+    map.fill(&keys, &values.concat()).map_err(Error::step("list the connections to move"))?;
+    let done = object.create_map("done", None)?;
+    let maps = [("targets", map), ("sockets", sockets), ("done", done)];
+    let maps: Maps = maps.into_iter().map(|(name, map)| (name.to_owned(), map)).collect();
+    object.link(&maps)?;
+    let program = object.load("move", ProgramKind::iterator("tcp")?)?;
+    program.iterate().map_err(Error::step("move connections"))?;
+    Ok([count(&maps["done"], 0)?, count(&maps["done"], 1)?])
+}
+
+fn count(done: &Map, index: u32) -> Result<u64, Error> {
+    let value = done.value(index, 1).map_err(Error::step("read what was moved"))?;
+    Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
+}
