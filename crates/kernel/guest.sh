@@ -67,9 +67,6 @@ steers() {
 [[rule]]
 client = "198.51.100.0/24"
 use = { tcp = "uncork_bbr3" }
-
-[[rule]]
-use = { tcp = "uncork_cubic" }
 END
     uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web || return 1
     uncork steer explain 198.51.100.7 || return 1
