@@ -37,7 +37,7 @@ mod linux {
             family: Some(Family::V4),
             states: States::SENDING,
             local_port: Some(port),
-            remote_port: None,
+            ..Query::default()
         };
         let mut diag = Diag::open().expect("sock_diag");
         let mut group = criterion.benchmark_group("1000 sockets");

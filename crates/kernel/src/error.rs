@@ -31,7 +31,7 @@ pub enum Error {
         error: io::Error,
     },
     /// The verifier refused a program.
-    #[error("the kernel's verifier refuses {program}: {reason}; use Linux 6.1 or newer")]
+    #[error("the kernel's verifier refuses {program}: {reason}; use another kernel (docs/kernel.md has those that were tried)")]
     Refused {
         /// The program's name.
         program: String,

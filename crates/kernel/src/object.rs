@@ -47,7 +47,8 @@ impl ProgramKind {
     /// If the kernel does not describe its types, or has no such iterator.
     pub fn iterator(things: &'static str) -> Result<Self, Error> {
         let function = KernelTypes::read()?.function(&format!("bpf_iter_{things}"));
-        let function = function.ok_or(Missing::Kernel("no BPF iterator over these"))?;
+        let function =
+            function.ok_or_else(|| Missing::Kernel("no BPF iterator over these".to_owned()))?;
         Ok(Self::Iterator { function })
     }
 }

@@ -235,7 +235,7 @@ struct {
 } counters SECTION(".maps");
 
 /* These stay when another policy is put in force: connections end later than policies. */
-/* By the socket's cookie. The kernel's storage in sockets costs a microsecond more for each, and has no bound. */
+/* By the socket's cookie. The kernel's storage in sockets costs as much, and has no bound. */
 struct {
 	NUMBER(type, MAP_HASH);
 	NUMBER(map_flags, NO_PREALLOC);

@@ -101,7 +101,7 @@ fn add_children(path: &Path, cgroups: &mut HashSet<u64>) {
 /// The ports on which somebody listens, and the cgroups' connections that may still send.
 fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>), Error> {
     let states = States::SENDING.with(TcpState::Listen);
-    let query = Query { family: None, states, local_port: None, remote_port: None };
+    let query = Query { states, ..Query::default() };
     let (mut listening, mut open) = (HashSet::new(), Vec::new());
     let mut diag = Diag::open()?;
     diag.dump(&query, |socket| {

@@ -47,7 +47,7 @@ struct Lift {
     control: f64,
     treated: f64,
     /// Logarithm of the gain; positive is better.
-    lift: f64,
+    together: f64,
     /// Its standard error.
     error: f64,
     /// The gain of a user whose neighbours keep the control.
@@ -81,7 +81,7 @@ pub fn oracle<'w>(
     let lifts = parallel::map_until(stop, count, jobs, |nth| {
         let (system, rest) = (nth / (PROFILES * 2), nth % (PROFILES * 2));
         let at = Place { world, system, profile: rest / 2, is_large: rest % 2 == 0 };
-        at.lift(spec)
+        at.lift(*spec)
     });
     (lifts.len() == count).then_some(Oracle { world, lifts })
 }
@@ -96,11 +96,11 @@ impl Oracle<'_> {
             let kind = system.profiles[network.profile].kind;
             for (offset, class) in ["large", "small"].into_iter().enumerate() {
                 let at = (network.system as usize * PROFILES + network.profile) * 2 + offset;
-                let Lift { control, treated, lift, error, alone, resent } = self.lifts[at];
+                let Lift { control, treated, together, error, alone, resent } = self.lifts[at];
                 // Writing to a string cannot fail.
                 let _ = writeln!(
                     text,
-                    "{},AS{},{},{kind},{},{:.9},{class},{control:.6},{treated:.6},{lift:.6},{error:.6},{alone:.6},{resent:.6}",
+                    "{},AS{},{},{kind},{},{:.9},{class},{control:.6},{treated:.6},{together:.6},{error:.6},{alone:.6},{resent:.6}",
                     world::network_name(nth),
                     system.asn,
                     system.country_code(),
@@ -122,7 +122,7 @@ struct Place<'w> {
 }
 
 impl Place<'_> {
-    fn lift(&self, spec: &OracleSpec) -> Lift {
+    fn lift(&self, spec: OracleSpec) -> Lift {
         let Some(network) = self.network() else {
             // No network has it, so nobody asks.
             return Lift::default();
@@ -142,7 +142,7 @@ impl Place<'_> {
         Lift {
             control: self.statistic(&control.values, None),
             treated: self.statistic(&treated.values, None),
-            lift: whole,
+            together: whole,
             error: jackknife(|part| lift(&treated, Some(part))),
             alone: alone.map_or(whole, |alone| lift(&alone, None)),
             resent: treated.resent_share() - control.resent_share(),
@@ -239,7 +239,7 @@ mod tests {
     fn equal_controllers_have_no_lift() {
         let (world, same) = (world(), spec(Algorithm::Cubic, Algorithm::Cubic, 40));
         let found = oracle(&world, &same, 2, &AtomicBool::new(false)).unwrap();
-        assert!(found.lifts.iter().all(|lift| lift.lift == 0.0 && lift.error == 0.0));
+        assert!(found.lifts.iter().all(|lift| lift.together == 0.0 && lift.error == 0.0));
         assert_eq!(found.csv().lines().count(), 1 + 2 * 40);
         assert!(oracle(&world, &same, 2, &AtomicBool::new(true)).is_none());
     }
@@ -254,10 +254,10 @@ mod tests {
         };
         let lift = |kind| {
             let at = Place { world: &world, system: of_kind(kind), profile: 0, is_large: true };
-            at.lift(&spec(Algorithm::Cubic, Algorithm::Bbr3, 100))
+            at.lift(spec(Algorithm::Cubic, Algorithm::Bbr3, 100))
         };
         let (shared, own) = (lift(Kind::Shared), lift(Kind::Wifi));
-        assert_eq!(own.alone, own.lift);
-        assert!(shared.alone > shared.lift + 0.05, "{shared:?}");
+        assert_eq!(own.alone, own.together);
+        assert!(shared.alone > shared.together + 0.05, "{shared:?}");
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use uncork_path::{
-    AggregationSpec, Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec, PolicerSpec,
-    QueueSpec,
+    AggregationSpec, Buffer, FqCodelSpec, JitterDistribution, JitterSpec, LossSpec, PathSpec,
+    PolicerSpec, QueueSpec,
 };
 use uncork_units::{ByteCount, Probability, Rate, Rng, TimeDelta};
 
@@ -163,7 +163,7 @@ impl Profile {
         let mut path =
             PathSpec::new(bits(rate), millis(rtt_ms), Buffer::Bytes(ByteCount::new(buffer as u64)));
         if self.is_fair {
-            path.link.queue = QueueSpec::FqCodel(Default::default());
+            path.link.queue = QueueSpec::FqCodel(FqCodelSpec::default());
         }
         path.link.policer = self.policer.map(|(part, burst)| PolicerSpec {
             rate: bits(rate * part),

@@ -68,7 +68,7 @@ impl Scene {
             paths.push(PathSpec { via: self.via(), ..other });
             flows.extend((0..self.cross).map(|_| FlowSpec {
                 path: self.visitors.len(),
-                ..FlowSpec::new(CcSpec::new(Algorithm::Cubic), Workload::Until(self.end()))
+                ..FlowSpec::new(CcSpec::new(Algorithm::Cubic), Workload::Until(end()))
             }));
         }
         RunSpec {
@@ -80,17 +80,13 @@ impl Scene {
             host_jitter: HostJitter::Usual,
             seed: self.seed,
             warmup: Time::ZERO,
-            end: self.end(),
+            end: end(),
             sample_every: None,
         }
     }
 
     fn via(&self) -> Vec<usize> {
         if self.cross > 0 { vec![0] } else { Vec::new() }
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO + LEAD + LEAD + LONGEST
     }
 
     /// The visitors' flows. Neighbours begin within as long as other people's flows had before.
@@ -131,6 +127,11 @@ impl Scene {
             until += TimeDelta::from_millis(250);
         }
     }
+}
+
+/// When even the last connection is given up.
+fn end() -> Time {
+    Time::ZERO + LEAD + LEAD + LONGEST
 }
 
 /// The responses on a connection: its transfer, or one for each chunk of its song.
