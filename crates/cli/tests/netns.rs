@@ -78,9 +78,17 @@ fn netns_rejects_unsupported_scenarios() {
     let bbr3 = lab(&scratch, &SCENARIO.replace("bbr1", "bbr3"), "--seeds 1");
     assert_eq!(bbr3.status, 3, "{}", bbr3.stderr);
     assert!(bbr3.stderr.contains("this kernel has no bbr3") || bbr3.stderr.contains("cannot"));
+    let absent = finish(common::lab(&scratch, "run real.toml --on bpf --seeds 1 -o absent"));
+    assert_eq!(absent.status, 3, "{}", absent.stderr);
+    let hint = "load it with `uncork kernel load uncork_bbr3`";
+    assert!(absent.stderr.contains(hint) || absent.stderr.contains("cannot"), "{}", absent.stderr);
     let unknown = finish(common::lab(&scratch, "run real.toml --on ns3"));
     assert_eq!(unknown.status, 2);
-    assert!(unknown.stderr.contains("engines are sim, quic-sim and netns"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("engines are sim, quic-sim, netns and bpf"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 /// Kernel and simulator on a path with few differences; a factor of two allows for the load of this

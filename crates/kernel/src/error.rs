@@ -31,7 +31,9 @@ pub enum Error {
         error: io::Error,
     },
     /// The verifier refused a program.
-    #[error("the kernel's verifier refuses {program}: {reason}; use another kernel (docs/kernel.md has those that were tried)")]
+    #[error(
+        "the kernel's verifier refuses {program}: {reason}; use another kernel (docs/kernel.md has those that were tried)"
+    )]
     Refused {
         /// The program's name.
         program: String,

@@ -136,14 +136,14 @@ fn load(policy: &Policy) -> Option<Loaded> {
 #[test]
 fn the_program_finds_the_longest_of_many_networks() {
     let mut random = Rng::new(8, 0);
-    let (mut text, mut clients) = (String::new(), Vec::new());
-    for rule in 0..12 {
+    let mut clients = Vec::new();
+    let rules = (0..12).map(|rule| {
         let networks: Vec<String> =
             (0..3_000).map(|_| network(rule, &mut random, &mut clients)).collect();
         let networks = networks.join("\", \"");
-        text += &format!("[[rule]]\nclient = [\"{networks}\"]\nuse = {{ tcp = \"r{rule}\" }}\n");
-    }
-    let policy = Policy::parse("policy.toml", &text)
+        format!("[[rule]]\nclient = [\"{networks}\"]\nuse = {{ tcp = \"r{rule}\" }}\n")
+    });
+    let policy = Policy::parse("policy.toml", &rules.collect::<String>())
         .unwrap_or_else(|error| panic!("{}", error.render("policy.toml", false)));
     let Some(loaded) = load(&policy) else { return };
     let mut by_rule = [0_u32; 13];

@@ -468,7 +468,7 @@ fn clients(text: &str) -> Result<u32, &'static str> {
     within(count(text)?, 1, 5_000).ok_or("expected 1 to 5000")
 }
 
-fn within<T: PartialOrd>(value: T, least: T, most: T) -> Option<T> {
+fn within<T: Copy + PartialOrd>(value: T, least: T, most: T) -> Option<T> {
     (least <= value && value <= most).then_some(value)
 }
 

@@ -111,9 +111,10 @@ pub(super) fn moves(moves: &Moves, is_dry_run: bool) -> String {
     let mut text = format!("{all} of {connections} open connections have other settings\n");
     for ((from, to), count) in to_move {
         // Writing into a string cannot fail.
-        let _ = match from == to {
-            true => writeln!(text, "  {count} another pacing cap, with {from}"),
-            false => writeln!(text, "  {count} from {from} to {to}"),
+        let _ = if from == to {
+            writeln!(text, "  {count} another pacing cap, with {from}")
+        } else {
+            writeln!(text, "  {count} from {from} to {to}")
         };
     }
     if !is_dry_run {

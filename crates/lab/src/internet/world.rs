@@ -195,7 +195,7 @@ mod tests {
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         shares.sort_by(f64::total_cmp);
         assert!((shares[999] / shares[990] - 10.0).abs() < 1e-9);
-        assert_ne!(world.networks[0].share, shares[999]);
+        assert_ne!(world.networks[0].share.to_bits(), shares[999].to_bits());
         let system = |at: u32| (0..1000).any(|network| world.networks[network].system == at);
         assert!((0..30).all(system));
     }

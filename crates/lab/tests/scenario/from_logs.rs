@@ -179,9 +179,9 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
 
 /// The twin of the clients that left these records.
 fn twin(records: &[u8]) -> Scenario {
-    let records = read_json_lines(records).unwrap();
+    let records = read_json_lines(records).expect("records");
     let controllers = [Algorithm::Cubic, Algorithm::Bbr3].map(CcSpec::new).to_vec();
-    let twin = Twin::of(&records, &TwinSpec { controllers, clients: 20 }).unwrap();
+    let twin = Twin::of(&records, &TwinSpec { controllers, clients: 20 }).expect("a twin");
     scenario(&twin.text, &[])
 }
 

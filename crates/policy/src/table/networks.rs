@@ -84,7 +84,7 @@ mod tests {
             for (network, arm) in &seen {
                 prop_assert_eq!(networks.get(network), Some(arm));
             }
-            for ((first, bits), _) in &networks {
+            for (first, bits) in networks.keys() {
                 let inside = |(at, longer): &(u128, u8)| {
                     longer > bits && at & !u128::MAX.checked_shr((*bits).into()).unwrap_or(0) == *first
                 };
