@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order of [`Kind::SHARES`].
+    /// All kinds, in the order of their shares.
     pub const ALL: [Self; 7] = [
         Self::Fibre,
         Self::Dsl,
