@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from uncork_experiment import measures
 from uncork_experiment.learn.cli import main as learn
-from uncork_experiment.learn.decide import Decision
+from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.evidence import Section, sections
 from uncork_experiment.learn.settings import CLASSES, PRIMARY
 from uncork_experiment.learn.store import Store
@@ -175,7 +175,7 @@ def score(choice: Choice, oracle: Oracle) -> Score:
     )
 
 
-def learned(decisions: Sequence[Decision], oracle: Oracle) -> Choice:
+def learned(decisions: Decisions, oracle: Oracle) -> Choice:
     """What the table gives each network: its own entry, or that of its AS, its country, or of everybody."""
     arms = {(one.section, one.key): one.arm for one in decisions}
 

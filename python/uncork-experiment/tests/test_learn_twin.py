@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from test_report import CHROMIUM, PROBE
+from pages import WIDTHS, assert_fits
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn.lift import Estimate
 from uncork_experiment.learn.twin import Trial, calibrate, page, predicted
@@ -131,18 +130,6 @@ def test_the_page_shows_predicted_beside_measured() -> None:
     assert "may not stand for" in page(trial(0.0))
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_leaves_the_page(width: int, tmp_path: Path) -> None:
-    """On a screen and on a phone, in a real browser."""
-    if CHROMIUM is None:
-        pytest.skip("*** NOT RUN: there is no chromium ***")
-    probed = re.sub(r"<meta http-equiv[^>]+>", "", page(trial(0.8))).replace("</body>", PROBE)
-    (tmp_path / "page.html").write_text(probed, encoding="utf-8")
-    flags = f"--no-sandbox --headless --disable-gpu --window-size={width},900 --dump-dom".split()
-    command = [CHROMIUM, *flags, (tmp_path / "page.html").as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    found = re.search(r"<title>(\d+) (\d+) (-?\d+)</title>", dom)
-    assert found is not None, dom[:500]
-    whole, window, table = (int(part) for part in found.groups())
-    assert whole <= window
-    assert table <= 0, "a table has to be scrolled sideways"
+    assert_fits(page(trial(0.8)), width, tmp_path)
