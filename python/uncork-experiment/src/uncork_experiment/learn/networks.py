@@ -68,7 +68,8 @@ def parse_all(names: pa.Array) -> Columns:
     fields = {
         name: np.asarray(pc.fill_null(pc.struct_field(found, name).cast(pa.uint64()), 0)) for name in "abcd"
     }
-    length = np.asarray(pc.fill_null(pc.struct_field(found, "length").cast(pa.uint64()), 0))
+    # Arrow's own values are read-only.
+    length = np.array(pc.fill_null(pc.struct_field(found, "length").cast(pa.uint64()), 0))
     low = np.zeros(len(names), dtype=np.uint64)
     for name in "abcd":
         text = pc.struct_field(found, name)
