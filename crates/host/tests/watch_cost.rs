@@ -142,16 +142,16 @@ fn cost_of_ss(host: &Namespace) -> f64 {
 /// small one comes first: closed connections stay in the kernel's table for a while.
 #[test]
 fn a_pass_is_cheap() {
-    let Some((cost, _)) = cost_of(1000) else { return };
-    // At 1 Hz, 0.1 % of a core is a millisecond for each pass.
-    assert!(cost <= 1.0, "{cost} ms");
-    let Some((cost, memory)) = cost_of(20_000) else { return };
-    assert!(cost <= 60.0, "{cost} ms");
+    // Machines differ: `ss`, which reads the same, is the measure. It takes three to seven times as long.
+    let Some((cost, ss, _)) = cost_of(1000) else { return };
+    assert!(cost <= ss / 2.0, "{cost} ms; ss {ss} ms");
+    let Some((cost, ss, memory)) = cost_of(20_000) else { return };
+    assert!(cost <= ss / 2.0, "{cost} ms; ss {ss} ms");
     assert!(memory <= 50.0, "{memory} MB");
 }
 
-/// CPU milliseconds and megabytes for this many sockets.
-fn cost_of(sockets: usize) -> Option<(f64, f64)> {
+/// For this many sockets, CPU milliseconds of a pass and of `ss`, and megabytes.
+fn cost_of(sockets: usize) -> Option<(f64, f64, f64)> {
     let emulation = emulation()?;
     let host = emulation.server();
     let _held = held(host, sockets / 2);
@@ -164,7 +164,7 @@ fn cost_of(sockets: usize) -> Option<(f64, f64)> {
     eprintln!(
         "{sockets} sockets: {least:.2} to {median:.2} ms of CPU time, {memory:.1} MB; ss -tin: {ss:.1} ms"
     );
-    Some((least, memory))
+    Some((least, ss, memory))
 }
 
 /// The output of `ss -tin` for each socket, by name: `cwnd:10` and `pacing_rate 5bps`; `cubic` is a
