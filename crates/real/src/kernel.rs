@@ -63,8 +63,12 @@ impl Controllers {
                 (Self::Library, Some(name)) => format!("load it with `uncork kernel load {name}`"),
                 (Self::Library, None) => "there it has no options".to_owned(),
             };
+            let wanted = match self {
+                Self::Kernel => cc.to_string(),
+                Self::Library => name.unwrap_or_else(|| cc.to_string()),
+            };
             RealError::Controller(format!(
-                "this kernel has no {cc}: it has {}; {hint}",
+                "this kernel has no {wanted}: it has {}; {hint}",
                 available.split_whitespace().collect::<Vec<_>>().join(", ")
             ))
         })
