@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -87,6 +87,27 @@ class World:
 
 
 @dataclass(frozen=True)
+class Score:
+    """What a rule makes of one class of objects, outside of the random share."""
+
+    gain: float
+    """As a part of the oracle's."""
+    harmed: float
+    """Part of the traffic that is made more than 2 % worse."""
+    over: float
+    """Part of the traffic that breaks the guardrail on bytes sent again."""
+
+    def mixed(self, other: Score, part: float) -> Score:
+        """A rule that does as the other for a part of its traffic."""
+        mine, others = astuple(self), astuple(other)
+        return Score(*((1 - part) * one + part * two for one, two in zip(mine, others, strict=True)))
+
+
+Scores = Mapping[str, Score]
+"""By class of objects."""
+
+
+@dataclass(frozen=True)
 class Truth:
     """One class of objects: each network's share of the traffic, and its true lift as a logarithm."""
 
@@ -102,22 +123,22 @@ class Truth:
     resent: Floats
     """What the treated arm adds to the share of bytes that are sent again."""
 
-    def best(self) -> Floats:
-        """The lifts that an oracle takes, which chooses for each network."""
-        return np.maximum(self.lift, 0)
+    def oracle(self) -> Flags:
+        """Whom an oracle gives the treated arm, which keeps the guardrail on bytes sent again, too."""
+        return (self.lift > 0) & (self.resent <= RESENT)
 
-    def gain(self, on: Flags) -> float:
-        """Part of the oracle's gain; NaN if nobody has any to gain."""
-        best = float((self.share * self.best()).sum())
-        return float((self.share * np.where(on, self.lift, 0)).sum()) / best if best else math.nan
+    def mean_lift(self, on: Flags) -> float:
+        """The mean lift of all traffic if these networks have the treated arm."""
+        return float((self.share * np.where(on, self.lift, 0)).sum())
 
-    def breaking(self) -> float:
-        """Part of the oracle's gain in networks that break the guardrail on bytes sent again."""
-        return self.gain((self.resent > RESENT) & (self.lift > 0))
-
-    def harmed(self, on: Flags) -> float:
-        """Part of the traffic that is made more than 2 % worse."""
-        return float(self.share[on & (self.lift < -HARM)].sum())
+    def score(self, on: Flags) -> Score:
+        """What a choice brings. The part of the gain is NaN if nobody has any to gain."""
+        best = self.mean_lift(self.oracle())
+        return Score(
+            self.mean_lift(on) / best if best else math.nan,
+            float(self.share[on & (self.lift < -HARM)].sum()),
+            float(self.share[on & (self.resent > RESENT)].sum()),
+        )
 
 
 @dataclass(frozen=True)
@@ -154,25 +175,13 @@ def _truth(rows: list[dict[str, str]]) -> Truth:
     )
 
 
-@dataclass(frozen=True)
-class Score:
-    """What a rule makes of the traffic outside of the random share, by class of objects."""
-
-    gain: Mapping[str, float]
-    harmed: Mapping[str, float]
-
-
 Choice = Mapping[str, Flags]
 """Of each class, which networks have the treated arm."""
 
 
-def score(choice: Choice, oracle: Oracle) -> Score:
-    """The gain as a part of the oracle's, and what is made worse."""
-    truths = oracle.truths
-    return Score(
-        {name: truths[name].gain(on) for name, on in choice.items()},
-        {name: truths[name].harmed(on) for name, on in choice.items()},
-    )
+def score(choice: Choice, oracle: Oracle) -> Scores:
+    """What a choice brings, by class of objects."""
+    return {name: oracle.truths[name].score(on) for name, on in choice.items()}
 
 
 def learned(decisions: Decisions, oracle: Oracle) -> Choice:
@@ -243,7 +252,7 @@ class Look:
     """The scores of all rules after a day."""
 
     day: int
-    scores: Mapping[str, Score]
+    scores: Mapping[str, Scores]
     changed: int
     """Entries of networks that changed since the day before."""
     cost: str
@@ -287,60 +296,48 @@ def _learn(*words: object) -> None:
         sys.exit(said.getvalue())
 
 
-def _scores(now: Mapping[str, Choice], evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Score]:
+def _scores(now: Mapping[str, Choice], evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Scores]:
     everybody = {name: np.ones(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
     sign, all_treated = score(signs(evidence, oracle), oracle), score(everybody, oracle)
+    none = score({name: ~on for name, on in everybody.items()}, oracle)
     return {
         **{name: score(choice, oracle) for name, choice in now.items()},
-        "all CUBIC": score({name: ~on for name, on in everybody.items()}, oracle),
+        "all CUBIC": none,
         "all BBR": all_treated,
         "bpftune's rule": score(bpftune(evidence, oracle), oracle),
         "sign by network": sign,
-        "epsilon-greedy": _mixed(sign, all_treated),
+        "epsilon-greedy": {
+            of: one.mixed(all_treated[of].mixed(none[of], 0.5), EPSILON) for of, one in sign.items()
+        },
     }
 
 
-def _mixed(rule: Score, random: Score) -> Score:
-    """A rule that gives a share of its traffic either arm by chance, and pays for it."""
-
-    def of(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-        return {name: (1 - EPSILON) * one[name] + EPSILON / 2 * other[name] for name in one}
-
-    return Score(of(rule.gain, random.gain), of(rule.harmed, random.harmed))
-
-
-def _part(gain: float) -> str:
-    return "none" if math.isnan(gain) else f"{gain:.1%}"
+def _cells(one: Score) -> str:
+    gain = "none" if math.isnan(one.gain) else f"{one.gain:.1%}"
+    return f"{gain:>12}{one.harmed:10.2%}{one.over:10.1%}"
 
 
 def told(looks: Sequence[Look], oracle: Oracle) -> str:
     """A table of the last look, and the way there."""
     last = looks[-1]
-    lines = [f"After {last.day} days: gain as a part of the oracle's, and traffic more than 2 % worse", ""]
-    lines.append(f"{'':18}{'large objects':>24}{'small objects':>24}")
-    for name, one in last.scores.items():
-        cells = (f"{_part(one.gain[of]):>14}{one.harmed[of]:10.2%}" for of in CLASSES)
-        lines.append(f"{name:18}{''.join(cells)}")
-    lines += [
-        "",
-        "learned, day by day: gain and worse of large objects, of small ones; entries that changed",
-        "",
-    ]
-    for look in looks:
-        one = look.scores["learned"]
-        cells = (f"{one.gain[of]:9.1%}{one.harmed[of]:8.2%}" for of in CLASSES)
-        lines.append(f"day {look.day:3}{''.join(cells)}{look.changed:8}   {look.cost}")
     about = (
-        "mean lift of traffic, of the oracle's choice; median error; the oracle's gain that breaks the limit"
+        f"After {last.day} days: gain as a part of the oracle's, traffic that is more than 2 % worse, and",
+        "traffic that breaks the limit for bytes sent again (2 points), which the oracle keeps",
     )
-    lines += ["", f"the truth: {about}", ""]
+    lines = [*about, "", f"{'':18}{'large objects':>32}{'small objects':>32}"]
+    for name, one in last.scores.items():
+        lines.append(f"{name:18}{''.join(_cells(one[of]) for of in CLASSES)}")
+    lines += ["", "learned, day by day: the same, and entries that changed", ""]
+    for look in looks:
+        cells = "".join(_cells(look.scores["learned"][of]) for of in CLASSES)
+        lines.append(f"day {look.day:3}{'':11}{cells}{look.changed:8}   {look.cost}")
+    lines += ["", "the mean lift of all BBR, of the oracle, of one without that limit; median error", ""]
     for of in CLASSES:
         truth = oracle.truths[of]
-        mean = float((truth.share * truth.lift).sum())
-        best = float((truth.share * np.maximum(truth.lift, 0)).sum())
-        lines.append(
-            f"{of:8}{np.expm1(mean):+8.1%}{np.expm1(best):+8.1%}{np.median(truth.error):8.2%}{truth.breaking():8.1%}"
-        )
+        everybody = np.ones(len(truth.share), dtype=np.bool_)
+        means = (truth.mean_lift(on) for on in (everybody, truth.oracle(), truth.lift > 0))
+        cells = "".join(f"{np.expm1(mean):+8.1%}" for mean in means)
+        lines.append(f"{of:8}{cells}{np.median(truth.error):8.2%}")
         shared = np.array([kind == "shared" for kind in truth.kind])
         if (weight := float(truth.share[shared].sum())) > 0:
             of_all, alone = (

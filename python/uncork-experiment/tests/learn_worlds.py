@@ -15,14 +15,14 @@ from uncork_experiment.learn.decide import Before, View, decide
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Guardrails
-from uncork_experiment.learn.lift import Estimate, Hierarchy, Rest, hierarchy, shrink
+from uncork_experiment.learn.lift import MIN_TAIL, Estimate, Hierarchy, Rest, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides, Settings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEAST_RECORDS = 160
-"""Of each arm, below which a network has no estimate of its own: `jackknife.MIN_TAIL` beyond p10."""
+LEAST_RECORDS = 10 * MIN_TAIL
+"""Of each arm, below which a network has no estimate of its own: so many users are below p10."""
 
 SETTINGS = Settings(
     experiment="explore", control="control", treated="bbr", arms={}, as_of=20_000, key="0" * 32, changed=1.0

@@ -54,20 +54,24 @@ def test_the_truth_is_of_all_networks(oracle: internet.Oracle) -> None:
         assert len(set(truth.network)) == NETWORKS
         assert len(set(truth.system)) == SYSTEMS
         assert truth.share.sum() == pytest.approx(1, abs=1e-6)
-        assert truth.harmed(truth.lift > 0) == 0
+        of_oracle = truth.score(truth.oracle())
+        assert (of_oracle.harmed, of_oracle.over) == (0, 0)
     large = oracle.truths["large"]
-    assert large.gain(large.lift > 0) == pytest.approx(1)
-    assert large.gain(np.zeros(NETWORKS, dtype=np.bool_)) == 0
-    assert 0 < large.gain(np.ones(NETWORKS, dtype=np.bool_)) < 1
+    assert large.score(large.oracle()).gain == pytest.approx(1)
+    nobody, everybody = (large.score(np.full(NETWORKS, is_on)) for is_on in (False, True))
+    assert nobody == internet.Score(0, 0, 0)
+    assert everybody.gain > 0
+    assert everybody.over > 0
 
 
 def test_other_rules_are_scored_by_the_truth(looks: list[internet.Look]) -> None:
     """A day of so few records shows what is large: who gains by BBR, and that small objects do not."""
     scores = looks[-1].scores
-    assert scores["all CUBIC"].gain["large"] == 0
-    assert scores["sign by network"].gain["large"] > 0.3
-    assert scores["all BBR"].harmed["small"] > scores["sign by network"].harmed["small"] > 0
-    assert scores["learned"].harmed == {"large": 0, "small": 0}
+    assert scores["all CUBIC"]["large"].gain == 0
+    assert scores["sign by network"]["large"].gain > 0.3
+    assert scores["all BBR"]["small"].harmed > scores["sign by network"]["small"].harmed > 0
+    assert [one.harmed for one in scores["learned"].values()] == [0, 0]
+    assert scores["learned"]["large"].gain > 0
 
 
 @pytest.mark.usefixtures("looks")

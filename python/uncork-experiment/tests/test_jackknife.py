@@ -185,6 +185,32 @@ def test_too_little_data_gives_a_reason(control: Counts, treated: Counts, reason
     assert reason in outcome.reason
 
 
+@pytest.mark.parametrize("connections", [60, 120])
+def test_a_thin_tail_has_an_error_that_covers(connections: int) -> None:
+    """As `uncork learn` asks for it: a p10 of few users, some of whom come often and have slow lines."""
+    rng = np.random.default_rng(3)
+    inside = []
+    for _ in range(300):
+        both = [_visits(rng, connections) for _ in range(2)]
+        effect = quantile_effect(*both, 0.1, **PLACE, min_tail=4)
+        if isinstance(effect, Effect):
+            inside.append(effect.ratio_low <= 1 <= effect.ratio_high)
+    assert len(inside) > 150
+    assert np.mean(inside) > 0.92
+    assert isinstance(quantile_effect(*both, 0.1, **PLACE), NoInterval)
+
+
+def _visits(rng: np.random.Generator, count: int) -> Counts:
+    """Throughputs of visits of users, by bucket."""
+    often = rng.pareto(1.5, count) + 1
+    user = rng.choice(count, size=count, p=often / often.sum())
+    logs = rng.normal(0, 0.5, count)[user] - rng.exponential(0.6, count)
+    bins = np.ceil(logs / math.log(GAMMA)).astype(int) - FIRST_BIN
+    counts = np.zeros((100, BINS), dtype=np.int64)
+    np.add.at(counts, (rng.integers(0, 100, count)[user], np.clip(bins, 0, BINS - 1)), 1)
+    return counts
+
+
 def test_rare_events_give_a_reason() -> None:
     den, few = np.full(100, 9.0), np.eye(1, 100)[0]
     outcome = ratio_effect(few, den, few, den)

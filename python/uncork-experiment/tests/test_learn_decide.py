@@ -135,6 +135,16 @@ def test_only_so_much_traffic_changes_in_a_day() -> None:
     assert changed[0] > 0.2, changed
 
 
+def test_a_network_larger_than_a_day_may_change_changes_alone() -> None:
+    section = replace(SMALL.section, bytes=np.array([100] + [1] * (len(SMALL.section.bytes) - 1)))
+    one = replace(view(all_at(0.1)), section=section)
+    found = decide([one], replace(SETTINGS, changed=0.2), Overrides(), Before({}), 0.2)
+    moved = [it.key for it in found if it.arm == "bbr" and it.share > 0]
+    assert moved == [FIRST]
+    held = decide([one], replace(SETTINGS, changed=0.2), Overrides(), Before({}), 0.0)
+    assert not any(it.arm == "bbr" and it.share > 0 for it in held)
+
+
 def test_networks_without_records_follow_their_as() -> None:
     lifts = {at: 0.2 for at, name in enumerate(SMALL.section.system) if name == SYSTEM and at}
     lifts |= {at: -0.2 for at, name in enumerate(SMALL.section.system) if name != SYSTEM}

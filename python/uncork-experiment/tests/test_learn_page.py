@@ -11,6 +11,7 @@ import pytest
 
 from learning import FIRST_DAY, NOW, SETTINGS
 from pages import WIDTHS, assert_fits
+from test_learn_gain import steered
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.store import Store
@@ -21,7 +22,7 @@ from uncork_experiment.reduce import to_arrow
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Of two versions; the first may change a fifth of the traffic."""
     root = tmp_path_factory.mktemp("learned")
-    table = ibis.memtable(demo.table(days=8))
+    table = ibis.memtable(steered(demo.table(days=8), part=0.2))
     for days in (7, 8):
         settings = replace(SETTINGS, as_of=FIRST_DAY + days, changed=0.2)
         store = Store(root)
@@ -35,9 +36,22 @@ def test_the_page_is_whole_and_needs_nothing_else(page: str) -> None:
     ElementTree.fromstring(page.split("\n", 1)[1])
     assert "<script" not in page
     assert not re.search(r"\b(nan|inf|None)\b", re.sub(r"<style>.*?</style>", "", page, flags=re.S))
-    for words in ("Version 2", "expected lift over all traffic", "AS64522", "switched on", "2026-11-10"):
+    for words in (
+        "Version 2",
+        "expected lift over all traffic",
+        "AS64522",
+        "switched on",
+        "2026-11-10",
+        "against the holdback, in 7 days",
+    ):
         assert words in page, words
-    assert re.findall(r'<figure id="([^"]+)"', page) == ["gain", "share", "systems"]
+    assert re.findall(r'<figure id="([^"]+)"', page) == [
+        "gain",
+        "share",
+        "measured-1",
+        "measured-2",
+        "systems",
+    ]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

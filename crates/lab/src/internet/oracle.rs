@@ -1,6 +1,7 @@
 //! What each controller is truly worth to each group of networks, by simulating it often enough.
 
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use uncork_cc::CcSpec;
@@ -16,6 +17,10 @@ use crate::parallel;
 const ORACLE_STREAM: u64 = 7 << 56;
 /// Parts that are left out one at a time to find the error.
 const PARTS: usize = 20;
+/// Connections between two looks at the error.
+const STEP: u32 = 100;
+/// A standard error of a lift that needs no more connections.
+const ENOUGH: f64 = 0.005;
 /// What did not finish, as in `uncork experiment`.
 const HOUR_SECONDS: f64 = 3600.0;
 
@@ -26,7 +31,8 @@ pub struct OracleSpec {
     pub control: CcSpec,
     /// The one that they might have.
     pub treated: CcSpec,
-    /// Connections of each controller for each profile and class.
+    /// Connections of each controller for each profile and class: the most. A lift whose standard
+    /// error falls to 0.5 % has fewer.
     pub connections: u32,
 }
 
@@ -54,10 +60,12 @@ struct Lift {
     alone: f64,
     /// What the treated controller adds to the share of bytes that are sent again.
     resent: f64,
+    /// Connections of each controller that this follows from.
+    connections: u32,
 }
 
 /// What connections of one controller are like.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Sample {
     values: Vec<f64>,
     sent: u64,
@@ -65,9 +73,24 @@ struct Sample {
 }
 
 impl Sample {
+    fn add(&mut self, (value, flow): (f64, FlowRecord)) {
+        self.values.push(value);
+        self.sent += flow.bytes_sent;
+        self.resent += flow.bytes_retransmitted;
+    }
+
     fn resent_share(&self) -> f64 {
         self.resent as f64 / self.sent.max(1) as f64
     }
+}
+
+/// Connections of the same users.
+#[derive(Debug, Default)]
+struct Samples {
+    control: Sample,
+    treated: Sample,
+    /// Treated, with neighbours that keep the control.
+    alone: Sample,
 }
 
 /// Simulates all profiles of `world` on up to `jobs` threads; `None` once `stop` is set.
@@ -89,18 +112,19 @@ pub fn oracle<'w>(
 impl Oracle<'_> {
     /// A line for each network and class, as CSV.
     pub fn csv(&self) -> String {
-        let head = "network,asn,country,kind,profile,share,class,control,treated,lift,error,alone,resent\n";
+        let head = "network,asn,country,kind,profile,share,class,control,treated,lift,error,alone,resent,connections\n";
         let mut text = head.to_owned();
         for (nth, network) in (0..).zip(&self.world.networks) {
             let system = &self.world.systems[network.system as usize];
             let kind = system.profiles[network.profile].kind;
             for (offset, class) in ["large", "small"].into_iter().enumerate() {
                 let at = (network.system as usize * PROFILES + network.profile) * 2 + offset;
-                let Lift { control, treated, together, error, alone, resent } = self.lifts[at];
+                let Lift { control, treated, together, error, alone, resent, connections } =
+                    self.lifts[at];
                 // Writing to a string cannot fail.
                 let _ = writeln!(
                     text,
-                    "{},AS{},{},{kind},{},{:.9},{class},{control:.6},{treated:.6},{together:.6},{error:.6},{alone:.6},{resent:.6}",
+                    "{},AS{},{},{kind},{},{:.9},{class},{control:.6},{treated:.6},{together:.6},{error:.6},{alone:.6},{resent:.6},{connections}",
                     world::network_name(nth),
                     system.asn,
                     system.country_code(),
@@ -122,30 +146,44 @@ struct Place<'w> {
 }
 
 impl Place<'_> {
+    /// The lift by as many connections as it takes.
     fn lift(&self, spec: OracleSpec) -> Lift {
         let Some(network) = self.network() else {
             // No network has it, so nobody asks.
             return Lift::default();
         };
-        let has_neighbours = self.world.profile_of(network).uplink.is_some();
-        let sample = |cc, neighbours| self.sample(network, spec.connections, cc, neighbours);
-        let control = sample(spec.control, spec.control);
-        let treated = sample(spec.treated, spec.treated);
-        let alone = has_neighbours.then(|| sample(spec.treated, spec.control));
+        let mut samples = Samples::default();
+        let mut count = 0;
+        loop {
+            let more = count..spec.connections.min(count + STEP);
+            count = more.end;
+            self.extend(&mut samples, network, more, spec);
+            let lift = self.of(&samples, count);
+            if count == spec.connections || lift.error <= ENOUGH {
+                return lift;
+            }
+        }
+    }
+
+    /// What these samples of `connections` each tell.
+    fn of(&self, samples: &Samples, connections: u32) -> Lift {
+        let Samples { control, treated, alone } = samples;
         let lift = |treated: &Sample, without: Option<usize>| {
             let [one, other] =
-                [&control, treated].map(|sample| self.statistic(&sample.values, without));
+                [control, treated].map(|sample| self.statistic(&sample.values, without));
             let ratio = libm::log(other / one);
             if self.is_large { ratio } else { -ratio }
         };
-        let whole = lift(&treated, None);
+        let together = lift(treated, None);
+        let has_neighbours = !alone.values.is_empty();
         Lift {
             control: self.statistic(&control.values, None),
             treated: self.statistic(&treated.values, None),
-            together: whole,
-            error: jackknife(|part| lift(&treated, Some(part))),
-            alone: alone.map_or(whole, |alone| lift(&alone, None)),
+            together,
+            error: jackknife(|part| lift(treated, Some(part))),
+            alone: if has_neighbours { lift(alone, None) } else { together },
             resent: treated.resent_share() - control.resent_share(),
+            connections,
         }
     }
 
@@ -157,15 +195,21 @@ impl Place<'_> {
         self.world.networks.iter().position(is_it).map(|at| at as u32)
     }
 
-    fn sample(&self, network: u32, connections: u32, cc: CcSpec, neighbours: CcSpec) -> Sample {
-        let mut sample = Sample::default();
-        for nth in 0..connections {
-            let flow = self.connection(network, nth, cc, neighbours);
-            sample.values.push(self.value(&flow));
-            sample.sent += flow.bytes_sent;
-            sample.resent += flow.bytes_retransmitted;
+    /// Adds these connections to each sample.
+    fn extend(&self, samples: &mut Samples, network: u32, more: Range<u32>, spec: OracleSpec) {
+        let OracleSpec { control, treated, .. } = spec;
+        let has_neighbours = self.world.profile_of(network).uplink.is_some();
+        for nth in more {
+            let value = |cc, neighbours| {
+                let flow = self.connection(network, nth, cc, neighbours);
+                (self.value(&flow), flow)
+            };
+            samples.control.add(value(control, control));
+            samples.treated.add(value(treated, treated));
+            if has_neighbours {
+                samples.alone.add(value(treated, control));
+            }
         }
-        sample
     }
 
     /// The `nth` connection. Users, hours, sizes and losses are the same for all controllers.
@@ -240,8 +284,25 @@ mod tests {
         let (world, same) = (world(), spec(Algorithm::Cubic, Algorithm::Cubic, 40));
         let found = oracle(&world, &same, 2, &AtomicBool::new(false)).unwrap();
         assert!(found.lifts.iter().all(|lift| lift.together == 0.0 && lift.error == 0.0));
+        assert!(found.lifts.iter().all(|lift| lift.connections <= 40));
         assert_eq!(found.csv().lines().count(), 1 + 2 * 40);
         assert!(oracle(&world, &same, 2, &AtomicBool::new(true)).is_none());
+    }
+
+    /// What is known well enough is not simulated further.
+    #[test]
+    fn a_lift_has_as_many_connections_as_it_needs() {
+        let (world, same) = (world(), spec(Algorithm::Cubic, Algorithm::Cubic, 400));
+        let network = world.networks[0];
+        let at = Place {
+            world: &world,
+            system: network.system as usize,
+            profile: network.profile,
+            is_large: true,
+        };
+        assert_eq!(at.lift(same).connections, STEP);
+        let other = at.lift(spec(Algorithm::Cubic, Algorithm::Bbr3, 400));
+        assert!(other.connections == 400 || other.error <= ENOUGH, "{other:?}");
     }
 
     /// Where neighbours share a full uplink, a client that changes alone takes from them.

@@ -10,13 +10,13 @@ for each pair of days. What the AS as a whole gets on the days of one kind and t
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.stats.switchback import DAY, Schedule, level_effect
@@ -207,7 +207,7 @@ def _part(members: Ints, systems: Systems, settings: Settings) -> Bools:
 def document(trials: Trials) -> list[dict[str, object]]:
     """For JSON."""
     return [
-        {"section": section, "AS": name, **{key: _rounded(value) for key, value in vars(trial).items()}}
+        {"section": section, "AS": name, **{key: rounded(value) for key, value in vars(trial).items()}}
         for (section, name), trial in sorted(trials.items())
     ]
 
@@ -219,7 +219,3 @@ def read(rows: Sequence[Mapping[str, object]]) -> Trials:
         values = {name: value for name, value in row.items() if name not in ("section", "AS")}
         found[str(row["section"]), str(row["AS"])] = Trial(**values)  # type: ignore[arg-type]
     return found
-
-
-def _rounded(value: object) -> object:
-    return float(f"{value:.6g}") if isinstance(value, float) and math.isfinite(value) else value

@@ -441,11 +441,14 @@ def _limited(wishes: Sequence[_Wishes], settings: Settings, allowance: float) ->
 
 
 def _beyond(shares: Floats, allowance: float) -> list[int]:
-    """Those for which nothing is left when it is their turn."""
+    """Those for which nothing is left when it is their turn. The first may be larger than all that is left:
+    it changes alone, as otherwise it never would.
+    """
     left, found = allowance, []
     for at, share in enumerate(shares.tolist()):
-        if share > left + ROUNDING:
+        is_alone = at == 0 and allowance > 0
+        if share > left + ROUNDING and not is_alone:
             found.append(at)
         else:
-            left -= share
+            left = max(left - share, 0.0)
     return found

@@ -24,12 +24,12 @@ from uncork_experiment.keys import DAY_NS, KEYS
 from uncork_experiment.learn.confirm import Blocks, Key
 from uncork_experiment.learn.decisions import Texts
 from uncork_experiment.learn.networks import are_clients
-from uncork_experiment.learn.settings import CLASSES, PRIMARY, Settings
-from uncork_experiment.metrics import LARGE_BYTES, METRICS, missing, size
+from uncork_experiment.learn.settings import CLASSES, HOLDBACK, PRIMARY, TABLE_RULE, Settings
+from uncork_experiment.metrics import LARGE_BYTES, METRICS, Metric, missing, size
 from uncork_experiment.reduce import Queries, ReducePlan, Run, bin_value, in_scope
 from uncork_experiment.schema import Columns, canonical, unbound
 
-TRAFFIC, STEERED = "traffic", "steered"
+TRAFFIC, STEERED, HELD = "traffic", "steered", "held"
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -51,7 +51,8 @@ COLUMNS: Mapping[str, pa.DataType] = {
 """`bin, n` of distributions; `numerator, denominator` of ratios, which only guardrails need, so of the last
 days; of traffic `n` records and, in `numerator`, bytes, of all arms and days and of records without arm.
 `steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
-controller is of: of ASes that a switchback is to confirm.
+controller is of: of ASes that a switchback is to confirm. `held` are the primary measure's `bin, n` of all
+clients that the table decided for, as the treated arm, and of the holdback, as the control arm, with buckets.
 """
 
 
@@ -86,13 +87,19 @@ def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -
         for of_class in CLASSES
         if on_trial and PRIMARY[of_class].metric in known
     ]
-    return fold(lambda one, other: one.union(other), [*parts, _traffic(table, plan), *steered])
+    held = [_held(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known]
+    return fold(lambda one, other: one.union(other), [*parts, _traffic(table, plan), *steered, *held])
 
 
 def metrics(settings: Settings) -> list[str]:
     """All that the evidence may have."""
     ratios = [limit.measure.metric for limit in settings.limits()]
-    return [*dict.fromkeys([*(measure.metric for measure in PRIMARY.values()), *ratios]), TRAFFIC, STEERED]
+    return [
+        *dict.fromkeys([*(measure.metric for measure in PRIMARY.values()), *ratios]),
+        TRAFFIC,
+        STEERED,
+        HELD,
+    ]
 
 
 def numbers_of(systems: Sequence[str]) -> list[int]:
@@ -240,17 +247,39 @@ def _steered(
     treated = sorted(names[0] - names[1])
     keys = [f"learn_{name}" for name in ("class", "place", "asn", "day")]
     arm = ibis.cases((t["cc"].isin(treated), settings.treated), else_=settings.control)
-    rows = some.select(*keys, arm=arm, x=metric.value(t))
+    rows = some.select(*keys, arm=arm, bucket=ibis.null().cast("int64"), x=metric.value(t))
+    return _binned(rows, metric, STEERED)
+
+
+def _held(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) -> ir.Table:
+    """The primary measure of what the table decided and of the holdback, by day."""
+    metric = METRICS[PRIMARY[of_class].metric]
+    some = in_scope(table, replace(plan, experiment=None))
+    some = some.filter(some["learn_class"] == of_class)
+    t = Columns(some)
+    arm = ibis.cases(
+        (t["arm_experiment"] == HOLDBACK, settings.control),
+        (t["arm_experiment"].isnull() & t["choice_rule"].startswith(TABLE_RULE), settings.treated),
+        else_=ibis.null().cast("string"),
+    )
+    keys = [f"learn_{name}" for name in ("class", "place", "day")]
+    rows = some.select(*keys, arm=arm, bucket=t["arm_bucket"].cast("int64"), x=metric.value(t))
+    return _binned(rows.filter(rows["arm"].notnull()), metric, HELD)
+
+
+def _binned(rows: ir.Table, metric: Metric, name: str) -> ir.Table:
+    """Counts by bin of the values `x`, and by all other columns."""
     rows = rows.filter(rows["x"].notnull())
-    binned = rows.select(*keys, "arm", bin=bin_value(rows["x"], metric.bounds))
+    keys = [column for column in rows.columns if column != "x"]
+    binned = rows.select(*keys, bin=bin_value(rows["x"], metric.bounds))
     counted = binned.group_by(binned.columns).aggregate(n=binned.count())
     null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
-    others = {"client": no_text, "country": no_text, "propensity": null}
+    others = {"client": no_text, "asn": null, "country": no_text, "propensity": null}
     return counted.select(
-        metric=ibis.literal(STEERED),
-        **{name: others[name] if name in others else counted[f"learn_{name}"] for name in KEY_COLUMNS},
+        metric=ibis.literal(name),
+        **{key: counted[f"learn_{key}"] if f"learn_{key}" in keys else others[key] for key in KEY_COLUMNS},
         arm=counted["arm"],
-        bucket=null,
+        bucket=counted["bucket"],
         bin=counted["bin"],
         n=counted["n"],
         numerator=null,
@@ -394,7 +423,7 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
     for at, name in enumerate((settings.control, settings.treated)):
         arm[words["arm"].has(name)] = at
     counts = {}
-    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC, STEERED}):
+    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC, STEERED, HELD}):
         some = np.flatnonzero(words["metric"].has(name) & (arm >= 0) & (network >= 0))
         if len(some):
             values = {column: _ints(rows[column].take(pa.array(some))) for column in COUNTED}

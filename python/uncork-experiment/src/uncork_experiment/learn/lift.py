@@ -32,6 +32,12 @@ Bools = NDArray[np.bool_]
 SCALE = 1000
 """Weights are whole numbers of this fraction: sums of them are exact in any order."""
 NORMAL = 1.959963984540054
+MIN_TAIL = 4
+"""Independent users that the tail beyond a quantile must weigh as much as, in each arm. With so many, the
+share of the tail less two standard errors is nothing; with fewer, no scale of the error is known. People read
+the interval of an experiment, so that asks for more; an estimate here is one of many, and weighs what its
+error says.
+"""
 
 
 @dataclass(frozen=True)
@@ -248,7 +254,9 @@ class Pools:
         np.add.at(cube, (arm, bucket, bins - first), self.weight[rows])
         q = measures.quantile(PRIMARY[of_class].statistic)
         assert q is not None
-        effect = jackknife.quantile_effect(cube[0], cube[1], q, first_bin=first, gamma=GAMMA)
+        effect = jackknife.quantile_effect(
+            cube[0], cube[1], q, first_bin=first, gamma=GAMMA, min_tail=MIN_TAIL
+        )
         if not isinstance(effect, Effect):
             return None
         sign = 1 if METRICS[PRIMARY[of_class].metric].better == "higher" else -1

@@ -16,6 +16,7 @@ from uncork_experiment.learn.changes import mean_lift
 from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
 from uncork_experiment.learn.explain import in_force
+from uncork_experiment.learn.gain import DAYS, Gain, Gains, gains
 from uncork_experiment.learn.settings import LARGE, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
@@ -58,10 +59,11 @@ def page(store: Store) -> str:
         for number in dict.fromkeys([*in_force(store), store.need_current()])
     ]
     last = next(point for point in points if point.number == store.need_current())
-    figures = [*_over_time(points), _systems(last)]
+    measured = gains(store.evidence(last.number), last.settings)
+    figures = [*_over_time(points), *_measured(measured, last.settings), _systems(last)]
     body = "".join(
         [
-            _header(last),
+            _header(last, measured),
             *(figure(one, n) for n, one in enumerate(figures, 1)),
             _changes(points),
             _footer(store),
@@ -70,7 +72,7 @@ def page(store: Store) -> str:
     return document(f"uncork learn: version {last.number}", body)
 
 
-def _header(last: Point) -> str:
+def _header(last: Point, measured: Gains) -> str:
     settings = last.settings
     gain, low, high = last.gain()
     share = words.quantity(last.share(settings.treated), "share")
@@ -85,9 +87,51 @@ def _header(last: Point) -> str:
         f"expires {date(settings.as_of + settings.ttl)}.</p>\n</header>\n"
         f'<section class="verdict" aria-label="In force">\n<p class="sentence">{escape(sentence)}</p>\n'
         "<p>The lift is what the random share says of the networks that the table switches on, as if arms "
-        "did not share bottlenecks. It is an expectation, not a measurement against the holdback.</p>\n"
-        "</section>\n"
+        f"did not share bottlenecks: an expectation. {_beside_holdback(measured)}</p>\n</section>\n"
     )
+
+
+def _beside_holdback(measured: Gains) -> str:
+    """What the last days say, in a sentence."""
+    if not measured:
+        return "The holdback has too few records to measure it."
+    parts = (
+        f"{section} objects {words.change(math.exp(one.lift))} "
+        f"({words.interval(math.exp(one.low), math.exp(one.high))})"
+        for section, (*_, one) in measured.items()
+    )
+    return escape(f"Measured against the holdback, in {DAYS} days: {', '.join(parts)}.")
+
+
+def _measured(measured: Gains, settings: Settings) -> list[Figure]:
+    """The lift over the holdback of all that the table decided for, by section."""
+    return [
+        _course(f"measured-{n}", section, course, settings)
+        for n, (section, course) in enumerate(measured.items(), 1)
+        if len(course) > 1
+    ]
+
+
+def _course(name: str, section: str, course: Sequence[Gain], settings: Settings) -> Figure:
+    def percents(*logs: float) -> tuple[float, ...]:
+        return tuple(100 * math.expm1(log) for log in logs)
+
+    points = [percents(one.lift, one.low, one.high) for one in course]
+    x = svg.Axis("week up to", 0, len(course) - 1, names=tuple(date(one.day)[5:] for one in course))
+    y = svg.around("lift over the holdback", [v for point in points for v in point], zero=True, shown=percent)
+    caption = (
+        f"All {section} objects that the table decided for, beside those of the holdback: {DAYS} days each, "
+        f"with 95 % intervals. Last: {course[-1].table} records beside {course[-1].holdback}."
+    )
+    line = svg.Line(
+        settings.treated,
+        _inks(settings)[1],
+        [(float(n), point[0]) for n, point in enumerate(points)],
+        [(float(n), point[1], point[2]) for n, point in enumerate(points)],
+        dots=True,
+    )
+    chart = svg.Chart(f"Measured lift of {section} objects", caption, x, y, [line], legend=False)
+    return Figure(name, f"What it brought: {section} objects", caption, chart.render)
 
 
 def _over_time(points: Sequence[Point]) -> list[Figure]:

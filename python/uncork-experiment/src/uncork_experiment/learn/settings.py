@@ -22,6 +22,10 @@ PRIMARY: Mapping[str, Measure] = {
 }
 """What an arm is to improve, by class of objects."""
 
+HOLDBACK = "uncork-learn-holdback"
+"""The experiment whose clients keep the control arm for good."""
+TABLE_RULE = "learned, "
+"""How the names of the rules begin by which the table decides."""
 GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp")
 SITES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 """Networks between sites, whose traffic keeps the control arm unless told otherwise."""

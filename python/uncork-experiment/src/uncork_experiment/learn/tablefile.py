@@ -13,10 +13,8 @@ import pyarrow as pa
 from uncork_experiment.learn import networks
 from uncork_experiment.learn.decide import EVERYBODY, LEVELS, level_of
 from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, places
-from uncork_experiment.learn.settings import LARGE, LIMIT_TEXT, Settings
+from uncork_experiment.learn.settings import HOLDBACK, LARGE, LIMIT_TEXT, TABLE_RULE, Settings
 from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
-
-HOLDBACK = "uncork-learn-holdback"
 
 
 def table(version: int, decisions: Decisions, settings: Settings) -> str:
@@ -116,7 +114,7 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
         lines += ["[[rule]]", *where, f"experiment = {json.dumps(experiment_name)}", ""]
     for name, place, of_class in sections:
         bound = "min" if of_class == LARGE else "below"
-        lines += ["[[rule]]", f"name = {json.dumps(f'learned, {name}')}", *where]
+        lines += ["[[rule]]", f"name = {json.dumps(TABLE_RULE + name)}", *where]
         lines += [f"{settings.place} = {json.dumps(place)}"] if settings.place else []
         lines += [f'size = {{ {bound} = "{LIMIT_TEXT}" }}', f"table = {json.dumps(name)}", ""]
     return "\n".join(lines)

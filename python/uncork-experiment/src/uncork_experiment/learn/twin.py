@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from uncork_experiment import words
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
+from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.evidence import Counts, Section, sections
 from uncork_experiment.learn.lift import Estimate, Hierarchy, Pools, hierarchy
 from uncork_experiment.learn.settings import LARGE, Settings
@@ -283,21 +284,17 @@ class Trial:
             "control": self.control,
             "treated": self.treated,
             "earned": fit.earned,
-            "rank": [_rounded(value) for value in (fit.rank, fit.rank_low, fit.rank_high)],
-            "skill": _rounded(fit.skill),
-            "slope": _rounded(fit.slope),
-            "offset": _rounded(fit.offset),
-            "rest": _rounded(fit.rest),
+            "rank": [rounded(value) for value in (fit.rank, fit.rank_low, fit.rank_high)],
+            "skill": rounded(fit.skill),
+            "slope": rounded(fit.slope),
+            "offset": rounded(fit.offset),
+            "rest": rounded(fit.rest),
             "systems": {
-                name: {"lift": _rounded(one.lift), "sd": _rounded(one.error)}
+                name: {"lift": rounded(one.lift), "sd": rounded(one.error)}
                 for name, one in sorted(expected.items())
             },
         }
         return json.dumps(document, indent=1) + "\n"
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 def _earned(fit: Calibration) -> str:

@@ -13,6 +13,7 @@ from uncork_experiment.learn import confirm, guardrails, tablefile
 from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.decide import Before, View, decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.evidence import blocks, sections
 from uncork_experiment.learn.guardrails import Found
 from uncork_experiment.learn.lift import lifts
@@ -93,10 +94,6 @@ def _watched(of_sections: Mapping[str, guardrails.Guardrails]) -> str:
 
 def _plain(found: Found) -> dict[str, list[dict[str, object]]]:
     return {
-        key: [{name: _rounded(value) for name, value in vars(one).items()} for one in watched]
+        key: [{name: rounded(value) for name, value in vars(one).items()} for one in watched]
         for key, watched in sorted(found.items())
     }
-
-
-def _rounded(value: object) -> object:
-    return float(f"{value:.6g}") if isinstance(value, float) else value

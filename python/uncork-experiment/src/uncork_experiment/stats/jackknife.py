@@ -91,10 +91,18 @@ def quantile_effect(
     gamma: float,
     level: float = 0.95,
     estimand: str = "A/B",
+    min_tail: float = MIN_TAIL,
 ) -> Outcome:
     """Effect on the quantile `q` (0 to 1). `control`, `treated`: counts of log-bins, shape (K, bins)."""
     return quantile_effects(
-        control, treated, (q,), first_bin=first_bin, gamma=gamma, level=level, estimand=estimand
+        control,
+        treated,
+        (q,),
+        first_bin=first_bin,
+        gamma=gamma,
+        level=level,
+        estimand=estimand,
+        min_tail=min_tail,
     )[0]
 
 
@@ -107,6 +115,7 @@ def quantile_effects(
     gamma: float,
     level: float = 0.95,
     estimand: str = "A/B",
+    min_tail: float = MIN_TAIL,
 ) -> list[Outcome]:
     """Effects on several quantiles, for the price of one cumulation of the counts (shape (K, bins))."""
     control, treated = np.asarray(control, dtype=np.int64), np.asarray(treated, dtype=np.int64)
@@ -120,7 +129,10 @@ def quantile_effects(
     }
     effects: list[Outcome] = []
     for index in range(len(targets)):
-        thin = [_too_thin(arm, float(users[index]), targets[index]) for arm, (_, users) in values.items()]
+        thin = [
+            _too_thin(arm, float(users[index]), targets[index], min_tail)
+            for arm, (_, users) in values.items()
+        ]
         reason = next(iter([*reasons, *filter(None, thin)]), None)
         if reason:
             known = [float(values[arm][0][0, index]) if arm in values else None for arm in arms]
@@ -190,8 +202,39 @@ def quantiles_with_replicates(counts: Counts, quantiles: Floats, *, first_bin: i
     return _quantiles(counts, quantiles, first_bin, gamma)[0]
 
 
+@dataclass(frozen=True)
+class Level:
+    """One arm's quantile by itself."""
+
+    log: float
+    """Its logarithm."""
+    error: float
+    """Standard error of that."""
+    freedom: int
+
+
+def quantile_level(
+    counts: Counts, q: float, *, first_bin: int, gamma: float, min_tail: float = MIN_TAIL
+) -> Level | NoInterval:
+    """The quantile `q` of one arm, from its counts (K, bins)."""
+    counts = counts[counts.sum(axis=1) > 0]
+    if reason := _too_few("this", len(counts)):
+        return NoInterval(reason)
+    values, users = _quantiles(counts, np.array([q]), first_bin, gamma)
+    if reason := _too_thin("this", float(users[0]), q, min_tail):
+        return NoInterval(reason)
+    logs = np.log(values[:, 0])
+    return Level(float(logs[0]), float(_standard_error(logs[1:])), len(counts) - 1)
+
+
+def log_quantile(counts: Counts, q: float, *, first_bin: int, gamma: float) -> float:
+    """The logarithm of the quantile `q` of all observations, from their counts (bins,)."""
+    bins, parts = _find(counts[np.newaxis], np.array([q]))
+    return float((first_bin - 1 + bins + parts)[0] * math.log(gamma))
+
+
 def _quantiles(counts: Counts, quantiles: Floats, first_bin: int, gamma: float) -> tuple[Floats, Floats]:
-    """As above; and how many independent users the thinner side of each quantile weighs as much as."""
+    """As `quantiles_with_replicates`; and as how many independent users the thinner side of each weighs."""
     scale = math.log(gamma)
     bins, parts = _find(counts, quantiles)
     logs = (first_bin - 1 + bins + parts) * scale
@@ -272,11 +315,11 @@ def _too_few(arm: str, buckets: int, which: str = "") -> str | None:
     return f"the {arm} arm has data{which} in {buckets} of the buckets, and {MIN_BUCKETS} are needed"
 
 
-def _too_thin(arm: str, users: float, q: float) -> str | None:
-    if users >= MIN_TAIL:
+def _too_thin(arm: str, users: float, q: float, needed: float) -> str | None:
+    if users >= needed:
         return None
     side = "below" if q < 0.5 else "beyond"
     return (
         f"in the {arm} arm what is {side} p{q * 100:02.0f} weighs as much as {users:.0f} independent users, "
-        f"and {MIN_TAIL} are needed"
+        f"and {needed:g} are needed"
     )
