@@ -25,6 +25,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import own_mounts
+
 OURS = ["uncork_bbr1", "uncork_bbr2", "uncork_bbr3", "uncork_cubic", "uncork_reno"]
 THEIRS = ["bbr", "cubic", "reno"]
 SERVER, CLIENT = "uncork-cost-s", "uncork-cost-c"
@@ -190,14 +192,8 @@ def main() -> None:
     parser.add_argument("--uncork", required=True, help="the program")
     parser.add_argument("--gigabytes", type=float, default=4, help="of each download")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--in-own-mounts", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("cost.py: it makes network namespaces and loads BPF programs; run it as root")
-    if not arguments.in_own_mounts:
-        # A BPF file system of its own: what is loaded goes with it.
-        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--in-own-mounts"])
-    run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
+    own_mounts.enter()
     with group() as cgroup:
         for offloads in (True, False):
             measure_calls(arguments, cgroup, offloads)

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+import own_mounts
 
 CONTROLLERS = ["bbr3", "bbr2", "bbr1", "cubic", "reno"]
 KERNELS_OWN = ["bbr1", "cubic", "reno"]
@@ -99,14 +100,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="of the engines in real time")
     parser.add_argument("--simulated", type=int, default=20, help="seeds of the simulator")
     parser.add_argument("--jobs", type=int, default=4, help="downloads at a time, each over its own path")
-    parser.add_argument("--in-own-mounts", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("same_path.py: it makes network namespaces and loads BPF programs; run it as root")
-    if not arguments.in_own_mounts:
-        # A BPF file system of its own: what is loaded goes with it.
-        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--in-own-mounts"])
-    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+    own_mounts.enter()
     ours = [f"uncork_{name}" for name in CONTROLLERS]
     seeds = range(1, arguments.seeds + 1)
     simulated = lab(arguments, arguments.scenario, "sim", CONTROLLERS, range(1, arguments.simulated + 1))

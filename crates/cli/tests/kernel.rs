@@ -7,6 +7,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use common::killed::{SHELL, can_kill};
 use common::schema::assert_describes;
 use common::{Finished, finish};
 use serde_json::Value;
@@ -181,20 +182,54 @@ END
 
 /// A namespace whose default is an old copy would keep its programs.
 #[test]
-fn an_upgrade_leaves_no_old_copy_as_the_default() {
+fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
     let _alone = alone();
     let script = r#"
         copies() { grep -c '_cong_control' /proc/kallsyms || true; }
+        no_more() {
+            for i in $(seq 200); do [ "$(copies)" -le "$before" ] && return; sleep 0.05; done
+            echo "$before before, $(copies) now"
+            exit 9
+        }
         kernel load --default uncork_bbr3
         before=$(copies)
         [ "$before" -gt 0 ]
-        kernel upgrade
-        for i in $(seq 200); do [ "$(copies)" -le "$before" ] && break; sleep 0.05; done
-        [ "$(copies)" -le "$before" ] || { echo "$before before, $(copies) now"; exit 9; }
+        unshare --net sh -c 'echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control; touch ready; exec sleep 600' &
+        for i in $(seq 100); do [ -e ready ] && break; sleep 0.05; done
+        kernel upgrade 2>&1
+        no_more
         cat /proc/sys/net/ipv4/tcp_congestion_control
+        kernel unload
+        kernel load
+        no_more
+        # Without the right to enter the other namespace, or those that others have on this machine.
+        setpriv --bounding-set=-sys_admin "$UNCORK" kernel upgrade 2>&1 | grep -v 'of netns'
+        [ "$(copies)" -gt "$before" ]
         kernel unload"#;
     let Some(seen) = succeed(script) else { return };
-    assert!(seen.contains("\nuncork_bbr3\n"), "{seen}");
+    let seen = without_numbers(&seen);
+    let namespace = "the network namespace of sleep (N)";
+    let expected = format!(
+        "uncork_bbr3 is loaded\nthe default is uncork_bbr3\nnew connections get this program's uncork_bbr3\n\
+         {namespace} has it as its default\nuncork_bbr3\n\
+         the default is {}, no longer uncork_bbr3\nuncork_bbr3 is unloaded\n\
+         uncork_bbr3 is loaded\n{namespace} has it as its default\n\
+         new connections get this program's uncork_bbr3\n\
+         warning: {namespace} cannot be entered: where uncork_bbr3 is the default, new connections get the old copy until it is \
+         set again; run `uncork kernel upgrade` as root\nuncork_bbr3 is unloaded\n",
+        fallback()
+    );
+    assert_eq!(seen, expected);
+}
+
+/// Without the numbers of processes.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split('(');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|one: char| one.is_ascii_digit());
+        text + if rest.len() < part.len() { "(N" } else { "(" } + rest
+    })
 }
 
 /// Every step of the loader that makes something fails once.
@@ -275,41 +310,121 @@ fn the_doctor_finds_what_is_loaded_and_what_is_an_old_copy() {
     let script = r#"
         findings() { uncork host doctor --format json "$@" | grep -o '"id": "[a-z-]*\(kernel-controller\|old-cop\)[a-z-]*"\|"what": ".*uncork_.*"' || true; }
         echo missing; findings --want uncork_bbr3
-        kernel load uncork_bbr3
-        unshare --net sh -c 'echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control; touch ready; exec sleep 600' &
+        kernel load uncork_bbr3 > /dev/null
+        unshare --net sh -c 'ip link set lo up; echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control; touch ready; exec sleep 600' &
         for i in $(seq 100); do [ -e ready ] && break; sleep 0.05; done
         echo loaded; findings
-        kernel unload
-        echo unloaded; findings"#;
+        kernel unload > /dev/null
+        echo unloaded; findings
+        # A load that may not enter the other namespace leaves its old copy there.
+        setpriv --bounding-set=-sys_admin "$UNCORK" kernel load > /dev/null
+        echo again; findings
+        kernel upgrade > /dev/null
+        echo upgraded; findings
+        kernel unload > /dev/null"#;
     let Some(seen) = succeed(script) else { return };
     let (missing, rest) = seen.split_once("loaded\n").expect("three parts");
-    let (loaded, unloaded) = rest.rsplit_once("unloaded\n").expect("three parts");
+    let (loaded, rest) = rest.split_once("unloaded\n").expect("three parts");
+    let (unloaded, rest) = rest.split_once("again\n").expect("four parts");
+    let (again, upgraded) = rest.split_once("upgraded\n").expect("five parts");
     assert!(missing.contains("kernel-controller-not-loaded"), "{missing}");
     assert!(loaded.contains("Loaded by BPF: uncork_bbr3."), "{loaded}");
     assert!(!loaded.contains("old-copy"), "{loaded}");
     assert!(unloaded.contains("old-copy-is-default") && unloaded.contains("sleep ("), "{unloaded}");
+    let old = "is an old copy of uncork_bbr3, not the one that is loaded now.";
+    assert!(again.contains(old) && again.contains("sleep ("), "{again}");
+    assert!(!upgraded.contains("old-copy"), "{upgraded}");
 }
 
+/// One connection that moves 100 kB, and its controller.
+const CONNECT: &str = r#"
+cat > connect.py <<'END'
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname(), 10)
+accepted, _ = server.accept()
+accepted.sendall(bytes(100000))
+left = 100000
+while left:
+    left -= len(client.recv(left))
+print(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode())
+END
+"#;
+
+/// Killed at each step that others can see: sockets always get a controller that works, and the next `unload` leaves nothing.
+const KILLED: &str = r#"
+default() { cat /proc/sys/net/ipv4/tcp_congestion_control; }
+copies() { grep -c '_cong_control' /proc/kallsyms || true; }
+soon() { for i in $(seq 200); do "$@" && return; sleep 0.05; done; echo "not soon: $*"; exit 9; }
+is_registered_as_pinned() {
+    if [ -e /sys/fs/bpf/uncork/uncork_reno ]; then registered > /dev/null; else ! registered > /dev/null; fi
+}
+no_more_copies() { [ "$(copies)" -le "$before" ]; }
+echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+before=$(copies)
+loaded() { kernel load --default uncork_reno > /dev/null; }
+unloaded() {
+    kernel unload > /dev/null 2>&1 || [ $? = 1 ]
+    soon is_registered_as_pinned
+    registered && exit 9
+    [ -z "$(find /sys/fs/bpf/uncork -type f 2> /dev/null)" ] || exit 9
+    echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+    soon no_more_copies
+}
+for command in load upgrade unload; do
+    begin=loaded words=$command
+    [ $command != load ] || begin=unloaded words="load --default uncork_reno"
+    $begin
+    steps "$UNCORK" kernel $words > steps.txt
+    unloaded
+    while read -r call number; do
+        $begin
+        killed $call $number "$UNCORK" kernel $words
+        soon is_registered_as_pinned
+        got=$(timeout 20 python3 connect.py)
+        # What is the default was loaded, whole, and still is unless it was unloaded.
+        [ "$got" = "$(default)" ] || { echo "$command, $call $number: $got"; exit 9; }
+        [ $command != upgrade ] || [ "$got" = uncork_reno ] || exit 9
+        kernel $words > /dev/null 2>&1 || [ $? = 1 ] || exit 9
+        unloaded
+    done < steps.txt
+    echo $command $(wc -l < steps.txt)
+done"#;
+
 #[test]
-fn a_loader_that_is_killed_leaves_nothing() {
+fn a_command_that_is_killed_at_any_step_leaves_a_controller_that_works_and_no_other() {
+    let _alone = alone();
+    if !can_kill() {
+        return;
+    }
+    let Some(seen) = succeed(&format!("{SHELL}{CONNECT}{KILLED}")) else { return };
+    println!("steps: {seen}");
+    let steps = seen.lines().filter_map(|line| line.split_once(' ')?.1.parse().ok());
+    let steps: Vec<u32> = steps.collect();
+    // At least: directory, link, pin and default; exchange and default; default, pin and directory.
+    assert!(steps.len() == 3 && steps[0] >= 4 && steps[1] >= 2 && steps[2] >= 3, "{seen}");
+}
+
+/// The kernel takes what a socket keeps from a budget of the socket (`net.core.optmem_max`, by namespace since Linux 6.8).
+#[test]
+fn a_connection_without_memory_for_the_state_gets_a_controller_that_works() {
     let _alone = alone();
     let script = r#"
-        for wait in 0.01 0.05 0.1 0.2 0.3 0.5 0.8; do
-            "$UNCORK" kernel load > /dev/null 2>&1 & loader=$!
-            sleep $wait
-            kill -9 $loader 2> /dev/null || true
-            wait $loader || true
-            # Either the pin is there, and the controller is whole, or nothing is.
-            if [ -e /sys/fs/bpf/uncork/uncork_bbr3 ]; then
-                kernel unload > /dev/null
-            fi
-            for i in $(seq 100); do registered > /dev/null || break; sleep 0.05; done
-            registered && exit 9
+        [ -e /proc/sys/net/core/optmem_max ] || { echo "optmem_max is not of the namespace"; exit 0; }
+        kernel load --default uncork_bbr3 > /dev/null
+        enough=$(cat /proc/sys/net/core/optmem_max)
+        for most in $enough 2048 $enough; do
+            echo $most > /proc/sys/net/core/optmem_max
+            timeout 20 python3 connect.py
         done
-        kernel load
-        kernel unload"#;
-    let Some(seen) = succeed(script) else { return };
-    assert_eq!(seen, "uncork_bbr3 is loaded\nuncork_bbr3 is unloaded\n");
+        kernel unload > /dev/null"#;
+    let Some(seen) = succeed(&format!("{CONNECT}{script}")) else { return };
+    if seen.starts_with("optmem_max") {
+        return not_run(Capability::Bpf, "net.core.optmem_max by namespace: Linux 6.8");
+    }
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let other = if available.expect("TCP").contains("cubic") { "cubic" } else { "reno" };
+    assert_eq!(seen, format!("uncork_bbr3\n{other}\nuncork_bbr3\n"));
 }
 
 #[test]

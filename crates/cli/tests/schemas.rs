@@ -152,7 +152,7 @@ fn each_place_that_writes_json_is_known() {
         "lab/src/sweep/stored.rs",           // run-5
         "report/src/json.rs",                // lab-2, suite-2, play.get-1, play.audio-1
         "report/src/lab/html/zoom.rs",       // within the page
-        "cli/src/steer/show.rs",             // steer-1, steer-explain-1
+        "cli/src/steer/show.rs",             // steer-1, steer-explain-1, steer-move-1
         "steer/src/apply.rs",                // kept in the kernel for `uncork steer`
         "serve/src/admin/answer.rs",         // serve-status-1
         "serve/src/handover/channel.rs",     // between two processes of uncork serve

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use common::killed::{SHELL, can_kill};
 use common::schema::assert_describes;
 use common::{Finished, finish};
 use uncork_testkit::{Capability, not_run};
@@ -321,6 +322,8 @@ fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
         refused cookie.toml --cgroup "$CGROUP"
         printf '[[rule]]\nclient = "10.0.0.0/8"\nuse = { tcp = "vegas2" }\n' > vegas.toml
         refused vegas.toml --cgroup "$CGROUP" | sed 's/use one of .*/use one of .../'
+        sed 's/vegas2/uncork_bbr2/' vegas.toml > ours.toml
+        refused ours.toml --cgroup "$CGROUP" | sed 's/use one of .*/use one of .../'
         printf '[default]\npacing_cap = "40gbit"\n' > cap.toml
         refused cap.toml --cgroup "$CGROUP"
         refused policy.toml --cgroup /proc | head -1
@@ -332,8 +335,10 @@ fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
 error: host.toml:1: `host = a.example`: the kernel does not know the host of a request; remove it, or serve with \
 `uncork serve --policy`
 error: cookie.toml:5: experiment `e`: the kernel does not know the cookie `uid`; write unit = \"prefix\"
-error: vegas.toml:1: this host does not have the controller `vegas2`; load it (`modprobe tcp_vegas2`, `uncork kernel \
-load`), or use one of ...
+error: vegas.toml:1: this host does not have the controller `vegas2`; load it (`modprobe tcp_vegas2`), or use \
+one of ...
+error: ours.toml:1: this host does not have the controller `uncork_bbr2`; load it (`uncork kernel load uncork_bbr2`), or \
+use one of ...
 error: cap.toml: [default]: the kernel takes pacing caps below 34 Gbit/s; remove `pacing_cap`
 error: invalid value '/proc' for '--cgroup <DIR>': no cgroup of version 2: it has no cgroup.procs; choose one below the \
 directory that `findmnt -t cgroup2` shows
@@ -380,6 +385,8 @@ recorder = subprocess.Popen([os.environ["UNCORK"], "steer", "record", "out.jsonl
 while not pathlib.Path("out.jsonl").exists():
     time.sleep(0.05)
 steer("move", "--dry-run")
+move = subprocess.run([os.environ["UNCORK"], "steer", "move", "--dry-run", "--format", "json"], check=True, capture_output=True)
+pathlib.Path("move.json").write_bytes(move.stdout)
 ask(before, near, far, after)
 steer("move", "--client", "10.1.1.0/24", "--from", "cubic")
 ask(before, near, far, after)
@@ -414,7 +421,8 @@ experiment = "trial"
 END
 sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 hold.py' &
 for i in $(seq 100); do ss -Hltn 'sport = 8090' | grep -q . && break; sleep 0.05; done
-python3 course.py"#;
+python3 course.py
+cat move.json"#;
 
 /// Those that a policy did not see begin, too. A moved connection is in no arm: neither that which it had, nor that which it got.
 #[test]
@@ -447,8 +455,14 @@ cubic -
 0 of 4 open connections have other settings
 0 moved, 0 refused, 0 ended meanwhile
 ";
-    let (told, records) = seen.split_at(seen.len().min(expected.len()));
+    let (told, rest) = seen.split_at(seen.len().min(expected.len()));
     assert_eq!(told, expected);
+    let (records, document) = rest.split_once('{').expect("records and a document");
+    let document: serde_json::Value = serde_json::from_str(&format!("{{{document}")).expect("JSON");
+    assert_describes("steer-move-1", [&document]);
+    let moves = &document["cgroups"][0];
+    assert_eq!((&moves["connections"], &moves["moved"]), (&4.into(), &None::<u8>.into()));
+    assert_eq!(moves["to_move"][1]["to"], "reno");
     let mut records: Vec<&str> = records.lines().collect();
     records.sort_unstable();
     assert_eq!(records, ["default cubic None", "near reno None", "near reno only"]);
@@ -487,37 +501,236 @@ fn policies_are_exchanged_whole_under_load() {
     assert_eq!(lines[2], ["0"]);
 }
 
-/// Killed at any time, over nothing and over a policy: a whole policy is in force, or none, and the next `apply` and
-/// `revert` do their work.
+/// Killed at each step that others can see, over nothing and over a policy: a whole policy is in force, or none, and the next
+/// `apply` and `revert` do their work.
+const KILLED: &str = r#"
+printf '[default]\ntcp = "cubic"\npacing_cap = "80mbit"\n' > one.toml
+printf '[default]\ntcp = "reno"\npacing_cap = "160mbit"\n' > two.toml
+serve
+apply() { steer apply $1.toml --cgroup "$CGROUP" 2> warnings > /dev/null && [ ! -s warnings ] || { cat warnings; exit 9; }; }
+reverted() { steer revert > /dev/null 2>&1 || [ $? = 1 ]; }
+soon() { for i in $(seq 100); do [ "$(ask 10.1.1.7)" = "$1" ] && return; sleep 0.05; done; echo "$(ask 10.1.1.7), not $1"; exit 9; }
+begin() { reverted; [ $1 = none ] || apply $1; }
+for course in "none apply two.toml --cgroup $CGROUP" "one apply two.toml --cgroup $CGROUP" \
+    "one apply one.toml --cgroup $CGROUP" "one revert"; do
+    before=${course%% *} words=${course#* }
+    begin $before
+    steps "$UNCORK" steer $words > steps.txt
+    while read -r call number; do
+        begin $before
+        killed $call $number "$UNCORK" steer $words
+        case "$before $words $(ask 10.1.1.7)" in
+            "none apply two"*" reno -" | "none apply two"*" reno 20000000") ;;
+            "one apply two"*" cubic 10000000" | "one apply two"*" reno 20000000") ;;
+            "one apply one"*" cubic 10000000") ;;
+            "one revert cubic 10000000" | "one revert reno -") ;;
+            *) echo "$course, $call $number: $(ask 10.1.1.7)"; exit 9 ;;
+        esac
+        # What is in force has names: records need them.
+        [ "$(ask 10.1.1.7)" = "reno -" ] || ls /sys/fs/bpf/uncork/steer/*/names-* > /dev/null || exit 9
+        # A program that is in force without a pin would be told as another's.
+        apply one
+        soon "cubic 10000000"
+        # One policy is left, with its link and its names.
+        [ "$(find /sys/fs/bpf/uncork/steer/* -mindepth 1 -type d | wc -l)" = 1 ] || { ls /sys/fs/bpf/uncork/steer/*; exit 9; }
+        steer revert > /dev/null
+        [ "$(pins)" = 0 ] || exit 9
+        soon "reno -"
+    done < steps.txt
+    echo "$before $(wc -l < steps.txt)"
+done"#;
+
 #[test]
-fn an_apply_that_is_killed_leaves_a_whole_policy_or_none() {
+fn a_command_that_is_killed_at_any_step_leaves_a_whole_policy_or_none() {
+    if !can_kill() {
+        return;
+    }
+    let Some(seen) = succeed(&format!("{SHELL}{KILLED}")) else { return };
+    println!("steps: {seen}");
+    let steps: Vec<u32> =
+        seen.lines().filter_map(|line| line.split_once(' ')?.1.parse().ok()).collect();
+    assert!(steps.len() == 4 && steps.iter().all(|steps| *steps > 10), "{seen}");
+}
+
+/// `map.py memory` prints the bytes of the map of open connections, `map.py fill` puts connections that are none into it until it
+/// is full, and prints how many.
+const MAP: &str = r#"
+cat > map.py <<'END'
+import ctypes, errno, glob, os, re, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+NUMBER = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+OBJ_GET, UPDATE_BATCH = 7, 26
+def bpf(command, arguments):
+    result = libc.syscall(NUMBER, command, arguments, len(arguments))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+[path] = glob.glob("/sys/fs/bpf/uncork/steer/*/sockets")
+path = ctypes.create_string_buffer(path.encode())
+fd = bpf(OBJ_GET, ctypes.create_string_buffer(struct.pack("QII", ctypes.addressof(path), 0, 0), 16))
+about = open(f"/proc/self/fdinfo/{fd}").read()
+value = lambda name: int(re.search(name + r":\s*(\d+)", about)[1])
+if sys.argv[1] == "memory":
+    print(value("memlock"))
+    sys.exit()
+most, batch = value("max_entries"), 1 << 14
+values = ctypes.create_string_buffer(batch * value("value_size"))
+for first in range(0, most, batch):
+    # No socket has such a cookie.
+    keys = struct.pack(f"{batch}Q", *range(1 << 63 | first, (1 << 63 | first) + batch))
+    keys = ctypes.create_string_buffer(keys, len(keys))
+    batch_of = struct.pack("QQQQIIQQ", 0, 0, ctypes.addressof(keys), ctypes.addressof(values), batch, fd, 0, 0)
+    try:
+        bpf(UPDATE_BATCH, ctypes.create_string_buffer(batch_of, len(batch_of)))
+    except OSError as error:
+        # The connections of before have their places.
+        assert error.errno == errno.E2BIG and first + batch == most, (error, first)
+print(most)
+END
+"#;
+
+#[test]
+fn a_full_map_leaves_connections_steered_but_without_a_record() {
     let script = r#"
-        printf '[default]\ntcp = "cubic"\npacing_cap = "80mbit"\n' > one.toml
-        printf '[default]\ntcp = "reno"\npacing_cap = "160mbit"\n' > two.toml
         serve
-        for wait in 0.000 0.003 0.006 0.009 0.012 0.015 0.018 0.021 0.025 0.030 0.050; do
-            for before in none one; do
-                [ $before = none ] || steer apply one.toml --cgroup "$CGROUP" > /dev/null
-                "$UNCORK" steer apply two.toml --cgroup "$CGROUP" > /dev/null 2>&1 & loader=$!
-                sleep $wait
-                kill -9 $loader 2> /dev/null || true
-                wait $loader || true
-                case "$before $(ask 10.1.1.7)" in
-                    "none reno -" | "none reno 20000000" | "one cubic 10000000" | "one reno 20000000") ;;
-                    *) echo "$wait $before: $(ask 10.1.1.7)"; exit 9 ;;
-                esac
-                steer apply one.toml --cgroup "$CGROUP" > /dev/null
-                [ "$(ask 10.1.1.7)" = "cubic 10000000" ] || exit 9
-                # One policy is left, with its link.
-                [ "$(find /sys/fs/bpf/uncork/steer/* -mindepth 1 -type d | wc -l)" = 1 ] || { ls /sys/fs/bpf/uncork/steer/*; exit 9; }
-                steer revert > /dev/null
-                [ "$(pins)" = 0 ] || exit 9
-                [ "$(ask 10.1.1.7)" = "reno -" ] || exit 9
-            done
+        steer apply policy.toml --cgroup "$CGROUP" > /dev/null
+        ask 10.1.1.7
+        # Open until the end: it has a place.
+        python3 -c 'import socket, time; held = socket.create_connection(("10.1.0.1", 8080), 10, ("10.1.3.7", 0)); time.sleep(600)' &
+        for i in $(seq 100); do steer status | grep -q 'default .* 1$' && break; sleep 0.05; done
+        python3 map.py fill
+        ask 10.1.1.7 2
+        steer status | tail -2
+        # Another policy is put in force nevertheless.
+        printf '[default]\ntcp = "cubic"\n' > cubic.toml
+        steer apply cubic.toml --cgroup "$CGROUP" > /dev/null
+        ask 10.1.3.7
+        steer revert > /dev/null
+        pins
+        ask 10.1.3.7
+        steer apply cubic.toml --cgroup "$CGROUP" > /dev/null
+        ask 10.1.3.7
+        steer status | tail -1"#;
+    let Some(seen) = succeed(&format!("{MAP}{script}")) else { return };
+    let expected = "\
+cubic 10000000
+1048576
+cubic 10000000
+cubic 10000000
+  rule 2   -    cubic                     0
+  no memory was left to note what 2 of them got
+cubic -
+0
+reno -
+cubic -
+  default  -    cubic       1
+";
+    assert_eq!(seen, expected);
+}
+
+/// The memory of what is kept for open connections, and its end with them, although nobody reads.
+#[test]
+fn twenty_thousand_connections_are_steered_at_once() {
+    let script = r#"
+        cat > many.py <<'END'
+import pathlib, socket, sys, time
+number = sys.argv[1]
+listener = socket.create_server(("10.1.0.1", 8090 + int(number)), backlog=512)
+sources, pairs = ["10.1.1.7", "10.1.2.7"], []
+for count in range(5000):
+    client = socket.create_connection(listener.getsockname(), 30, (sources[count % 2], 0))
+    pairs.append((client, listener.accept()[0]))
+controllers = [server.getsockopt(socket.IPPROTO_TCP, 13, 16).rstrip(b"\0").decode() for _, server in pairs]
+pathlib.Path("open" + number).write_text(" ".join(f"{name} {controllers.count(name)}" for name in ("cubic", "reno")) + "\n")
+while not pathlib.Path("done").exists():
+    time.sleep(0.05)
+for client, server in pairs:
+    server.close()
+    client.close()
+END
+        printf '[[rule]]\nclient = "10.1.1.0/24"\nuse = { tcp = "cubic" }\n' > near.toml
+        steer apply near.toml --cgroup "$CGROUP" > /dev/null
+        before=$(python3 map.py memory) programs=
+        for number in 1 2 3 4; do
+            sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 many.py '$number & programs="$programs $!"
         done
-        echo done"#;
-    let Some(seen) = succeed(script) else { return };
-    assert_eq!(seen, "done\n");
+        for number in 1 2 3 4; do
+            for i in $(seq 2000); do [ -e open$number ] && break; sleep 0.05; done
+            cat open$number
+        done
+        echo $((($(python3 map.py memory) - before) / 40000))
+        touch done
+        wait $programs
+        echo $(($(python3 map.py memory) - before))
+        steer status | tail -2 | awk '{print $NF}'"#;
+    let Some(seen) = succeed(&format!("{MAP}{script}")) else { return };
+    println!("{seen}");
+    let lines: Vec<&str> = seen.lines().collect();
+    let [programs @ .., each, left, default, near] = &lines[..] else { panic!("{seen}") };
+    assert_eq!(programs, ["cubic 2500 reno 2500"; 4]);
+    assert!((40..200).contains(&each.parse().expect("bytes")), "{seen}");
+    assert_eq!(*left, "0");
+    // Both ends of each connection are sockets of the cgroup. The other side of those that it opens is its own address.
+    assert_eq!((*default, *near), ("30000", "10000"));
+}
+
+/// Half-open connections are the kernel's: neither the policy nor a controller keeps anything for them.
+#[test]
+fn a_flood_of_syns_takes_no_memory() {
+    let script = r#"
+        cat > flood.py <<'END'
+import socket, struct, sys
+def total(data):
+    return sum(struct.unpack(f"!{len(data) // 2}H", data))
+def folded(number):
+    while number >> 16:
+        number = (number & 0xffff) + (number >> 16)
+    return ~number & 0xffff
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+server = socket.inet_aton("10.1.0.1")
+for number in range(int(sys.argv[1])):
+    # 198.18.0.0/15 is for benchmarks (RFC 2544).
+    client = struct.pack("!I", (198 << 24 | 18 << 16) + number % (1 << 17))
+    fields = struct.pack("!HHIIBBH", 1024 + number % 60000, 8080, number, 0, 5 << 4, 2, 65535)
+    check = folded(total(client + server + fields) + socket.IPPROTO_TCP + 20)
+    tcp = fields + struct.pack("!HH", check, 0)
+    raw.sendto(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 0, 0, 64, socket.IPPROTO_TCP, 0, client, server) + tcp, ("10.1.0.1", 0))
+END
+        # Answers leave, and arrive nowhere.
+        ip link add away0 type veth peer away1
+        ip link set away0 up arp off
+        ip link set away1 up
+        ip route add 198.18.0.0/15 dev away0
+        slab() { awk '/^Slab:/ { print $2 }' /proc/meminfo; }
+        uncork kernel load uncork_reno > /dev/null
+        printf '[default]\ntcp = "uncork_reno"\n' > ours.toml
+        serve
+        steer apply ours.toml --cgroup "$CGROUP" > /dev/null
+        python3 flood.py 1000
+        before=$(python3 map.py memory) slab_before=$(slab)
+        python3 flood.py 100000
+        echo "$(($(python3 map.py memory) - before))"
+        steer status | tail -1
+        echo "half-open $(ss -Htn state syn-recv | wc -l)"
+        echo "slab $(($(slab) - slab_before))"
+        grep TcpExt /proc/net/netstat | awk 'NR == 1 { split($0, names) } NR == 2 { for (i = 2; i <= NF; i++) if (names[i] == "SyncookiesSent") print "cookies", $i }'
+        ask 10.1.1.7
+        steer revert > /dev/null
+        uncork kernel unload > /dev/null"#;
+    let Some(seen) = succeed(&format!("{MAP}{script}")) else { return };
+    println!("{seen}");
+    let lines: Vec<&str> = seen.lines().collect();
+    let number = |line: &str, name: &str| -> i64 {
+        let number = line.strip_prefix(name).expect("its name").trim();
+        number.parse().expect("a number")
+    };
+    let [map, status, half_open, slab, cookies, asked] = lines[..] else { panic!("{seen}") };
+    assert_eq!((map, status, asked), ("0", "  default  -    uncork_reno  0", "uncork_reno -"));
+    // The server's backlog is 512.
+    assert!((1..=1_024).contains(&number(half_open, "half-open")), "{seen}");
+    assert!(number(cookies, "cookies") > 50_000, "the flood has arrived: {seen}");
+    // In kB, with what others on the machine take.
+    assert!(number(slab, "slab") < 65_536, "{seen}");
 }
 
 #[test]
@@ -584,6 +797,8 @@ fn programs_of_others_are_told() {
         steer apply cubic.toml --cgroup "$CGROUP/child" 2>&1 > /dev/null | told
         steer apply reno.toml --cgroup "$CGROUP" 2>&1 > /dev/null | told
         steer status --cgroup "$CGROUP/child" 2>&1 > /dev/null | told
+        (uncork host doctor || [ $? = 1 ]) | grep -A3 'BPF program' | tr -s ' \n' ' ' | told | sed "s|$CGROUP|CGROUP|g"
+        echo
         sh -c 'echo $$ > "$CGROUP/child/cgroup.procs"; exec python3 server.py' & server=$!
         for i in $(seq 100); do ss -Hltn 'sport = 8080' | grep -q . && break; sleep 0.05; done
         ask 10.1.1.7
@@ -598,6 +813,9 @@ fn programs_of_others_are_told() {
     let expected = "\
 warning: another program `steer` runs after the policy's for the same connections: if it chooses a controller, its counts \
 (bpftool prog show id N)
+warning: Another BPF program `steer` runs after the policy's for connections of CGROUP/child: if it chooses a controller, \
+its counts. [other-program-at-cgroup] why: Programs of a cgroup run before those of the cgroups above it; the last choice \
+is in force. do: bpftool prog show id N\x20
 reno -
 cubic -
 ";

@@ -49,6 +49,9 @@ pub struct Connection {
     pub mem: Option<MemInfo>,
     /// The number of the socket's cgroup of version 2 (Linux 5.9).
     pub cgroup: Option<u64>,
+    /// Which copy of a controller of `uncork kernel` the connection runs: the number of the map that has its state, if a
+    /// [`Query`](crate::Query) asked for it.
+    pub copy: Option<u32>,
 }
 
 /// `sizeof(struct inet_diag_msg)`.
@@ -97,6 +100,7 @@ impl Connection {
             cc_info: None,
             mem: None,
             cgroup: None,
+            copy: None,
         };
         Some(connection)
     }
@@ -111,7 +115,9 @@ impl Connection {
             CGROUP_ID => self.cgroup = value.first_chunk().map(|id| u64::from_ne_bytes(*id)),
             BBRINFO => self.cc_info = BbrInfo::parse(value).map(CcInfo::Bbr),
             SK_BPF_STORAGES => {
-                self.cc_info = storage::bbr(value).map(CcInfo::Bbr).or(self.cc_info);
+                let found = storage::find(value);
+                self.cc_info = found.and_then(|it| it.bbr).map(CcInfo::Bbr).or(self.cc_info);
+                self.copy = found.and_then(|it| it.map);
             }
             _ => {}
         }

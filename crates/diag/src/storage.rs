@@ -4,8 +4,9 @@ use crate::attributes::Attributes;
 use crate::cc_info::BbrInfo;
 use crate::fields::Fields;
 
-/// `SK_DIAG_BPF_STORAGE` and `SK_DIAG_BPF_STORAGE_MAP_VALUE` (`include/uapi/linux/sock_diag.h`).
+/// `SK_DIAG_BPF_STORAGE`, and of each its `…_MAP_ID` and `…_MAP_VALUE` (`include/uapi/linux/sock_diag.h`).
 const STORAGE: u16 = 1;
+const MAP_ID: u16 = 2;
 const MAP_VALUE: u16 = 3;
 
 /// Where `struct report` is in `struct state` (`crates/kernel/bpf/shim.bpf.c`): behind kind, number and key.
@@ -15,21 +16,36 @@ const HEAD: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"uncr");
 const LAYOUT: u16 = 1;
 
-/// BBR's state, if one of the maps is that of a controller with this layout that is a BBR.
-pub(crate) fn bbr(storages: &[u8]) -> Option<BbrInfo> {
-    let inside = |bytes, wanted| {
-        Attributes(bytes).filter_map(Result::ok).filter(move |(kind, _)| *kind == wanted)
-    };
-    let mut values = inside(storages, STORAGE).flat_map(|(_, storage)| inside(storage, MAP_VALUE));
-    values.find_map(|(_, value)| report(value.get(REPORT..)?))
+/// What a controller keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Storage {
+    /// The kernel's number of the map.
+    pub(crate) map: Option<u32>,
+    /// The state of a BBR, in this layout.
+    pub(crate) bbr: Option<BbrInfo>,
 }
 
-fn report(bytes: &[u8]) -> Option<BbrInfo> {
-    let head = Fields(bytes);
-    if (head.u32(0)?, head.u16(4)?) != (MAGIC, LAYOUT) {
+/// The storage of a controller, if one of the maps is that of one.
+pub(crate) fn find(storages: &[u8]) -> Option<Storage> {
+    Attributes(storages)
+        .filter_map(Result::ok)
+        .find_map(|(kind, storage)| (kind == STORAGE).then(|| read(storage)).flatten())
+}
+
+fn read(storage: &[u8]) -> Option<Storage> {
+    let inside = |wanted| {
+        let attributes = Attributes(storage).filter_map(Result::ok);
+        attributes.filter(move |(kind, _)| *kind == wanted).map(|(_, value)| value).next()
+    };
+    let report = inside(MAP_VALUE)?.get(REPORT..)?;
+    let head = Fields(report);
+    if head.u32(0)? != MAGIC {
         return None;
     }
-    BbrInfo::parse(bytes.get(HEAD..HEAD + usize::from(head.u16(6)?))?)
+    let content = report.get(HEAD..HEAD + usize::from(head.u16(6)?));
+    let content = content.filter(|_| head.u16(4) == Some(LAYOUT));
+    let bbr = content.and_then(BbrInfo::parse);
+    Some(Storage { map: inside(MAP_ID).and_then(|id| Fields(id).u32(0)), bbr })
 }
 
 #[cfg(test)]
@@ -44,6 +60,10 @@ mod tests {
         bytes
     }
 
+    fn bbr(storages: &[u8]) -> Option<BbrInfo> {
+        find(storages)?.bbr
+    }
+
     fn storages(head: u32, layout: u16, length: u16) -> Vec<u8> {
         let mut value = vec![7; REPORT];
         value.extend(head.to_ne_bytes());
@@ -55,7 +75,7 @@ mod tests {
         value.extend([30_u32, 40, 0, 0].iter().flat_map(|word| word.to_ne_bytes()));
         value.resize(value.len() + 100, 9);
         let foreign = attribute(STORAGE, &attribute(MAP_VALUE, &[1; 8]));
-        let ours = [attribute(2, &[1, 0, 0, 0]), attribute(MAP_VALUE, &value)].concat();
+        let ours = [attribute(MAP_ID, &[1, 0, 0, 0]), attribute(MAP_VALUE, &value)].concat();
         [foreign, attribute(STORAGE, &ours)].concat()
     }
 
@@ -69,6 +89,15 @@ mod tests {
         assert_eq!((bounds.inflight_lo, bounds.inflight_hi), (Some(30), Some(40)));
         let first = bbr(&storages(MAGIC, LAYOUT, 20)).expect("BBRv1");
         assert_eq!((first.version(), first.bbr2), (1, None));
+    }
+
+    #[test]
+    fn the_map_is_known_whatever_the_layout() {
+        for layout in [LAYOUT, LAYOUT + 1] {
+            let found = find(&storages(MAGIC, layout, 0)).expect("a controller's");
+            assert_eq!((found.map, found.bbr), (Some(1), None));
+        }
+        assert_eq!(find(&storages(MAGIC + 1, LAYOUT, 52)), None);
     }
 
     #[test]

@@ -26,6 +26,23 @@ pub struct HostFacts {
     pub unread_namespaces: BTreeMap<u64, Vec<String>>,
     /// Number of processes of other users whose network namespace the caller may not see.
     pub hidden_processes: u64,
+    /// BPF programs of others that see the connections of cgroups under a policy of `uncork steer`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_programs: Vec<OtherProgram>,
+}
+
+/// A BPF program beside that of `uncork steer`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherProgram {
+    /// The cgroup under the policy.
+    pub cgroup: String,
+    /// The kernel's number of the program.
+    pub number: u32,
+    /// Its name, where the kernel tells it.
+    pub name: Option<String>,
+    /// Whether it runs after the policy's.
+    pub is_last: bool,
 }
 
 /// The kernel.
@@ -101,6 +118,9 @@ pub struct Namespace {
     pub allowed: Vec<String>,
     /// The algorithm of new connections.
     pub default: String,
+    /// Whether that is an old copy, if the default is a controller that `uncork kernel` has loaded, and it could be found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_is_old: Option<bool>,
     /// Other sysctls below `net`.
     pub sysctls: BTreeMap<String, String>,
     /// Network interfaces.

@@ -22,9 +22,9 @@ pub mod prove;
 pub mod watch;
 
 #[cfg(target_os = "linux")]
-pub use collect::{collect, routes};
+pub use collect::{RenewedDefaults, collect, renew_defaults, routes};
 pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
 pub use facts::{
-    Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, Module, Namespace, Route, Setting,
-    Socket,
+    Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, Module, Namespace, OtherProgram,
+    Route, Setting, Socket,
 };

@@ -2,10 +2,7 @@
  * the running kernel has it (CO-RE). */
 #pragma once
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef int s32;
-typedef unsigned long long u64;
+#include "bpf.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -66,24 +63,14 @@ enum {
 	TCP_CA_LOSS = 4,
 	CA_EVENT_TX_START = 0,
 	TCP_INFINITE_SSTHRESH = 0x7fffffff,
-	IPPROTO_TCP = 6,
-	TCP_CONGESTION = 13,
 };
 
 enum {
 	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
-	BPF_F_NO_PREALLOC = 1,
 	BPF_SK_STORAGE_GET_F_CREATE = 1,
 };
 
 static u32 (*bpf_get_prandom_u32)(void) = (void *)7;
-static long (*bpf_setsockopt)(void *sk, int level, int name, void *value, int length) = (void *)49;
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
 static long (*bpf_map_push_elem)(void *map, const void *value, u64 flags) = (void *)87;
-
-#define SECTION(name) __attribute__((section(name), used))
-#define always_inline inline __attribute__((always_inline))
-#define noinline __attribute__((noinline))
-#define NUMBER(name, n) int (*name)[n]
-#define TYPE(name, type) type *name

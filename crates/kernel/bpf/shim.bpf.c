@@ -341,9 +341,6 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	take_snapshot(tp, state);
 }
 
-/* Each load from the arguments is at a constant place: the compiler must not merge the two. */
-#define ALONE(value) asm volatile("" : "+r"(value))
-
 STRUCT_OPS int cong_control(u64 *args)
 {
 	u64 sample;

@@ -104,6 +104,16 @@ impl Map {
         Ok(value)
     }
 
+    /// The number that a key has, in a map of numbers of eight bytes.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn count(&self, key: u32) -> io::Result<u64> {
+        let value = self.value(key, 1)?;
+        Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
+    }
+
     /// The value of a key, if there is one.
     ///
     /// # Errors

@@ -2,32 +2,10 @@
  * socket of a network namespace when it is read.
  */
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-#define SECTION(name) __attribute__((section(name), used))
-#define NUMBER(name, n) int (*name)[n]
-#define TYPE(name, type) type *name
-#define NAME 16
+#include "steer.h"
 
 char _license[] SECTION("license") = "Dual MIT/GPL";
 
-enum {
-	MAP_HASH = 1,
-	MAP_ARRAY = 2,
-	NO_PREALLOC = 1,
-	SOL_SOCKET = 1,
-	IPPROTO_TCP = 6,
-	TCP_CONGESTION = 13,
-	SO_MAX_PACING_RATE = 47,
-	MOVED = 1,
-};
-
-static void *(*lookup)(void *map, const void *key) = (void *)1;
-static long (*delete)(void *map, const void *key) = (void *)3;
-static u64 (*bpf_get_socket_cookie)(void *sk) = (void *)46;
-static long (*bpf_setsockopt)(void *sk, int level, int name, void *value, int length) = (void *)49;
 static void *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
 /* As in the kernel (net/ipv4/tcp_ipv4.c). */
@@ -37,14 +15,7 @@ struct bpf_iter__tcp {
 	u32 uid;
 };
 
-/* What follows is mirrored in src/layout.rs; `struct decision` is that of steer.bpf.c. */
-
-struct decision {
-	u64 policy;
-	u64 unit;
-	u32 outcome, flags;
-};
-
+/* Mirrored in src/layout.rs. */
 struct target {
 	struct decision decision;
 	char controller[NAME]; /* empty: the one that it has */
@@ -54,20 +25,11 @@ struct target {
 
 struct {
 	NUMBER(type, MAP_HASH);
-	NUMBER(map_flags, NO_PREALLOC);
+	NUMBER(map_flags, BPF_F_NO_PREALLOC);
 	TYPE(key, u64);
 	TYPE(value, struct target);
 	NUMBER(max_entries, 1);
 } targets SECTION(".maps");
-
-/* That of steer.bpf.c. */
-struct {
-	NUMBER(type, MAP_HASH);
-	NUMBER(map_flags, NO_PREALLOC);
-	TYPE(key, u64);
-	TYPE(value, struct decision);
-	NUMBER(max_entries, 1 << 20);
-} sockets SECTION(".maps");
 
 /* How many were moved, and how many the kernel refused to move. */
 struct {

@@ -5,38 +5,17 @@
  * never after.
  */
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef int s32;
-typedef long long s64;
-
-#define SECTION(name) __attribute__((section(name), used))
-#define always_inline inline __attribute__((always_inline))
-#define noinline __attribute__((noinline))
-#define NUMBER(name, n) int (*name)[n]
-#define TYPE(name, type) type *name
-/* The compiler must not merge this value's load with others: the verifier wants each load from the context at
- * a constant offset. */
-#define ALONE(value) asm volatile("" : "+r"(value))
+#include "steer.h"
 
 char _license[] SECTION("license") = "Dual MIT/GPL";
 
 enum {
-	MAP_HASH = 1,
-	MAP_ARRAY = 2,
 	MAP_PERCPU_ARRAY = 6,
 	MAP_RINGBUF = 27,
-	NO_PREALLOC = 1,
 	NO_WAKEUP = 1,
 };
 
 enum {
-	SOL_SOCKET = 1,
-	IPPROTO_TCP = 6,
-	SO_MAX_PACING_RATE = 47,
-	TCP_CONGESTION = 13,
 	AF_INET = 2,
 	AF_INET6 = 10,
 	TCP_CLOSE = 7,
@@ -53,16 +32,11 @@ enum {
 #define LEVELS 64
 #define WORDS 16
 #define ARMS 32
-#define NAME 16
 #define DAY 86400
 #define ALWAYS 0x7f
 
-static void *(*lookup)(void *map, const void *key) = (void *)1;
 static long (*update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
-static long (*delete)(void *map, const void *key) = (void *)3;
-static long (*bpf_setsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)49;
 static long (*bpf_getsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)57;
-static u64 (*bpf_get_socket_cookie)(void *ctx) = (void *)46;
 static long (*bpf_sock_ops_cb_flags_set)(void *ctx, int flags) = (void *)59;
 static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static u64 (*bpf_ktime_get_tai_ns)(void) = (void *)208;
@@ -155,14 +129,6 @@ struct counts {
 	u64 unkept; /* of them, those of which no record will tell */
 };
 
-/* What was decided for a connection. */
-struct decision {
-	u64 policy;
-	u64 unit; /* the hash; 0 without an experiment */
-	u32 outcome;
-	u32 flags; /* 1: moved here when it was open (move.bpf.c) */
-};
-
 /* The end of a connection. */
 struct end {
 	u64 cookie;
@@ -234,16 +200,7 @@ struct {
 	NUMBER(max_entries, 1);
 } counters SECTION(".maps");
 
-/* These stay when another policy is put in force: connections end later than policies. */
-/* By the socket's cookie. The kernel's storage in sockets costs as much, and has no bound. */
-struct {
-	NUMBER(type, MAP_HASH);
-	NUMBER(map_flags, NO_PREALLOC);
-	TYPE(key, u64);
-	TYPE(value, struct decision);
-	NUMBER(max_entries, 1 << 20);
-} sockets SECTION(".maps");
-
+/* This one and the next stay when another policy is put in force, as `sockets` does. */
 struct {
 	NUMBER(type, MAP_RINGBUF);
 	NUMBER(max_entries, 1 << 20);

@@ -5,8 +5,17 @@ use std::path::PathBuf;
 
 use uncork_diag::DiagError;
 use uncork_host::watch::WatchError;
+use uncork_kernel::Algorithm;
 use uncork_policy::FlatError;
 use uncork_records::RecordsError;
+
+/// The command that adds a controller to the host's.
+fn command_to_load(name: &str) -> String {
+    match name.parse::<Algorithm>() {
+        Ok(ours) => format!("uncork kernel load {ours}"),
+        Err(_) => format!("modprobe tcp_{name}"),
+    }
+}
 
 /// Why connections cannot be steered.
 #[derive(Debug, thiserror::Error)]
@@ -16,8 +25,8 @@ pub enum Error {
     Policy(#[from] FlatError),
     /// The host does not have a controller.
     #[error(
-        "{place}: this host does not have the controller `{name}`; load it (`modprobe tcp_{name}`, \
-         `uncork kernel load`), or use one of {known}"
+        "{place}: this host does not have the controller `{name}`; load it (`{}`), or use one of {known}",
+        command_to_load(name)
     )]
     Controller {
         /// The policy and the place in it.

@@ -11,6 +11,7 @@ mod description;
 mod error;
 mod layout;
 mod moves;
+mod names;
 mod pins;
 mod question;
 mod recorder;

@@ -1,6 +1,6 @@
 //! Open connections, moved to what the policy in force says.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,6 +13,7 @@ use crate::apply::{lock, open_cgroup};
 use crate::description::{Decided, Description};
 use crate::error::Error;
 use crate::layout::{self, Decision, Fields};
+use crate::names::Names;
 use crate::question::Question;
 use crate::steered::Steered;
 
@@ -38,6 +39,8 @@ pub struct MoveRequest<'a> {
 /// What was moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moves {
+    /// The cgroup's directory.
+    pub cgroup: String,
     /// Open connections that were asked for.
     pub connections: u64,
     /// Those to move, by their controller and the one that they get.
@@ -70,9 +73,9 @@ impl Steered {
         add_children(path, &mut cgroups);
         let sockets = self.sockets()?;
         let (listening, open) = connections(&cgroups)?;
-        let mut planner =
-            Planner { steered: self, ask, description, names: HashMap::new(), sockets };
-        let (mut moves, mut targets) = (Moves::default(), Vec::new());
+        let cgroup = description.cgroup.clone();
+        let (mut moves, mut targets) = (Moves { cgroup, ..Moves::default() }, Vec::new());
+        let mut planner = Planner { ask, description, names: Names::of(self), sockets };
         for connection in &open {
             let is_accepted = listening.contains(&connection.local.port());
             if let Some(target) = planner.target(connection, is_accepted, request, &mut moves)? {
@@ -115,11 +118,9 @@ fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>)
 }
 
 struct Planner<'a> {
-    steered: &'a Steered,
     ask: Program,
     description: Description,
-    /// Of earlier policies.
-    names: HashMap<u64, Option<Description>>,
+    names: Names<'a>,
     sockets: Map,
 }
 
@@ -175,10 +176,7 @@ impl Planner<'_> {
         let found = found.map_err(Error::step("read what was decided for a connection"))?;
         let Some(found) = found else { return Ok(None) };
         let decision = Decision::read(&mut Fields(&found));
-        let steered = self.steered;
-        let names = self.names.entry(decision.policy);
-        let names = names.or_insert_with(|| steered.names(decision.policy).ok().flatten());
-        Ok(names.as_ref().and_then(|it| it.decided.get(decision.outcome as usize)).cloned())
+        Ok(self.names.decided(&decision).cloned())
     }
 }
 
@@ -205,10 +203,6 @@ fn carry_out(targets: &[Target], sockets: Map) -> Result<[u64; 2], Error> {
     object.link(&maps)?;
     let program = object.load("move", ProgramKind::iterator("tcp")?)?;
     program.iterate().map_err(Error::step("move connections"))?;
-    Ok([count(&maps["done"], 0)?, count(&maps["done"], 1)?])
-}
-
-fn count(done: &Map, index: u32) -> Result<u64, Error> {
-    let value = done.value(index, 1).map_err(Error::step("read what was moved"))?;
-    Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
+    let count = |index| maps["done"].count(index).map_err(Error::step("read what was moved"));
+    Ok([count(0)?, count(1)?])
 }

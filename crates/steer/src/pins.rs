@@ -88,11 +88,14 @@ impl CgroupPins {
 
     /// Keeps the description of a policy, and of as many before it as may matter.
     pub(crate) fn keep_names(&self, policy: &str, note: &Map) -> Result<(), Error> {
-        let path = self.names(policy);
-        if path.exists() {
-            remove_file(&path)?;
+        let (path, new) = (self.names(policy), self.0.join("new-names"));
+        // Left by a process that was killed.
+        if new.exists() {
+            remove_file(&new)?;
         }
-        note.pin(&path)?;
+        note.pin(&new)?;
+        // The policy in force may be the same, with other listeners: it is never without names.
+        fs::rename(&new, &path).map_err(Error::step(format!("rename {}", new.display())))?;
         let is_names = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| name.starts_with(NAMES))

@@ -13,9 +13,9 @@ use uncork_kernel::{Map, Ring};
 use uncork_policy::{Origins, bucket};
 use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 
-use crate::description::Description;
 use crate::error::Error;
 use crate::layout::{Decision, End, Fields};
+use crate::names::Names;
 use crate::steered::Steered;
 
 /// Ends that wait for their sockets: a program may keep the socket of a dead connection open.
@@ -48,13 +48,12 @@ pub struct Summary {
 /// Ends of connections whose sockets are not destroyed yet, and the meaning of what they were given.
 #[derive(Debug)]
 struct Ends<'a> {
-    steered: &'a Steered,
     origins: &'a Origins,
     ring: Ring,
     /// Those that are open.
     sockets: Map,
     waiting: HashMap<u64, End>,
-    descriptions: HashMap<u64, Option<Description>>,
+    names: Names<'a>,
     unnamed: u64,
 }
 
@@ -75,12 +74,11 @@ impl<'a> Recorder<'a> {
         let sockets = steered.sockets()?;
         let lost_before = count(&lost)?;
         let mut ends = Ends {
-            steered,
             origins,
             ring,
             sockets,
             waiting: HashMap::new(),
-            descriptions: HashMap::new(),
+            names: Names::of(steered),
             unnamed: 0,
         };
         let session = Session::start(&WatchSpec::live(period))?;
@@ -158,11 +156,8 @@ impl Ends<'_> {
         // The program has told before the kernel's notice came.
         self.read();
         let end = self.waiting.remove(&cookie).or_else(|| self.untold(cookie, record))?;
-        let (steered, decision) = (self.steered, end.decision);
-        let description = self.descriptions.entry(decision.policy);
-        let description =
-            description.or_insert_with(|| steered.names(decision.policy).ok().flatten());
-        let Some(description) = description else {
+        let decision = end.decision;
+        let Some(description) = self.names.description(decision.policy) else {
             self.unnamed += 1;
             return None;
         };
@@ -206,6 +201,5 @@ fn name_of<'a>(listener: &str, names: &'a [(String, u16)]) -> Option<&'a str> {
 }
 
 fn count(lost: &Map) -> Result<u64, Error> {
-    let value = lost.value(0, 1).map_err(Error::step("read the count of lost ends"))?;
-    Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
+    lost.count(0).map_err(Error::step("read the count of lost ends"))
 }

@@ -18,13 +18,14 @@ pub enum Capability {
     Browser,
     /// IPv6 on loopback.
     Ipv6,
-    /// Programs that tests call: `ip`, `tc`, `iperf3`, `curl`, `python3`, `systemd-analyze`.
+    /// Programs that tests call: `ip`, `tc`, `iperf3`, `curl`, `python3`, `strace`, `systemd-analyze`.
     Programs,
     /// Prometheus's `promtool`.
     Promtool,
     /// nginx.
     Nginx,
-    /// Congestion controls as BPF programs: `CAP_BPF`, `CAP_PERFMON`, `CAP_NET_ADMIN`, Linux 6.10.
+    /// Congestion controls as BPF programs: `CAP_BPF`, `CAP_PERFMON`, `CAP_NET_ADMIN`, Linux 6.1
+    /// with BTF.
     Bpf,
 }
 

@@ -60,8 +60,9 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
 
 #[cfg(target_os = "linux")]
 fn collect() -> Result<HostFacts, Failure> {
-    uncork_host::collect()
-        .map_err(|error| Failure::Environment(format!("this host cannot be read: {error}")))
+    let facts = uncork_host::collect()
+        .map_err(|error| Failure::Environment(format!("this host cannot be read: {error}")))?;
+    Ok(HostFacts { other_programs: crate::steer::other_programs(), ..facts })
 }
 
 #[cfg(not(target_os = "linux"))]

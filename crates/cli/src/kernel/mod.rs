@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use uncork_diag::{Diag, DiagError, Query, TcpState};
+use uncork_host::{RenewedDefaults, renew_defaults};
 use uncork_kernel::{
     Algorithm, DIRECTORY, Error, Loaded, Pins, available, default, fall_back, probe, set_default,
 };
@@ -51,6 +52,8 @@ fn load(pins: &Pins, names: &[Algorithm], first_is_default: bool) -> Result<(), 
         };
         load().map_err(failure)?;
         stdout::write(format!("{algorithm} is loaded\n").as_bytes())?;
+        // A namespace that has it as its default already has an old copy.
+        renew(algorithm)?;
     }
     if let (true, Some(first)) = (first_is_default, names.first()) {
         set_default(first.name()).map_err(failure)?;
@@ -70,16 +73,40 @@ fn chosen(pins: &Pins, names: &[Algorithm]) -> Result<Vec<Algorithm>, Failure> {
 
 fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
     for algorithm in chosen(pins, names)? {
-        let is_default = default() == algorithm.name();
-        let upgrade = || {
-            pins.replace(&Loaded::new(algorithm)?)?;
-            // A namespace keeps the copy that was there when its default was set.
-            if is_default { set_default(algorithm.name()) } else { Ok(()) }
-        };
+        let upgrade = || pins.replace(&Loaded::new(algorithm)?);
         upgrade().map_err(failure)?;
         stdout::write(format!("new connections get this program's {algorithm}\n").as_bytes())?;
+        let RenewedDefaults { not_entered, hidden_processes, .. } = renew(algorithm)?;
+        let consequence = format!(
+            "where {algorithm} is the default, new connections get the old copy until it is set again; run `uncork kernel upgrade` as root"
+        );
+        for processes in not_entered {
+            let processes = processes.join(", ");
+            eprintln!(
+                "warning: the network namespace of {processes} cannot be entered: {consequence}"
+            );
+        }
+        if hidden_processes > 0 {
+            eprintln!(
+                "warning: the network namespaces of {hidden_processes} processes of other users cannot be seen: {consequence}"
+            );
+        }
     }
     Ok(())
+}
+
+/// Sets the default again in the namespaces where it is this controller: they keep the copy that was there when it was set.
+fn renew(algorithm: Algorithm) -> Result<RenewedDefaults, Failure> {
+    if default() == algorithm.name() {
+        set_default(algorithm.name()).map_err(failure)?;
+    }
+    let done = renew_defaults(algorithm.name());
+    for processes in &done.renewed {
+        let processes = processes.join(", ");
+        let text = format!("the network namespace of {processes} has it as its default\n");
+        stdout::write(text.as_bytes())?;
+    }
+    Ok(done)
 }
 
 fn unload(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {

@@ -152,6 +152,9 @@ pub(super) struct MoveArgs {
     /// Only say what would be moved
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Output format
+    #[arg(long, default_value = "human")]
+    pub(super) format: TextFormat,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ mod show;
 
 use std::path::Path;
 
+use uncork_host::OtherProgram;
 use uncork_kernel::DIRECTORY;
 use uncork_policy::{Prefixes, UnixTime};
 use uncork_steer::{Error, MoveRequest, Other, Pins, Question, Request, Steered, apply};
@@ -92,6 +93,24 @@ fn warn_of_others(steered: &Steered, cgroup: &Path) {
     }
 }
 
+/// The same of all cgroups that are steered, for `uncork host doctor`. What the kernel does not tell is not there.
+pub(crate) fn other_programs() -> Vec<OtherProgram> {
+    let all = Steered::all(&Pins::in_directory(DIRECTORY)).unwrap_or_default();
+    let mut found = Vec::new();
+    for steered in all {
+        let Ok(Some(status)) = steered.status() else { continue };
+        let cgroup = status.description.cgroup;
+        let others = steered.others(Path::new(&cgroup)).unwrap_or_default().into_iter();
+        found.extend(others.map(|Other { number, name, is_last }| OtherProgram {
+            cgroup: cgroup.clone(),
+            number,
+            name,
+            is_last,
+        }));
+    }
+    found
+}
+
 /// The cgroup that is named, or all; at least one.
 fn chosen(pins: &Pins, args: &CgroupArgs) -> Result<Vec<Steered>, Failure> {
     let found = match args.cgroup.as_deref() {
@@ -117,12 +136,12 @@ fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
 }
 
 fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
-    let found = chosen(pins, args)?;
-    let all = found.iter().map(Steered::status).collect::<Result<Vec<_>, _>>().map_err(failure)?;
-    let all: Vec<_> = all.into_iter().flatten().collect();
-    for status in &all {
-        let cgroup = Path::new(&status.description.cgroup);
-        warn_of_others(&at(pins, cgroup)?, cgroup);
+    let mut all = Vec::new();
+    for steered in chosen(pins, args)? {
+        if let Some(status) = steered.status().map_err(failure)? {
+            warn_of_others(&steered, Path::new(&status.description.cgroup));
+            all.push(status);
+        }
     }
     match format {
         TextFormat::Json => stdout::write(show::status_json(&all)?.as_bytes()),
@@ -140,12 +159,18 @@ fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
         unix_s: clock::unix_s(),
         is_dry_run: args.dry_run,
     };
-    let mut refused = 0;
+    let mut all = Vec::new();
     for steered in chosen(pins, &args.cgroup)? {
         let moves = steered.move_open(&request).map_err(failure)?;
-        refused += moves.refused;
-        stdout::write(show::moves(&moves, args.dry_run).as_bytes())?;
+        if matches!(args.format, TextFormat::Human) {
+            stdout::write(show::moves(&moves, args.dry_run).as_bytes())?;
+        }
+        all.push(moves);
     }
+    if matches!(args.format, TextFormat::Json) {
+        stdout::write(show::moves_json(&all, args.dry_run)?.as_bytes())?;
+    }
+    let refused: u64 = all.iter().map(|one| one.refused).sum();
     if refused > 0 {
         let problem = format!("the kernel refused to move {refused} connections");
         return Err(Failure::Missed(problem));

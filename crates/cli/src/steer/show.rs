@@ -11,6 +11,7 @@ use crate::json::pretty;
 
 const STATUS_SCHEMA: &str = "uncork.steer/1";
 const EXPLAIN_SCHEMA: &str = "uncork.steer.explain/1";
+const MOVE_SCHEMA: &str = "uncork.steer.move/1";
 
 #[derive(Serialize)]
 struct StatusDocument<'a> {
@@ -105,8 +106,56 @@ pub(super) fn status(all: &[Status]) -> String {
     text
 }
 
+#[derive(Serialize)]
+struct MoveDocument<'a> {
+    schema: &'static str,
+    dry_run: bool,
+    cgroups: Vec<CgroupMoves<'a>>,
+}
+
+#[derive(Serialize)]
+struct CgroupMoves<'a> {
+    cgroup: &'a str,
+    connections: u64,
+    to_move: Vec<ToMove<'a>>,
+    /// `None` of a dry run, as the next.
+    moved: Option<u64>,
+    refused: Option<u64>,
+    ended: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct ToMove<'a> {
+    from: &'a str,
+    to: &'a str,
+    connections: u64,
+}
+
+pub(super) fn moves_json(all: &[Moves], dry_run: bool) -> Result<String, Failure> {
+    let cgroups = all.iter().map(|moves| {
+        let done = |count: u64| (!dry_run).then_some(count);
+        let to_move = moves.to_move.iter();
+        CgroupMoves {
+            cgroup: &moves.cgroup,
+            connections: moves.connections,
+            to_move: to_move
+                .map(|((from, to), connections)| ToMove { from, to, connections: *connections })
+                .collect(),
+            moved: done(moves.moved),
+            refused: done(moves.refused),
+            ended: done(ended(moves)),
+        }
+    });
+    pretty(&MoveDocument { schema: MOVE_SCHEMA, dry_run, cgroups: cgroups.collect() })
+}
+
+/// Those that ended before they could be moved.
+fn ended(Moves { to_move, moved, refused, .. }: &Moves) -> u64 {
+    to_move.values().sum::<u64>().saturating_sub(moved + refused)
+}
+
 pub(super) fn moves(moves: &Moves, is_dry_run: bool) -> String {
-    let Moves { connections, to_move, moved, refused } = moves;
+    let Moves { connections, to_move, moved, refused, .. } = moves;
     let all: u64 = to_move.values().sum();
     let mut text = format!("{all} of {connections} open connections have other settings\n");
     for ((from, to), count) in to_move {
@@ -118,7 +167,7 @@ pub(super) fn moves(moves: &Moves, is_dry_run: bool) -> String {
         };
     }
     if !is_dry_run {
-        let ended = all.saturating_sub(moved + refused);
+        let ended = ended(moves);
         let _ = writeln!(text, "{moved} moved, {refused} refused, {ended} ended meanwhile");
     }
     text

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use rustix::net::sockopt::set_tcp_congestion;
-use rustix::net::{AddressFamily, SocketType, connect, socket};
 use uncork_diag::Diag;
 
-use super::sockets;
+use super::{copies, sockets};
 use crate::facts::{Kernel, Module, Namespace};
 
 const LOADED: &str = "/proc/modules";
@@ -109,10 +107,7 @@ fn default_in(configuration: &str) -> Option<String> {
 /// BBR's version, determined by a connection over loopback.
 fn probe_bbr() -> Option<u8> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
-    let client = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
-    set_tcp_congestion(&client, "bbr").ok()?;
-    connect(&client, &listener.local_addr().ok()?).ok()?;
-    let client = TcpStream::from(client);
+    let client = copies::connection(listener.local_addr().ok()?, Some("bbr"))?;
     let (local, remote) = (client.local_addr().ok()?, client.peer_addr().ok()?);
     let connection = Diag::open().ok()?.find(local, remote).ok()??;
     sockets::version(&connection)

@@ -2,6 +2,7 @@
 
 mod boot;
 mod container;
+mod copies;
 mod kernel;
 mod namespaces;
 mod processes;
@@ -13,6 +14,7 @@ use std::io;
 
 pub(crate) use kernel::module;
 pub(crate) use namespaces::is_initial;
+pub use namespaces::{RenewedDefaults, renew_defaults};
 
 use crate::facts::{FACTS_SCHEMA, HostFacts, Route};
 use crate::netlink::Netlink;
@@ -26,8 +28,8 @@ pub fn routes() -> io::Result<Vec<Route>> {
     rtnetlink::routes(&mut Netlink::open()?)
 }
 
-/// Takes a snapshot. Changes nothing; opens one connection over loopback to determine the kernel's
-/// version of BBR. Namespaces that the caller may not enter are listed in
+/// Takes a snapshot. Changes nothing; opens a connection over loopback to determine the kernel's version of BBR, and two in each
+/// namespace whose default `uncork kernel` has loaded, to find old copies. [`HostFacts::other_programs`] are left to the caller. Namespaces that the caller may not enter are listed in
 /// [`HostFacts::unread_namespaces`].
 ///
 /// # Errors
@@ -56,5 +58,6 @@ pub fn collect() -> io::Result<HostFacts> {
         namespaces: all,
         unread_namespaces,
         hidden_processes,
+        other_programs: Vec::new(),
     })
 }

@@ -9,10 +9,11 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{processes, rtnetlink, sockets};
-use crate::facts::Namespace;
+use super::{copies, processes, rtnetlink, sockets};
+use crate::facts::{Namespace, is_kernel_controller};
 use crate::netlink::Netlink;
 
+const OWN: &str = "/proc/thread-self/ns/net";
 const IPV4: &str = "/proc/sys/net/ipv4";
 const SYSCTLS: [&str; 11] = [
     "net.core.default_qdisc",
@@ -30,18 +31,66 @@ const SYSCTLS: [&str; 11] = [
 
 /// The caller's namespace.
 pub(super) fn own() -> io::Result<Namespace> {
-    let inode = processes::linked(Path::new("/proc/thread-self/ns/net"));
+    let inode = processes::linked(Path::new(OWN));
     read(inode.unwrap_or(0), Vec::new())
 }
 
 /// Another namespace, entered on a separate thread. Needs `CAP_SYS_ADMIN`.
 pub(super) fn enter(file: &Path, inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
+    inside(file, move || read(inode, processes))
+}
+
+/// Does `work` in a namespace, on a thread of its own.
+fn inside<T: Send + 'static>(
+    file: &Path,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     let file = File::open(file)?;
     let work = move || {
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
-        read(inode, processes)
+        work()
     };
     thread::spawn(work).join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+}
+
+/// What [`renew_defaults`] has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenewedDefaults {
+    /// Namespaces whose default was set again, each by some of its processes.
+    pub renewed: Vec<Vec<String>>,
+    /// Those that could not be entered.
+    pub not_entered: Vec<Vec<String>>,
+    /// Processes whose namespace the caller may not see.
+    pub hidden_processes: u64,
+}
+
+/// Sets the default again in each network namespace but the caller's where it is `name`, so that it is the copy that is registered
+/// now.
+pub fn renew_defaults(name: &str) -> RenewedDefaults {
+    let (mut found, hidden_processes) = processes::namespaces();
+    if let Some(own) = processes::linked(Path::new(OWN)) {
+        found.remove(&own);
+    }
+    let mut done = RenewedDefaults { hidden_processes, ..RenewedDefaults::default() };
+    for namespace in found.into_values() {
+        let name = name.to_owned();
+        match inside(&namespace.file, move || set_again(&name)) {
+            Ok(true) => done.renewed.push(namespace.processes),
+            Ok(false) => {}
+            Err(_) => done.not_entered.push(namespace.processes),
+        }
+    }
+    done
+}
+
+/// Whether `name` is the default of the calling thread's namespace.
+fn set_again(name: &str) -> io::Result<bool> {
+    let file = Path::new(IPV4).join("tcp_congestion_control");
+    let is_default = fs::read_to_string(&file)?.trim() == name;
+    if is_default {
+        fs::write(&file, name)?;
+    }
+    Ok(is_default)
 }
 
 /// Whether the calling thread is in the host's initial namespace. Only that one has the sysctls of all
@@ -58,13 +107,17 @@ fn read(inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
         Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
     };
     let mut netlink = Netlink::open()?;
+    let available = words("tcp_available_congestion_control")?;
+    let default = words("tcp_congestion_control")?.join(" ");
+    let is_loaded = is_kernel_controller(&default) && available.contains(&default);
     Ok(Namespace {
         inode,
         is_initial: is_initial(),
         processes,
-        available: words("tcp_available_congestion_control")?,
+        default_is_old: is_loaded.then(|| copies::default_is_old(&default)).flatten(),
+        available,
         allowed: words("tcp_allowed_congestion_control")?,
-        default: words("tcp_congestion_control")?.join(" "),
+        default,
         sysctls: SYSCTLS.iter().filter_map(|key| sysctl(key)).collect::<BTreeMap<_, _>>(),
         interfaces: rtnetlink::interfaces(&mut netlink)?,
         routes: rtnetlink::routes(&mut netlink)?,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// Most processes named per namespace.
@@ -32,9 +33,12 @@ pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
             found.processes.push(format!("{} ({pid})", command.trim()));
         }
     }
+    // What `ip netns` mounted in another mount namespace is an empty file here.
+    let of_namespaces = fs::metadata("/proc/self/ns/net").ok().map(|own| own.dev());
     for named in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
-        if let Ok(metadata) = fs::metadata(named.path()) {
-            let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+        let metadata = fs::metadata(named.path()).ok();
+        if let Some(metadata) = metadata.filter(|it| Some(it.dev()) == of_namespaces) {
+            let inode = metadata.ino();
             let processes = vec![format!("netns {}", named.file_name().to_string_lossy())];
             all.entry(inode).or_insert(Found { file: named.path(), processes });
         }

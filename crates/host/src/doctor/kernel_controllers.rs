@@ -56,10 +56,11 @@ fn loaded(host: Host<'_>) -> Option<Finding> {
     )
 }
 
-/// A namespace keeps what was its default when a controller was unloaded.
+/// A namespace keeps what was its default when a controller was unloaded, also when it is loaded again.
 fn old_default(host: Host<'_>, namespace: &Namespace) -> Option<Finding> {
     let default = &namespace.default;
-    if !is_kernel_controller(default) || namespace.has(default) {
+    let is_loaded = namespace.has(default);
+    if !is_kernel_controller(default) || (is_loaded && namespace.default_is_old != Some(true)) {
         return None;
     }
     let whose = if namespace.inode == host.own.inode {
@@ -67,13 +68,18 @@ fn old_default(host: Host<'_>, namespace: &Namespace) -> Option<Finding> {
     } else {
         format!("The default of the namespace of {}", super::namespaces::name(namespace))
     };
-    let what = format!(
-        "{whose} is {default}, which is not loaded any more: new connections get an old copy."
-    );
+    let what = if is_loaded {
+        format!("{whose} is an old copy of {default}, not the one that is loaded now.")
+    } else {
+        format!(
+            "{whose} is {default}, which is not loaded any more: new connections get an old copy."
+        )
+    };
+    let load = if is_loaded { String::new() } else { format!("uncork kernel load {default}; ") };
     Some(
         Finding::warning("old-copy-is-default", what)
             .why("A namespace keeps its default when the controller is unloaded, until the default is set again.")
-            .remedy(format!("uncork kernel load {default}; sysctl -w net.ipv4.tcp_congestion_control={default}"))
+            .remedy(format!("{load}sysctl -w net.ipv4.tcp_congestion_control={default}"))
             .remedy("or: sysctl -w net.ipv4.tcp_congestion_control=cubic"),
     )
 }

@@ -11,6 +11,7 @@ mod pacing;
 mod render;
 mod routes;
 mod sockets;
+mod steering;
 
 use serde::Serialize;
 
@@ -90,6 +91,7 @@ pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     kernel_controllers::check(host, &mut findings);
     sockets::check(host, &mut findings);
     routes::check(host, &mut findings);
+    steering::check(host, &mut findings);
     namespaces::check(host, &mut findings);
     kubernetes::check(host, &mut findings);
     pacing::check(host, &mut findings);

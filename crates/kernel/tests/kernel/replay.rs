@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::sync::mpsc::sync_channel;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ use crate::glue::{Call, Connection, Staged};
 use crate::record::{ACK, INIT, RESIZED, Record, SENT, SPURIOUS, TIMEOUT};
 use crate::traffic::Downloads;
 use crate::{alone, loaded};
+
+/// Calls that wait to be replayed, of about a kilobyte each.
+const MOST_KEPT: usize = 1 << 18;
 
 /// Builds a controller.
 type Start<C> = fn(&Settings) -> C;
@@ -27,26 +31,48 @@ struct Replayed {
     states: HashMap<&'static str, usize>,
     /// Calls that found no room in the kernel's queue.
     missed: u32,
+    /// Of a batch.
+    fastest_gbit_per_s: f64,
 }
 
-/// The native controllers, each with the number of its next call.
-struct Native<C>(HashMap<u64, (u32, Box<Connection<C>>)>);
+/// The native controllers of a batch.
+struct Native<C> {
+    /// Each with the number of its next call.
+    connections: HashMap<u64, (u32, Box<Connection<C>>)>,
+    /// Bytes acknowledged in all calls that were told, and when the first and the last of them was.
+    acked: u64,
+    span: [u64; 2],
+}
 
 impl<C: Staged + Debug> Native<C> {
+    fn new() -> Self {
+        Self { connections: HashMap::new(), acked: 0, span: [u64::MAX, 0] }
+    }
+
+    /// The rate of all connections together in Gbit/s.
+    fn gbit_per_s(&self) -> f64 {
+        let [first, last] = self.span;
+        self.acked as f64 * 8.0 / last.saturating_sub(first).max(1) as f64
+    }
+
     /// Makes the same call, and compares. After a gap the native controller goes on from the kernel's state.
     fn repeat(&mut self, theirs: Record<C>, start: Start<C>, replayed: &mut Replayed) {
         let Record { kind, number, key, connection: mut theirs } = theirs;
+        let Call { now, acked, .. } = theirs.call;
+        self.span = [self.span[0].min(now), self.span[1].max(now)];
+        self.acked += if kind == ACK { acked } else { 0 };
         if kind == INIT {
-            self.0.insert(key, (0, Box::new(Connection::storage())));
+            self.connections.insert(key, (0, Box::new(Connection::storage())));
             replayed.connections += 1;
         }
-        let next = self.0.get(&key).map_or(0, |(next, _)| *next);
+        let next = self.connections.get(&key).map_or(0, |(next, _)| *next);
         if number != next {
             replayed.missed += number - next;
-            self.0.insert(key, (number + 1, theirs));
+            self.connections.insert(key, (number + 1, theirs));
             return;
         }
-        let (next, mine) = self.0.get_mut(&key).expect("a connection begins with its start");
+        let (next, mine) =
+            self.connections.get_mut(&key).expect("a connection begins with its start");
         *next += 1;
         mine.call = theirs.call;
         match kind {
@@ -84,32 +110,40 @@ fn replay<C: Staged + Debug>(
     batches: impl IntoIterator<Item = impl IntoIterator<Item = Downloads>>,
 ) -> Option<Replayed> {
     let _alone = alone(algorithm);
-    let mut replayed = Replayed::default();
+    let loaded = loaded(Loaded::traced, algorithm)?;
+    let _registered = loaded.register().expect("it is free");
+    let (mut trace, mut replayed) = (loaded.trace(), Replayed::default());
     for batch in batches {
         if replayed.calls[ACK as usize] > acks {
             break;
         }
-        let loaded = loaded(Loaded::traced, algorithm)?;
-        let registered = loaded.register().expect("it is free");
+        let (trace, replayed) = (&mut trace, &mut replayed);
         let done = thread::scope(|scope| {
             let run = |downloads: Downloads| scope.spawn(move || downloads.run(algorithm.name()));
             let running: Vec<_> = batch.into_iter().map(run).collect();
-            let mut native = Native::<C>(HashMap::new());
-            let mut trace = loaded.trace();
-            loop {
-                let is_over = running.iter().all(ScopedJoinHandle::is_finished);
-                while let Some(record) = trace.pop().expect("a queue") {
-                    native.repeat(Record::read(record), start, &mut replayed);
+            // Replaying takes longer than the kernel's calls, at their fastest: another thread keeps its queue empty.
+            let (keep, kept) = sync_channel(MOST_KEPT);
+            let running = scope.spawn(move || {
+                loop {
+                    let is_over = running.iter().all(ScopedJoinHandle::is_finished);
+                    while let Some(record) = trace.pop().expect("a queue") {
+                        keep.send(record.to_vec()).expect("they are replayed");
+                    }
+                    if is_over {
+                        return running;
+                    }
+                    pause(Duration::from_millis(1), "the next calls");
                 }
-                if is_over {
-                    let done = running.into_iter().map(|run| run.join().expect("it ends"));
-                    return done.collect::<Option<Vec<_>>>();
-                }
-                pause(Duration::from_millis(1), "the next calls");
+            });
+            let mut native = Native::<C>::new();
+            for record in kept {
+                native.repeat(Record::read(&record), start, replayed);
             }
+            replayed.fastest_gbit_per_s = replayed.fastest_gbit_per_s.max(native.gbit_per_s());
+            let running = running.join().expect("it ends").into_iter();
+            running.map(|run| run.join().expect("it ends")).collect::<Option<Vec<_>>>()
         });
         done?;
-        drop(registered);
     }
     println!("{algorithm}: {replayed:?}; calls are start, sent, ACK, timeout, spurious, resized");
     Some(replayed)
@@ -196,6 +230,7 @@ fn million<C: Staged + Debug>(algorithm: Algorithm, start: Start<C>, losses: [&'
         fast(losses[0]),
         fast(losses[1]),
         Downloads { is_local: true, ..Downloads::new(20, "0%", 4, 1_000_000_000) },
+        Downloads { later_mtu: Some(1_000), bytes: 3_000_000, ..fast("0%") },
         Downloads { flows: 64, bytes: 2_500_000, ..fast(losses[1]) },
         Downloads { jitter_ms: 20, bytes: 3_000_000, ..fast("0%") },
         Downloads { queue: "codel:ecn", ..fast("0%") },
