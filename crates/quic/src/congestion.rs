@@ -110,6 +110,16 @@ impl Congestion {
         }
     }
 
+    /// The latest, smoothed and smallest round-trip time.
+    pub(crate) fn rtt(&self) -> Option<RttSample> {
+        self.rtt.last()
+    }
+
+    /// Whether nothing was left to send at the last acknowledgement, and nothing has been sent since.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_drained
+    }
+
     /// Window, pacing rate and send quantum.
     pub(crate) fn control(&self) -> Control {
         let mut control = self.controller.control();

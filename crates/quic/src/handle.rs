@@ -130,10 +130,24 @@ impl Handle {
 
     /// The current state; `None` before the connection exists.
     pub fn observe(&self) -> Option<Observation> {
-        let path = self.now().path.clone()?;
-        let mut path = path.lock();
+        self.settled(Congestion::observation)
+    }
+
+    /// [`Observation::rtt`] alone, which costs less.
+    pub fn rtt(&self) -> Option<RttSample> {
+        self.settled(Congestion::rtt).flatten()
+    }
+
+    /// [`Observation::is_drained`] alone, which costs less; false before the connection exists.
+    pub fn is_drained(&self) -> bool {
+        self.settled(Congestion::is_drained).unwrap_or(false)
+    }
+
+    fn settled<T>(&self, of: impl FnOnce(&Congestion) -> T) -> Option<T> {
+        let now = self.now();
+        let mut path = now.path.as_ref()?.lock();
         path.settle(self.observed());
-        Some(path.observation())
+        Some(of(&path))
     }
 
     pub(crate) fn time(&self, instant: Instant) -> Time {

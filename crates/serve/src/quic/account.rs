@@ -44,7 +44,7 @@ impl Inner {
 
     /// The latest round-trip time sample.
     pub(super) fn latest_rtt(&self) -> Option<TimeDelta> {
-        Some(self.cc.observe()?.rtt?.latest)
+        Some(self.cc.rtt()?.latest)
     }
 
     /// A request has arrived.
@@ -95,8 +95,7 @@ impl Inner {
         if !self.responses().is_sending() {
             return None;
         }
-        let is_drained = self.cc.observe().is_some_and(|seen| seen.is_drained);
-        Some(if is_drained { self.account.borrow().awaited } else { LimitedBy::Path })
+        Some(if self.cc.is_drained() { self.account.borrow().awaited } else { LimitedBy::Path })
     }
 
     /// Determines at the end of a turn what limits the connection once the stack has sent all its

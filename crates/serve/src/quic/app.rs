@@ -111,13 +111,13 @@ impl uncork_quic_io::App for App {
 
     fn finished(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.finished(stream);
-        turn.state.talk.note_sent(turn.connection);
+        turn.state.talk.note_sent(turn.now, turn.connection);
         turn.state.talk.ends(turn.now, stream.into(), Outcome::Whole);
     }
 
     fn stopped(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId, code: VarInt) {
         turn.state.session.stopped(turn.connection, stream, code);
-        turn.state.talk.note_sent(turn.connection);
+        turn.state.talk.note_sent(turn.now, turn.connection);
         turn.state.talk.ends(turn.now, stream.into(), Outcome::BrokenOff);
     }
 
@@ -128,7 +128,7 @@ impl uncork_quic_io::App for App {
     fn settle(&mut self, turn: &mut Turn<'_, ConnectionState>) {
         // Bodies use threads of the runtime to read data that is not in memory.
         let _context = self.context.runtime.enter();
-        turn.state.talk.note_sent(turn.connection);
+        turn.state.talk.note_sent(turn.now, turn.connection);
         turn.state.session.settle(turn.now, turn.key, turn.connection);
         turn.state.talk.clone().settle(turn);
     }
@@ -140,7 +140,7 @@ impl uncork_quic_io::App for App {
     fn closed(&mut self, turn: &mut Turn<'_, ConnectionState>, reason: &ConnectionError) {
         let _context = self.context.runtime.enter();
         turn.state.session.closed(turn.now, turn.key, reason);
-        turn.state.talk.note_sent(turn.connection);
+        turn.state.talk.note_sent(turn.now, turn.connection);
         turn.state.talk.over(reason);
     }
 }

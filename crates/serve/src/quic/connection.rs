@@ -47,6 +47,8 @@ pub(super) struct Inner {
     pub(super) account: RefCell<Account>,
     pub(super) timing: RefCell<Timing>,
     pub(super) packets: Cell<u64>,
+    /// The turn in which they were counted.
+    counted_at: Cell<Option<Instant>>,
     /// Its place in the admission table, once the client's address is validated.
     claim: OnceCell<Arc<Claim>>,
     must_end: Cell<bool>,
@@ -146,6 +148,7 @@ impl H3Connection {
             account: RefCell::default(),
             timing: RefCell::default(),
             packets: Cell::new(0),
+            counted_at: Cell::new(None),
             claim: OnceCell::new(),
             must_end: Cell::new(false),
             wake_at: Cell::new(None),
@@ -158,9 +161,10 @@ impl Inner {
         self.responses.borrow_mut()
     }
 
-    /// Updates the number of packets sent.
-    pub(super) fn note_sent(&self, connection: &mut Connection) {
+    /// Updates the number of packets sent. Nothing is sent during a turn, so once is enough for its events.
+    pub(super) fn note_sent(&self, now: Instant, connection: &mut Connection) {
         if self.shared.has_telemetry()
+            && self.counted_at.replace(Some(now)) != Some(now)
             && let Some(stats) = connection.path_stats(PathId::ZERO)
         {
             self.packets.set(stats.sent_packets);

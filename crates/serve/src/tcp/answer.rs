@@ -88,11 +88,6 @@ impl RequestHandler {
         };
         response.body_mut().throttled(live.throttle(network));
         response.headers_mut().extend(clock::date(today));
-        if live.server_timing.is_for(self.client)
-            && let Some(timing) = self.steering.timing(began, &in_force)
-        {
-            response.headers_mut().insert(SERVER_TIMING, timing);
-        }
         if let Some(alternative) = &self.alternative {
             response.headers_mut().insert(header::ALT_SVC, alternative.clone());
         }
@@ -106,9 +101,15 @@ impl RequestHandler {
                     status: response.status().as_u16(),
                     object_bytes,
                 };
-                observer.begin(began, response.body().len(), about, in_force)
+                observer.begin(began, response.body().len(), about, Arc::clone(&in_force))
             }
         };
+        // After the observer, which may just have asked the kernel.
+        if live.server_timing.is_for(self.client)
+            && let Some(timing) = self.steering.timing(began, &in_force, self.observer.as_deref())
+        {
+            response.headers_mut().insert(SERVER_TIMING, timing);
+        }
         let held = self.progress.claim().response();
         let line = self.shared.access_log.as_ref().map(|log| {
             let addresses = (self.client, self.port);

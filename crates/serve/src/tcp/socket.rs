@@ -14,7 +14,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use uncork_diag::TcpInfo;
 
 use super::sys;
-use crate::telemetry::{ConnectionProgress, Observer, Socket};
+use crate::telemetry::{ConnectionProgress, Observer, Occasion, Socket};
 
 /// Most unsent bytes in the kernel: few enough that HTTP/2 can still decide what is sent next,
 /// enough that a fast connection does not run dry between two writes.
@@ -66,7 +66,7 @@ impl CountedStream {
     fn sample_before_fin(&self) {
         self.progress.flushed();
         if let Some(observer) = &self.observer {
-            observer.look(false);
+            observer.look(Occasion::Event);
         }
     }
 
@@ -75,7 +75,7 @@ impl CountedStream {
     /// state.
     fn sample_after_read(&self) {
         if let Some(observer) = self.observer.as_ref().filter(|_| self.progress.settles()) {
-            observer.look(false);
+            observer.look(Occasion::Event);
         }
     }
 

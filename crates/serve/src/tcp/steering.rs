@@ -13,6 +13,7 @@ use uncork_units::Rate;
 use super::congestion::{in_force, settle};
 use super::sys::{limit_pacing, tcp_info};
 use crate::choice::{Choice, InForce, RequestFacts};
+use crate::telemetry::Observer;
 use crate::timing::{Timing, Transport};
 
 /// Applies the current choice. Requests on the same connection share its controller: a change by
@@ -69,14 +70,25 @@ impl Steering {
     }
 
     /// The `Server-Timing` header at the time `now`, for a response with the settings `in_force`.
-    pub(super) fn timing(&self, now: Instant, in_force: &InForce) -> Option<HeaderValue> {
+    /// The `observer` may know what it tells.
+    pub(super) fn timing(
+        &self,
+        now: Instant,
+        in_force: &InForce,
+        observer: Option<&Observer>,
+    ) -> Option<HeaderValue> {
         self.state().timing.at(now, in_force.told(), || {
-            let info = tcp_info((*self.socket).as_ref())?;
+            let seen = observer.and_then(|it| it.transport(now)).or_else(|| self.transport())?;
             // The kernel computes a pacing rate for every connection, but only some controllers use
             // it.
-            let pacing_rate = info.pacing_rate.filter(|_| in_force.cc().starts_with("bbr"));
-            Some(Transport { rtt: info.rtt, min_rtt: info.min_rtt?, pacing_rate })
+            let pacing_rate = seen.pacing_rate.filter(|_| in_force.cc().starts_with("bbr"));
+            Some(Transport { pacing_rate, ..seen })
         })
+    }
+
+    fn transport(&self) -> Option<Transport> {
+        let info = tcp_info((*self.socket).as_ref())?;
+        Some(Transport { rtt: info.rtt, min_rtt: info.min_rtt?, pacing_rate: info.pacing_rate })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

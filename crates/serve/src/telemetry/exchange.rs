@@ -73,6 +73,11 @@ impl Exchange {
         }
     }
 
+    /// Bytes that the socket has accepted for it, with what others sent meanwhile, once it is known where it ends.
+    pub(super) fn bytes(&self) -> u64 {
+        self.end.map_or(0, |(end, _)| end - self.from)
+    }
+
     pub(super) fn is_broken_off(&self) -> bool {
         self.taken.is_some_and(|taken| taken < self.size)
     }

@@ -16,7 +16,7 @@ mod shared;
 pub(crate) use about::{About, Labels, host_name};
 pub(crate) use connection_stats::ConnectionStats;
 pub(crate) use metrics::{CONTENT_TYPE as METRICS_TYPE, Metrics};
-pub(crate) use observer::Observer;
+pub(crate) use observer::{Observer, Occasion};
 pub(crate) use probe::{Socket, SocketLookup};
 pub(crate) use progress::{ConnectionProgress, Timeouts};
 pub(crate) use shared::Telemetry;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep};
 use uncork_diag::TcpState;
 use uncork_flow::TransportFigures;
+use uncork_units::Rate;
 
 use super::about::{About, Labels};
 use super::connection_stats::ConnectionStats;
@@ -19,13 +20,18 @@ use super::shared::Telemetry;
 use crate::choice::InForce;
 use crate::clock;
 use crate::shared::{Stop, Stopping};
+use crate::timing::Transport;
 
 /// The sampling interval while a response is written.
 const WRITING: Duration = Duration::from_millis(100);
 /// The shortest and the longest sampling interval while acknowledgements are awaited.
 const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
-/// How long a sample counts as current. A request that acknowledged earlier responses was sampled a moment before.
-const CURRENT: Duration = Duration::from_micros(100);
+/// The longest time until the first of these samples if the client acknowledges with its next request: a client
+/// whose delayed acknowledgement is due sooner would be sampled late.
+const PIGGYBACK: Duration = Duration::from_millis(32);
+/// How long a sample counts as current: times are exact to a millisecond. A request that acknowledged earlier
+/// responses was sampled a moment before, and the requests of one turn of HTTP/2 were sampled when they were read.
+const CURRENT: Duration = Duration::from_millis(1);
 /// How long to await acknowledgements on a closed connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -40,8 +46,37 @@ pub(crate) struct Observer {
     ends: SocketLookup,
     pub(crate) labels: Labels,
     stats: Mutex<ConnectionStats>,
-    /// The latest sample.
-    latest: Mutex<(Instant, Option<TransportFigures>)>,
+    latest: Mutex<Latest>,
+}
+
+/// The latest sample, and what the samples have taught.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    at: Instant,
+    figures: Option<TransportFigures>,
+    pacing_rate: Option<Rate>,
+    habit: AckHabit,
+}
+
+/// How the client acknowledges the ends of its responses: at once, or with its next request (delayed
+/// acknowledgements, RFC 9293 §3.8.6.3).
+#[derive(Clone, Copy, Debug)]
+struct AckHabit {
+    /// How long to await the acknowledgement before the first sample.
+    patience: Duration,
+    /// The longest response that was acknowledged with the next request.
+    bytes: u64,
+}
+
+/// Why a sample is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// It is time.
+    Due,
+    /// Something has come from the client, or is about to happen to the connection.
+    Event,
+    /// The records have to be written now.
+    Last,
 }
 
 /// A connection whose responses are in progress.
@@ -72,7 +107,8 @@ impl Observer {
         let stats = ConnectionStats::new(telemetry.metrics(), &labels, in_force, protocol);
         let stats = Mutex::new(stats);
         let (progress, telemetry) = (Arc::clone(progress), Arc::clone(telemetry));
-        let latest = Mutex::new((clock::now(), None));
+        let (at, habit) = (clock::now(), AckHabit::default());
+        let latest = Mutex::new(Latest { at, figures: None, pacing_rate: None, habit });
         Self { progress, telemetry, ends, labels, stats, latest }
     }
 
@@ -86,15 +122,25 @@ impl Observer {
         in_force: Arc<InForce>,
     ) -> u64 {
         // The request may also have acknowledged earlier responses.
-        let (at, current) = *self.latest();
-        let is_current = began.saturating_duration_since(at) < CURRENT;
-        let before = current.filter(|_| is_current).or_else(|| self.look(false));
+        let before = self.current(began).or_else(|| self.look(Occasion::Event));
         self.stats().begin(&about, &in_force, &self.labels);
         let begin = |state: &mut ProgressState| {
             let sizes = (state.written, size);
             before.map(|before| Exchange::new(began, (about, in_force), &before, sizes))
         };
         self.progress.begin_with(began, begin)
+    }
+
+    /// What `Server-Timing` tells, if the latest sample is current.
+    pub(crate) fn transport(&self, now: Instant) -> Option<Transport> {
+        let figures = self.current(now)?;
+        let pacing_rate = self.latest().pacing_rate;
+        Some(Transport { rtt: figures.rtt?, min_rtt: figures.min_rtt?, pacing_rate })
+    }
+
+    fn current(&self, now: Instant) -> Option<TransportFigures> {
+        let latest = self.latest();
+        latest.figures.filter(|_| now.saturating_duration_since(latest.at) < CURRENT)
     }
 
     /// Samples until the connection is closed and all records are written. When the deadline in
@@ -123,7 +169,8 @@ impl Observer {
                 if has_closed {
                     closed_at = Some(now);
                 }
-                self.look(situation.is_last(closed_at, *stop.borrow(), now));
+                let is_last = situation.is_last(closed_at, *stop.borrow(), now);
+                self.look(if is_last { Occasion::Last } else { Occasion::Due });
             }
             if self.progress.state().is_closed { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -135,18 +182,21 @@ impl Observer {
         let state = self.progress.state();
         let last = state.exchanges.values().next_back()?;
         let settles = state.exchanges.values().any(|exchange| exchange.taken.is_some());
-        let written = state.exchanges.values().filter_map(|exchange| Some(exchange.end?.1)).min();
+        let written = state.exchanges.values().filter_map(|it| Some((it.end?.1, it.bytes()))).min();
         let rtt = Duration::from_nanos(last.last.rtt.unwrap_or_default().as_nanos());
         let is_closed = state.is_closed;
         drop(state);
-        let latest = self.latest().0;
-        let due = written.map_or(latest + WRITING, |written| settling_due(written, latest, rtt));
+        let Latest { at, habit, .. } = *self.latest();
+        let due = written.map_or(at + WRITING, |(written, bytes)| {
+            settling_due(written, at, rtt.max(habit.patience_for(bytes)))
+        });
         Some(Situation { settles, is_closed, due })
     }
 
-    /// Samples the kernel, and writes the records of responses that have ended; of all responses if
-    /// this is the `last` sample. Returns the kernel's counters.
-    pub(crate) fn look(&self, last: bool) -> Option<TransportFigures> {
+    /// Samples the kernel, and writes the records of responses that have ended; of all responses on
+    /// the last occasion. Returns the kernel's counters.
+    pub(crate) fn look(&self, occasion: Occasion) -> Option<TransportFigures> {
+        let last = occasion == Occasion::Last;
         let look = Sample { at: clock::now(), known: self.telemetry.probe.look(&self.ends) };
         let mut state = self.progress.state();
         let written = state.written;
@@ -156,7 +206,12 @@ impl Observer {
             figures.bytes_acked = figures.bytes_acked.min(written);
             self.stats().note(look.at, figures, !state.exchanges.is_empty());
         }
-        *self.latest() = (look.at, figures);
+        let pacing_rate = look.known.info.and_then(|info| info.pacing_rate);
+        let before = {
+            let mut latest = self.latest();
+            let habit = latest.habit;
+            std::mem::replace(&mut *latest, Latest { at: look.at, figures, pacing_rate, habit })
+        };
         let over = state.exchanges.extract_if(.., |_, exchange| {
             if let Some(figures) = &figures {
                 exchange.note(figures);
@@ -165,6 +220,9 @@ impl Observer {
         });
         for (_, exchange) in over {
             let Some(ending) = look.ending(&exchange, written, last) else { continue };
+            if let (Ending::Acknowledged(_), Some((_, written))) = (ending, exchange.end) {
+                self.latest().habit.learn(occasion, before.at > written, exchange.bytes());
+            }
             let record = exchange.record(ending, &self.labels);
             self.stats().add(&record, exchange.first, &exchange.rtts);
             self.telemetry.leave(record);
@@ -172,12 +230,40 @@ impl Observer {
         figures
     }
 
-    fn latest(&self) -> MutexGuard<'_, (Instant, Option<TransportFigures>)> {
+    fn latest(&self) -> MutexGuard<'_, Latest> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stats(&self) -> MutexGuard<'_, ConnectionStats> {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AckHabit {
+    /// How long to await the acknowledgement of a response of `bytes`. A longer one than those that taught the habit
+    /// may be acknowledged otherwise: every second segment is at once (RFC 5681 §4.2).
+    fn patience_for(&self, bytes: u64) -> Duration {
+        if bytes <= self.bytes { self.patience } else { SETTLING.0 }
+    }
+
+    /// A sample on this occasion found that a response of `bytes` was acknowledged; `was_sampled`: one since its end
+    /// had not.
+    fn learn(&mut self, occasion: Occasion, was_sampled: bool, bytes: u64) {
+        match occasion {
+            Occasion::Event if was_sampled => {
+                self.patience = (self.patience_for(bytes) * 2).min(PIGGYBACK);
+                self.bytes = bytes;
+            }
+            // It was before the next request.
+            Occasion::Due => *self = Self::default(),
+            Occasion::Event | Occasion::Last => {}
+        }
+    }
+}
+
+impl Default for AckHabit {
+    fn default() -> Self {
+        Self { patience: SETTLING.0, bytes: 0 }
     }
 }
 
@@ -192,15 +278,16 @@ impl Situation {
     }
 }
 
-/// When to sample a response that was `written` completely, if the latest sample was at `latest`: first after a
-/// round trip, because an acknowledgement hardly comes sooner, then each time after half of the time so far.
+/// When to sample a response that was `written` completely, if the latest sample was at `latest`: first after
+/// `first`, a round trip or more, because an acknowledgement hardly comes sooner, then each time after half of the
+/// time so far.
 /// The kernel tells when the last ACK came, so that a late sample costs accuracy only if more was written
 /// meanwhile.
-fn settling_due(written: Instant, latest: Instant, rtt: Duration) -> Instant {
+fn settling_due(written: Instant, latest: Instant, first: Duration) -> Instant {
     let clamped = |wait: Duration| wait.clamp(SETTLING.0, SETTLING.1);
     match latest.checked_duration_since(written) {
-        Some(waited) => latest + clamped(waited.max(rtt) / 2),
-        None => written + clamped(rtt),
+        Some(waited) => latest + clamped(waited.max(first) / 2),
+        None => written + clamped(first),
     }
 }
 
@@ -257,5 +344,19 @@ mod tests {
         assert_eq!(samples, [20, 30, 45, 67, 101, 151, 201]);
         let soonest = settling_due(written, before, Duration::from_micros(50));
         assert_eq!(soonest - written, SETTLING.0);
+    }
+
+    #[test]
+    fn a_client_that_acknowledges_with_its_next_request_is_asked_for_later() {
+        let mut habit = AckHabit::default();
+        for patience in [4, 8, 16, 32, 32] {
+            habit.learn(Occasion::Event, true, 1400);
+            assert_eq!(habit.patience_for(1400), Duration::from_millis(patience));
+        }
+        assert_eq!(habit.patience_for(1401), SETTLING.0, "a longer one");
+        habit.learn(Occasion::Event, false, 1400);
+        assert_eq!(habit.patience_for(1400), PIGGYBACK, "it may have been acknowledged before");
+        habit.learn(Occasion::Due, true, 1400);
+        assert_eq!(habit.patience_for(1400), SETTLING.0, "this one was");
     }
 }
