@@ -58,8 +58,8 @@ fn closeness(label: &str, of: &[Compared], milli_bdp: RangeInclusive<u64>) -> Ve
     vec![label.to_owned(), of.len().to_string(), close(5.0), close(10.0), bias]
 }
 
-/// The aim is 75 % within 5 points, 92 % within 10 and a mean within 1 point. All cells miss the
-/// first two, the sample the first and the last; `docs/fidelity.md` has what may be the reason.
+/// The aim is 75 % within 5 points, 92 % within 10, a mean within 1 point and a goodput within 2 %. The
+/// sample misses the first three; `docs/fidelity.md` has the reasons that are known.
 #[test]
 fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     let compared = rows(is_complete()).into_iter().map(|row| {
@@ -80,6 +80,6 @@ fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     }
     assert!(part(&compared, |one| one.is_within(5.0)) >= 0.6);
     assert!(part(&compared, |one| one.is_within(10.0)) >= 0.9);
-    assert!((-5.0..=1.0).contains(&mean(&compared, Compared::points)));
-    assert!(mean(&compared, Compared::excess).abs() <= 0.02);
+    assert!((-4.0..=1.0).contains(&mean(&compared, Compared::points)));
+    assert!(mean(&compared, Compared::excess).abs() <= 0.01);
 }
