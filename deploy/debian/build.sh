@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds target/debian/uncork_VERSION_ARCH.deb. Needs cargo-deb (cargo install cargo-deb).
-#   deploy/debian/build.sh [PROGRAM]   packages PROGRAM instead of building one
+#   deploy/debian/build.sh [PROGRAM]            packages PROGRAM instead of building one
+#   deploy/debian/build.sh "$(deploy/pgo.sh)"   with the program optimised by its profile
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

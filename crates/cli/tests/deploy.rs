@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -285,5 +286,34 @@ fn the_package_has_the_files_that_it_names() {
     for asset in assets {
         let path = deploy("..").join(asset.trim_end_matches("*.yml"));
         assert!(path.exists(), "{asset}");
+    }
+}
+
+/// With nothing but a compiler of an LLVM that no distribution has yet, and a program that is too old for it.
+#[test]
+fn the_profile_guided_build_says_what_is_missing() {
+    let scratch = Scratch::new("pgo-missing");
+    let programs = scratch.path("bin");
+    fs::create_dir(&programs).unwrap();
+    let script = |name: &str, says: &str| {
+        let path = programs.join(name);
+        fs::write(&path, format!("#!/bin/sh\nprintf '{says}'\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("rustc", "host: any\\nLLVM version: 999.1.0\\n");
+    script("llvm-profdata", "Debian LLVM version 14.0.6\\n");
+    for name in ["bash", "dirname", "sed"] {
+        let found = ["/usr/bin", "/bin"].map(|it| Path::new(it).join(name));
+        let found = found.into_iter().find(|it| it.exists()).unwrap();
+        symlink(found, programs.join(name)).unwrap();
+    }
+    let mut build = Command::new(deploy("pgo.sh"));
+    build.env("PATH", &programs).env_remove("LLVM_PROFDATA");
+    let Finished { status, stdout, stderr } = finish(build);
+    assert_eq!((status, &*stdout), (1, ""), "{stderr}");
+    for said in
+        ["too old: LLVM 14", "no llvm-profdata of LLVM 999", "rustup component add llvm-tools"]
+    {
+        assert!(stderr.contains(said), "{stderr}");
     }
 }
