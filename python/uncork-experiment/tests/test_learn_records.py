@@ -67,7 +67,7 @@ def test_evidence_counts_every_record(records: pa.Table, counts: pa.Table) -> No
         pytest.param("spark", marks=pytest.mark.spark),
     ],
 )
-def test_engines_give_the_same_bytes(engine: str, tmp_path: Path) -> None:
+def test_engines_give_the_same_bytes(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     table = demo.table(SMALL, days=2, daily=60)
     expected = evidence.read(ibis.memtable(table), SETTINGS, to_arrow)
     half = table.num_rows // 2
@@ -75,7 +75,10 @@ def test_engines_give_the_same_bytes(engine: str, tmp_path: Path) -> None:
     for file, part in zip(files, (table.slice(0, half), table.slice(half)), strict=True):
         pq.write_table(part, file)
     if engine == "spark":
-        opened, run = spark.open_files(files, spark.local_session("local[1]"))
+        session = spark.local_session("local[1]")
+        # Or it would be the session of whatever test opens one next.
+        request.addfinalizer(session.stop)
+        opened, run = spark.open_files(files, session)
     elif engine == "clickhouse":
         opened, run = clickhouse.open_files(files)
     else:
