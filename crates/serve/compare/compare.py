@@ -8,7 +8,8 @@ Runs every server that is installed (`uncork`, `nginx`, `caddy`, and the h3 crat
 is given), one after the other for each protocol and job, and all of that again for each repetition, so that
 what else the machine does meets all of them. Says which are missing; installs and downloads nothing. Needs
 root, `openssl`, and a `curl` with HTTP/3. Those of a newer distribution can be in a directory tree of their
-own (--others), made with debootstrap for example. Touches no network but that between its two namespaces.
+own (--others), made with debootstrap for example; an uncork that lies below it is run in there, too, with the
+same C library. Touches no network but that between its two namespaces.
 
 What is the same for all: a veth pair with an MTU of 1500 (over `lo`, with its 65536, the costs are other
 ones), one core for the server and one for the client, one worker, TLS 1.3 with one P-256 certificate, files
@@ -26,6 +27,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -158,14 +160,18 @@ def run(*command):
 
 
 def uncork(bench, program=None, *more):
-    program = program or bench.options.uncork
+    program = pathlib.Path(program or bench.options.uncork).absolute()
     if not os.access(program, os.X_OK):
         raise Missing(f"uncork is not at {program}: cargo build --release, or --uncork PATH")
-    directory, options = bench.directory, bench.options.serve_options.split()
+    is_inside = bench.others is not None and program.is_relative_to(bench.others)
+    directory = bench.inside if is_inside else bench.directory
+    if is_inside:
+        program = "/" / program.relative_to(bench.others)
     return bench.command(
         "server", program, "serve", "--root", directory / "files", "--listen", f"{SERVER}:{PORT}",
         "--tls-cert", directory / "cert.pem", "--tls-key", directory / "key.pem", "--quiet",
-        "--connections", 2 * bench.options.idle, "--network-share", 100, *options, *more,
+        "--connections", 2 * bench.options.idle, "--network-share", 100,
+        *bench.options.serve_options.split(), *(str(each).format(here=directory) for each in more), is_other=is_inside,
     )  # fmt: skip
 
 
@@ -177,7 +183,7 @@ def uncork_before(bench):
 
 def uncork_records(bench):
     """With a record of each response, and metrics."""
-    return uncork(bench, None, "--records", bench.directory / "records.jsonl", "--admin", f"unix:{bench.directory}/admin")
+    return uncork(bench, None, "--records", "{here}/records.jsonl", "--admin", "unix:{here}/admin")
 
 
 def nginx_log(bench):
@@ -374,6 +380,8 @@ def main():
     options = arguments()
     if os.geteuid():
         sys.exit("network namespaces take root")
+    # Ended by a signal, it removes its namespaces, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     samples = {}
     with Bench(options) as bench:
         missing = {}
