@@ -1,9 +1,10 @@
-//! Small files in memory: to serve one again takes a single system call, which tells whether it has changed.
+//! Small files in memory: to serve one again takes a single system call, which tells whether it has changed, and none
+//! if it was asked a moment before.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -24,6 +25,8 @@ const TICK: Duration = Duration::from_secs(2);
 /// A file is read again after this time. Writes to memory that a file is mapped to can change it without a new
 /// time for as long as its pages are dirty.
 const FRESH: Duration = Duration::from_secs(1);
+/// How long a file that was found unchanged counts as unchanged. A file with fewer requests is asked for each of them.
+const UNCHANGED: Duration = Duration::from_millis(1);
 
 /// Small files below a root, by path.
 #[derive(Debug, Default)]
@@ -31,7 +34,7 @@ pub(super) struct SmallFiles(RwLock<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    files: HashMap<Box<str>, Kept>,
+    files: HashMap<Box<str>, Arc<Kept>>,
     bytes: u64,
 }
 
@@ -39,7 +42,36 @@ struct Table {
 struct Kept {
     file: Arc<ServedFile>,
     read: SystemTime,
+    /// When it was last found unchanged: nanoseconds after `read`.
+    unchanged: AtomicU64,
     was_used: AtomicBool,
+}
+
+impl Kept {
+    fn new(file: &Arc<ServedFile>, read: SystemTime) -> Self {
+        let (unchanged, was_used) = (AtomicU64::new(0), AtomicBool::new(true));
+        Self { file: Arc::clone(file), read, unchanged, was_used }
+    }
+
+    /// The time since it was read, if that is short. A clock that was set back gives an error.
+    fn age(&self, now: SystemTime) -> Option<u64> {
+        let age = now.duration_since(self.read).ok().filter(|age| *age <= FRESH)?;
+        Some(age.as_nanos() as u64)
+    }
+
+    /// Whether the file is in the same state at this `age`. `state` asks for that.
+    fn is_unchanged(&self, age: u64, state: impl FnOnce() -> Option<State>) -> bool {
+        let since = age.checked_sub(self.unchanged.load(Ordering::Relaxed));
+        if since.is_some_and(|since| since < UNCHANGED.as_nanos() as u64) {
+            return true;
+        }
+        let is_unchanged = state().as_ref() == Some(self.file.state());
+        // A file that has changed stays to be asked for, by everybody.
+        if is_unchanged {
+            self.unchanged.store(age, Ordering::Relaxed);
+        }
+        is_unchanged
+    }
 }
 
 impl SmallFiles {
@@ -50,22 +82,16 @@ impl SmallFiles {
         now: SystemTime,
         state: impl FnOnce() -> Option<State>,
     ) -> Option<Arc<ServedFile>> {
-        let file = self.fresh(path, now)?;
+        let kept = self.kept(path)?;
+        let age = kept.age(now)?;
+        kept.was_used.store(true, Ordering::Relaxed);
         // Without the lock: the answer may take as long as a disk does.
-        (state().as_ref() == Some(file.state())).then_some(file)
+        kept.is_unchanged(age, state).then(|| Arc::clone(&kept.file))
     }
 
-    /// The file that was kept as `path`, if it was read a short while ago.
-    fn fresh(&self, path: &str, now: SystemTime) -> Option<Arc<ServedFile>> {
+    fn kept(&self, path: &str) -> Option<Arc<Kept>> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let kept = table.files.get(path)?;
-        // A clock that was set back gives an error.
-        let is_fresh = now.duration_since(kept.read).is_ok_and(|age| age <= FRESH);
-        if !is_fresh {
-            return None;
-        }
-        kept.was_used.store(true, Ordering::Relaxed);
-        Some(Arc::clone(&kept.file))
+        table.files.get(path).map(Arc::clone)
     }
 
     /// Reads and keeps a file that was just opened in this state, if that is small, old enough, and does not
@@ -89,15 +115,14 @@ impl SmallFiles {
         }
         content.truncate(read);
         let file = ServedFile::new(state, (Source::Memory(content.into()), path), files);
-        let kept = Kept { file: Arc::clone(&file), read: now, was_used: AtomicBool::new(true) };
-        self.keep(path, kept);
+        self.keep(path, Kept::new(&file, now));
         Some(file)
     }
 
     fn keep(&self, path: &str, kept: Kept) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.bytes += kept.file.len();
-        if let Some(before) = table.files.insert(path.into(), kept) {
+        if let Some(before) = table.files.insert(path.into(), Arc::new(kept)) {
             table.bytes -= before.file.len();
         }
         if table.files.len() > MOST_FILES || table.bytes > MOST_BYTES {
@@ -170,16 +195,44 @@ mod tests {
     }
 
     #[test]
-    fn a_change_shows_at_once() {
-        let case = Case::new();
+    fn a_change_shows_within_a_millisecond() {
+        let mut case = Case::new();
         assert_eq!(case.content("file").unwrap(), b"text");
         case.scratch.write("file", "TEXT");
+        case.now += UNCHANGED;
         assert_eq!(case.content("file").unwrap(), b"TEXT", "written in place");
         case.scratch.write("new", "new");
         fs::rename(case.scratch.path("new"), case.scratch.path("file")).unwrap();
+        case.now += UNCHANGED;
         assert_eq!(case.content("file").unwrap(), b"new", "renamed");
         fs::remove_file(case.scratch.path("file")).unwrap();
+        case.now += UNCHANGED;
         assert!(matches!(case.found("file"), Found::Nothing));
+    }
+
+    #[test]
+    fn a_file_is_asked_for_once_a_millisecond_unless_it_has_changed() {
+        let case = Case::new();
+        assert!(case.content("file").is_some());
+        let small = case.root.small();
+        let same = small.kept("file").map(|kept| *kept.file.state());
+        let mut asked = 0;
+        let mut get = |after: Duration, state: Option<State>| {
+            let answer = || {
+                asked += 1;
+                state
+            };
+            let is_there = small.get("file", case.now + after, answer).is_some();
+            (is_there, std::mem::take(&mut asked))
+        };
+        let micros = Duration::from_micros;
+        assert_eq!(get(micros(999), same), (true, 0));
+        assert_eq!(get(micros(1000), same), (true, 1));
+        assert_eq!(get(micros(1999), same), (true, 0));
+        // Another thread's time may be a little earlier, and the clock may be set back.
+        assert_eq!(get(micros(900), same), (true, 1));
+        assert_eq!(get(micros(2000), None), (false, 1));
+        assert_eq!(get(micros(2001), None), (false, 1), "a change is not forgotten");
     }
 
     #[test]
@@ -206,13 +259,14 @@ mod tests {
 
     #[test]
     fn a_link_that_leads_out_later_is_not_followed() {
-        let case = Case::new();
+        let mut case = Case::new();
         case.scratch.write("inside/file", "text");
         let outside = Scratch::new("small-files");
         outside.write("file", "secret");
         assert_eq!(case.content("inside/file").unwrap(), b"text");
         fs::remove_dir_all(case.scratch.path("inside")).unwrap();
         symlink(outside.path(""), case.scratch.path("inside")).unwrap();
+        case.now += UNCHANGED;
         assert!(matches!(case.found("inside/file"), Found::Nothing));
     }
 
