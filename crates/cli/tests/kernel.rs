@@ -211,11 +211,11 @@ fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
     let namespace = "the network namespace of sleep (N)";
     let expected = format!(
         "uncork_bbr3 is loaded\nthe default is uncork_bbr3\nnew connections get this program's uncork_bbr3\n\
-         {namespace} has it as its default\nuncork_bbr3\n\
+         {namespace} has uncork_bbr3 as its default\nuncork_bbr3\n\
          the default is {}, no longer uncork_bbr3\nuncork_bbr3 is unloaded\n\
-         uncork_bbr3 is loaded\n{namespace} has it as its default\n\
+         uncork_bbr3 is loaded\n{namespace} has uncork_bbr3 as its default\n\
          new connections get this program's uncork_bbr3\n\
-         warning: {namespace} cannot be entered: where uncork_bbr3 is the default, new connections get the old copy until it is \
+         warning: {namespace}: Operation not permitted (os error 1): where uncork_bbr3 is the default, new connections get the old copy until it is \
          set again; run `uncork kernel upgrade` as root\nuncork_bbr3 is unloaded\n",
         fallback()
     );

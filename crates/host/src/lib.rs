@@ -22,7 +22,7 @@ pub mod prove;
 pub mod watch;
 
 #[cfg(target_os = "linux")]
-pub use collect::{RenewedDefaults, collect, renew_defaults, routes};
+pub use collect::{Others, collect, in_other_namespaces, routes};
 pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
 pub use facts::{
     Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, Module, Namespace, OtherProgram,

@@ -4,12 +4,14 @@ mod args;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
 
 use serde::Serialize;
 use uncork_diag::{Diag, DiagError, Query, TcpState};
-use uncork_host::{RenewedDefaults, renew_defaults};
+use uncork_host::{Others, in_other_namespaces};
 use uncork_kernel::{
-    Algorithm, DIRECTORY, Error, Loaded, Pins, available, default, fall_back, probe, set_default,
+    Algorithm, DIRECTORY, Error, Loaded, Pins, available, default, fall_back, probe,
+    set_default,
 };
 
 use crate::args::TextFormat;
@@ -45,16 +47,12 @@ fn list() -> Result<(), Failure> {
 }
 
 fn load(pins: &Pins, names: &[Algorithm], first_is_default: bool) -> Result<(), Failure> {
-    for &algorithm in names {
-        let load = || {
-            pins.check_free(algorithm)?;
-            pins.add(&Loaded::new(algorithm)?)
-        };
-        load().map_err(failure)?;
-        stdout::write(format!("{algorithm} is loaded\n").as_bytes())?;
-        // A namespace that has it as its default already has an old copy.
-        renew(algorithm)?;
-    }
+    let load = |algorithm| {
+        pins.check_free(algorithm)?;
+        pins.add(&Loaded::new(algorithm)?)
+    };
+    // A namespace that has one as its default already has an old copy.
+    each_then_renew(names, load, |algorithm| format!("{algorithm} is loaded\n"))?;
     if let (true, Some(first)) = (first_is_default, names.first()) {
         set_default(first.name()).map_err(failure)?;
         stdout::write(format!("the default is {first}\n").as_bytes())?;
@@ -72,41 +70,68 @@ fn chosen(pins: &Pins, names: &[Algorithm]) -> Result<Vec<Algorithm>, Failure> {
 }
 
 fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
-    for algorithm in chosen(pins, names)? {
-        let upgrade = || pins.replace(&Loaded::new(algorithm)?);
-        upgrade().map_err(failure)?;
-        stdout::write(format!("new connections get this program's {algorithm}\n").as_bytes())?;
-        let RenewedDefaults { not_entered, hidden_processes, .. } = renew(algorithm)?;
-        let consequence = format!(
-            "where {algorithm} is the default, new connections get the old copy until it is set again; run `uncork kernel upgrade` as root"
-        );
-        for processes in not_entered {
+    let names = chosen(pins, names)?;
+    let upgrade = |algorithm| pins.replace(&Loaded::new(algorithm)?);
+    let told = |algorithm| format!("new connections get this program's {algorithm}\n");
+    let Others { results, hidden_processes } = each_then_renew(&names, upgrade, told)?;
+    let names = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let consequence = format!(
+        "where {names} is the default, new connections get the old copy until it is set again; run `uncork kernel upgrade` as root"
+    );
+    for (processes, result) in results {
+        if let Err(error) = result {
             let processes = processes.join(", ");
-            eprintln!(
-                "warning: the network namespace of {processes} cannot be entered: {consequence}"
-            );
+            eprintln!("warning: the network namespace of {processes}: {error}: {consequence}");
         }
-        if hidden_processes > 0 {
-            eprintln!(
-                "warning: the network namespaces of {hidden_processes} processes of other users cannot be seen: {consequence}"
-            );
-        }
+    }
+    if hidden_processes > 0 {
+        eprintln!(
+            "warning: the network namespaces of {hidden_processes} processes of other users cannot be seen: {consequence}"
+        );
     }
     Ok(())
 }
 
-/// Sets the default again in the namespaces where it is this controller: they keep the copy that was there when it was set.
-fn renew(algorithm: Algorithm) -> Result<RenewedDefaults, Failure> {
-    if default() == algorithm.name() {
-        set_default(algorithm.name()).map_err(failure)?;
+/// Does a step for each, as far as it goes, and sets the defaults again that are one of those done.
+fn each_then_renew(
+    names: &[Algorithm],
+    step: impl Fn(Algorithm) -> Result<(), Error>,
+    told: impl Fn(Algorithm) -> String,
+) -> Result<Others<Option<Algorithm>>, Failure> {
+    let mut done = Vec::new();
+    let all = names.iter().try_for_each(|&algorithm| {
+        step(algorithm).map_err(failure)?;
+        done.push(algorithm);
+        stdout::write(told(algorithm).as_bytes())
+    });
+    let others = renew(done)?;
+    all.map(|()| others)
+}
+
+/// Sets the default again in all namespaces where it is one of these: they keep the copy that was there when it was set.
+fn renew(names: Vec<Algorithm>) -> Result<Others<Option<Algorithm>>, Failure> {
+    set_again(&names).map_err(failure)?;
+    let again = move || set_again(&names).map_err(io::Error::other);
+    let others = in_other_namespaces(again);
+    for (processes, result) in &others.results {
+        if let Ok(Some(algorithm)) = result {
+            let processes = processes.join(", ");
+            let text =
+                format!("the network namespace of {processes} has {algorithm} as its default\n");
+            stdout::write(text.as_bytes())?;
+        }
     }
-    let done = renew_defaults(algorithm.name());
-    for processes in &done.renewed {
-        let processes = processes.join(", ");
-        let text = format!("the network namespace of {processes} has it as its default\n");
-        stdout::write(text.as_bytes())?;
+    Ok(others)
+}
+
+/// Which of these is the default of the calling thread's namespace; it is set again.
+fn set_again(names: &[Algorithm]) -> Result<Option<Algorithm>, Error> {
+    let default = default();
+    let found = names.iter().find(|one| one.name() == default).copied();
+    if let Some(algorithm) = found {
+        set_default(algorithm.name())?;
     }
-    Ok(done)
+    Ok(found)
 }
 
 fn unload(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {

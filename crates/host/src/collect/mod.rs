@@ -14,7 +14,7 @@ use std::io;
 
 pub(crate) use kernel::module;
 pub(crate) use namespaces::is_initial;
-pub use namespaces::{RenewedDefaults, renew_defaults};
+pub use namespaces::{Others, in_other_namespaces};
 
 use crate::facts::{FACTS_SCHEMA, HostFacts, Route};
 use crate::netlink::Netlink;

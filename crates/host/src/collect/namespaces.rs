@@ -53,44 +53,25 @@ fn inside<T: Send + 'static>(
     thread::spawn(work).join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
 }
 
-/// What [`renew_defaults`] has done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RenewedDefaults {
-    /// Namespaces whose default was set again, each by some of its processes.
-    pub renewed: Vec<Vec<String>>,
-    /// Those that could not be entered.
-    pub not_entered: Vec<Vec<String>>,
+/// The other network namespaces, and what was done in them.
+#[derive(Debug)]
+pub struct Others<T> {
+    /// Some of the processes of each namespace, and the result there: an error, too, if it could not be entered.
+    pub results: Vec<(Vec<String>, io::Result<T>)>,
     /// Processes whose namespace the caller may not see.
     pub hidden_processes: u64,
 }
 
-/// Sets the default again in each network namespace but the caller's where it is `name`, so that it is the copy that is registered
-/// now.
-pub fn renew_defaults(name: &str) -> RenewedDefaults {
+/// Does `work` in each network namespace but the caller's, on threads of their own.
+pub fn in_other_namespaces<T: Send + 'static>(
+    work: impl Fn() -> io::Result<T> + Clone + Send + 'static,
+) -> Others<T> {
     let (mut found, hidden_processes) = processes::namespaces();
     if let Some(own) = processes::linked(Path::new(OWN)) {
         found.remove(&own);
     }
-    let mut done = RenewedDefaults { hidden_processes, ..RenewedDefaults::default() };
-    for namespace in found.into_values() {
-        let name = name.to_owned();
-        match inside(&namespace.file, move || set_again(&name)) {
-            Ok(true) => done.renewed.push(namespace.processes),
-            Ok(false) => {}
-            Err(_) => done.not_entered.push(namespace.processes),
-        }
-    }
-    done
-}
-
-/// Whether `name` is the default of the calling thread's namespace.
-fn set_again(name: &str) -> io::Result<bool> {
-    let file = Path::new(IPV4).join("tcp_congestion_control");
-    let is_default = fs::read_to_string(&file)?.trim() == name;
-    if is_default {
-        fs::write(&file, name)?;
-    }
-    Ok(is_default)
+    let results = found.into_values().map(|it| (it.processes, inside(&it.file, work.clone())));
+    Others { results: results.collect(), hidden_processes }
 }
 
 /// Whether the calling thread is in the host's initial namespace. Only that one has the sysctls of all
