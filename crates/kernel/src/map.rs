@@ -113,37 +113,6 @@ impl Map {
         let value = self.value(key, 1)?;
         Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
     }
-
-    /// The value of a key, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// If the kernel refuses to tell.
-    pub fn find(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        self.found(key, sys::element)
-    }
-
-    /// Takes the value of a key out of the map, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// If the kernel refuses it.
-    pub fn take(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        self.found(key, sys::take_element)
-    }
-
-    fn found(
-        &self,
-        key: &[u8],
-        ask: fn(BorrowedFd<'_>, &[u8], &mut [u8]) -> io::Result<()>,
-    ) -> io::Result<Option<Vec<u8>>> {
-        let mut value = vec![0; self.value_size.next_multiple_of(8)];
-        match ask(self.as_fd(), key, &mut value) {
-            Ok(()) => Ok(Some(value)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 impl AsFd for Map {

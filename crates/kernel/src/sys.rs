@@ -221,14 +221,6 @@ pub(crate) fn pop(map: BorrowedFd<'_>, value: &mut [u8]) -> io::Result<()> {
     bpf(MAP_LOOKUP_AND_DELETE_ELEM, &mut Element { map, value, ..Element::default() }).map(drop)
 }
 
-/// Moves the value of a key out of the map into `value`, which is as large as the map's values.
-pub(crate) fn take_element(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> io::Result<()> {
-    let (map, key) = (map.as_raw_fd() as u32, address(key));
-    let value = value.as_mut_ptr() as u64;
-    let mut element = Element { map, key, value, ..Element::default() };
-    bpf(MAP_LOOKUP_AND_DELETE_ELEM, &mut element).map(drop)
-}
-
 #[repr(C)]
 struct Freeze {
     map: u32,

@@ -6,6 +6,7 @@
 
 char _license[] SECTION("license") = "Dual MIT/GPL";
 
+static long (*delete)(void *map, const void *key) = (void *)3;
 static void *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
 /* As in the kernel (net/ipv4/tcp_ipv4.c). */
@@ -50,8 +51,8 @@ static void count(u32 what)
 SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 {
 	void *common = context->sk_common, *sk;
-	struct decision *decision;
 	struct target *found, target;
+	struct kept *kept;
 	u64 cookie;
 
 	if (!common)
@@ -75,8 +76,8 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 	}
 	count(0);
 	/* The reader holds the socket's lock, so its end is told before this, or after. */
-	decision = lookup(&sockets, &cookie);
-	if (decision)
-		*decision = target.decision;
+	kept = kept_of(cookie);
+	if (kept)
+		kept->decision = target.decision;
 	return 0;
 }

@@ -35,7 +35,6 @@ enum {
 #define DAY 86400
 #define ALWAYS 0x7f
 
-static long (*update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*bpf_getsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)57;
 static long (*bpf_sock_ops_cb_flags_set)(void *ctx, int flags) = (void *)59;
 static long (*bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
@@ -473,6 +472,21 @@ static always_inline int apply(struct bpf_sock_ops *ops, const struct outcome *o
 	return refused;
 }
 
+/* Whether there was a place. */
+static always_inline int keep(u64 cookie, const struct decision *decision)
+{
+	struct kept *kept;
+
+	for (u32 i = 0; i < TRIES; i++) {
+		kept = place(cookie, i);
+		if (kept && !kept->cookie && !__sync_val_compare_and_swap(&kept->cookie, 0, cookie)) {
+			kept->decision = *decision;
+			return 1;
+		}
+	}
+	return 0;
+}
+
 static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 {
 	u32 zero = 0;
@@ -481,7 +495,6 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	struct decision decision = {};
 	struct counts *counts;
 	struct client client;
-	u64 cookie;
 
 	if (!head)
 		return;
@@ -494,29 +507,29 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 		return;
 	counts->refused += apply(ops, outcome);
 	counts->connections++;
-	cookie = bpf_get_socket_cookie(ops);
 	/* Without room for it the connection has its settings, but leaves no record. */
-	if (update(&sockets, &cookie, &decision, 0))
-		counts->unkept++;
-	else
+	if (keep(bpf_get_socket_cookie(ops), &decision))
 		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | TELL_STATES);
+	else
+		counts->unkept++;
 }
 
 static always_inline void end(struct bpf_sock_ops *ops)
 {
 	struct end end = {};
-	struct decision *decision;
+	struct kept *kept;
 	u32 zero = 0;
 	u64 *count;
 
 	if (ops->args[1] != TCP_CLOSE)
 		return;
 	end.cookie = bpf_get_socket_cookie(ops);
-	decision = lookup(&sockets, &end.cookie);
-	if (!decision)
+	kept = kept_of(end.cookie);
+	if (!kept)
 		return;
-	end.decision = *decision;
-	delete(&sockets, &end.cookie);
+	end.decision = kept->decision;
+	/* After it was read: an exchange is a barrier. */
+	__sync_lock_test_and_set(&kept->cookie, 0);
 	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.in_force, NAME);
 	/* If nobody reads, the ring is full. Readers look by themselves: waking them costs more. */
 	if (bpf_ringbuf_output(&ends, &end, sizeof(end), NO_WAKEUP)) {

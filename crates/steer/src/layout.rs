@@ -90,6 +90,29 @@ impl Decision {
     }
 }
 
+/// Places in the table of connections, and where a connection may be.
+const PLACES: u64 = 1 << 20;
+const TRIES: u64 = 8;
+
+/// The places in the table of connections where the one with this cookie may be: `place`.
+pub(crate) fn places(cookie: u64) -> impl Iterator<Item = u32> {
+    (0..TRIES).map(move |number| (cookie.wrapping_add(number * 0x9e377) % PLACES) as u32)
+}
+
+/// A place in the table of connections: `struct kept`.
+pub(crate) struct Kept {
+    pub(crate) decision: Decision,
+    /// The socket's.
+    pub(crate) cookie: u64,
+}
+
+impl Kept {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let mut fields = Fields(bytes);
+        Self { decision: Decision::read(&mut fields), cookie: fields.u64() }
+    }
+}
+
 /// The end of a connection: `struct end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct End {
@@ -218,4 +241,23 @@ pub(crate) fn outcome(outcome: &Outcome) -> Vec<u8> {
     let cap = outcome.pacing_cap.map_or(0, Rate::bytes_per_sec);
     bytes.u32(u32::try_from(cap).unwrap_or(0));
     bytes.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Old connections that lie together must not take all places of a new one.
+    #[test]
+    fn places_of_a_connection_are_far_apart() {
+        for cookie in [1, 4096, (1 << 20) - 1, u64::MAX] {
+            let mut all: Vec<u64> = places(cookie).map(u64::from).collect();
+            assert_eq!(all[0], cookie % PLACES, "neighbours in time are neighbours");
+            all.sort_unstable();
+            let gaps = all.windows(2).map(|two| two[1] - two[0]);
+            let around = all[0] + PLACES - all[all.len() - 1];
+            let widest = gaps.chain([around]).max().expect("some");
+            assert!(widest < 200_000, "{cookie}: {all:?}");
+        }
+    }
 }

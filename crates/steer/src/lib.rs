@@ -15,6 +15,7 @@ mod names;
 mod pins;
 mod question;
 mod recorder;
+mod sockets;
 mod steered;
 mod tables;
 

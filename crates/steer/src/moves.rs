@@ -12,9 +12,10 @@ use uncork_policy::Prefixes;
 use crate::apply::{lock, open_cgroup};
 use crate::description::{Decided, Description};
 use crate::error::Error;
-use crate::layout::{self, Decision, Fields};
+use crate::layout::{self, Decision};
 use crate::names::Names;
 use crate::question::Question;
+use crate::sockets::Sockets;
 use crate::steered::Steered;
 
 const OBJECT: &[u8] = include_bytes!("../bpf/move.bpf.o");
@@ -83,7 +84,7 @@ impl Steered {
             }
         }
         if !request.is_dry_run && !targets.is_empty() {
-            [moves.moved, moves.refused] = carry_out(&targets, planner.sockets)?;
+            [moves.moved, moves.refused] = carry_out(&targets, planner.sockets.0)?;
         }
         Ok(moves)
     }
@@ -121,7 +122,7 @@ struct Planner<'a> {
     ask: Program,
     description: Description,
     names: Names<'a>,
-    sockets: Map,
+    sockets: Sockets,
 }
 
 impl Planner<'_> {
@@ -172,10 +173,7 @@ impl Planner<'_> {
 
     /// What was decided for a connection before, if a policy decided.
     fn before(&mut self, cookie: u64) -> Result<Option<Decided>, Error> {
-        let found = self.sockets.find(&cookie.to_ne_bytes());
-        let found = found.map_err(Error::step("read what was decided for a connection"))?;
-        let Some(found) = found else { return Ok(None) };
-        let decision = Decision::read(&mut Fields(&found));
+        let Some(decision) = self.sockets.find(cookie)? else { return Ok(None) };
         Ok(self.names.decided(&decision).cloned())
     }
 }

@@ -14,8 +14,9 @@ use uncork_policy::{Origins, bucket};
 use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 
 use crate::error::Error;
-use crate::layout::{Decision, End, Fields};
+use crate::layout::End;
 use crate::names::Names;
+use crate::sockets::Sockets;
 use crate::steered::Steered;
 
 /// Ends that wait for their sockets: a program may keep the socket of a dead connection open.
@@ -51,7 +52,7 @@ struct Ends<'a> {
     origins: &'a Origins,
     ring: Ring,
     /// Those that are open.
-    sockets: Map,
+    sockets: Sockets,
     waiting: HashMap<u64, End>,
     names: Names<'a>,
     unnamed: u64,
@@ -146,8 +147,7 @@ impl Ends<'_> {
     /// The end of a connection of which the program has not told, because another program of the cgroup has changed which events
     /// the socket tells.
     fn untold(&self, cookie: u64, record: &FlowRecord) -> Option<End> {
-        let taken = self.sockets.take(&cookie.to_ne_bytes()).ok().flatten()?;
-        let decision = Decision::read(&mut Fields(&taken));
+        let decision = self.sockets.take(cookie).ok().flatten()?;
         Some(End { cookie, decision, in_force: record.cc.to_string() })
     }
 

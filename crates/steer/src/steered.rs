@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::layout::Fields;
 use crate::pins::{CgroupPins, Pins};
 use crate::question::{Answer, Question};
+use crate::sockets::Sockets;
 
 /// A steered cgroup.
 #[derive(Debug)]
@@ -129,8 +130,9 @@ impl Steered {
     }
 
     /// What was decided for each connection that is open.
-    pub(crate) fn sockets(&self) -> Result<Map, Error> {
-        Map::open(&self.own.sockets())?.ok_or_else(|| self.damaged("no connections"))
+    pub(crate) fn sockets(&self) -> Result<Sockets, Error> {
+        let map = Map::open(&self.own.sockets())?;
+        map.map(Sockets).ok_or_else(|| self.damaged("no connections"))
     }
 
     /// Held as long as this process is the only reader of the ring.
