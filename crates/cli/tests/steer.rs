@@ -765,6 +765,60 @@ status 3
     assert_eq!(seen, expected);
 }
 
+/// The pins are their owner's. Whoever may open them needs no capability to read, nor to take the policy out of force.
+#[test]
+fn readers_need_the_right_to_open_the_pins_and_no_other() {
+    let script = r#"
+        read_as() {
+            file=$1 caps=$2
+            shift 2
+            with() {
+                setpriv "$@" --inh-caps=-all$caps --ambient-caps=-all$caps --bounding-set=-all$caps "$UNCORK" steer $words 2>&1 |
+                    sed 's|/steer/[0-9]*/|/steer/N/|'
+            }
+            for words in "status" "explain 10.1.1.7"; do with "$@" | tail -2; done
+            words="record $file --for 4s"
+            with "$@" > said & recorder=$!
+            for i in $(seq 100); do [ -e $file ] || grep -q error said && break; sleep 0.05; done
+            ask 10.1.1.7 3 > /dev/null
+            wait $recorder
+            grep error said || echo "$(wc -l < $file) records"
+        }
+        serve
+        steer apply policy.toml --cgroup "$CGROUP" > /dev/null
+        mkdir -m 777 other
+        echo "the owner:"
+        read_as owner.jsonl "" --no-new-privs
+        nobody="--reuid 65534 --regid 65534 --clear-groups"
+        echo "somebody else:"
+        read_as other/none.jsonl "" $nobody
+        echo "somebody else with CAP_DAC_OVERRIDE:"
+        read_as other/some.jsonl ,+dac_override $nobody
+        echo "the owner:"
+        words=revert
+        with --no-new-privs > /dev/null
+        pins"#;
+    let Some(seen) = succeed(script) else { return };
+    let reads = |connections: u32| {
+        format!(
+            "  near     -    cubic, at most 80 Mbit/s  {connections}\n  rule 2   -    cubic                     0\n\
+             10.1.1.7, accepted on port 443: cubic, at most 80 Mbit/s\n  rule 1 `near` (line 5) decides\n3 records\n"
+        )
+    };
+    let refused = |pin: &str| {
+        format!(
+            "error: /sys/fs/bpf/uncork/steer/N/{pin} may be opened by its owner only; run as the user who made it, or with \
+             CAP_DAC_OVERRIDE\n"
+        )
+    };
+    let (first, second) = (reads(0), reads(6));
+    let refused = ["link", "link", "ends"].map(refused).concat();
+    let expected = format!(
+        "the owner:\n{first}somebody else:\n{refused}somebody else with CAP_DAC_OVERRIDE:\n{second}the owner:\n0\n"
+    );
+    assert_eq!(seen, expected);
+}
+
 #[test]
 fn a_route_that_locks_its_controller_is_told_and_counted() {
     let script = r#"

@@ -64,6 +64,11 @@ pub enum Missing {
         /// What was tried.
         step: String,
     },
+    /// The file's rights, not the process's capabilities.
+    #[error(
+        "{0} may be opened by its owner only; run as the user who made it, or with CAP_DAC_OVERRIDE"
+    )]
+    Pin(String),
     /// No BPF file system.
     #[error("no BPF file system at {0} keeps what is loaded; mount it: mount -t bpf bpf {0}")]
     FileSystem(String),

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::error::Error;
+use crate::error::{Error, Missing};
 use crate::object::ProgramKind;
 
 const MAP_CREATE: u32 = 0;
@@ -470,6 +470,9 @@ pub(crate) fn open_pin_if_there(path: &Path) -> Result<Option<OwnedFd>, Error> {
     match open_pin(path) {
         Ok(fd) => Ok(Some(fd)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            Err(Missing::Pin(path.display().to_string()).into())
+        }
         Err(error) => Err(Error::step(format!("open {}", path.display()), error)),
     }
 }

@@ -81,9 +81,13 @@ fn warn_of_routes() {
     }
 }
 
-/// Programs of others that also see the connections. If the kernel does not tell of them, there is nothing to warn of.
+/// Programs of others that also see the connections.
 fn warn_of_others(steered: &Steered, cgroup: &Path) {
-    for Other { number, name, is_last } in steered.others(cgroup).unwrap_or_default() {
+    let others = steered.others(cgroup).unwrap_or_else(|_| {
+        eprintln!("note: without CAP_NET_ADMIN the kernel does not tell whether other programs choose controllers, too");
+        Vec::new()
+    });
+    for Other { number, name, is_last } in others {
         let name = name.map(|name| format!(" `{name}`")).unwrap_or_default();
         let (order, winner) = if is_last { ("after", "its") } else { ("before", "the policy's") };
         eprintln!(
