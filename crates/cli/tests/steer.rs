@@ -878,6 +878,94 @@ cubic -
     assert_eq!(seen, expected);
 }
 
+/// `foreign.py CGROUP FLAGS` for a program that does with accepted connections what bpftune's does: it says of which events
+/// it is told (4: changes of state, 2: retransmissions), and chooses a controller (reno). It stays attached as long as the cgroup is there.
+const FOREIGN: &str = r#"
+cat > foreign.py <<'END'
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+NUMBER = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+PROG_LOAD, PROG_ATTACH = 5, 8
+SOCK_OPS, ALLOW_MULTI = 3, 2
+def bpf(command, form, *words):
+    arguments = ctypes.create_string_buffer(struct.pack(form, *words))
+    result = libc.syscall(NUMBER, command, arguments, struct.calcsize(form))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+cgroup, flags = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
+code = b"".join(struct.pack("<BBhi", *words) for words in [
+    (0xbf, 0x16, 0, 0),  # r6 = the context
+    (0x61, 0x12, 0, 0),  # r2 = what happened
+    (0x55, 0x02, 11, 5),  # to the end, if no connection was accepted
+    (0xb7, 0x02, 0, flags), (0x85, 0, 0, 59),  # bpf_sock_ops_cb_flags_set(r6, flags)
+    (0x62, 0x0a, -16, int.from_bytes(b"reno", "little")), (0x62, 0x0a, -12, 0),  # on the stack: "reno"
+    (0xbf, 0x61, 0, 0), (0xb7, 0x02, 0, 6), (0xb7, 0x03, 0, 13),  # IPPROTO_TCP, TCP_CONGESTION
+    (0xbf, 0xa4, 0, 0), (0x07, 0x04, 0, -16), (0xb7, 0x05, 0, 8),
+    (0x85, 0, 0, 49),  # bpf_setsockopt(r6, ...)
+    (0xb7, 0x00, 0, 1), (0x95, 0, 0, 0),
+])
+instructions, words = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
+program = bpf(PROG_LOAD, "IIQQIIQII16sII", 13, len(code) // 8, ctypes.addressof(instructions), ctypes.addressof(words),
+              0, 0, 0, 0, 0, b"foreign", 0, SOCK_OPS)
+bpf(PROG_ATTACH, "IIII", cgroup, program, SOCK_OPS, ALLOW_MULTI)
+END
+"#;
+
+/// Another program that also chooses: the last one in the order counts, records say what was asked for and what was in force, also if the
+/// other program ends what the policy's is told.
+#[test]
+fn a_program_of_others_that_chooses_too_is_told_and_recorded() {
+    let script = r#"
+        printf '[default]\ntcp = "cubic"\n' > cubic.toml
+        told() { sed "s/ id [0-9]*/ id N/"; }
+        try() {
+            steer record $1.jsonl --for 4s > /dev/null & recorder=$!
+            for i in $(seq 100); do [ -e $1.jsonl ] && break; sleep 0.05; done
+            echo "$1: $(ask 10.1.1.7)"
+            wait $recorder
+            python3 -c 'import json, sys; [print("recorded", r["choice"]["cc"], r["cc"]) for r in map(json.loads, open(sys.argv[1]))]' $1.jsonl
+        }
+        mkdir "$CGROUP/child"
+        serve_in() { sh -c 'echo $$ > "'$1'/cgroup.procs"; exec python3 server.py' & server=$!
+            for i in $(seq 100); do ss -Hltn 'sport = 8080' | grep -q . && break; sleep 0.05; done; }
+        serve_in "$CGROUP/child"
+        python3 foreign.py "$CGROUP/child" 6
+        steer apply cubic.toml --cgroup "$CGROUP/child" 2>&1 > /dev/null | told
+        try before
+        steer revert > /dev/null
+        kill $server
+        wait $server || true
+        rmdir "$CGROUP/child"
+        mkdir "$CGROUP/second"
+        serve_in "$CGROUP/second"
+        steer apply cubic.toml --cgroup "$CGROUP/second" > /dev/null
+        python3 foreign.py "$CGROUP/second" 6
+        steer status 2>&1 > /dev/null | told
+        try after
+        python3 foreign.py "$CGROUP" 0
+        try above
+        kill $server
+        wait $server || true
+        steer revert > /dev/null
+        rmdir "$CGROUP/second""#;
+    let Some(seen) = succeed(&format!("{FOREIGN}{script}")) else { return };
+    // What another program keeps from the policy's is known from the kernel's notice, which lacks the controller.
+    let expected = "\
+warning: another program `foreign` runs before the policy's for the same connections: if it chooses a controller, the policy's \
+counts (bpftool prog show id N)
+before: cubic -
+recorded cubic cubic
+warning: another program `foreign` runs after the policy's for the same connections: if it chooses a controller, its counts \
+(bpftool prog show id N)
+after: reno -
+recorded cubic reno
+above: reno -
+recorded cubic unknown
+";
+    assert_eq!(seen, expected);
+}
+
 #[test]
 fn a_cgroup_that_was_removed_leaves_pins_that_revert_removes() {
     let script = r#"
