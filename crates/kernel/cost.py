@@ -5,8 +5,9 @@
 
 One flow of iperf3 over a veth pair between two network namespaces. The CPU time is that of a cgroup with both
 iperf3, which pays for the kernel's work in its context, too. Controllers take turns, and each is compared
-with bbr in the same round. How large packets are before they are segmented is told, too. Nanoseconds per call
-are the kernel's own statistics of BPF programs, in runs of their own, because taking them costs time, too.
+with the kernel's own of its kind in the same round. How large packets are before they are segmented, and how many
+were sent again, is told, too. Nanoseconds per call are the kernel's own statistics of BPF programs, in runs of
+their own, because taking them costs time, too.
 Everything created is removed, also after Ctrl-C.
 
 Needs root, iperf3, iproute2, ethtool, bpftool, util-linux, and cgroups of version 2.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -29,6 +31,14 @@ import own_mounts
 
 OURS = ["uncork_bbr1", "uncork_bbr2", "uncork_bbr3", "uncork_cubic", "uncork_reno"]
 THEIRS = ["bbr", "cubic", "reno"]
+# What each is compared with.
+OWN_KIND = {
+    "uncork_bbr1": "bbr",
+    "uncork_bbr2": "bbr",
+    "uncork_bbr3": "bbr",
+    "uncork_cubic": "cubic",
+    "uncork_reno": "reno",
+}
 SERVER, CLIENT = "uncork-cost-s", "uncork-cost-c"
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 # Of one run.
@@ -98,8 +108,8 @@ def packets_sent() -> int:
     return int(link["stats64"]["tx"]["packets"])
 
 
-def transfer(controller: str, gigabytes: float, cgroup: Path) -> tuple[float, float, float]:
-    """One download: Gbit/s, CPU seconds per GB, and bytes per packet before segmentation."""
+def transfer(controller: str, gigabytes: float, cgroup: Path) -> tuple[float, float, float, int]:
+    """One download: Gbit/s, CPU s per GB, bytes per packet before segmentation, and packets sent again."""
 
     def command(name: str, *arguments: str) -> list[str]:
         enter = f'echo $$ > {cgroup}/cgroup.procs && exec nice -n -20 "$@"'
@@ -120,7 +130,8 @@ def transfer(controller: str, gigabytes: float, cgroup: Path) -> tuple[float, fl
             server.kill()
     received = result["end"]["sum_received"]
     used, count = cpu_seconds(cgroup) - before, received["bytes"]
-    return received["bits_per_second"] / 1e9, used / (count / 1e9), count / (packets_sent() - sent)
+    again = result["end"]["sum_sent"]["retransmits"]
+    return received["bits_per_second"] / 1e9, used / (count / 1e9), count / (packets_sent() - sent), again
 
 
 def programs() -> dict[int, dict[str, int | str]]:
@@ -141,8 +152,22 @@ def loaded(uncork: str, controllers: list[str]) -> Iterator[None]:
         subprocess.run([uncork, "kernel", "unload", *controllers], stdout=subprocess.DEVNULL, check=False)
 
 
+def beside(mine: list[float], theirs: list[float]) -> str:
+    """The median of the ratios, round by round, and its interval by order statistics (binomial)."""
+    if not theirs:
+        return ""
+    ratios = sorted(100 * (one / other - 1) for one, other in zip(mine, theirs, strict=True))
+    count, rank, tail = len(ratios), 0, 0.5 ** len(ratios)
+    while tail <= 0.025:
+        rank += 1
+        tail += math.comb(count, rank) * 0.5**count
+    interval = f", {ratios[rank - 1]:+.1f} to {ratios[-rank]:+.1f}" if rank else ""
+    return f"{statistics.median(ratios):+.1f} %{interval}"
+
+
 def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> None:
-    rounds: dict[str, list[tuple[float, float, float]]] = {name: [] for name in THEIRS + OURS}
+    chosen = arguments.controller or THEIRS + OURS
+    rounds: dict[str, list[tuple[float, float, float, int]]] = {name: [] for name in chosen}
     names = list(rounds)
     with loaded(arguments.uncork, OURS), hosts(offloads):
         transfer("cubic", arguments.gigabytes, cgroup)
@@ -151,15 +176,24 @@ def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> 
             for name in names[number % len(names) :] + names[: number % len(names)]:
                 rounds[name].append(transfer(name, arguments.gigabytes, cgroup))
     switch = "with" if offloads else "without"
-    print(f"\n| {switch} TSO, GSO, GRO | Gbit/s | bytes per packet | CPU s/GB | range | beside bbr |")
-    print("|---|---|---|---|---|---|")
+    columns = [
+        "Gbit/s",
+        "bytes per packet",
+        "resent, range",
+        "CPU s/GB",
+        "range",
+        "beside its own kind, 95 %",
+    ]
+    print(f"\n| {' | '.join([f'{switch} TSO, GSO, GRO', *columns])} |\n|{'---|' * 7}")
     for name, results in rounds.items():
-        speed, cpu, size = (statistics.median(values) for values in zip(*results, strict=True))
-        cpus = [cpu for _, cpu, _ in results]
-        beside = statistics.median(mine / theirs[1] for mine, theirs in zip(cpus, rounds["bbr"], strict=True))
+        speed, cpu, size, again = (statistics.median(values) for values in zip(*results, strict=True))
+        cpus = [cpu for _, cpu, _, _ in results]
+        resent = f"{again:.0f}, {min(one[3] for one in results)}–{max(one[3] for one in results)}"
         spread = f"{min(cpus):.3f}–{max(cpus):.3f}"
-        share = f"{100 * (beside - 1):+.1f} %"
-        print(f"| `{name}` | {speed:.1f} | {size:.0f} | {cpu:.3f} | {spread} | {share} |", flush=True)
+        share = beside(cpus, [cpu for _, cpu, _, _ in rounds.get(OWN_KIND.get(name, ""), [])])
+        print(
+            f"| `{name}` | {speed:.1f} | {size:.0f} | {resent} | {cpu:.3f} | {spread} | {share} |", flush=True
+        )
 
 
 def measure_calls(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> None:
@@ -192,9 +226,18 @@ def main() -> None:
     parser.add_argument("--uncork", required=True, help="the program")
     parser.add_argument("--gigabytes", type=float, default=4, help="of each download")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--controller", action="append", choices=THEIRS + OURS, help="only this one (repeatable)"
+    )
+    parser.add_argument(
+        "--cpu-with-offloads", action="store_true", help="nothing but the CPU time, with offloads"
+    )
     arguments = parser.parse_args()
     own_mounts.enter()
     with group() as cgroup:
+        if arguments.cpu_with_offloads:
+            measure_cpu(arguments, cgroup, True)
+            return
         for offloads in (True, False):
             measure_calls(arguments, cgroup, offloads)
             measure_cpu(arguments, cgroup, offloads)
