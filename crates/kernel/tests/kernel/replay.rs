@@ -229,7 +229,7 @@ fn million<C: Staged + Debug>(algorithm: Algorithm, start: Start<C>, losses: [&'
     let round = [
         fast(losses[0]),
         fast(losses[1]),
-        Downloads { is_local: true, ..Downloads::new(20, "0%", 4, 1_000_000_000) },
+        Downloads { local_mtu: Some(1_500), ..Downloads::new(20, "0%", 4, 1_000_000_000) },
         Downloads { later_mtu: Some(1_000), bytes: 3_000_000, ..fast("0%") },
         Downloads { flows: 64, bytes: 2_500_000, ..fast(losses[1]) },
         Downloads { jitter_ms: 20, bytes: 3_000_000, ..fast("0%") },
@@ -241,6 +241,25 @@ fn million<C: Staged + Debug>(algorithm: Algorithm, start: Start<C>, losses: [&'
     let batches = round.into_iter().cycle().take(12 * round.len()).map(|one| [one]);
     let Some(replayed) = replay(algorithm, start, MILLION, batches) else { return };
     check(&replayed, MILLION, &[]);
+}
+
+/// As fast as the host can with packets of 64 kB, as segmentation makes them: at least 10 Gbit/s.
+fn ten_gigabits<C: Staged + Debug>(algorithm: Algorithm, start: Start<C>) {
+    let local = Downloads::new(20, "0%", 2, 2_000_000_000);
+    let batches = [[Downloads { local_mtu: Some(65_535), ..local }]; 3];
+    let Some(replayed) = replay(algorithm, start, usize::MAX, batches) else { return };
+    assert_eq!(replayed.missed, 0);
+    assert!(replayed.fastest_gbit_per_s >= 10.0, "{replayed:?}");
+}
+
+#[test]
+#[ignore = "needs a machine of its own"]
+fn ten_gigabits_of_each() {
+    ten_gigabits(Algorithm::Bbr1, Bbr1::new);
+    ten_gigabits(Algorithm::Bbr2, Bbr3::v2);
+    ten_gigabits(Algorithm::Bbr3, |settings| Bbr3::new(settings, false));
+    ten_gigabits(Algorithm::Cubic, Cubic::new);
+    ten_gigabits(Algorithm::Reno, NewReno::new);
 }
 
 #[test]

@@ -15,6 +15,8 @@ use uncork_testkit::{Capability, not_run, pause, wait_until};
 use uncork_units::{Rate, TimeDelta};
 
 const LIMIT: Duration = Duration::from_mins(1);
+/// Bytes that are written or read at a time.
+const PIECE: usize = 1 << 18;
 /// Between two bursts.
 const PAUSE: Duration = Duration::from_millis(300);
 /// A packet without data: headers of IP and TCP with all options.
@@ -36,8 +38,8 @@ pub(crate) struct Downloads {
     pub(crate) bursts: usize,
     /// The server's device gets this MTU after a third of the first burst.
     pub(crate) later_mtu: Option<u32>,
-    /// Server and client are one host: the path is its loopback, with an MTU of 1500.
-    pub(crate) is_local: bool,
+    /// Server and client are one host: the path is its loopback, with this MTU.
+    pub(crate) local_mtu: Option<u32>,
 }
 
 /// What the kernel counted while it served.
@@ -75,7 +77,7 @@ impl Downloads {
             bytes,
             bursts: 1,
             later_mtu: None,
-            is_local: false,
+            local_mtu: None,
         }
     }
 
@@ -110,9 +112,9 @@ impl Downloads {
 
     fn serve_all(&self, emulation: &Emulation, controller: &str) -> Vec<[TcpInfo; 2]> {
         let server = emulation.server();
-        let client = if self.is_local { server } else { emulation.client() };
-        if self.is_local {
-            set_link(server, &["lo", "mtu", "1500", "up"]);
+        let client = if self.local_mtu.is_some() { server } else { emulation.client() };
+        if let Some(mtu) = self.local_mtu {
+            set_link(server, &["lo", "mtu", &mtu.to_string(), "up"]);
         }
         for host in [server, client] {
             let written = host.run(|| fs::write("/proc/sys/net/ipv4/tcp_ecn", "1"));
@@ -139,18 +141,17 @@ impl Downloads {
         let start = acknowledged(&stream, host);
         rustix::net::sockopt::set_tcp_congestion(&stream, controller).expect("it is registered");
         stream.set_write_timeout(Some(LIMIT)).expect("a timeout");
-        let burst = vec![1; self.bytes / self.bursts];
+        let burst = self.bytes / self.bursts;
         for number in 0..self.bursts {
             if number > 0 {
                 acknowledged(&stream, host);
                 pause(PAUSE, "the application writes again");
             }
-            let (first, rest) = burst.split_at(burst.len() / 3);
-            stream.write_all(first).expect("it is read");
+            send(&mut stream, burst / 3);
             if let Some(mtu) = self.later_mtu {
                 set_link(host, &["uncork0", "mtu", &mtu.to_string()]);
             }
-            stream.write_all(rest).expect("it is read");
+            send(&mut stream, burst - burst / 3);
         }
         let end = acknowledged(&stream, host);
         // The client closes when it has read everything, which a reset before would keep from it.
@@ -204,5 +205,20 @@ fn is_dropped_data(packet: &PacketRecord) -> bool {
 fn download(server: SocketAddr, bytes: usize) {
     let mut stream = TcpStream::connect_timeout(&server, LIMIT).expect("a server");
     stream.set_read_timeout(Some(LIMIT)).expect("a timeout");
-    stream.read_exact(&mut vec![0; bytes]).expect("all of it");
+    let mut piece = vec![0; PIECE];
+    for length in pieces(bytes) {
+        stream.read_exact(&mut piece[..length]).expect("all of it");
+    }
+}
+
+fn send(stream: &mut TcpStream, bytes: usize) {
+    let piece = vec![1; PIECE];
+    for length in pieces(bytes) {
+        stream.write_all(&piece[..length]).expect("it is read");
+    }
+}
+
+/// The lengths of pieces that are so many bytes together. Memory for all of them would cost more than TCP.
+fn pieces(bytes: usize) -> impl Iterator<Item = usize> {
+    (0..bytes).step_by(PIECE).map(move |at| PIECE.min(bytes - at))
 }
