@@ -245,7 +245,9 @@ def recorder(uncork: str, files: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def program_of(name: str, arguments: argparse.Namespace, cgroup: Path, files: Path) -> Iterator[Callable[[], tuple[int, int]]]:
+def program_of(
+    name: str, arguments: argparse.Namespace, cgroup: Path, files: Path
+) -> Iterator[Callable[[], tuple[int, int]]]:
     """Puts it in force; yields how to ask for its nanoseconds and runs."""
     if name == "no program":
         yield lambda: (0, 0)
@@ -288,8 +290,8 @@ def cost(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
                     before = ask()
                     connect(listener, count, arguments.at_once, draw)
                     after = ask()
-                    ns, runs = (now - then for now, then in zip(after, before, strict=True))
-                    statistics_of[name].append((ns / count, runs / count))
+                    spent, times_run = (now - then for now, then in zip(after, before, strict=True))
+                    statistics_of[name].append((spent / count, times_run / count))
     finally:
         STATISTICS.write_text(was)
     none = statistics.median(times["no program"])
@@ -398,6 +400,8 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.uncork = os.path.abspath(arguments.uncork)
     own_mounts.enter()
+    # What was created is removed then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("steer_at_scale.py: ended"))
     enter_network()
     with group() as cgroup, tempfile.TemporaryDirectory() as files:
         arguments.run(arguments, cgroup, Path(files))
