@@ -7,7 +7,7 @@ wider ones are for networks of which nothing is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +32,8 @@ from uncork_experiment.learn.settings import Overrides, Settings
 
 EVERYBODY = "*"
 LEVELS = ("network", "AS", "country", "everybody")
+TWIN = "twin"
+"""In place of a level: what a calibrated twin expects of the AS (`plan --prior`)."""
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
 LONG_AGO = 10_000
@@ -279,7 +281,11 @@ def _now(view: View, entries: _Entries, settings: Settings, before: Before, tota
     arms = np.zeros((len(mean), 2), dtype=np.int64)
     arms[low:high] = section.arms
     by = np.concatenate(
-        [entries.level[:low], _weightiest(lifts, raw_error[low:high]), np.repeat(LEVELS[3:], others)]
+        [
+            entries.level[:low],
+            _weightiest(lifts, raw_error[low:high], settings.prior_of(section.of_class)),
+            np.repeat(LEVELS[3:], others),
+        ]
     )
     sd = np.sqrt(variance)
     arm, since = _in_force(section.name, entries, before, settings)
@@ -317,13 +323,17 @@ def level_of(key: str) -> str:
     return "AS" if key[:2] == "AS" and key[2:].isdigit() else "country"
 
 
-def _weightiest(lifts: Lifts, error: Floats) -> Texts:
-    """Of each network, the level whose evidence weighs more than what it inherits. `error`: of its own."""
+def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
+    """Of each network, the level whose evidence weighs more than what it inherits. `error`: of its own;
+    `prior`: ASes that a twin knows.
+    """
     tree, network = lifts.hierarchy, lifts.network
     knows = ~np.isnan(error) & (network.is_outlier | (error**2 < network.prior_variance))
     system = (lifts.system.variance < 0.5 * lifts.system.prior_variance)[tree.system]
     country = (lifts.country.variance < 0.5 * lifts.country.prior_variance)[tree.country][tree.system]
-    return np.asarray(_keys(LEVELS)[np.select([knows, system, country], [0, 1, 2], 3)])
+    of_twin = np.array([name in prior for name in tree.systems], dtype=np.bool_)[tree.system]
+    chosen = np.select([knows, system, of_twin, country], [0, 1, 4, 2], 3)
+    return np.asarray(_keys([*LEVELS, TWIN])[chosen])
 
 
 def _in_force(section: str, entries: _Entries, before: Before, settings: Settings) -> tuple[Texts, Ints]:

@@ -61,6 +61,10 @@ def _told(
         yield "  alone    too few records for an estimate of its own"
     if one.level == "network":
         yield f"  others   {_named(one.parent)} and its networks suggest {_lift(one.prior, one.prior_sd)}"
+    prior = settings.prior_of(of_class)
+    for system in [key for key in (one.key, one.parent) if key in prior]:
+        expected = _lift(*prior[system])
+        yield f"  twin     calibrated, expects {expected} of {system}, in place of its country"
     yield (
         f"  together {_lift(one.lift, one.sd)}; P(lift > 0) {one.p_gain:.3f}, "
         f"P(lift > −{100 * settings.tolerated:g} %) {one.p_safe:.3f}; most by the evidence of: {one.by}"

@@ -105,7 +105,9 @@ def lifts(section: Section, settings: Settings) -> Lifts | None:
     if counts is None:
         return None
     tree = hierarchy(section)
-    return shrink(tree, *Pools(counts, settings, tree).estimates(section.of_class, section.bytes))
+    prior = settings.prior_of(section.of_class)
+    expected = {at: prior[name] for at, name in enumerate(tree.systems) if name in prior}
+    return shrink(tree, *Pools(counts, settings, tree).estimates(section.of_class, section.bytes), expected)
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,12 @@ def shrink(
     tree: Hierarchy,
     raw: dict[int, Estimate],
     rests: tuple[dict[int, Rest], dict[int, Rest], Rest | None],
+    expected: Mapping[int, tuple[float, float]] | None = None,
 ) -> Lifts:
-    """Posteriors from estimates: of networks, and of the rests of ASes, of countries and of all."""
+    """Posteriors from estimates: of networks, and of the rests of ASes, of countries and of all. `expected`:
+    lift and standard deviation of ASes by a twin, which take the place of what the country suggests.
+    """
+    of_twin = {at: (lift, sd**2) for at, (lift, sd) in (expected or {}).items()}
     by_system, by_country, of_all = rests
     networks, systems, countries = len(tree.networks), len(tree.systems), len(tree.countries)
     # A rest is one more child at each level below the one that it is the rest of.
@@ -146,7 +152,7 @@ def shrink(
     levels = [
         Level(np.zeros(1, dtype=np.int64), *nothing[2]),
         Level(np.zeros(country_count, dtype=np.int64), *nothing[1]),
-        Level(np.array(system_parents, dtype=np.int64), *nothing[0]),
+        Level(np.array(system_parents, dtype=np.int64), *nothing[0], of_twin),
         Level(np.append(tree.system, np.array(parents, dtype=np.int64)), *_leaves(networks, raw, rests_of)),
     ]
     root, of_country, of_system, of_network = posteriors(levels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from uncork_experiment.commands.common import Progress, add_reading, instant, re
 from uncork_experiment.commands.design import connection_settings
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS
-from uncork_experiment.learn import evidence
+from uncork_experiment.learn import evidence, prior, twin
 from uncork_experiment.learn.settings import GUARDRAILS, SITES, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
@@ -58,6 +59,12 @@ def add_options(one: argparse.ArgumentParser) -> None:
         default=[],
         metavar="METRIC=LIMIT",
         help=f"a ratio that must not get worse [default: {', '.join(GUARDRAILS).replace('%', '%%')}]",
+    )
+    rule.add_argument(
+        "--prior",
+        type=Path,
+        metavar="FILE",
+        help="what a calibrated twin expects of ASes without data (calibrate --prior)",
     )
     files = one.add_argument_group("policy")
     files.add_argument(
@@ -175,4 +182,10 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,
         rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
+        prior=prior.read(options.prior, *_controllers(options, arms)) if options.prior else {},
     )
+
+
+def _controllers(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> tuple[str, str]:
+    """Control and treated, as a twin names them."""
+    return twin.controller(arms, options.control), twin.controller(arms, options.treated)

@@ -82,6 +82,8 @@ class Settings:
     """Days until the table expires."""
     rules: str = ""
     """Hand-written rules, which come first in the policy."""
+    prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """What a calibrated twin expects of ASes: lift of large objects (log scale) and standard deviation."""
 
     def limits(self) -> tuple[Limit, ...]:
         """The guardrails; all are ratios, which add up over networks."""
@@ -93,6 +95,10 @@ class Settings:
                 )
         return limits
 
+    def prior_of(self, of_class: str) -> Mapping[str, tuple[float, float]]:
+        """What a twin expects of ASes, for a class of objects."""
+        return self.prior if of_class == LARGE else {}
+
     def document(self) -> dict[str, object]:
         """For JSON."""
         return asdict(self)
@@ -103,6 +109,7 @@ class Settings:
         values: dict[str, Any] = dict(document)
         for name in ("sites", "guardrails", "recent"):
             values[name] = tuple(values[name])
+        values["prior"] = {name: (lift, sd) for name, (lift, sd) in values.get("prior", {}).items()}
         return Settings(**values)
 
 

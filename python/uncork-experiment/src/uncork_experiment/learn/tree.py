@@ -15,7 +15,8 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,10 @@ class Level:
     variance: Floats
     extra: Floats
     """Factor of tau^2 for a node: 1, or less if it stands for several networks together."""
+    expected: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """Mean and variance before the node's own evidence, where something else than parent and siblings says
+    so. It tells the parent nothing.
+    """
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,8 @@ def _down(level: Level, info: _Info, above: Posterior) -> Posterior:
     parent_precision = np.where(is_alone, 1 / ROOT[1], parent_precision)
     prior_mean = parent_weighted / parent_precision
     prior_variance = 1 / parent_precision + info.tau2 * level.extra
+    for at, (expected, spread) in level.expected.items():
+        prior_mean[at], prior_variance[at] = expected, spread
     mean, variance = _combine(prior_mean, prior_variance, info.mean, info.variance)
     # An outlier is not like its siblings: only its own evidence counts.
     mean = np.where(info.is_outlier, info.mean, mean)

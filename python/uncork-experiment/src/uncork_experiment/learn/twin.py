@@ -24,6 +24,7 @@ from uncork_experiment.errors import InputError
 from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.evidence import Counts, Section, sections
 from uncork_experiment.learn.lift import Estimate, Hierarchy, Pools, hierarchy
+from uncork_experiment.learn.prior import SCHEMA
 from uncork_experiment.learn.settings import LARGE, Settings
 from uncork_experiment.metrics import LARGE_BYTES
 from uncork_experiment.report import svg, tables
@@ -32,7 +33,6 @@ from uncork_experiment.report.page import document, figure
 
 Floats = NDArray[np.float64]
 
-SCHEMA = "twin-prior-1"
 NORMAL = 1.959963984540054
 QUANTILE = 0.1
 """Of the throughput of large objects, as `uncork learn` compares them."""
@@ -306,10 +306,14 @@ def _earned(fit: Calibration) -> str:
     )
 
 
+def controller(arms: Mapping[str, Mapping[str, str]], arm: str) -> str:
+    """What flows of an arm have in the twin: the library's controllers."""
+    return arms[arm].get("quic", arm)
+
+
 def trial(evidence: pa.Table, settings: Settings, flows: Path) -> Trial:
     """The twin's flows against the records that a version was made of."""
-    arms = (settings.control, settings.treated)
-    control, treated = (settings.arms[arm].get("quic", arm) for arm in arms)
+    control, treated = (controller(settings.arms, arm) for arm in (settings.control, settings.treated))
     try:
         table = pq.read_table(flows)
     except (OSError, pa.ArrowInvalid) as error:
