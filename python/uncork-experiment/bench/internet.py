@@ -1,11 +1,15 @@
 """`uncork learn` in a simulated Internet, day by day, beside other rules and what an oracle would do.
 
     python bench/internet.py                              300 networks, 7 days: some minutes
+    python bench/internet.py --seeds 1,2,3 --keep worlds  three worlds, with intervals over them
     python bench/internet.py --networks 20000 --systems 300 --connections 2000000 --days 30
 
 Each day `uncork lab internet records` simulates connections under the policy in force, and `uncork learn`
 plans and applies the next one. The oracle is `uncork lab internet oracle`: what each controller is worth
 to each group of networks if everybody there has it.
+
+With `--keep` what is there already is not made again: a second call goes on, also to more days. Remove the
+directory if `uncork` has changed.
 
 It needs `uncork`: on the PATH, or where UNCORK says.
 """
@@ -14,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import io
 import math
 import os
@@ -23,33 +26,26 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import stats
 
 from uncork_experiment import measures
 from uncork_experiment.learn.cli import main as learn
-from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.evidence import Section, sections
 from uncork_experiment.learn.settings import CLASSES, PRIMARY
 from uncork_experiment.learn.store import Store
+from uncork_experiment.learn.truth import Choice, Flags, Oracle, Score, Scores, learned
 from uncork_experiment.metrics import METRICS
 
 START = date(2026, 11, 2)
 KEY = "000102030405060708090a0b0c0d0e0f"
-HARM = 0.02
-"""Traffic whose lift is below minus this is made worse."""
-RESENT = 0.02
-"""Most that the treated arm may add to the share of bytes that are sent again: `learn`'s usual guardrail."""
 BPFTUNE_LOSS = 0.015
 """bpftune changes a host's connections to BBR when more than this is sent again."""
 EPSILON = 0.1
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,9 @@ class World:
         return self._lab(words + (["--policy", str(policy)] if policy else []))
 
     def oracle(self, connections: int, output: Path) -> Oracle:
-        """What both controllers are worth."""
-        self._lab(["oracle", "--connections", str(connections), "-o", str(output)])
+        """What both controllers are worth. A file that is there already is read."""
+        if not output.exists():
+            self._lab(["oracle", "--connections", str(connections), "-o", str(output)])
         return Oracle.read(output)
 
     def _lab(self, words: list[str]) -> str:
@@ -86,114 +83,9 @@ class World:
         return done.stderr.strip()
 
 
-@dataclass(frozen=True)
-class Score:
-    """What a rule makes of one class of objects, outside of the random share."""
-
-    gain: float
-    """As a part of the oracle's."""
-    harmed: float
-    """Part of the traffic that is made more than 2 % worse."""
-    over: float
-    """Part of the traffic that breaks the guardrail on bytes sent again."""
-
-    def mixed(self, other: Score, part: float) -> Score:
-        """A rule that does as the other for a part of its traffic."""
-        mine, others = astuple(self), astuple(other)
-        return Score(*((1 - part) * one + part * two for one, two in zip(mine, others, strict=True)))
-
-
-Scores = Mapping[str, Score]
-"""By class of objects."""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """One class of objects: each network's share of the traffic, and its true lift as a logarithm."""
-
-    network: tuple[str, ...]
-    system: tuple[str, ...]
-    country: tuple[str, ...]
-    kind: tuple[str, ...]
-    share: Floats
-    lift: Floats
-    error: Floats
-    alone: Floats
-    """The lift of a client whose neighbours keep the control arm: what an A/B test sees."""
-    resent: Floats
-    """What the treated arm adds to the share of bytes that are sent again."""
-
-    def oracle(self) -> Flags:
-        """Whom an oracle gives the treated arm, which keeps the guardrail on bytes sent again, too."""
-        return (self.lift > 0) & (self.resent <= RESENT)
-
-    def mean_lift(self, on: Flags) -> float:
-        """The mean lift of all traffic if these networks have the treated arm."""
-        return float((self.share * np.where(on, self.lift, 0)).sum())
-
-    def score(self, on: Flags) -> Score:
-        """What a choice brings. The part of the gain is NaN if nobody has any to gain."""
-        best = self.mean_lift(self.oracle())
-        return Score(
-            self.mean_lift(on) / best if best else math.nan,
-            float(self.share[on & (self.lift < -HARM)].sum()),
-            float(self.share[on & (self.resent > RESENT)].sum()),
-        )
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """The truth by class of objects."""
-
-    truths: Mapping[str, Truth]
-
-    @staticmethod
-    def read(path: Path) -> Oracle:
-        """Of the file that `uncork lab internet oracle` wrote."""
-        with path.open(encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        return Oracle({name: _truth([row for row in rows if row["class"] == name]) for name in CLASSES})
-
-
-def _truth(rows: list[dict[str, str]]) -> Truth:
-    def texts(name: str) -> tuple[str, ...]:
-        return tuple(row[name] for row in rows)
-
-    def numbers(name: str) -> Floats:
-        return np.array([float(row[name]) for row in rows])
-
-    return Truth(
-        network=texts("network"),
-        system=texts("asn"),
-        country=texts("country"),
-        kind=texts("kind"),
-        share=numbers("share"),
-        lift=numbers("lift"),
-        error=numbers("error"),
-        alone=numbers("alone"),
-        resent=numbers("resent"),
-    )
-
-
-Choice = Mapping[str, Flags]
-"""Of each class, which networks have the treated arm."""
-
-
 def score(choice: Choice, oracle: Oracle) -> Scores:
     """What a choice brings, by class of objects."""
     return {name: oracle.truths[name].score(on) for name, on in choice.items()}
-
-
-def learned(decisions: Decisions, oracle: Oracle) -> Choice:
-    """What the table gives each network: its own entry, or that of its AS, its country, or of everybody."""
-    arms = {(one.section, one.key): one.arm for one in decisions}
-
-    def of(name: str, truth: Truth) -> Flags:
-        keys = zip(truth.network, truth.system, truth.country, strict=True)
-        found = (next((arms[name, key] for key in (*own, "*") if (name, key) in arms), "") for own in keys)
-        return np.array([arm == "bbr" for arm in found])
-
-    return {name: of(name, truth) for name, truth in oracle.truths.items()}
 
 
 def signs(evidence: Mapping[str, Section], oracle: Oracle) -> Choice:
@@ -261,20 +153,16 @@ class Look:
 def follow(world: World, oracle: Oracle, days: int, directory: Path, plan: Sequence[str] = ()) -> list[Look]:
     """The loop: each day's records under the policy that the records before it made."""
     stores = {name: Store(directory / name.replace(" ", "-")) for name in PLANS}
-    in_force, *_ = stores.values()
     looks: list[Look] = []
     before: Choice | None = None
     for day in range(days):
-        policy = in_force.root / "current/policy.toml"
-        cost = world.records(START + timedelta(day), policy if day else None, directory / "records")
-        until = (START + timedelta(day + 1)).isoformat()
-        for name, store in stores.items():
-            words = ["--until", until, "--key", KEY, *PLANS[name], *plan]
-            _learn("plan", directory / "records", "-o", store.root, *words)
-            _learn("apply", store.root)
-        now = {name: _current(store, oracle) for name, store in stores.items()}
-        number = in_force.need_current()
-        found = sections(in_force.evidence(number), in_force.settings(number))
+        cost = ""
+        # A day depends on the policy before it, so that of a run that ended early is the same.
+        if any(day + 1 not in store.numbers() for store in stores.values()):
+            cost = _live(world, day, stores, directory / "records", plan)
+        now = {name: learned(store.decisions(day + 1), oracle, "bbr") for name, store in stores.items()}
+        in_force, *_ = stores.values()
+        found = sections(in_force.evidence(day + 1), in_force.settings(day + 1))
         evidence = {section.of_class: section for section in found}
         learned_ = now["learned"]
         changed = sum(int((on != before[of]).sum()) for of, on in learned_.items()) if before else 0
@@ -283,8 +171,17 @@ def follow(world: World, oracle: Oracle, days: int, directory: Path, plan: Seque
     return looks
 
 
-def _current(store: Store, oracle: Oracle) -> Choice:
-    return learned(store.decisions(store.need_current()), oracle)
+def _live(world: World, day: int, stores: Mapping[str, Store], records: Path, plan: Sequence[str]) -> str:
+    """A day under the policy in force, and the versions that its records make. Tells what it cost."""
+    in_force, *_ = stores.values()
+    policy = in_force.root / "versions" / f"{day:04d}" / "policy.toml"
+    cost = world.records(START + timedelta(day), policy if day else None, records)
+    until = (START + timedelta(day + 1)).isoformat()
+    for name, store in stores.items():
+        if day + 1 not in store.numbers():
+            _learn("plan", records, "-o", store.root, "--until", until, "--key", KEY, *PLANS[name], *plan)
+        _learn("apply", store.root, str(day + 1))
+    return cost
 
 
 def _learn(*words: object) -> None:
@@ -314,23 +211,24 @@ def _scores(now: Mapping[str, Choice], evidence: Mapping[str, Section], oracle: 
 
 def _cells(one: Score) -> str:
     gain = "none" if math.isnan(one.gain) else f"{one.gain:.1%}"
-    return f"{gain:>12}{one.harmed:10.2%}{one.over:10.1%}"
+    return f"{gain:>10}{one.harmed:8.2%}{one.surely:8.2%}{one.over:8.1%}"
 
 
 def told(looks: Sequence[Look], oracle: Oracle) -> str:
     """A table of the last look, and the way there."""
     last = looks[-1]
     about = (
-        f"After {last.day} days: gain as a part of the oracle's, traffic that is more than 2 % worse, and",
-        "traffic that breaks the limit for bytes sent again (2 points), which the oracle keeps",
+        f"After {last.day} days: gain as a part of the oracle's; traffic that is more than 2 % worse, and",
+        "of which the interval of the truth says so; traffic that breaks the limit for bytes sent again",
+        "(2 points), which the oracle keeps",
     )
-    lines = [*about, "", f"{'':18}{'large objects':>32}{'small objects':>32}"]
+    lines = [*about, "", f"{'':20}{'large objects':>34}{'small objects':>34}"]
     for name, one in last.scores.items():
-        lines.append(f"{name:18}{''.join(_cells(one[of]) for of in CLASSES)}")
+        lines.append(f"{name:20}{''.join(_cells(one[of]) for of in CLASSES)}")
     lines += ["", "learned, day by day: the same, and entries that changed", ""]
     for look in looks:
         cells = "".join(_cells(look.scores["learned"][of]) for of in CLASSES)
-        lines.append(f"day {look.day:3}{'':11}{cells}{look.changed:8}   {look.cost}")
+        lines.append(f"day {look.day:3}{'':13}{cells}{look.changed:8}   {look.cost}")
     lines += ["", "the mean lift of all BBR, of the oracle, of one without that limit; median error", ""]
     for of in CLASSES:
         truth = oracle.truths[of]
@@ -349,30 +247,64 @@ def told(looks: Sequence[Look], oracle: Oracle) -> str:
     return "\n".join(lines) + "\n"
 
 
+def over_seeds(worlds: Sequence[Sequence[Look]], day: int) -> str:
+    """What a day brings in several worlds: the mean and its 95 % interval, or the mean and the worst."""
+    looks = [next(look for look in world if look.day == day) for world in worlds]
+    lines = [
+        f"After {day} days, {len(looks)} worlds, large objects: gain as a part of the oracle's (95 %",
+        "interval of the mean); worse, surely worse and over the limit: mean (worst world)",
+        "",
+    ]
+    for name in looks[0].scores:
+        of_rule = [look.scores[name]["large"] for look in looks]
+        gain, reach = _mean([one.gain for one in of_rule])
+        parts = [
+            [one.harmed for one in of_rule],
+            [one.surely for one in of_rule],
+            [one.over for one in of_rule],
+        ]
+        cells = "".join(f"{f'{np.mean(part):.2%} ({max(part):.1%})':>18}" for part in parts)
+        lines.append(f"{name:20}{f'{gain:.1%} ({gain - reach:.1%} to {gain + reach:.1%})':>30}{cells}")
+    return "\n".join(lines) + "\n"
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """And how far its 95 % interval reaches (Student's t)."""
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return float(np.mean(values)), float(stats.t.ppf(0.975, len(values) - 1)) * error
+
+
 def main() -> int:
     """The command line."""
     about, _, _ = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--seed", type=int, default=1, help="of the world [1]")
+    parser.add_argument("--seeds", default="1", help="of the worlds: 1,2,3 [1]")
     parser.add_argument("--networks", type=int, default=300, help="client networks [300]")
     parser.add_argument("--systems", type=int, default=30, help="autonomous systems [30]")
     parser.add_argument("--connections", type=int, default=60_000, help="of a day, about [60000]")
     parser.add_argument("--days", type=int, default=7, help="[7]")
     parser.add_argument(
-        "--truth", type=int, default=1000, help="connections of each controller and group [1000]"
+        "--truth", type=int, default=300, help="mean connections of each controller and group [300]"
     )
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep records and versions there")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep truth, records and versions there")
     options = parser.parse_args()
     program = os.environ.get("UNCORK") or shutil.which("uncork")
     if program is None:
         parser.error("there is no `uncork` on the PATH: build it, and set UNCORK to its path")
-    world = World(program, options.seed, options.networks, options.systems, options.connections)
+    worlds: list[list[Look]] = []
     with contextlib.ExitStack() as stack:
         temporary = tempfile.TemporaryDirectory(prefix="uncork-internet-")
-        directory = options.keep or Path(stack.enter_context(temporary))
-        directory.mkdir(parents=True, exist_ok=True)
-        oracle = world.oracle(options.truth, directory / "oracle.csv")
-        print(told(follow(world, oracle, options.days, directory), oracle), end="")
+        root = options.keep or Path(stack.enter_context(temporary))
+        for seed in map(int, options.seeds.split(",")):
+            world = World(program, seed, options.networks, options.systems, options.connections)
+            name = f"{seed}-{world.networks}-{world.systems}-{world.connections}"
+            directory = root / name
+            directory.mkdir(parents=True, exist_ok=True)
+            oracle = world.oracle(options.truth, directory / f"oracle-{options.truth}.csv")
+            worlds.append(follow(world, oracle, options.days, directory))
+            print(f"seed {seed}\n\n{told(worlds[-1], oracle)}", flush=True)
+    if len(worlds) > 1:
+        print(over_seeds(worlds, options.days), end="")
     return 0
 
 

@@ -1,6 +1,7 @@
 """The report page of `uncork learn`."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,8 @@ from uncork_experiment.reduce import to_arrow
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Of two versions; the first may change a fifth of the traffic."""
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two versions; each may change a fifth of the traffic."""
     root = tmp_path_factory.mktemp("learned")
     table = ibis.memtable(steered(demo.table(days=8), part=0.2))
     for days in (7, 8):
@@ -28,6 +29,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         store = Store(root)
         number, _ = store.plan(settings, evidence.read(table, settings, to_arrow), NOW)
         store.apply(number, NOW)
+    return root
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> str:
     assert main(["report", str(root), "-o", str(root / "page.html")]) == 0
     return (root / "page.html").read_text(encoding="utf-8")
 
@@ -57,6 +63,69 @@ def test_the_page_is_whole_and_needs_nothing_else(page: str) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_leaves_the_page(page: str, width: int, tmp_path: Path) -> None:
     assert_fits(page, width, tmp_path)
+
+
+TRUE_LIFTS = {f"AS{one.asn}": one.lift for one in demo.SYSTEMS}
+COLUMNS = "network,asn,country,kind,profile,share,class,lift,error,alone,resent"
+
+
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The truth about the made-up records. Nobody gains with small objects."""
+    rows = [COLUMNS]
+    for at, one in enumerate(demo.SYSTEMS):
+        for nth in range(one.networks):
+            name = f"198.18.{at * 8 + nth}.0/24,AS{one.asn},{one.country},fibre,0,{1 / 27}"
+            rows.append(f"{name},large,{one.lift},0.01,{one.lift},{one.retransmits}")
+            rows.append(f"{name},small,-0.05,0.01,-0.05,0")
+    path = tmp_path_factory.mktemp("oracle") / "oracle.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def test_regret_is_what_an_oracle_has_more(root: Path, oracle: Path) -> None:
+    file = root / "regret.html"
+    assert main(["report", str(root), "--oracle", str(oracle), "-o", str(file)]) == 0
+    told = file.read_text(encoding="utf-8")
+    ElementTree.fromstring(told.split("\n", 1)[1])
+    names = re.findall(r'<figure id="([^"]+)"', told)
+    assert names[-3:] == ["regret-large", "regret-small", "systems"]
+    # Fourteen networks of three ASes gain; that of the fourth is not within the limit for bytes sent again.
+    best = sum(one.lift * one.networks for one in demo.SYSTEMS if one.lift > 0 and not one.retransmits) / 27
+    on = [one for one in Store(root).decisions(2).networks if (one.section, one.arm) == ("large", "bbr")]
+    brought = sum(TRUE_LIFTS[one.parent] for one in on) / 27
+    assert 0 < brought < best, "the first days change a part of the traffic only"
+    regret = 100 * (math.expm1(best) - math.expm1(brought))
+    assert f"has {brought / best:.1%} of its gain: a regret of {regret:.2f} points" in told
+    assert "Nobody can gain with small objects" in told
+    assert f"--oracle {oracle}" in told
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_leaves_the_page_with_regret(root: Path, oracle: Path, width: int, tmp_path: Path) -> None:
+    file = tmp_path / "regret.html"
+    assert main(["report", str(root), "--oracle", str(oracle), "-o", str(file)]) == 0
+    assert_fits(file.read_text(encoding="utf-8"), width, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "No such file"),
+        ("network,class\n2001:db8::/48,large\n", "has no column 'asn'"),
+        (f"{COLUMNS}\n", "has no networks"),
+        (f"{COLUMNS}\n2001:db8::/48,AS1,XA,fibre,0,1,large,x,0,0,0\n", "could not convert"),
+    ],
+)
+def test_what_is_no_oracle_is_refused(
+    text: str | None, message: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "oracle.csv"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    assert main(["report", str(root), "--oracle", str(file), "-o", str(tmp_path / "page.html")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_one_version_alone_has_no_course(tmp_path: Path) -> None:

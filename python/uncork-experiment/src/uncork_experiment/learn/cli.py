@@ -99,6 +99,12 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument(
         "-o", "--output", metavar="FILE", type=Path, default=page_file, help=f"[default: {page_file}]"
     )
+    report.add_argument(
+        "--oracle",
+        metavar="FILE",
+        type=Path,
+        help="the truth of a simulated Internet (uncork lab internet oracle): shows the regret",
+    )
     calibrate = in_directory("calibrate", "hold a twin's predictions to what was measured", _calibrate)
     calibrate.add_argument("flows", metavar="FLOWS", type=Path, help="flows.parquet of the twin's run")
     calibrate.add_argument("-o", "--output", metavar="FILE", type=Path, default=Path("twin.html"))
@@ -227,7 +233,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    write(options.output, page(Store(options.directory)))
+    write(options.output, page(Store(options.directory), options.oracle))
     print(options.output)
     return 0
 

@@ -6,12 +6,15 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
 from uncork_experiment import words
 from uncork_experiment.document import package_version
+from uncork_experiment.learn import regret
 from uncork_experiment.learn.changes import mean_lift
 from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
@@ -20,6 +23,7 @@ from uncork_experiment.learn.gain import DAYS, Gain, Gains, gains
 from uncork_experiment.learn.settings import LARGE, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
+from uncork_experiment.learn.truth import Oracle
 from uncork_experiment.report import palette, svg, tables
 from uncork_experiment.report.figures import Figure, percent
 from uncork_experiment.report.page import document, figure
@@ -34,7 +38,12 @@ class Point:
 
     number: int
     settings: Settings
-    networks: Decisions
+    decisions: Decisions
+
+    @cached_property
+    def networks(self) -> Decisions:
+        """Its entries of networks."""
+        return self.decisions.networks
 
     def share(self, arm: str) -> float:
         """Of the bytes of clients."""
@@ -52,21 +61,26 @@ def _mean(some: Decisions, total: float) -> tuple[float, float, float]:
     return math.expm1(mean), math.expm1(mean - reach), math.expm1(mean + reach)
 
 
-def page(store: Store) -> str:
-    """The whole page as one file."""
+def page(store: Store, oracle: Path | None = None) -> str:
+    """The whole page as one file. `oracle`: the truth, where somebody knows it."""
     points = [
-        Point(number, store.settings(number), store.decisions(number).networks)
+        Point(number, store.settings(number), store.decisions(number))
         for number in dict.fromkeys([*in_force(store), store.need_current()])
     ]
     last = next(point for point in points if point.number == store.need_current())
     measured = gains(store.evidence(last.number), last.settings)
-    figures = [*_over_time(points), *_measured(measured, last.settings), _systems(last)]
+    figures = [
+        *_over_time(points),
+        *_measured(measured, last.settings),
+        *_beside_oracle(points, oracle),
+        _systems(last),
+    ]
     body = "".join(
         [
             _header(last, measured),
             *(figure(one, n) for n, one in enumerate(figures, 1)),
             _changes(points),
-            _footer(store),
+            _footer(store, oracle),
         ]
     )
     return document(f"uncork learn: version {last.number}", body)
@@ -110,6 +124,13 @@ def _measured(measured: Gains, settings: Settings) -> list[Figure]:
         for n, (section, course) in enumerate(measured.items(), 1)
         if len(course) > 1
     ]
+
+
+def _beside_oracle(points: Sequence[Point], oracle: Path | None) -> list[Figure]:
+    if oracle is None:
+        return []
+    versions = [(point.settings, point.decisions) for point in points]
+    return regret.figures(versions, Oracle.read(oracle), _inks(points[-1].settings)[1])
 
 
 def _course(name: str, section: str, course: Sequence[Gain], settings: Settings) -> Figure:
@@ -239,8 +260,9 @@ def _changes(points: Sequence[Point]) -> str:
     return f'<section id="changes">\n<h2>Changes</h2>\n{body}{more}</section>\n'
 
 
-def _footer(store: Store) -> str:
-    command = shlex.join(["uncork-learn", "report", str(store.root)])
+def _footer(store: Store, oracle: Path | None) -> str:
+    known = ["--oracle", str(oracle)] if oracle else []
+    command = shlex.join(["uncork-learn", "report", str(store.root), *known])
     return (
         f"<footer>\n<p>Made by uncork-experiment {escape(package_version())} with</p>\n"
         f'<pre><code class="command">{escape(command)}</code></pre>\n</footer>\n'
