@@ -10,6 +10,7 @@ from uncork_experiment.learn.decide import Before, State, View, decide
 from uncork_experiment.learn.decisions import Decision, Decisions
 from uncork_experiment.learn.guardrails import Guardrails, Watched
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
+from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides
 
 SMALL = world(networks=40, systems=4, seed=3)
@@ -86,6 +87,35 @@ def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> No
     assert sum(one.reason == "switched on" for one in known) == 20
 
 
+def test_a_large_gain_that_is_known_badly_is_beyond_chance() -> None:
+    """Five times as fast, eight standard errors from nothing, of one network among many without any lift."""
+    lifts = dict.fromkeys(range(len(SMALL.share)), 0.0)
+    one = view({**lifts, 0: 1.67}, error=0.21)
+    found = decide([one], SETTINGS, Overrides(), Before({}), 1.0)
+    assert [row.key for row in found.networks if row.reason == "switched on"] == [FIRST]
+    # At less than three errors it may still be chance.
+    found = decide([view({**lifts, 0: 0.6}, error=0.21)], SETTINGS, Overrides(), Before({}), 1.0)
+    assert not any(row.reason == "switched on" for row in found)
+
+
+def test_gains_are_seldom_found_where_there_are_none() -> None:
+    """30 daily looks at growing evidence of all networks: 400 worlds without a gain, at most 1 of 20."""
+    rng = np.random.default_rng(5)
+    worlds, days, count = 400, 30, len(SMALL.share)
+    tree = hierarchy(SMALL.section)
+    ever = 0
+    for _ in range(worlds):
+        sums = np.zeros(count)
+        told = []
+        for day in range(1, days + 1):
+            sums += rng.normal(0, 0.5, count)
+            error = 0.5 / np.sqrt(day)
+            raw = {at: Estimate(float(lift), error) for at, lift in enumerate(sums / day)}
+            told.append(log_evidence_of_gain(shrink(tree, raw, ({}, {}, None))))
+        ever += max(told) >= np.log(20)
+    assert ever <= worlds / 20, ever
+
+
 def broken(name: str) -> Guardrails:
     """By all, and by those that have no verdict of their own."""
     found = {name: (Watched("retransmitted:ratio", "at most +2.00 pp", "broken", 0.05, 0.03, 0.07, 3),)}
@@ -101,6 +131,17 @@ def test_a_broken_guardrail_switches_off_at_once(name: str) -> None:
     assert one.reason.startswith("guardrail broken: retransmitted")
     again = first(view(all_at(0.1), guardrails=broken(name)), had("control", 9))
     assert again.arm == "control"
+
+
+def test_a_wide_entry_has_its_own_verdict() -> None:
+    """All networks together break it; without the ASes that do so by themselves, nobody does."""
+    all_of = broken("*").entries
+    found = decide(
+        [view(all_at(0.1), guardrails=Guardrails(all_of, {}))], SETTINGS, Overrides(), Before({}), 1.0
+    )
+    arms = {row.key: row for row in found}
+    assert arms["*"].reason.startswith("guardrail broken: retransmitted:ratio of everybody")
+    assert arms[SYSTEM].arm == arms[FIRST].arm == "bbr"
 
 
 def test_the_guardrail_of_another_as_holds_nobody_back() -> None:

@@ -272,6 +272,23 @@ def wide_table(systems: tuple[demo.System, ...]) -> pa.Table:
     return table.set_column(table.column_names.index("service_client"), "service_client", pa.array(names))
 
 
+def test_the_harm_of_an_as_is_its_own(tmp_path: Path) -> None:
+    """Networks that are too small for a verdict: those of one AS gain, those of the other resend too much.
+    Both together break the limit, and so may a client of an AS that nobody knows.
+    """
+    systems = (demo.System(64501, "PE", 60, 0.4), demo.System(64512, "IN", 60, 0.4, 0.06))
+    records = ibis.memtable(demo.table(systems, days=7, daily=6))
+    settings = replace(SETTINGS, as_of=FIRST_DAY + 7, changed=1.0)
+    store = Store(tmp_path)
+    store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+    large = [one for one in store.decisions(1) if one.section == "large"]
+    arms = {one.key: one for one in large}
+    assert {one.arm for one in large if "AS64501" in (one.key, one.parent)} == {"bbr"}
+    assert {one.arm for one in large if "AS64512" in (one.key, one.parent)} == {"control"}
+    assert arms["AS64512"].reason.startswith("guardrail broken: retransmitted:ratio of AS64512")
+    assert arms["*"].reason.startswith("guardrail broken: retransmitted:ratio of everybody")
+
+
 def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:
     """BBR gains 35 % in an AS for a week, and costs it 39 % from noon on: two plans later it is off."""
     one = replace(demo.SYSTEMS[0], lift=0.3)

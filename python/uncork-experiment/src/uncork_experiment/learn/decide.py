@@ -360,17 +360,16 @@ def _broken(found: Found) -> dict[str, str]:
 
 
 def _why_broken(entries: _Entries, guardrails: Guardrails) -> Texts:
-    """Of each entry the broken guardrail, or None: a network's own, or that of the others around it; a wide
-    entry's by all of its networks.
+    """Of each entry the broken guardrail, or None: its own, by all of its networks, or that of a wider entry,
+    by those of its networks that are not off anyhow.
     """
-    known, others = _broken(guardrails.entries), _broken(guardrails.others)
-    wide = _told(entries, entries.marked(list(known)), known)
-    low, high = entries.bounds[3:5]
-    own = {name: why for name, why in known.items() if level_of(name) == "network"}
-    some = own | others
-    narrow = _told(entries, entries.marked(list(some)), some)
-    wide[low:high] = narrow[low:high]
-    return wide
+    own, others = _broken(guardrails.entries), _broken(guardrails.others)
+    above = entries.marked(list(others))[entries.above]
+    above[0] = ABSENT  # Nothing is wider than everybody.
+    why = _told(entries, above, others)
+    at = entries.at(list(own))
+    why[at] = [own[key] for key in entries.key[at]]
+    return why
 
 
 def _wish(

@@ -70,7 +70,7 @@ def _told(
         f"P(lift > −{100 * settings.tolerated:g} %) {one.p_safe:.3f}; most by the evidence of: {one.by}"
     )
     for name in _chain(one, own):
-        which = "others" if one.level == "network" and name != one.key else "entries"
+        which = "others" if name != one.key else "entries"
         for watched in guardrails.get(which, {}).get(name, ()):
             yield (
                 f"  limit    {watched['measure']} of {_named(name)}: {watched['limit']}; {watched['state']} "

@@ -62,8 +62,9 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
     broken; otherwise the first window counts.
 
     A network that breaks a guardrail by itself is off, and counts no more for networks of other ASes, nor for
-    those of an AS too small to tell who is far from the others. So the harm of some holds nobody back who is
-    without, and whoever makes a network look bad makes it look bad alone.
+    those of an AS too small to tell who is far from the others. An AS that breaks it counts no more for its
+    country and for everybody, nor does such a country. So the harm of some holds nobody back who is without,
+    and whoever makes a network look bad makes it look bad alone.
     """
     windows = [_of_days(section, settings, tree, days) for days in settings.recent]
     return Guardrails(
@@ -110,6 +111,7 @@ def _of_days(section: Section, settings: Settings, tree: Hierarchy, days: int) -
     index = {name: at for at, name in enumerate(tree.networks) if name in entries}
     unbroken = {name: _unbroken(rows, measures[name], entries, index) for name, rows in some.items()}
     others: Found = {}
+    # From narrow to wide: who is off by a narrower entry counts no more.
     for group, names in levels:
         is_system = group is tree.system
         all_of, without = {}, {}
@@ -120,18 +122,28 @@ def _of_days(section: Section, settings: Settings, tree: Hierarchy, days: int) -
             all_of[name] = _without_ends(rows, group, measure)
             without[name] = _without_ends(rows.where(is_in), group, measure)
         entries |= watched(group, names, all_of)
-        others |= watched(group, names, without)
+        told = watched(group, names, without)
+        others |= told
+        places = {name: at for at, name in enumerate(names) if name in told}
+        for name, rows in some.items():
+            off = np.isin(group[rows.network], _broken(measures[name], told, places))
+            unbroken[name] = unbroken[name] & ~off
     return Guardrails(entries, others)
 
 
 def _unbroken(rows: Counts, measure: Measure, known: Found, index: Mapping[str, int]) -> Bools:
     """Which rows are of networks that do not break this by themselves."""
+    return np.asarray(~np.isin(rows.network, _broken(measure, known, index)), dtype=np.bool_)
+
+
+def _broken(measure: Measure, known: Found, index: Mapping[str, int]) -> Ints:
+    """The entries that break this."""
     broken = [
         index[name]
         for name, watched in known.items()
         if any(one.measure == str(measure) and one.state == "broken" for one in watched)
     ]
-    return np.asarray(~np.isin(rows.network, np.array(broken, dtype=np.int64)), dtype=np.bool_)
+    return np.array(broken, dtype=np.int64)
 
 
 def _without_ends(rows: Counts, group: Ints, measure: Measure) -> Counts:

@@ -20,6 +20,11 @@ from scipy.special import logsumexp
 from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.stats.sequential import log_evidence
 
+EXPECTED = (0.05, 0.2, 1.0)
+"""Gains for which evidence grows fastest. With small ones alone a large gain, known badly, would never be
+beyond chance; the mean over several is an e-value, too.
+"""
+
 
 def log_evidence_of_gain(lifts: Lifts) -> float:
     """Of all levels alike, whether everybody gains or a single network."""
@@ -28,6 +33,7 @@ def log_evidence_of_gain(lifts: Lifts) -> float:
     for level in levels:
         known = np.isfinite(level.own_variance)
         if known.any():
-            each = log_evidence(level.own_mean[known], level.own_variance[known])
-            found.append(float(logsumexp(each)) - math.log(len(each)))
+            mean, variance = level.own_mean[known], level.own_variance[known]
+            each = np.stack([log_evidence(mean, variance, expected=gain) for gain in EXPECTED])
+            found.append(float(logsumexp(each)) - math.log(each.size))
     return float(logsumexp(found)) - math.log(len(levels)) if found else -math.inf
