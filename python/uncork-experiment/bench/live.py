@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,10 @@ class Processes:
         process = subprocess.Popen(command, stdout=to, stderr=errors, process_group=0)
         self._stack.callback(end, process, stop)
         return process
+
+    def after(self, action: Callable[[], object]) -> None:
+        """What is to be done when what was started since is ended."""
+        self._stack.callback(action)
 
 
 def end(process: subprocess.Popen[bytes], by: signal.Signals = signal.SIGTERM) -> None:

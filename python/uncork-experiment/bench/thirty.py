@@ -1,18 +1,20 @@
 """Thirty networks with paths of their own, a real server and clients, and a loop that learns.
 
     python bench/thirty.py -o thirty
+    python bench/thirty.py -o thirty --server nginx
 
 `uncork emu` gives each network a path: lossy ones, where BBR is right; policed ones and ones with a short
-queue, where BBR resends too much and CUBIC is right. `uncork serve` serves files by the policy in force and
-writes records. The clients are curl: each request is another user, known by its cookie. An experiment comes
-first; then `uncork-learn run` plans from the records, checks, and puts the table in force, again and again,
-while the clients go on.
+queue, where BBR resends too much and CUBIC is right. `uncork serve`, or nginx with `uncork steer`, has files
+and the policy in force, and records are written; `thirty_servers.py` says what differs. The clients are curl:
+each request is another user. An experiment comes first; then `uncork-learn run` plans from the records,
+checks, and puts the table in force, again and again, while the clients go on.
 
 What is right is measured, too: before anything is learned, curl loads the files with either controller over
 the same paths. BBR is right where the median takes 2 % less time and at most 2 points more bytes are sent
 again.
 
-It needs root, /dev/net/tun, vxlan, curl and the kernel's BBR. All traffic stays in the namespaces; what was
+It needs root, /dev/net/tun, vxlan, curl and the kernel's BBR; with nginx also BPF, cgroups of version 2 and
+`pip install mmdb_writer`. All traffic stays in the namespaces; what was
 started is ended, also after Ctrl-C.
 
 Exit status: 0 at least 28 networks have the right controller; 1 fewer; 3 not possible on this machine.
@@ -21,6 +23,7 @@ Exit status: 0 at least 28 networks have the right controller; 1 fewer; 3 not po
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -37,14 +40,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from live import HOSTS, NotPossibleError, Processes, end, hosts_of, say, start_server, what_is_missing
+from live import HOSTS, NotPossibleError, Processes, end, hosts_of, say, what_is_missing
+from thirty_servers import (
+    SERVER,
+    NginxAndSteer,
+    Serve,
+    Server,
+    inside,
+    nginx_is_missing,
+    with_own_pins,
+)
 
 KEY = "000102030405060708090a0b0c0d0e0f"
-SIZE = 200_000
 PORT, ORACLE_PORTS = 8080, {"cubic": 8081, "bbr": 8082}
-SERVER = "100.127.0.1"
-"""The server's address; networks are 100.64.N.0/24, for which packets are tunnelled: a path knows its own
-addresses only."""
 RIGHT = 28
 LIMIT_SECONDS = 1_500
 TRANSFER_SECONDS = 60
@@ -54,8 +62,8 @@ WORSE, POINTS = 0.98, 0.02
 EXPERIMENT = f"""key = "{KEY}"
 
 [experiment.explore]
-unit = "cookie:uid"
-share = "100%"
+unit = "%s"
+share = "100%%"
 
 [experiment.explore.arm.control]
 tcp = "cubic"
@@ -78,31 +86,28 @@ class Network:
     path: str
     """In a scenario's words."""
 
-    @property
-    def name(self) -> str:
-        return f"100.64.{self.number}.0/24"
 
-    @property
-    def address(self) -> str:
-        return f"100.64.{self.number}.7"
-
-
-def networks() -> list[Network]:
+def networks(server: Server) -> list[Network]:
     """Twelve are lossy, nine policed, nine have a short queue; rates and delays are drawn."""
     rng, found = random.Random(21), []
     for number in range(30):
         kind = ("lossy", "policed", "short queue")[0 if number < 12 else 1 if number < 21 else 2]
-        rate, rtt = rng.uniform(3, 6), rng.uniform(50, 110)
+        rate, rtt = server.rate * rng.uniform(3, 6), server.delay * rng.uniform(50, 110)
         lines = [f'rtt = "{rtt:.0f}ms"', f'rate = "{rate:.1f}mbit"']
         if kind == "lossy":
-            lines += [f'loss = "{rng.uniform(2, 4):.1f}%"', 'buffer = "4bdp"']
+            lines += [f'loss = "{server.loss * rng.uniform(2, 4):.1f}%"', 'buffer = "4bdp"']
         elif kind == "policed":
-            lines[1] = 'rate = "18mbit"'
+            lines[1] = f'rate = "{18 * server.rate:g}mbit"'
             lines += [f'policer = "{rate / 2:.1f}mbit:12kB"']
         else:
             lines += ['buffer = "5p"']
         found.append(Network(number, kind, "\n".join(lines)))
     return found
+
+
+def explore(server: Server) -> str:
+    """The policy before anything is learned."""
+    return EXPERIMENT % ("cookie:uid" if isinstance(server, Serve) else "prefix")
 
 
 def scenario(some: Sequence[Network]) -> str:
@@ -111,10 +116,6 @@ def scenario(some: Sequence[Network]) -> str:
         lines.append(f"[path.n{one.number}]\n{one.path}")
         lines.append(f'[flow.n{one.number}]\npath = "n{one.number}"\ncc = "cubic"\nbulk = "end"')
     return "\n".join(lines) + "\n"
-
-
-def inside(namespace: str, *command: str) -> list[str]:
-    return ["ip", "netns", "exec", namespace, *command]
 
 
 def tunnels(far: dict[str, Any], near: dict[int, dict[str, Any]]) -> None:
@@ -136,24 +137,12 @@ def tunnels(far: dict[str, Any], near: dict[int, dict[str, Any]]) -> None:
         ip(host, "route", "add", f"{SERVER}/32", "via", f"100.64.{number}.1")
 
 
-def serve(processes: Processes, uncork: str, far: str, policy: Path, work: Path, **listeners: int) -> None:
-    """Starts a server of the files, with records."""
-    name = "+".join(listeners)
-    command = inside(far, uncork, "serve", "--root", str(work / "public"), "--plain")
-    records = work / f"records-{name}"
-    records.mkdir(exist_ok=True)
-    command += ["--policy", str(policy), "--records", str(records / f"{time.time_ns()}.jsonl")]
-    for listener, port in listeners.items():
-        command += ["--listen", f"{listener}@{SERVER}:{port}"]
-    start_server(processes, command, work / f"serve-{time.time_ns()}.txt", len(listeners))
-
-
-def requests(urls: Sequence[str], users: Iterator[int]) -> str:
+def requests(server: Server, number: int, urls: Sequence[str], users: Sequence[int]) -> str:
     """What curl does: one connection for each request, so that each is decided anew."""
     parts = []
-    for url in urls:
+    for url, user in zip(urls, users, strict=True):
         parts.append(
-            f'url = "{url}"\noutput = "/dev/null"\nsilent\ncookie = "uid=u{next(users)}"\n'
+            f'url = "{url}"\noutput = "/dev/null"\nsilent\n{server.client(number, user)}'
             f'header = "Connection: close"\nmax-time = {TRANSFER_SECONDS}\n'
             'write-out = "%{url} %{http_code} %{time_total}\\n"\n'
         )
@@ -162,6 +151,7 @@ def requests(urls: Sequence[str], users: Iterator[int]) -> str:
 
 def load(
     processes: Processes,
+    server: Server,
     near: dict[int, dict[str, Any]],
     urls: Sequence[str],
     users: Iterator[int],
@@ -170,9 +160,11 @@ def load(
     """Each network's curl asks for these, one after the other; all networks at once."""
     out.mkdir()
     started = []
+    # All networks have as many users.
+    nths = [next(users) for _ in urls]
     for number, host in near.items():
         config = out / f"{number}.curl"
-        config.write_text(requests(urls, users))
+        config.write_text(requests(server, number, urls, nths))
         command = inside(host["name"], "curl", "--config", str(config))
         started.append(processes.start(command, out=out / f"{number}.txt"))
     return started
@@ -199,46 +191,47 @@ def records_of(directory: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def oracle(work: Path, some: Sequence[Network]) -> dict[str, dict[str, Any]]:
+def oracle(work: Path, server: Server, some: Sequence[Network]) -> dict[str, dict[str, Any]]:
     """What each network got from either controller: the clients' times, and the server's retransmissions."""
     resent: dict[tuple[str, str], list[int]] = {}
     for record in records_of(work / "records-cubic+bbr"):
-        sums = resent.setdefault((record["service"]["client"], record["service"]["listener"]), [0, 0])
+        sums = resent.setdefault((server.entry_of(record), record["service"]["listener"]), [0, 0])
         sums[0] += record["bytes_retransmitted"]
         sums[1] += record["bytes_sent"]
     found = {}
     for one in some:
-        by_port = times(work / "oracle", one.number)
-        median = {name: statistics.median(by_port[port]) for name, port in ORACLE_PORTS.items()}
-        again = {name: resent[one.name, name][0] / max(resent[one.name, name][1], 1) for name in ORACLE_PORTS}
+        by_port, name = times(work / "oracle", one.number), server.entry(one.number)
+        median = {cc: statistics.median(by_port[port]) for cc, port in ORACLE_PORTS.items()}
+        again = {cc: resent[name, cc][0] / max(resent[name, cc][1], 1) for cc in ORACLE_PORTS}
         is_bbr = median["bbr"] < WORSE * median["cubic"] and again["bbr"] <= again["cubic"] + POINTS
-        found[one.name] = {"median_s": median, "retransmitted": again, "right": "bbr" if is_bbr else "cubic"}
+        found[name] = {"median_s": median, "retransmitted": again, "right": "bbr" if is_bbr else "cubic"}
     return found
 
 
-def in_force(learned: Path, some: Sequence[Network]) -> dict[str, str]:
+def in_force(learned: Path, server: Server, some: Sequence[Network]) -> dict[str, str]:
     """The controller that the table gives each network."""
     table = next((learned / "current").glob("networks-*.table")).read_text().splitlines()
-    start = table.index("section small")
-    arms = dict(line.split() for line in table[start + 1 :] if not line.startswith(("section", "sha256")))
-    wide = arms.get("*", "control")
-    return {one.name: "bbr" if arms.get(one.name, wide) == "bbr" else "cubic" for one in some}
+    start = table.index(f"section {server.section}") + 1
+    end = next(at for at in range(start, len(table)) if table[at].startswith(("section", "sha256")))
+    arms = dict(line.split() for line in table[start:end])
+    names = [server.entry(one.number) for one in some]
+    return {name: "bbr" if arms.get(name, arms.get("*")) == "bbr" else "cubic" for name in names}
 
 
-def learn(work: Path, *more: str) -> list[str]:
+def learn(work: Path, server: Server, *more: str) -> list[str]:
     program = [sys.executable, "-m", "uncork_experiment.learn.cli", "run", str(work / "records-public")]
-    program += ["-o", str(work / "learned"), "--key", KEY, "--changed", "100%", "--random", "30%"]
+    program += ["-o", str(work / "learned"), "--key", KEY, "--changed", "100%", *server.learning]
     return [*program, "--control-settings", "tcp=cubic", "--treated-settings", "tcp=bbr", *more]
 
 
-def run(uncork: str, options: argparse.Namespace, work: Path) -> int:
-    some, users = networks(), iter(range(10**9))
+def run(uncork: str, server: Server, options: argparse.Namespace, work: Path) -> int:
+    some, users = networks(server), itertools.count()
     began = time.monotonic()
     until = began + LIMIT_SECONDS
     (work / "public").mkdir()
-    (work / "public/page").write_bytes(random.Random(1).randbytes(SIZE))
+    (work / "public/page").write_bytes(random.Random(1).randbytes(server.size))
     (work / "thirty.toml").write_text(scenario(some))
-    (work / "explore.toml").write_text(EXPERIMENT)
+    (work / "explore.toml").write_text(explore(server))
     (work / "oracle.toml").write_text(ORACLE)
     with ExitStack() as stack:
         processes = Processes(stack)
@@ -246,47 +239,49 @@ def run(uncork: str, options: argparse.Namespace, work: Path) -> int:
         far = next(host for host in hosts if host["side"] == "far")
         near = {int(host["classes"][0][1:]): host for host in hosts if host["side"] == "near"}
         tunnels(far, near)
-        serve(processes, uncork, far["name"], work / "oracle.toml", work, **ORACLE_PORTS)
-        say(f"what is right: {options.oracle} requests of each network with either controller")
-        urls = [f"http://{SERVER}:{port}/page" for port in ORACLE_PORTS.values()] * options.oracle
-        wait(load(processes, near, urls, users, work / "oracle"), until)
+        server.start(processes, far["name"], near)
         with ExitStack() as first:
-            serve(Processes(first), uncork, far["name"], work / "explore.toml", work, public=PORT)
+            server.enforce(Processes(first), work / "oracle.toml", **ORACLE_PORTS)
+            say(f"what is right: {options.oracle} requests of each network with either controller")
+            urls = [f"http://{SERVER}:{port}/page" for port in ORACLE_PORTS.values()] * options.oracle
+            wait(load(processes, server, near, urls, users, work / "oracle"), until)
+        with ExitStack() as first:
+            server.enforce(Processes(first), work / "explore.toml", public=PORT)
             say(f"the experiment: {options.requests} requests of each network")
             urls = [f"http://{SERVER}:{PORT}/page"] * options.requests
-            wait(load(processes, near, urls, users, work / "explore"), until)
+            wait(load(processes, server, near, urls, users, work / "explore"), until)
         say("the first plan")
-        subprocess.run(learn(work, "--rounds", "1"), check=True, timeout=300)
-        serve(processes, uncork, far["name"], work / "learned/current/policy.toml", work, public=PORT)
-        loop = processes.start(learn(work, "--every", "30s"), out=work / "loop.txt")
+        subprocess.run(learn(work, server, "--rounds", "1"), check=True, timeout=300)
+        policy = work / "learned/current/policy.toml"
+        server.enforce(processes, policy, public=PORT)
+        server.follow(processes, policy)
+        loop = processes.start(learn(work, server, "--every", "30s"), out=work / "loop.txt")
         for number in range(options.rounds):
-            say(f"round {number + 1} of {options.rounds}: {table_words(work, some)}")
-            wait(load(processes, near, urls, users, work / f"round-{number}"), until)
+            say(f"round {number + 1} of {options.rounds}: {table_words(work, server, some)}")
+            wait(load(processes, server, near, urls, users, work / f"round-{number}"), until)
         end(loop, signal.SIGTERM)
-        subprocess.run(learn(work, "--rounds", "1"), check=True, timeout=300)
-        wait(load(processes, near, urls[:10], users, work / "last"), until)
+        subprocess.run(learn(work, server, "--rounds", "1"), check=True, timeout=300)
+        wait(load(processes, server, near, urls[:10], users, work / "last"), until)
     _, _, summary = (work / HOSTS).read_text().partition("\n")
     if json.loads(summary)["flagged"]:
         say("the emulation was late: do not rely on this run")
-    return told(work, some, time.monotonic() - began)
+    return told(work, server, some, time.monotonic() - began)
 
 
-def table_words(work: Path, some: Sequence[Network]) -> str:
-    arms = list(in_force(work / "learned", some).values())
+def table_words(work: Path, server: Server, some: Sequence[Network]) -> str:
+    arms = list(in_force(work / "learned", server, some).values())
     return f"bbr for {arms.count('bbr')} networks, cubic for {arms.count('cubic')}"
 
 
-def told(work: Path, some: Sequence[Network], seconds: float) -> int:
+def told(work: Path, server: Server, some: Sequence[Network], seconds: float) -> int:
     """Writes and prints what was right, and what was learned."""
-    known, learned = oracle(work, some), in_force(work / "learned", some)
+    known, learned = oracle(work, server, some), in_force(work / "learned", server, some)
     used: dict[str, list[str]] = {}
     for record in records_of(work / "records-public"):
         if record["choice"]["arm"] is None:
-            used.setdefault(record["service"]["client"], []).append(record["cc"])
-    rows = [
-        {"network": one.name, "kind": one.kind, **known[one.name], "learned": learned[one.name]}
-        for one in some
-    ]
+            used.setdefault(server.entry_of(record), []).append(record["cc"])
+    names = [(server.entry(one.number), one.kind) for one in some]
+    rows = [{"network": name, "kind": kind, **known[name], "learned": learned[name]} for name, kind in names]
     right = sum(row["learned"] == row["right"] for row in rows)
     document = {"made": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": round(seconds), "right": right}
     text = json.dumps({**document, "networks": rows}, indent=1) + "\n"
@@ -300,7 +295,8 @@ def told(work: Path, some: Sequence[Network], seconds: float) -> int:
             f"{100 * again['cubic']:5.1f} {100 * again['bbr']:5.1f}     "
             f"{row['right']:<6} {row['learned']:<8} {last}"
         )
-    say(f"{right} of {len(rows)} networks have the right controller, after {seconds:.0f} s")
+    load = os.getloadavg()[0]
+    say(f"{right} of {len(rows)} networks have the right controller, after {seconds:.0f} s; load {load:.0f}")
     return 0 if right >= RIGHT else 1
 
 
@@ -313,18 +309,26 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=120, metavar="N", help="of each network in a round")
     parser.add_argument("--rounds", type=int, default=2, metavar="N", help="after the experiment")
     parser.add_argument("--uncork", default=os.environ.get("UNCORK", "uncork"), metavar="PROGRAM")
+    parser.add_argument("--server", choices=("serve", "nginx"), default="serve", help="[serve]")
     options = parser.parse_args()
     uncork = shutil.which(options.uncork)
     missing = what_is_missing(uncork) or (None if shutil.which("curl") else "there is no curl")
+    if options.server == "nginx":
+        missing = missing or nginx_is_missing()
     if missing is not None or uncork is None:
         print(f"error: {missing}", file=sys.stderr)
         return 3
     if options.output.exists():
         parser.error(f"-o {options.output} exists: name a new directory")
+    if options.server == "nginx":
+        with_own_pins()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options.output.mkdir(parents=True)
+    work = options.output.resolve()
     try:
-        return run(uncork, options, options.output.resolve())
+        ports = {"public": PORT, **ORACLE_PORTS}
+        server = Serve(uncork, work) if options.server == "serve" else NginxAndSteer(uncork, work, ports)
+        return run(uncork, server, options, work)
     except NotPossibleError as error:
         print(f"error: {error}", file=sys.stderr)
         return 3

@@ -55,11 +55,11 @@ def test_the_truth_is_of_all_networks(oracle: internet.Oracle) -> None:
         assert len(set(truth.system)) == SYSTEMS
         assert truth.share.sum() == pytest.approx(1, abs=1e-6)
         of_oracle = truth.score(truth.oracle())
-        assert (of_oracle.harmed, of_oracle.over) == (0, 0)
+        assert (of_oracle.harmed, of_oracle.surely, of_oracle.over) == (0, 0, 0)
     large = oracle.truths["large"]
     assert large.score(large.oracle()).gain == pytest.approx(1)
     nobody, everybody = (large.score(np.full(NETWORKS, is_on)) for is_on in (False, True))
-    assert nobody == internet.Score(0, 0, 0)
+    assert nobody == internet.Score(0, 0, 0, 0)
     assert everybody.gain > 0
     assert everybody.over > 0
 

@@ -359,7 +359,9 @@ class Counts:
 
 
 def sections(evidence: pa.Table, settings: Settings) -> list[Section]:
-    """The evidence by place and class, in order; without traffic between sites."""
+    """The evidence by place and class, in order; without traffic between sites and
+    without classes that do not decide.
+    """
     columns = {name: _whole(evidence[name]) for name in COLUMNS}
     words = {name: _Words.of(columns[name]) for name, kind in COLUMNS.items() if kind == TEXT}
     is_client = np.append(are_clients(columns["client"].dictionary, settings.sites), False)
@@ -367,7 +369,7 @@ def sections(evidence: pa.Table, settings: Settings) -> list[Section]:
     found = []
     for place in sorted({word or "" for word in words["place"].words}):
         at_place = usable & (words["place"].has(place) | (words["place"].has(None) & (place == "")))
-        for of_class in CLASSES:
+        for of_class in (settings.only,) if settings.only else CLASSES:
             rows = np.flatnonzero(at_place & words["class"].has(of_class))
             if len(rows):
                 some = pa.array(rows)

@@ -17,7 +17,7 @@ from uncork_experiment.commands.design import connection_settings
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS
 from uncork_experiment.learn import evidence, prior, twin
-from uncork_experiment.learn.settings import GUARDRAILS, SITES, Settings
+from uncork_experiment.learn.settings import CLASSES, GUARDRAILS, SITES, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
 from uncork_experiment.policyfile import KEY, UNITS
@@ -83,6 +83,12 @@ def add_options(one: argparse.ArgumentParser) -> None:
     files.add_argument("--rules", type=Path, metavar="FILE", help="rules of your own, which come first")
     files.add_argument("--listener", default="", metavar="NAME", help="only connections of this listener")
     files.add_argument("--place", default="", choices=("listener", "host"), help="what tells PoPs apart")
+    files.add_argument(
+        "--only",
+        default="",
+        choices=CLASSES,
+        help="let these objects decide for all connections: for uncork steer, which knows no sizes",
+    )
     files.add_argument(
         "--random", default="10%", metavar="SHARE", help="share that stays random [default: 10%%]"
     )
@@ -178,6 +184,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
         dwell=options.dwell,
         changed=share(options.changed, "--changed"),
         confirm=share(options.confirm, "--confirm"),
+        only=options.only,
         random=share(options.random, "--random"),
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,

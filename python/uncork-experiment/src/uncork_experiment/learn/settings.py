@@ -82,6 +82,8 @@ class Settings:
     """Days until the table expires."""
     rules: str = ""
     """Hand-written rules, which come first in the policy."""
+    only: str = ""
+    """The class of objects that decides for all connections; empty: each decides for its own."""
     prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """What a calibrated twin expects of ASes: lift of large objects (log scale) and standard deviation."""
 

@@ -116,7 +116,8 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
         bound = "min" if of_class == LARGE else "below"
         lines += ["[[rule]]", f"name = {json.dumps(TABLE_RULE + name)}", *where]
         lines += [f"{settings.place} = {json.dumps(place)}"] if settings.place else []
-        lines += [f'size = {{ {bound} = "{LIMIT_TEXT}" }}', f"table = {json.dumps(name)}", ""]
+        lines += [] if settings.only else [f'size = {{ {bound} = "{LIMIT_TEXT}" }}']
+        lines += [f"table = {json.dumps(name)}", ""]
     return "\n".join(lines)
 
 
