@@ -98,6 +98,7 @@ def test_regret_is_what_an_oracle_has_more(root: Path, oracle: Path) -> None:
     regret = 100 * (math.expm1(best) - math.expm1(brought))
     assert f"has {brought / best:.1%} of its gain: a regret of {regret:.2f} points" in told
     assert "Nobody can gain with small objects" in told
+    assert re.search(r"All bbr: \+1\d(\.\d)? %\.", told)
     assert f"--oracle {oracle}" in told
 
 
