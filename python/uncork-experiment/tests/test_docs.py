@@ -73,9 +73,10 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
     known = {"--again", "--root", "--policy", "--records", "--ip", "--at", "--path", "--size"}
-    # Of `uncork lab` and of bench/internet.py.
+    # Of `uncork lab`, bench/internet.py and bench/thirty.py.
     known |= {"--cc", "--clients", "--seed", "--networks", "--systems", "--connections", "--days", "--truth"}
-    for command in ("plan", "run", "apply", "explain", "demo", "verify", "calibrate"):
+    known |= {"--server", "--requests", "--rounds"}
+    for command in ("plan", "run", "apply", "explain", "demo", "verify", "report", "calibrate"):
         with pytest.raises(SystemExit):
             learn([command, "--help"])
         known |= set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
