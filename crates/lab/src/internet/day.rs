@@ -55,7 +55,6 @@ pub struct DayOutcome {
 struct Decided<'p> {
     visitor: Visitor,
     decision: Decision<'p>,
-    is_kept: bool,
 }
 
 impl Day<'_> {
@@ -131,21 +130,22 @@ impl Day<'_> {
             .iter()
             .map(|&(user, asked)| {
                 let decision = self.decide(network, user, asked, seconds);
-                let visitor = Visitor { user, asked, cc: decision.settings.quic };
                 let is_chosen = self.others.happens(&mut others);
                 let is_kept = decision.experiment.is_some() || is_chosen;
-                Decided { visitor, decision, is_kept }
+                let visitor = Visitor { user, asked, cc: decision.settings.quic, is_kept };
+                Decided { visitor, decision }
             })
             .collect();
         outcome.drawn += decided.len() as u64;
-        if !decided.iter().any(|one| one.is_kept) {
+        if !decided.iter().any(|one| one.visitor.is_kept) {
             return;
         }
         let visitors = decided.iter().map(|one| one.visitor).collect();
         let played = Scene { network, visitors, cross, seed }.play(self.world);
         outcome.simulated += decided.len() as u64;
         outcome.packets += played.packets;
-        for (one, responses) in decided.iter().zip(played.responses).filter(|(one, _)| one.is_kept)
+        for (one, responses) in
+            decided.iter().zip(played.responses).filter(|(one, _)| one.visitor.is_kept)
         {
             let record = |response| self.record(network, one, seconds, response);
             outcome.records.extend(responses.into_iter().map(record));

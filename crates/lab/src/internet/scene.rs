@@ -26,6 +26,8 @@ pub(super) struct Visitor {
     pub(super) user: u64,
     pub(super) asked: Asked,
     pub(super) cc: CcSpec,
+    /// Whether anybody reads its record. The simulation ends when all of these are over.
+    pub(super) is_kept: bool,
 }
 
 /// Connections of one network at one time.
@@ -104,7 +106,8 @@ impl Scene {
         self.visitors.iter().enumerate().map(&mut flow).collect()
     }
 
-    /// Simulates until the visitors' connections are over: other people's flows never are.
+    /// Simulates until the kept connections are over: other people's flows never are, and what
+    /// neighbours do afterwards changes no record.
     fn until_done(&self, spec: &RunSpec) -> RunResult {
         let mut run = Simulation::new(spec);
         let mut was_seen = vec![false; self.visitors.len()];
@@ -113,9 +116,13 @@ impl Scene {
             while run.step_until(until) {}
             let mut is_done = true;
             for (at, seen) in (0..).zip(&mut was_seen) {
+                let visitor = &self.visitors[at as usize];
+                if !visitor.is_kept {
+                    continue;
+                }
                 let view = run.view(at);
                 *seen |= view.is_some();
-                is_done &= match (view, self.visitors[at as usize].asked) {
+                is_done &= match (view, visitor.asked) {
                     (None, _) => *seen,
                     (Some(view), Asked::Object(bytes)) => view.in_order_bytes >= bytes,
                     (Some(_), Asked::Song) => false,
@@ -170,4 +177,32 @@ fn responses(result: &RunResult, at: u32) -> Vec<FlowRecord> {
 /// The connection's counts are spread over its responses by their sizes.
 fn part_of(count: u64, bytes: u64, total: u64) -> u64 {
     (u128::from(count) * u128::from(bytes) / u128::from(total.max(1))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::internet::WorldSpec;
+
+    /// What neighbours do after the end of the connection that is recorded costs time only.
+    #[test]
+    fn a_simulation_ends_with_what_is_kept() {
+        let world = World::new(WorldSpec { seed: 2, networks: 60, systems: 12 }).unwrap();
+        let is_shared = |network: &u32| world.profile_of(*network).uplink.is_some();
+        let network = (0..60).find(is_shared).unwrap();
+        let play = |keeps_all| {
+            let visitor = |(user, bytes)| Visitor {
+                user,
+                asked: Asked::Object(bytes),
+                cc: CcSpec::new(Algorithm::Cubic),
+                is_kept: keeps_all || user == 1,
+            };
+            let visitors = [(1, 20_000), (2, 30_000_000), (3, 30_000_000)].map(visitor).to_vec();
+            Scene { network, visitors, cross: 1, seed: 7 }.play(&world)
+        };
+        let (all, one) = (play(true), play(false));
+        let completion = |played: &Played| played.responses[0][0].completion_ns.unwrap();
+        assert_eq!(completion(&all), completion(&one));
+        assert!(one.packets * 2 < all.packets, "{} of {}", one.packets, all.packets);
+    }
 }
