@@ -1,5 +1,5 @@
 //! The cost of a decision, for a policy of a hundred rules of which only the last matches, and for one with a
-//! table of a million networks.
+//! table of a million networks; and of the look-up in that table alone.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -92,6 +92,36 @@ fn learned(networks: usize) -> (Policy, String) {
     (policy, format!("{body}sha256 {hex}\n"))
 }
 
+/// So many addresses all over the address space.
+fn addresses(count: u32, address: fn(u32) -> IpAddr) -> Vec<IpAddr> {
+    (0..count).map(|n| address(n.wrapping_mul(0x85eb_ca6b))).collect()
+}
+
+fn v4(n: u32) -> IpAddr {
+    IpAddr::V4(n.into())
+}
+
+fn v6(n: u32) -> IpAddr {
+    let spread = u128::from(n >> 8);
+    IpAddr::V6(Ipv6Addr::from((0x2000 | spread >> 12) << 112 | spread << 80 | u128::from(n)))
+}
+
+/// The table alone, as the server and the kernel read it: of clients whose part of it stays in the caches, and of so
+/// many that it does not.
+fn look_up(criterion: &mut Criterion, loaded: &Policy) {
+    let flat = loaded.flat(&[], &Origins::new()).unwrap_or_else(|error| panic!("{error}"));
+    for (family, address) in [("IPv4", v4 as fn(u32) -> IpAddr), ("IPv6", v6)] {
+        for count in [4_096, 1_000_000] {
+            let clients = addresses(count, address);
+            let mut all = clients.iter().cycle();
+            let name = format!("look-up/10^6 networks, {family}, {count} clients in turn");
+            criterion.bench_function(&name, |bencher| {
+                bencher.iter(|| flat.table.find(*all.next().unwrap_or(&clients[0])));
+            });
+        }
+    }
+}
+
 /// Decisions of a policy with a table of a million networks, for clients all over the address space.
 fn table(criterion: &mut Criterion) {
     let (policy, text) = learned(1_000_000);
@@ -102,23 +132,18 @@ fn table(criterion: &mut Criterion) {
     };
     let loaded = with_table();
     let clients = |address: fn(u32) -> IpAddr| -> Vec<Facts<'static>> {
-        let facts = |n: u32| {
-            let client = address(n.wrapping_mul(0x85eb_ca6b));
-            Facts::at_accept("public", client, UnixTime(1_800_000_000), Origin::default())
-        };
-        (0..4_096).map(facts).collect()
+        let facts =
+            |client| Facts::at_accept("public", client, UnixTime(1_800_000_000), Origin::default());
+        addresses(4_096, address).into_iter().map(facts).collect()
     };
-    let v6 = |n: u32| {
-        let spread = u128::from(n >> 8);
-        IpAddr::V6(Ipv6Addr::from((0x2000 | spread >> 12) << 112 | spread << 80 | u128::from(n)))
-    };
-    for (name, clients) in [("IPv4", clients(|n| IpAddr::V4(n.into()))), ("IPv6", clients(v6))] {
+    for (name, clients) in [("IPv4", clients(v4)), ("IPv6", clients(v6))] {
         let mut all = clients.iter().cycle();
         criterion.bench_function(&format!("decide/10^6 networks, {name}"), |bencher| {
             bencher
                 .iter(|| black_box(&loaded).decide(black_box(all.next().unwrap_or(&clients[0]))));
         });
     }
+    look_up(criterion, &loaded);
     let mut group = criterion.benchmark_group("read");
     group.sample_size(10);
     group.bench_function("10^6 networks", |bencher| bencher.iter(with_table));
