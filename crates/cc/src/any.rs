@@ -134,6 +134,10 @@ macro_rules! dispatch {
             fn snapshot(&self) -> Snapshot {
                 dispatch!(self, $variants, it => it.snapshot())
             }
+
+            fn on_deferred(&mut self) {
+                dispatch!(self, $variants, it => it.on_deferred());
+            }
         }
     };
     ($self:expr, [$($variant:ident),*], $it:ident => $call:expr) => {

@@ -254,6 +254,11 @@ pub trait Controller {
 
     /// The controller's state, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;
+
+    /// The host keeps data back that the window has room for, to send it in one burst with what the
+    /// next ACKs allow (segmentation offload). The window limits it all the same, and may grow. For
+    /// hosts that do so. The default does nothing.
+    fn on_deferred(&mut self) {}
 }
 
 /// Names a controller and builds it for each connection. [`crate::CcSpec`] implements this for the

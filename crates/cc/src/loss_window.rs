@@ -411,6 +411,11 @@ impl LossWindow {
             ..Snapshot::of_state(if repairing { "Recovery" } else { state })
         }
     }
+
+    /// The host waits for a larger burst: it uses the window, although there is room.
+    pub(crate) fn on_deferred(&mut self) {
+        self.full[0] = true;
+    }
 }
 
 #[cfg(test)]
@@ -425,6 +430,21 @@ mod tests {
         window.end_slow_start();
         assert_eq!(window.snapshot("").ssthresh, Some(segments(2)));
         assert!(window.in_slow_start(), "up to there");
+    }
+
+    #[test]
+    fn a_window_that_waits_for_room_for_a_burst_grows() {
+        let grown = |defers: bool| {
+            let mut host = Host::new(NewReno::new(&settings(20)));
+            (0..15).for_each(|_| host.send());
+            if defers {
+                host.cc.on_deferred();
+            }
+            host.advance(host.rtt);
+            host.ack(1);
+            host.cwnd() - segments(20)
+        };
+        assert_eq!((grown(false), grown(true)), (0, segments(1)));
     }
 
     #[test]

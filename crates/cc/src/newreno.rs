@@ -113,6 +113,10 @@ impl Controller for NewReno {
         let slow_start = self.window.in_slow_start();
         self.window.snapshot(if slow_start { "SlowStart" } else { "CongestionAvoidance" })
     }
+
+    fn on_deferred(&mut self) {
+        self.window.on_deferred();
+    }
 }
 
 #[cfg(test)]

@@ -388,4 +388,8 @@ impl Controller for Bbr3 {
             ..Snapshot::of_state(self.state.name())
         }
     }
+
+    fn on_deferred(&mut self) {
+        self.cwnd_usage.on_full(self.sampler.delivered());
+    }
 }

@@ -226,6 +226,10 @@ impl Controller for Cubic {
             Phase::Avoidance(_) => "CongestionAvoidance",
         })
     }
+
+    fn on_deferred(&mut self) {
+        self.window.on_deferred();
+    }
 }
 
 #[cfg(test)]

@@ -187,6 +187,10 @@ impl Controller for LinuxCubic {
         let is_growing = self.in_slow_start();
         self.window.snapshot(if is_growing { "SlowStart" } else { "CongestionAvoidance" })
     }
+
+    fn on_deferred(&mut self) {
+        self.window.on_deferred();
+    }
 }
 
 #[cfg(test)]
