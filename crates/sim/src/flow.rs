@@ -30,8 +30,12 @@ impl Downstream {
         Self::Data { segment, queued_for: TimeDelta::ZERO }
     }
 
-    const fn is_data(&self) -> bool {
-        matches!(self, Self::Data { .. })
+    /// Segments of data.
+    pub(crate) fn segments(&self) -> u64 {
+        match self {
+            Self::SynAck(_) => 0,
+            Self::Data { segment, .. } => 1 + u64::from(segment.more),
+        }
     }
 }
 
@@ -75,6 +79,7 @@ pub(crate) struct Flow<'a, S: ControllerSpec> {
     pub(crate) spec: &'a FlowSpec<S>,
     pub(crate) index: u32,
     seed: u64,
+    offload: bool,
     /// Whether the client has received the SYN/ACK.
     pub(crate) connected: bool,
     syns: u32,
@@ -119,6 +124,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             spec,
             index,
             seed: run.seed,
+            offload: run.offload,
             connected: false,
             syns: 0,
             server: Server::Listening,
@@ -167,7 +173,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
     /// SYN/ACK is not counted as sent either.
     pub(crate) fn note_drop(&mut self, packet: &Downstream, cause: Cause) {
         self.travelling -= 1;
-        let count = u64::from(packet.is_data());
+        let count = packet.segments();
         match cause {
             Cause::Queue => self.dropped_by_queue += count,
             Cause::Policer => self.dropped_by_policer += count,
@@ -198,6 +204,9 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         let rtt = now.since(syn_ack);
         let window = self.spec.receive_window;
         let mut sender = Box::new(Sender::new(now, self.spec.cc, stream, window, (rtt, seed)));
+        if self.offload {
+            sender.offload();
+        }
         if let Some(hint) = self.spec.resume {
             sender.resume(now, hint);
         }
@@ -353,8 +362,15 @@ mod tests {
     #[test]
     fn only_new_data_is_ecn_capable_except_with_l4s() {
         let data = |repeats| {
-            let segment =
-                Segment { seq: 0, tx: 0, sent: Time::ZERO, bytes: 1448, repeats, ce: false };
+            let segment = Segment {
+                seq: 0,
+                tx: 0,
+                sent: Time::ZERO,
+                bytes: 1448,
+                more: 0,
+                repeats,
+                ce: false,
+            };
             Downstream::Data { segment, queued_for: TimeDelta::ZERO }
         };
         let kinds = [Downstream::SynAck(Time::ZERO), data(true), data(false)];

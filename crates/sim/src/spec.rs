@@ -27,6 +27,10 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub flows: Vec<FlowSpec<S>>,
     /// The time that the hosts at both ends take for each packet. Real hosts have their own.
     pub host_jitter: HostJitter,
+    /// Whether hosts leave it to their network cards to cut bursts into segments and to put them
+    /// together again. A burst is then one packet on the path: queued, dropped and acknowledged as a
+    /// whole.
+    pub offload: bool,
     /// Seed of all random numbers.
     pub seed: u64,
     /// End of the warm-up, whose deliveries are counted separately.
@@ -137,6 +141,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             commands: Vec::new(),
             flows,
             host_jitter: HostJitter::NONE,
+            offload: false,
             seed,
             warmup: Time::ZERO,
             end,

@@ -22,8 +22,10 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         while let Some(flow) = self.flows.get_mut(index)
             && let Some(segment) = flow.poll_segment(self.now)
         {
-            self.packets += 1;
-            let offer = flow.offer(segment.bytes + HEADER_BYTES, Downstream::data(segment));
+            let packets = 1 + u32::from(segment.more);
+            self.packets += u64::from(packets);
+            let bytes = packets * (segment.bytes + HEADER_BYTES);
+            let offer = flow.offer(bytes, Downstream::data(segment));
             self.network.offer_down(self.now, offer, &mut self.flows);
         }
     }

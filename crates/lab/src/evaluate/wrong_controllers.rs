@@ -120,6 +120,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         warmup: run.warmup,
         end: run.end,
         host_jitter: run.host_jitter,
+        offload: run.offload,
         sample_every: None,
     }
 }

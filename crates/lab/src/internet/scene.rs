@@ -80,6 +80,7 @@ impl Scene {
             commands: Vec::new(),
             flows,
             host_jitter: HostJitter::Usual,
+            offload: false,
             seed: self.seed,
             warmup: Time::ZERO,
             end: end(),

@@ -80,6 +80,8 @@ pub struct Cell {
     pub end: Time,
     /// The time that simulated hosts take for each packet.
     pub(crate) host_jitter: HostJitter,
+    /// Whether simulated hosts leave segmentation to their network cards.
+    pub(crate) offload: bool,
     /// Traffic and paths of its runs, before a seed draws values.
     pub(crate) plan: Plan,
 }

@@ -1,8 +1,8 @@
 //! A simplified TCP: segments of equal size, numbered from 0, over a lossy path.
 //!
 //! Modelled: SACK (RFC 2018, RFC 2883), RACK-TLP (RFC 8985), RTO (RFC 6298), delayed ACKs (RFC 9293
-//! §3.8.6.3, Linux's 40 ms), pacing, the receive window, and the three-way handshake. Not modelled:
-//! Nagle, window autotuning, segmentation offload, middleboxes.
+//! §3.8.6.3, Linux's 40 ms), pacing, the receive window, the three-way handshake, and on request
+//! segmentation offload. Not modelled: Nagle, window autotuning, middleboxes.
 
 use uncork_units::Time;
 
@@ -38,6 +38,8 @@ pub(crate) struct Segment {
     pub(crate) sent: Time,
     /// Payload bytes.
     pub(crate) bytes: u32,
+    /// How many full segments follow in the same packet: segmentation offload.
+    pub(crate) more: u16,
     /// Whether this is a retransmission.
     pub(crate) repeats: bool,
     /// Whether a queue has marked it (RFC 3168).

@@ -96,6 +96,9 @@ impl Receiver {
 
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Time, segment: Segment) -> Reply {
+        if segment.more > 0 {
+            return self.on_packet(now, segment);
+        }
         let seq = segment.seq;
         let mark_changed = self.note_mark(segment.ce);
         let had_hole = self.above.first().is_some();
@@ -111,6 +114,21 @@ impl Receiver {
             return Reply::Later;
         }
         Reply::Now(self.ack(segment, duplicate))
+    }
+
+    /// The segments of a packet, which the host takes as one (GRO): one ACK for all.
+    fn on_packet(&mut self, now: Time, first: Segment) -> Reply {
+        let (mut last, mut duplicate, mut answer) = (first, false, None);
+        for index in 0..=u64::from(first.more) {
+            last = Segment { seq: first.seq + index, tx: first.tx + index, more: 0, ..first };
+            answer = match self.on_segment(now, last) {
+                Reply::Now(ack) => Some(ack),
+                Reply::Later => None,
+            };
+            duplicate |= answer.is_some_and(|ack| ack.duplicate);
+        }
+        let ack = answer.unwrap_or_else(|| self.ack(last, false));
+        Reply::Now(Ack { duplicate, ..ack })
     }
 
     /// The connection is idle: frees the memory for holes.
@@ -200,7 +218,7 @@ mod tests {
     }
 
     fn segment(seq: u64) -> Segment {
-        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, repeats: false, ce: false }
+        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, more: 0, repeats: false, ce: false }
     }
 
     /// A receiver of `segments` (endless if `None`) that has received the first 16 and no longer
@@ -242,6 +260,23 @@ mod tests {
         let ack = receiver.on_timer(at(50)).expect("due");
         assert_eq!((ack.cumulative, ack.trigger), (19, segment(18)));
         assert_eq!(receiver.on_timer(at(90)), None);
+    }
+
+    #[test]
+    fn a_packet_of_several_segments_is_acknowledged_once() {
+        let mut receiver = past_quick_acks(None);
+        let mut packet = |seq, more| {
+            let first = Segment { more, ..segment(seq) };
+            match receiver.on_segment(at(1), first) {
+                Reply::Now(ack) => (ack.cumulative, ack.trigger.seq, blocks(ack), ack.duplicate),
+                Reply::Later => panic!("packet {seq} is not answered"),
+            }
+        };
+        assert_eq!(packet(16, 2), (19, 18, vec![], false), "an odd number, too");
+        assert_eq!(packet(30, 9), (19, 39, vec![(30, 40)], false));
+        assert_eq!(packet(19, 10), (40, 29, vec![], false));
+        assert_eq!(packet(38, 3), (42, 41, vec![], true), "two of four are duplicates");
+        assert_eq!(receiver.next_timer(), Time::NEVER);
     }
 
     #[test]

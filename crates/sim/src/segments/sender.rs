@@ -14,6 +14,8 @@ use super::scoreboard::{Delivered, Scoreboard};
 use super::stream::Stream;
 use super::{MSS_BYTES, Segment};
 
+mod offload;
+
 /// RFC 6928.
 const INITIAL_WINDOW_SEGMENTS: u64 = 10;
 /// RFC 8985 §7.2: allowance for the delayed ACK of a single segment in the probe timeout. Linux's
@@ -40,6 +42,10 @@ pub(crate) struct Sender<C> {
     /// CE-marked segments reported by the client.
     marked: u64,
     pace_at: Time,
+    /// Whether the network card cuts bursts into segments.
+    offload: bool,
+    /// When a segment last left.
+    last_sent: Time,
     /// Start of the current busy period, not yet included in `counters`.
     busy_since: Time,
     counters: Counters,
@@ -121,9 +127,16 @@ impl<C: Controller> Sender<C> {
             backoffs: 0,
             marked: 0,
             pace_at: Time::NEVER,
+            offload: false,
+            last_sent: now,
             busy_since: now,
             counters: Counters::default(),
         }
+    }
+
+    /// Leaves the cutting of bursts into segments to the network card.
+    pub(crate) fn offload(&mut self) {
+        self.offload = true;
     }
 
     /// Passes an earlier connection's observations of the path to the controller.
@@ -193,7 +206,7 @@ impl<C: Controller> Sender<C> {
             return None;
         };
         if !is_probe {
-            if self.board.in_flight() + u64::from(bytes) > self.control.cwnd {
+            if !self.has_room(bytes) {
                 self.pacer.end_burst();
                 return None;
             }
@@ -202,8 +215,22 @@ impl<C: Controller> Sender<C> {
                 self.pace_at = release;
                 return None;
             }
+            if self.offload && self.defers(now, seq) {
+                self.controller.on_deferred();
+                self.pacer.end_burst();
+                return None;
+            }
         }
-        Some(self.send(now, seq, bytes, is_probe))
+        let mut segment = self.send(now, seq, bytes, is_probe);
+        if self.offload && !is_probe {
+            self.fill(now, &mut segment);
+        }
+        Some(segment)
+    }
+
+    /// Whether the window has room for `bytes` more.
+    fn has_room(&self, bytes: u32) -> bool {
+        self.board.in_flight() + u64::from(bytes) <= self.control.cwnd
     }
 
     /// The next segment: losses first, then new data within the receive window.
@@ -257,7 +284,8 @@ impl<C: Controller> Sender<C> {
             self.rto_at = now + self.rtt.rto(self.backoffs);
         }
         self.arm_probe(now);
-        Segment { seq, tx, sent: now, bytes, repeats: retransmission, ce: false }
+        self.last_sent = now;
+        Segment { seq, tx, sent: now, bytes, more: 0, repeats: retransmission, ce: false }
     }
 
     //= bbr-06 4.1.1.3-4

@@ -210,6 +210,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let section = run_section(tree, &empty)?;
     let end = end(&section, run.warmup)?;
     let host_jitter = section.parse_or("host_jitter", HostJitter::default())?;
+    let offload = section.flag("offload")?;
     let class = |(flow, background): &flow::Class| {
         let path = &paths[flow.path];
         Class {
@@ -231,7 +232,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
     let plan = Plan { links, paths, flows }.with_spreads(end);
-    Ok(Cell { point, classes, end, host_jitter, plan })
+    Ok(Cell { point, classes, end, host_jitter, offload, plan })
 }
 
 /// The names of distinct controllers, in the order of the file.
