@@ -20,8 +20,7 @@ use common::is_complete;
 use common::page::{agree, page};
 use misses::MISSES;
 use rows::{Cell, Row, rows};
-use testbed::{Report, simulate, simulate_bunched};
-use uncork_units::TimeDelta;
+use testbed::{Report, simulate, simulate_with};
 
 /// A row, and the simulation of its cell.
 #[derive(Clone, Copy)]
@@ -111,7 +110,7 @@ fn bbr1_is_within_three_percent_of_linux() {
     verify(&compared);
     let long = |one: &&Compared| one.row.kernel == "5.15" && one.row.cell.rtt_ms >= 75;
     for one in compared.iter().filter(long) {
-        verify_losses(one, 0.75..=1.15);
+        verify_losses(one, 0.7..=1.15);
     }
 }
 
@@ -136,18 +135,19 @@ fn cubic_is_within_ten_percent_of_linux_in_a_deep_buffer() {
     verify(&compared);
 }
 
-/// Why CUBIC misses at 500 Mbit/s and more with 100 kB: it is not paced, and two bursts of 64 kB, 2
-/// ms of that link, overflow the buffer. ACKs aggregated to 2 ms cause such bursts here too, and
-/// goodput falls from 1.5 times Linux's to the kernels' level.
+/// CUBIC is not paced, and offload makes packets of up to 64 kB, of which a buffer of 100 kB holds one.
+/// They cost CUBIC here what they cost in Linux; without offload it has a quarter to two fifths more.
 #[test]
 fn bursts_cost_cubic_the_same_as_in_linux() {
-    let (buffer_kb, mbit, rtt_ms) = (100, 500, 25);
-    let cell = Cell { cc: "cubic", buffer_kb, mbit, rtt_ms };
+    let cell = Cell { cc: "cubic", buffer_kb: 100, mbit: 500, rtt_ms: 5 };
     let measured =
         || rows("cubic").into_iter().filter(|row| row.cell == cell).map(|row| row.goodput);
     let (least, most) = (measured().fold(f64::MAX, f64::min), measured().fold(0.0, f64::max));
-    let [smooth, bunched] = [TimeDelta::ZERO, TimeDelta::from_millis(2)]
-        .map(|slot| simulate_bunched(&cell, slot).goodput("5.15"));
-    println!("{cell}: {smooth:.0}, in bunches {bunched:.0}; Linux {least:.0} to {most:.0}");
-    assert!(smooth >= 1.45 * most && (least..=most).contains(&bunched), "{smooth:.0} {bunched:.0}");
+    let [smooth, in_bursts] =
+        [false, true].map(|offload| simulate_with(&cell, offload).goodput("5.15"));
+    println!("{cell}: {smooth:.0}, in bursts {in_bursts:.0}; Linux {least:.0} to {most:.0}");
+    assert!(
+        smooth >= 1.2 * most && (least..=most).contains(&in_bursts),
+        "{smooth:.0} {in_bursts:.0}"
+    );
 }

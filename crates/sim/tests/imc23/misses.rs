@@ -26,8 +26,8 @@ const ALL: &[&str] = &["4.15", "5.13", "5.15"];
 /// At 5 ms and 500 Mbit/s a burst is a fifth of the BDP.
 const DEPARTING_BURST: &str = "Linux counts the burst that is about to leave when it asks whether a \
     probe has put a quarter BDP into the queue";
-const OFFLOAD: &str = "unpaced bursts of offloaded segments overflow 67 packets long before the path \
-    is full; there is no offload here";
+const LATER: &str = "Linux loses its first packet at a smaller window, and the three kernels differ by up to \
+    a factor of two; not explained";
 const OPEN_HOLE: &str = "a round trip is 8 s, and a hole that is open at the end hides what arrived \
     after it from the application; whether one is open is a matter of a second";
 const LOSES_MORE: &str = "Linux 4.15 retransmits 1.7 times what 5.15 does, and 1.5 times what is lost \
@@ -43,15 +43,19 @@ const fn miss(
     Miss { cc, buffer_kb, mbit, rtt_ms, kernels, why }
 }
 
-pub(crate) const MISSES: [Miss; 10] = [
+pub(crate) const MISSES: [Miss; 14] = [
     miss(("bbr1", 100), &[1000], &[200], &["4.15"], LOSES_MORE),
-    miss(("bbr2", 100), &[500, 750, 1000], &[5, 10], &["5.13"], DEPARTING_BURST),
-    miss(("cubic", 100), &[250], &[150, 200], &["5.15"], OFFLOAD),
-    miss(("cubic", 100), &[500], &[75, 100, 150, 200], ALL, OFFLOAD),
-    miss(("cubic", 100), &[500], &[25, 50], &["4.15", "5.15"], OFFLOAD),
-    miss(("cubic", 100), &[750], &[5], &["4.15"], OFFLOAD),
-    miss(("cubic", 100), &[750], &[10, 25, 50, 75, 100, 150, 200], ALL, OFFLOAD),
-    miss(("cubic", 100), &[1000], &[5, 10, 25, 50, 75, 100, 150, 200], ALL, OFFLOAD),
-    miss(("cubic", 10_000), &[10], &[5], ALL, OPEN_HOLE),
-    miss(("cubic", 10_000), &[10], &[10], &["5.15"], OPEN_HOLE),
+    miss(("bbr2", 100), &[500], &[5], &["5.13"], DEPARTING_BURST),
+    miss(("bbr2", 100), &[750], &[10], &["5.13"], DEPARTING_BURST),
+    miss(("cubic", 100), &[500], &[25, 75], &["4.15", "5.15"], LATER),
+    miss(("cubic", 100), &[500], &[50, 100, 150], &["5.15"], LATER),
+    miss(("cubic", 100), &[500], &[200], &["5.13", "5.15"], LATER),
+    miss(("cubic", 100), &[750], &[25, 75, 100], &["5.15"], LATER),
+    miss(("cubic", 100), &[750], &[50], &["4.15", "5.15"], LATER),
+    miss(("cubic", 100), &[750], &[150, 200], &["5.13", "5.15"], LATER),
+    miss(("cubic", 100), &[1000], &[5, 10], &["4.15"], LATER),
+    miss(("cubic", 100), &[1000], &[25], &["5.15"], LATER),
+    miss(("cubic", 100), &[1000], &[50, 75, 200], ALL, LATER),
+    miss(("cubic", 100), &[1000], &[100, 150], &["5.13", "5.15"], LATER),
+    miss(("cubic", 10_000), &[10], &[100], ALL, OPEN_HOLE),
 ];

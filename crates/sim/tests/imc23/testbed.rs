@@ -32,17 +32,18 @@ impl Report {
     }
 }
 
+/// With offload, as the testbed's hosts have it.
 pub(crate) fn simulate(cell: &Cell) -> Report {
-    simulate_bunched(cell, TimeDelta::ZERO)
+    simulate_with(cell, true)
 }
 
-/// With ACKs aggregated to multiples of `slot`.
-pub(crate) fn simulate_bunched(cell: &Cell, slot: TimeDelta) -> Report {
+/// Linux's CUBIC is `cubic:linux`.
+pub(crate) fn simulate_with(cell: &Cell, offload: bool) -> Report {
     let end = Time::ZERO + TEST.times(2);
-    let flow = FlowSpec::new(spec(cell.cc), Workload::Until(end));
-    let run = RunSpec::over(path(cell), vec![flow], 1, end);
+    let cc = if cell.cc == "cubic" { "cubic:linux" } else { cell.cc };
+    let flow = FlowSpec::new(spec(cc), Workload::Until(end));
+    let run = RunSpec { offload, ..RunSpec::over(path(cell), vec![flow], 1, end) };
     let mut simulation = Simulation::new(&run);
-    simulation.aggregate_acks(slot);
     while view(&simulation).is_none() {
         assert!(simulation.step(), "{cell}: no connection");
     }

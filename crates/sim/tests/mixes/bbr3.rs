@@ -19,15 +19,20 @@ fn measured(measure: &str) -> Vec<(&'static str, f64)> {
     rows.collect()
 }
 
-fn path(rtt_ms: u64, milli_bdp: u64) -> PathSpec {
-    let rtt = TimeDelta::from_millis(rtt_ms);
-    PathSpec::new(Rate::from_mbit(1000), rtt, Buffer::MilliBdp(milli_bdp))
+/// The scripts count a mebi too much: a BDP is 1.024² BDP.
+fn path(rtt_ms: u64, bdp: f64) -> PathSpec {
+    let (rtt, milli_bdp) = (TimeDelta::from_millis(rtt_ms), bdp * 1e3 * 1.024 * 1.024);
+    PathSpec::new(Rate::from_mbit(1000), rtt, Buffer::MilliBdp(milli_bdp as u64))
 }
 
 /// Bytes that each flow delivers.
 fn delivered(path: PathSpec, flows: Vec<FlowSpec>, secs: u64) -> Vec<u64> {
     let end = Time::ZERO + TimeDelta::from_secs(secs);
-    let over = RunSpec { host_jitter: HostJitter::Usual, ..RunSpec::over(path, flows, 1, end) };
+    let over = RunSpec {
+        host_jitter: HostJitter::Usual,
+        offload: true,
+        ..RunSpec::over(path, flows, 1, end)
+    };
     run(&over).flows.iter().map(|flow| flow.bytes_delivered).collect()
 }
 
@@ -49,29 +54,26 @@ fn excess(what: &str, here: f64, linux: f64) -> f64 {
 fn long_round_trip_has_its_share_on_linux() {
     let far = Some(TimeDelta::from_millis(100));
     let misses = measured("long_rtt_share").into_iter().filter(|(bdp, linux)| {
-        let milli_bdp = (bdp.parse::<f64>().expect("a number") * 1e3) as u64;
+        let buffer = bdp.parse().expect("a number");
         let near = flow("bbr3", 0, 60);
-        let bytes = delivered(path(20, milli_bdp), vec![near, FlowSpec { rtt: far, ..near }], 60);
+        let bytes = delivered(path(20, buffer), vec![near, FlowSpec { rtt: far, ..near }], 60);
         let share = bytes[1] as f64 / (bytes[0] + bytes[1]) as f64;
-        // The aim is within 20 %; two of six are missed.
-        excess(&format!("{bdp} BDP"), share, *linux).abs() > 0.25
+        excess(&format!("{bdp} BDP"), share, *linux).abs() > 0.2
     });
     assert_eq!(misses.count(), 0);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn cubic_keeps_half_of_its_rate_on_linux_beside_more_and_more_bbr3() {
+fn cubic_keeps_its_rate_on_linux_beside_more_and_more_bbr3() {
     let starts = [60, 120, 180, 240, 300].map(|start| flow("bbr3", start, 480));
-    let flows: Vec<FlowSpec> = std::iter::once(flow("cubic", 0, 480)).chain(starts).collect();
-    let minute = delivered(path(10, 1000), vec![flow("cubic", 0, 60)], 60)[0];
-    let bytes = delivered(path(10, 1000), flows, 480);
+    let flows: Vec<FlowSpec> = std::iter::once(flow("cubic:linux", 0, 480)).chain(starts).collect();
+    let minute = delivered(path(10, 1.0), vec![flow("cubic:linux", 0, 60)], 60)[0];
+    let bytes = delivered(path(10, 1.0), flows, 480);
     let mbit = |bytes: u64, secs: u64| bytes as f64 * 8.0 / 1e6 / secs as f64;
     let here = [mbit(bytes[0] - minute, 420), mbit(bytes[1], 420), mbit(bytes[5], 180)];
     let linux = measured("minutes_mbps").into_iter();
     let excesses = linux.zip(here).map(|((what, linux), here)| excess(what, here, linux));
     let [cubic, first, last] = excesses.collect::<Vec<f64>>()[..] else { panic!("three rows") };
-    // The aim is within 25 %; CUBIC gets half.
-    assert!((-0.6..=0.25).contains(&cubic));
-    assert!(first.abs() <= 0.25 && last.abs() <= 0.25);
+    assert!(cubic.abs() <= 0.25 && first.abs() <= 0.25 && last.abs() <= 0.25);
 }

@@ -59,7 +59,7 @@ fn closeness(label: &str, of: &[Compared], milli_bdp: RangeInclusive<u64>) -> Ve
 }
 
 /// The aim is 75 % within 5 points, 92 % within 10, a mean within 1 point and a goodput within 2 %. The
-/// sample misses the first three; `docs/fidelity.md` has the reasons that are known.
+/// sample misses the mean, all rows the first; `docs/fidelity.md` has the reasons that are known.
 #[test]
 fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     let compared = rows(is_complete()).into_iter().map(|row| {
@@ -78,8 +78,8 @@ fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     if !is_complete() {
         agree(&page("docs/fidelity.md"), "mixes", &table);
     }
-    assert!(part(&compared, |one| one.is_within(5.0)) >= 0.6);
+    assert!(part(&compared, |one| one.is_within(5.0)) >= 0.7);
     assert!(part(&compared, |one| one.is_within(10.0)) >= 0.9);
-    assert!((-4.0..=1.0).contains(&mean(&compared, Compared::points)));
+    assert!((-3.0..=1.0).contains(&mean(&compared, Compared::points)));
     assert!(mean(&compared, Compared::excess).abs() <= 0.01);
 }

@@ -74,7 +74,11 @@ fn connections(cc: &str, count: u64, start: Time) -> Vec<FlowSpec> {
 }
 
 fn run_of(row: &Row, flows: Vec<FlowSpec>, end: Time) -> RunSpec {
-    RunSpec { host_jitter: HostJitter::Usual, ..RunSpec::over(path(row), flows, 1, end) }
+    RunSpec {
+        host_jitter: HostJitter::Usual,
+        offload: true,
+        ..RunSpec::over(path(row), flows, 1, end)
+    }
 }
 
 fn path(row: &Row) -> PathSpec {
