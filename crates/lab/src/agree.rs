@@ -10,7 +10,8 @@ impl Scenario {
     /// The scenario with the engine as an additional axis (the fastest), so that every table shows
     /// both. Its only thresholds check agreement: in each cell and class, the completion time with
     /// `other` (or the goodput, for classes without completions) relative to the simulator's may
-    /// differ from 1 by at most `tolerance`, a fraction.
+    /// differ from 1 by at most `tolerance`, a fraction. Where several classes compete without
+    /// completions, their shares may differ by 5 points.
     #[must_use]
     pub fn beside_the_simulator(&self, other: Engine, tolerance: f64) -> Self {
         let sides = [Engine::Sim, other];
@@ -29,9 +30,21 @@ impl Scenario {
         }
         both.figures.clear();
         both.published.clear();
-        both.thresholds =
-            (self.compared()).map(|class| agrees(class, (engine, other), tolerance)).collect();
+        let shares = self.shares();
+        both.thresholds = match shares.len() {
+            0 => self.compared().map(|class| agrees(class, (engine, other), tolerance)).collect(),
+            _ => shares.into_iter().map(|class| agrees_in_share(class, (engine, other))).collect(),
+        };
         both
+    }
+
+    /// The classes whose shares are compared: if at least two are, and none has completions, all but
+    /// the last, which has the rest.
+    fn shares(&self) -> Vec<&Class> {
+        let mut classes: Vec<&Class> = self.compared().collect();
+        let last = classes.pop();
+        let ends = |class: &&Class| class.has(Metric::Completion);
+        if last.iter().chain(&classes).any(ends) { Vec::new() } else { classes }
     }
 
     /// The scenario for a comparison with `other`. The kernel's controllers are not always those of
@@ -70,6 +83,30 @@ impl FinishedRun {
     }
 }
 
+/// Points by which shares may differ.
+const SHARE_TOLERANCE: f64 = 0.05;
+
+/// Cells of the class on a side, a value of the axis.
+fn on(class: &Class, axis: usize, side: usize) -> Selection {
+    Selection { class: Some(class.name.clone()), at: vec![(axis, side)], ..Selection::default() }
+}
+
+/// Threshold: on the other engine, the second value of `axis`, a class has the share that it has in
+/// the simulator.
+fn agrees_in_share(class: &Class, (axis, other): (usize, Engine)) -> Threshold {
+    let percent = 100.0 * SHARE_TOLERANCE;
+    Threshold {
+        measures: format!("share.mean on {other} - on {}", Engine::Sim),
+        min_text: format!("-{percent}%"),
+        max_text: format!("{percent}%"),
+        of: on(class, axis, 1),
+        quantity: Quantity { metric: Metric::Share, statistic: Statistic::Mean },
+        over: None,
+        minus: Some(on(class, axis, 0)),
+        expected: Expectation { min: Some(-SHARE_TOLERANCE), max: Some(SHARE_TOLERANCE) },
+    }
+}
+
 /// Threshold: on the other engine, the second value of `axis`, a class matches its result in the
 /// simulator.
 fn agrees(class: &Class, (axis, other): (usize, Engine), tolerance: f64) -> Threshold {
@@ -79,20 +116,16 @@ fn agrees(class: &Class, (axis, other): (usize, Engine), tolerance: f64) -> Thre
         (Metric::Goodput, Statistic::Mean)
     };
     let quantity = Quantity { metric, statistic };
-    let on = |side| Selection {
-        class: Some(class.name.clone()),
-        at: vec![(axis, side)],
-        ..Selection::default()
-    };
     let name = format!("{}.{}", metric.name(), statistic.name());
     let (least, most) = (1.0 - tolerance, 1.0 + tolerance);
     Threshold {
         measures: format!("{name} on {other} / on {}", Engine::Sim),
         min_text: format!("{least}"),
         max_text: format!("{most}"),
-        of: on(1),
+        of: on(class, axis, 1),
         quantity,
-        over: Some(on(0)),
+        over: Some(on(class, axis, 0)),
+        minus: None,
         expected: Expectation { min: Some(least), max: Some(most) },
     }
 }
@@ -167,6 +200,42 @@ cc = "reno"
         assert!(rows.iter().all(|(_, measured, passed)| (measured - 1.0).abs() < 1e-9 && *passed));
         assert_eq!(rows[0].0, "main, completion.p50 on netns / on sim ≥ 0.9");
         assert!(rows[4].0.starts_with("bulk, goodput.mean on netns / on sim"));
+    }
+
+    /// A mix of three classes; the second side gives `moved` of BBR's bytes to CUBIC.
+    fn shares(moved: f64) -> Vec<(String, f64, bool)> {
+        let mix = SCENARIO.replace("transfer = \"50kB\"", "bulk = \"end\"");
+        let scenario = Scenario::parse("mix", &mix, &[], &NoFiles).expect("a scenario");
+        let stop = AtomicBool::new(false);
+        let of = (&scenario, Engine::Sim);
+        let simulated = run_items(of, &items(&scenario), 2, &stop, &|_, _| {}).expect("runs");
+        let mut real = simulated.clone();
+        for run in &mut real {
+            let [main, bulk, ..] = &mut run.outcome.flows[..] else { panic!("three flows") };
+            let bytes = (moved * bulk.bytes_delivered as f64) as u64;
+            main.bytes_delivered += bytes;
+            bulk.bytes_delivered -= bytes;
+        }
+        let simulated = simulated.into_iter().map(|run| run.on(Engine::Sim));
+        let runs = simulated.chain(real.into_iter().map(|run| run.on(Engine::Netns)));
+        let both = scenario.beside_the_simulator(Engine::Netns, 0.1);
+        let results = SweepResults::new(runs.collect());
+        let document = results.document(&both, "uncork".into(), false);
+        let row = |row: uncork_report::lab::Threshold| {
+            (format!("{}, {}", row.class, row.text), row.measured.expect("measured"), row.passed)
+        };
+        document.thresholds.into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn classes_that_compete_are_compared_by_their_shares() {
+        let same = shares(0.0);
+        assert_eq!(same.len(), 2 * 2, "two cells, two bounds, one class: {same:?}");
+        assert!(same.iter().all(|(_, points, passed)| points.abs() < 1e-9 && *passed), "{same:?}");
+        assert_eq!(same[0].0, "main, share.mean on netns - on sim \u{2265} -5%");
+        let moved = shares(0.2);
+        let missed = moved.iter().filter(|(_, points, passed)| *points > 5.0 && !*passed);
+        assert_eq!(missed.count(), 2, "too much for main: {moved:?}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ macro_rules! builtin {
 }
 
 /// Names and files, sorted by name.
-const ALL: [Builtin; 30] = [
+const ALL: [Builtin; 31] = [
     builtin!("bbr-cubic-share"),
     builtin!("bbr-loss-cliff"),
     builtin!("bbr-queue"),
@@ -28,6 +28,7 @@ const ALL: [Builtin; 30] = [
     builtin!("cdn-edge"),
     builtin!("datacenter-10g"),
     builtin!("kernel-agreement"),
+    builtin!("kernel-mixes"),
     builtin!("litespeed-latency"),
     builtin!("litespeed-loss"),
     builtin!("rfc9743-aqm"),

@@ -23,13 +23,19 @@ fn threshold_in(
     threshold: &scenario::Threshold,
     cell: usize,
 ) -> Vec<Threshold> {
-    let scenario::Threshold { of, quantity, over, expected, .. } = threshold;
-    let measured = results.estimate(&[cell], of, *quantity, over.as_ref());
+    let scenario::Threshold { of, quantity, over, minus, expected, .. } = threshold;
+    let measured = match minus {
+        Some(minus) => results.difference(cell, of, *quantity, minus),
+        None => results.estimate(&[cell], of, *quantity, over.as_ref()),
+    };
     let (unit, scale) = quantity.unit(over.is_some());
     let (classes, cc) = who(results, cell, of);
     let absent = match measured {
         Some(_) => String::new(),
-        None => format!(" ({})", results.absence(&[cell], of, *quantity, over.as_ref())),
+        None => format!(
+            " ({})",
+            results.absence(&[cell], of, *quantity, over.as_ref().or(minus.as_ref()))
+        ),
     };
     let row = |words: &str, bound: f64, holds: fn(f64, f64) -> bool| Threshold {
         text: format!("{} {words}{absent}", threshold.measures),

@@ -88,6 +88,20 @@ impl<'a> Results<'a> {
         }
     }
 
+    /// A number of a cell less the same number of the cell and flows of `minus`, without an interval.
+    pub(crate) fn difference(
+        &self,
+        cell: usize,
+        of: &Selection,
+        quantity: Quantity,
+        minus: &Selection,
+    ) -> Option<Estimate> {
+        let one = self.samples(&[cell], of, quantity).estimate()?;
+        let other = self.divisor(&[cell], of, quantity, minus)?.estimate()?;
+        let (value, n) = (one.value - other.value, one.n.min(other.n));
+        Some(Estimate { value, low: None, high: None, n })
+    }
+
     /// Why [`Self::estimate`] returns nothing.
     pub(crate) fn absence(
         &self,

@@ -158,6 +158,7 @@ fn thresholds_are_tested_in_every_cell_and_fail_without_data() {
         of: Selection::default(),
         quantity: quantity(metric, P50),
         over: None,
+        minus: None,
         expected: Expectation { min, max },
     };
     let thresholds = vec![
@@ -192,6 +193,7 @@ fn each_bound_of_a_threshold_has_its_own_row() {
         of: Selection { class: Some("noise".into()), ..Selection::default() },
         quantity: quantity(Metric::Share, Statistic::Mean),
         over: None,
+        minus: None,
         expected: Expectation { min: Some(0.01), max: Some(0.02) },
     };
     let mut scenario = Scenario { thresholds: vec![threshold], ..scenario() };

@@ -90,6 +90,8 @@ pub struct Threshold {
     pub quantity: Quantity,
     /// Divided by the same quantity of these, if given.
     pub over: Option<Selection>,
+    /// Less the same quantity of these, if given; not together with `over`.
+    pub minus: Option<Selection>,
     /// The required bounds.
     pub expected: Expectation,
 }

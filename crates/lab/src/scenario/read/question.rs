@@ -44,6 +44,7 @@ impl Known<'_> {
             of,
             quantity,
             over,
+            minus: None,
             expected,
         })
     }
