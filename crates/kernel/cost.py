@@ -19,7 +19,6 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import statistics
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import own_mounts
+from own_cgroup import group
 
 OURS = ["uncork_bbr1", "uncork_bbr2", "uncork_bbr3", "uncork_cubic", "uncork_reno"]
 THEIRS = ["bbr", "cubic", "reno"]
@@ -77,24 +77,6 @@ def hosts(offloads: bool) -> Iterator[None]:
     finally:
         for name in (SERVER, CLIENT):
             subprocess.run(["ip", "netns", "delete", name], stderr=subprocess.DEVNULL, check=False)
-
-
-@contextlib.contextmanager
-def group() -> Iterator[Path]:
-    """A cgroup of version 2."""
-    roots = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if " cgroup2 " in line]
-    if not roots:
-        sys.exit("cost.py: no cgroup2 file system is mounted")
-    path = Path(roots[0]) / f"uncork-cost-{os.getpid()}"
-    path.mkdir()
-    try:
-        yield path
-    finally:
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                path.rmdir()
-                break
-            time.sleep(0.05)
 
 
 def cpu_seconds(cgroup: Path) -> float:

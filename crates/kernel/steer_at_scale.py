@@ -41,6 +41,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import own_mounts
+from own_cgroup import group
 
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 # All of it is this namespace's own (`ip route add local`).
@@ -112,24 +113,6 @@ def write_table(path: Path, seed: int, version: int) -> None:
     head += "made 2026-01-01T00:00:00Z\nexpires 2036-01-01T00:00:00Z\nsection all\n"
     body = head + "".join(f"{name} {arm}\n" for name, arm in zip(names, arms, strict=True))
     path.write_text(f"{body}sha256 {hashlib.sha256(body.encode()).hexdigest()}\n")
-
-
-@contextlib.contextmanager
-def group() -> Iterator[Path]:
-    """A cgroup of version 2."""
-    roots = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if " cgroup2 " in line]
-    if not roots:
-        sys.exit("steer_at_scale.py: no cgroup2 file system is mounted")
-    path = Path(roots[0]) / f"uncork-scale-{os.getpid()}"
-    path.mkdir()
-    try:
-        yield path
-    finally:
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                path.rmdir()
-                break
-            time.sleep(0.05)
 
 
 def enter_network() -> None:
