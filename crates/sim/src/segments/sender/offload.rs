@@ -24,13 +24,12 @@ const RECENT: TimeDelta = TimeDelta::from_millis(1);
 impl<C: Controller> Sender<C> {
     /// Segments of a full packet (`tcp_tso_autosize`).
     fn packet_segments(&self) -> u64 {
-        let bytes = match self.control.pacing_rate {
-            Some(_) => self.control.send_quantum,
-            None => {
-                let window = u128::from(self.control.cwnd) * u128::from(PACKET_TIME.as_nanos());
-                let share = window / u128::from(self.rtt.smoothed().as_nanos().max(1));
-                UNPACED.of(u64::try_from(share).unwrap_or(u64::MAX))
-            }
+        let bytes = if self.control.pacing_rate.is_some() {
+            self.control.send_quantum
+        } else {
+            let window = u128::from(self.control.cwnd) * u128::from(PACKET_TIME.as_nanos());
+            let share = window / u128::from(self.rtt.smoothed().as_nanos().max(1));
+            UNPACED.of(u64::try_from(share).unwrap_or(u64::MAX))
         };
         (bytes / u64::from(MSS_BYTES)).clamp(FEWEST, MOST)
     }
