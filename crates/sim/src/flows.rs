@@ -41,6 +41,10 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         matches!(self.slots.get(index as usize), Some(Slot::ToCome))
     }
 
+    pub(crate) fn is_over(&self, index: u32) -> bool {
+        matches!(self.slots.get(index as usize), Some(Slot::Over(_)))
+    }
+
     /// Starts a flow.
     pub(crate) fn begin(&mut self, index: u32, flow: Flow<'a, S>) {
         self.slots[index as usize] = Slot::Live(Box::new(flow));

@@ -29,6 +29,11 @@ pub struct FlowView {
 }
 
 impl<S: ControllerSpec> Simulation<'_, S> {
+    /// Whether a flow is over, and all its packets have arrived or are lost.
+    pub fn is_over(&self, flow: u32) -> bool {
+        self.flows.is_over(flow)
+    }
+
     /// The current state of a flow; `None` before its connection is established, and once it is
     /// over and all its packets have arrived or are lost.
     pub fn view(&self, flow: u32) -> Option<FlowView> {

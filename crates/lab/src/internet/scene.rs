@@ -111,24 +111,17 @@ impl Scene {
     /// neighbours do afterwards changes no record.
     fn until_done(&self, spec: &RunSpec) -> RunResult {
         let mut run = Simulation::new(spec);
-        let mut was_seen = vec![false; self.visitors.len()];
         let mut until = Time::ZERO + LEAD + LEAD;
         loop {
             while run.step_until(until) {}
-            let mut is_done = true;
-            for (at, seen) in (0..).zip(&mut was_seen) {
-                let visitor = &self.visitors[at as usize];
-                if !visitor.is_kept {
-                    continue;
-                }
-                let view = run.view(at);
-                *seen |= view.is_some();
-                is_done &= match (view, visitor.asked) {
-                    (None, _) => *seen,
-                    (Some(view), Asked::Object(bytes)) => view.in_order_bytes >= bytes,
-                    (Some(_), Asked::Song) => false,
-                };
-            }
+            let mut kept = (0..).zip(&self.visitors).filter(|(_, visitor)| visitor.is_kept);
+            let is_done = kept.all(|(at, visitor)| {
+                run.is_over(at)
+                    || match (run.view(at), visitor.asked) {
+                        (Some(view), Asked::Object(bytes)) => view.in_order_bytes >= bytes,
+                        _ => false,
+                    }
+            });
             if is_done || until >= spec.end {
                 return run.into_result();
             }
