@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use common::schema::{assert_describes, lines};
@@ -313,20 +314,26 @@ fn scenarios_of_the_page_measure_client_records() {
         ("stutters_mean", streaming),
     ];
     assert_eq!(files.len(), short.len());
-    for (file, (metric, set)) in files.into_iter().zip(short) {
-        let scratch = Scratch::new("play-scenario");
-        let path = root.join(file);
-        let mut lab =
-            command(&format!("lab run {} --on netns --seeds 1 -q -o out {set}", path.display()));
-        lab.current_dir(scratch.path(""));
-        let done = finish(lab);
-        assert!(done.status <= 1, "{file}: {}", done.stderr);
-        let cells = fs::read_to_string(scratch.path("out/cells.csv")).unwrap();
-        let told = cells.lines().find(|line| line.contains(&format!(",{metric},")));
-        assert!(told.is_some_and(|line| !line.contains(",inf")), "{file}: {cells}");
-        let summary = fs::read_to_string(scratch.path("out/summary.json")).unwrap();
-        assert!(!summary.contains("left no records"), "{file}");
-    }
+    thread::scope(|scope| {
+        for (file, (metric, set)) in files.into_iter().zip(short) {
+            let path = root.join(file);
+            scope.spawn(move || measures(&path, metric, set));
+        }
+    });
+}
+
+fn measures(path: &Path, metric: &str, set: &str) {
+    let file = path.display();
+    let scratch = Scratch::new("play-scenario");
+    let mut lab = command(&format!("lab run {file} --on netns --seeds 1 -q -o out {set}"));
+    lab.current_dir(scratch.path(""));
+    let done = finish(lab);
+    assert!(done.status <= 1, "{file}: {}", done.stderr);
+    let cells = fs::read_to_string(scratch.path("out/cells.csv")).unwrap();
+    let told = cells.lines().find(|line| line.contains(&format!(",{metric},")));
+    assert!(told.is_some_and(|line| !line.contains(",inf")), "{file}: {cells}");
+    let summary = fs::read_to_string(scratch.path("out/summary.json")).unwrap();
+    assert!(!summary.contains("left no records"), "{file}");
 }
 
 /// Invalid options are reported without a server.

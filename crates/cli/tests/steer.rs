@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use common::killed::{SHELL, can_kill};
 use common::schema::assert_describes;
@@ -511,45 +512,57 @@ apply() { steer apply $1.toml --cgroup "$CGROUP" 2> warnings > /dev/null && [ ! 
 reverted() { steer revert > /dev/null 2>&1 || [ $? = 1 ]; }
 soon() { for i in $(seq 100); do [ "$(ask 10.1.1.7)" = "$1" ] && return; sleep 0.05; done; echo "$(ask 10.1.1.7), not $1"; exit 9; }
 begin() { reverted; [ $1 = none ] || apply $1; }
-for course in "none apply two.toml --cgroup $CGROUP" "one apply two.toml --cgroup $CGROUP" \
-    "one apply one.toml --cgroup $CGROUP" "one revert"; do
-    before=${course%% *} words=${course#* }
+before=${course%% *} words=${course#* }
+begin $before
+steps "$UNCORK" steer $words > steps.txt
+while read -r call number; do
     begin $before
-    steps "$UNCORK" steer $words > steps.txt
-    while read -r call number; do
-        begin $before
-        killed $call $number "$UNCORK" steer $words
-        case "$before $words $(ask 10.1.1.7)" in
-            "none apply two"*" reno -" | "none apply two"*" reno 20000000") ;;
-            "one apply two"*" cubic 10000000" | "one apply two"*" reno 20000000") ;;
-            "one apply one"*" cubic 10000000") ;;
-            "one revert cubic 10000000" | "one revert reno -") ;;
-            *) echo "$course, $call $number: $(ask 10.1.1.7)"; exit 9 ;;
-        esac
-        # What is in force has names: records need them.
-        [ "$(ask 10.1.1.7)" = "reno -" ] || ls /sys/fs/bpf/uncork/steer/*/names-* > /dev/null || exit 9
-        # A program that is in force without a pin would be told as another's.
-        apply one
-        soon "cubic 10000000"
-        # One policy is left, with its link and its names.
-        [ "$(find /sys/fs/bpf/uncork/steer/* -mindepth 1 -type d | wc -l)" = 1 ] || { ls /sys/fs/bpf/uncork/steer/*; exit 9; }
-        steer revert > /dev/null
-        [ "$(pins)" = 0 ] || exit 9
-        soon "reno -"
-    done < steps.txt
-    echo "$before $(wc -l < steps.txt)"
-done"#;
+    killed $call $number "$UNCORK" steer $words
+    case "$before $words $(ask 10.1.1.7)" in
+        "none apply two"*" reno -" | "none apply two"*" reno 20000000") ;;
+        "one apply two"*" cubic 10000000" | "one apply two"*" reno 20000000") ;;
+        "one apply one"*" cubic 10000000") ;;
+        "one revert cubic 10000000" | "one revert reno -") ;;
+        *) echo "$course, $call $number: $(ask 10.1.1.7)"; exit 9 ;;
+    esac
+    # What is in force has names: records need them.
+    [ "$(ask 10.1.1.7)" = "reno -" ] || ls /sys/fs/bpf/uncork/steer/*/names-* > /dev/null || exit 9
+    # A program that is in force without a pin would be told as another's.
+    apply one
+    soon "cubic 10000000"
+    # One policy is left, with its link and its names.
+    [ "$(find /sys/fs/bpf/uncork/steer/* -mindepth 1 -type d | wc -l)" = 1 ] || { ls /sys/fs/bpf/uncork/steer/*; exit 9; }
+    steer revert > /dev/null
+    [ "$(pins)" = 0 ] || exit 9
+    soon "reno -"
+done < steps.txt
+echo "$before $(wc -l < steps.txt)""#;
+
+/// What was in force before, and the command that is killed.
+const COURSES: [&str; 4] = [
+    "none apply two.toml --cgroup $CGROUP",
+    "one apply two.toml --cgroup $CGROUP",
+    "one apply one.toml --cgroup $CGROUP",
+    "one revert",
+];
 
 #[test]
 fn a_command_that_is_killed_at_any_step_leaves_a_whole_policy_or_none() {
     if !can_kill() {
         return;
     }
-    let Some(seen) = succeed(&format!("{SHELL}{KILLED}")) else { return };
-    println!("steps: {seen}");
-    let steps: Vec<u32> =
-        seen.lines().filter_map(|line| line.split_once(' ')?.1.parse().ok()).collect();
-    assert!(steps.len() == 4 && steps.iter().all(|steps| *steps > 10), "{seen}");
+    // Each in namespaces of its own, at the same time.
+    thread::scope(|scope| {
+        for course in COURSES {
+            scope.spawn(move || {
+                let script = format!("{SHELL}course=\"{course}\"\n{KILLED}");
+                let Some(seen) = succeed(&script) else { return };
+                println!("{course}: {seen}");
+                let steps = seen.split_whitespace().nth(1).and_then(|steps| steps.parse().ok());
+                assert!(steps.is_some_and(|steps: u32| steps > 10), "{course}: {seen}");
+            });
+        }
+    });
 }
 
 /// `map.py taken` prints how many places of the table of open connections are taken, `map.py fill` puts connections that are none

@@ -182,9 +182,12 @@ pub(crate) struct Test {
     pub(crate) crypto: Arc<QuicClientConfig>,
 }
 
+/// Tests wait for the end of connections that nobody closed.
+const IDLE: Duration = Duration::from_secs(4);
+
 pub(crate) fn transport() -> TransportConfig {
     let mut transport = TransportConfig::default();
-    transport.max_idle_timeout(Some(IdleTimeout::try_from(Duration::from_secs(10)).unwrap()));
+    transport.max_idle_timeout(Some(IdleTimeout::try_from(IDLE).unwrap()));
     transport
 }
 
