@@ -51,6 +51,9 @@ async def connected(port, address, **options):
         yield client
         client.close()
     finally:
+        # Its timer would write to a socket that is gone.
+        if client._timer:
+            client._timer.cancel()
         transport.close()
 
 
