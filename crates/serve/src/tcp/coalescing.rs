@@ -40,6 +40,8 @@ struct Output {
     stream: Box<dyn Stream>,
     /// Bytes not yet written to the stream.
     kept: Vec<u8>,
+    /// Whether the HTTP library has more than was taken.
+    has_more: bool,
     is_tls: bool,
     /// Bytes that are still to be sent in small records.
     first: usize,
@@ -49,7 +51,7 @@ struct Output {
 impl CoalescingWriter {
     pub(super) fn new(stream: Box<dyn Stream>, is_tls: bool) -> Self {
         let (first, last) = (FIRST_BYTES, clock::now());
-        let output = Output { stream, kept: Vec::new(), is_tls, first, last };
+        let output = Output { stream, kept: Vec::new(), has_more: false, is_tls, first, last };
         Self(Arc::new(Mutex::new(output)))
     }
 
@@ -71,6 +73,10 @@ impl CoalescingWriter {
         if (1..=2 * MOST).contains(&kept.capacity()) {
             SPARE.set(kept);
         }
+        // A flush tells that the socket has accepted all of the responses.
+        if output.has_more {
+            return Poll::Pending;
+        }
         Pin::new(&mut output.stream).poll_flush(cx)
     }
 
@@ -91,6 +97,23 @@ impl Output {
         for slice in slices {
             self.kept.extend_from_slice(slice);
         }
+    }
+
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
+        if length > MOST {
+            ready!(self.poll_drain(cx, 1))?;
+            return self.poll_write_now(cx, slices);
+        }
+        if self.kept.len() >= MOST {
+            ready!(self.poll_drain(cx, RECORD))?;
+        }
+        self.keep(slices, length);
+        Poll::Ready(Ok(length))
     }
 
     /// Sends the buffered bytes in pieces that are multiples of `unit`. Removes written bytes even
@@ -167,16 +190,9 @@ impl AsyncWrite for CoalescingWriter {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let output = &mut *self.output();
-        let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
-        if length > MOST {
-            ready!(output.poll_drain(cx, 1))?;
-            return output.poll_write_now(cx, slices);
-        }
-        if output.kept.len() >= MOST {
-            ready!(output.poll_drain(cx, RECORD))?;
-        }
-        output.keep(slices, length);
-        Poll::Ready(Ok(length))
+        let took = output.poll_take(cx, slices);
+        output.has_more = took.is_pending();
+        took
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -319,6 +335,7 @@ mod tests {
         assert_eq!(write(&mut writer, b"more"), 0, "until there is room");
         assert_eq!(taker.writes().concat(), all[..3]);
         taker.has_room_for(usize::MAX);
+        assert!(!end(&writer), "a turn that ends with more to come is no flush");
         assert_eq!(write(&mut writer, b"more"), 4);
         assert!(end(&writer));
         assert_eq!(taker.writes().concat(), [&all[3..], b"more"].concat());

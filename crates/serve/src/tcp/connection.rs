@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::answer::RequestHandler;
 use super::coalescing::CoalescingWriter;
 use super::http2::Http2;
-use super::linger::linger;
+use super::linger::{End, linger};
 use super::socket::CountedStream;
 use super::steering::Steering;
 use super::{preface, proxy_protocol};
@@ -62,10 +62,10 @@ impl TcpContext {
         let observer = handler.observer.clone();
         let talk = async {
             tokio::select! {
-                () = self.greet_and_talk(stream, handler, &progress) => {
+                end = self.greet_and_talk(stream, handler, &progress) => {
                     if !progress.is_answering() {
-                        let stall = self.shared.timeouts().stall;
-                        linger((*socket).as_ref(), stall, self.stop.clone()).await;
+                        let stall = || self.shared.timeouts().stall;
+                        linger((*socket).as_ref(), end, stall, self.stop.clone()).await;
                     }
                 }
                 () = progress.claim().ended() => {}
@@ -144,10 +144,12 @@ impl TcpContext {
         stream: CountedStream,
         handler: RequestHandler,
         progress: &ConnectionProgress,
-    ) {
-        if let Some(greeted) = self.greet(stream, &handler.steering).await {
-            self.talk(greeted, handler, progress).await;
-        }
+    ) -> End {
+        let Some((stream, is_http2)) = self.greet(stream, &handler.steering).await else {
+            return End::Acknowledged;
+        };
+        self.talk((stream, is_http2), handler, progress).await;
+        if is_http2 { End::Client } else { End::Acknowledged }
     }
 
     /// Determines the HTTP version, after the TLS handshake if the server uses TLS.

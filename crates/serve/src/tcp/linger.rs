@@ -14,14 +14,26 @@ use crate::shared::Stop;
 /// How often the kernel is asked: at first, and later.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
 
-/// Waits until the client has acknowledged everything, and discards what it still sends. If a socket
-/// is closed earlier, the kernel resets the connection as soon as the client sends something, and the
-/// end of the response is lost (RFC 9112 §9.6).
+/// Who ends a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The server, when the client has acknowledged everything.
+    Acknowledged,
+    /// The client. Over HTTP/2 it sends window updates and answers PINGs while it reads what it has acknowledged long before.
+    Client,
+}
+
+/// Discards what the client still sends, until the connection ends. If a socket is closed earlier, the kernel resets the
+/// connection as soon as the client sends something, and the end of the response is lost (RFC 9112 §9.6).
 ///
-/// Gives up after `stall` without an acknowledgement, and at the deadline of a shutdown.
-pub(super) async fn linger(socket: &TcpStream, stall: Duration, mut stop: Stop) {
-    if unacknowledged(socket).is_none() || SockRef::from(socket).shutdown(Shutdown::Write).is_err()
-    {
+/// Gives up after `stall` in which the client acknowledges and sends nothing, and at the deadline of a shutdown.
+pub(super) async fn linger(
+    socket: &TcpStream,
+    end: End,
+    stall: impl Fn() -> Duration,
+    mut stop: Stop,
+) {
+    if is_over(remaining(socket), end) || SockRef::from(socket).shutdown(Shutdown::Write).is_err() {
         return;
     }
     let stopped = async {
@@ -31,24 +43,31 @@ pub(super) async fn linger(socket: &TcpStream, stall: Duration, mut stop: Stop) 
         }
     };
     tokio::select! {
-        () = acknowledged(socket, stall) => {}
+        () = ended(socket, end, stall) => {}
         () = discard(socket) => {}
         () = stopped => {}
     }
 }
 
-/// Returns when nothing is left to acknowledge, or the client acknowledges nothing for `stall`.
-async fn acknowledged(socket: &TcpStream, stall: Duration) {
-    let (mut look, mut before, mut since) = (LOOKS.0, u64::MAX, Instant::now());
-    while let Some(left) = unacknowledged(socket) {
-        if left < before {
-            (before, since) = (left, Instant::now());
-        } else if since.elapsed() >= stall {
+async fn ended(socket: &TcpStream, end: End, stall: impl Fn() -> Duration) {
+    let (mut look, mut before, mut since) = (LOOKS.0, None, Instant::now());
+    loop {
+        let now = remaining(socket);
+        if is_over(now, end) {
+            return;
+        }
+        if now != before {
+            (before, since) = (now, Instant::now());
+        } else if since.elapsed() >= stall() {
             return;
         }
         sleep(look).await;
         look = LOOKS.1.min(look * 2);
     }
+}
+
+fn is_over(remaining: Option<Remaining>, end: End) -> bool {
+    remaining.is_none_or(|it| end == End::Acknowledged && it.unacknowledged == 0)
 }
 
 /// Reads until the connection fails. A client that has only shut down its side may still read.
@@ -67,10 +86,19 @@ async fn discard(socket: &TcpStream) {
     }
 }
 
-/// Unacknowledged packets and unsent bytes: a measure of progress. `None` if nothing is left or the connection has failed.
-fn unacknowledged(socket: &TcpStream) -> Option<u64> {
+/// What is left to do: a change is progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Remaining {
+    /// Unacknowledged packets and unsent bytes.
+    unacknowledged: u64,
+    /// Bytes of the client so far.
+    received: Option<u64>,
+}
+
+/// `None` if the connection has ended.
+fn remaining(socket: &TcpStream) -> Option<Remaining> {
     let info = sys::tcp_info(socket)?;
-    let unsent = u64::from(info.notsent_bytes.unwrap_or(0));
-    let left = u64::from(info.unacked) + unsent;
-    (left > 0 && info.state != TcpState::Close).then_some(left)
+    let unacknowledged = u64::from(info.unacked) + u64::from(info.notsent_bytes.unwrap_or(0));
+    let remaining = Remaining { unacknowledged, received: info.bytes_received };
+    (info.state != TcpState::Close).then_some(remaining)
 }

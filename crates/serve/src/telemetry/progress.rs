@@ -53,6 +53,12 @@ pub(super) struct ProgressState {
     pub(super) is_closed: bool,
 }
 
+impl ProgressState {
+    fn is_answering(&self) -> bool {
+        self.open > 0 || self.is_pending
+    }
+}
+
 impl ConnectionProgress {
     pub(crate) fn new(claim: Arc<Claim>) -> Self {
         let state = ProgressState {
@@ -173,7 +179,7 @@ impl ConnectionProgress {
     /// When the timeout expires, unless it makes progress before.
     pub(crate) fn deadline(&self, timeouts: &Timeouts) -> Instant {
         let state = self.state();
-        state.last_progress + timeouts.span(state.open > 0, state.has_served)
+        state.last_progress + timeouts.span(state.is_answering(), state.has_served)
     }
 
     /// When it last made progress.
@@ -181,8 +187,8 @@ impl ConnectionProgress {
         self.state().last_progress
     }
 
-    /// Whether a request is being answered.
+    /// Whether a request is being answered, or the socket has not accepted all of a response.
     pub(crate) fn is_answering(&self) -> bool {
-        self.state().open > 0
+        self.state().is_answering()
     }
 }

@@ -6,6 +6,8 @@ mod common;
 #[path = "../../../report/tests/browser/driver.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "pages here come from a server, not from files")]
 mod driver;
+#[path = "../common/frames.rs"]
+mod frames;
 #[path = "../../../policy/tests/policy/mmdb.rs"]
 mod mmdb;
 #[path = "../common/talker.rs"]
