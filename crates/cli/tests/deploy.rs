@@ -253,6 +253,18 @@ fn units_are_valid_and_hardened() {
     assert_ne!(finish(analyze(&security, "uncork-host.service")).status, 0);
 }
 
+/// systemd has a filter against files with the set-user-ID bit that knows no arguments of `openat2`, and so forbids it.
+#[test]
+fn the_servers_unit_allows_openat2() {
+    let unit = text("systemd/uncork-serve.service");
+    let forbids =
+        |line: &str| line.starts_with("RestrictSUIDSGID=") || line.starts_with("DynamicUser=");
+    assert!(!unit.lines().any(forbids));
+    let user = unit.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
+    assert!(text("systemd/uncork-serve.sysusers").contains(&format!("u {user} ")));
+    assert!(text("systemd/uncork-learn.service").contains(&format!("User={user}\n")));
+}
+
 #[test]
 fn the_daemon_set_has_no_rights() {
     let manifest = text("kubernetes/daemonset.yaml");

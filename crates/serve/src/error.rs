@@ -21,7 +21,7 @@ pub enum ServeError {
     /// The kernel lacks `openat2`, which confines lookups to a directory.
     #[error(
         "this kernel has no openat2, which keeps requests inside the directory: Linux 5.6 has it; a seccomp \
-         policy must allow it"
+         policy must allow it, which RestrictSUIDSGID= and DynamicUser= of systemd do not"
     )]
     NoOpenat2,
     /// A socket of systemd's cannot be used.
