@@ -5,9 +5,11 @@
 
 One flow of iperf3 over a veth pair between two network namespaces. The CPU time is that of a cgroup with both
 iperf3, which pays for the kernel's work in its context, too. Controllers take turns, and each is compared
-with the kernel's own of its kind in the same round. How large packets are before they are segmented, and how many
-were sent again, is told, too. Nanoseconds per call are the kernel's own statistics of BPF programs, in runs of
-their own, because taking them costs time, too.
+with the kernel's own of its kind in the same round. How large packets are before they are segmented, how
+many were sent again, and how many ACKs came is told, too. The CPU time follows the number of ACKs, which depends
+on whether the receiver sleeps between packets: so each is compared with its kind at the same number of ACKs.
+Nanoseconds per call are the kernel's own statistics of BPF programs, in runs of their own, because taking them
+costs time, too.
 Everything created is removed, also after Ctrl-C.
 
 Needs root, iperf3, iproute2, ethtool, bpftool, util-linux, and cgroups of version 2.
@@ -24,6 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import own_mounts
@@ -84,20 +87,31 @@ def cpu_seconds(cgroup: Path) -> float:
     return int(fields["usage_usec"]) / 1e6
 
 
-def packets_sent() -> int:
-    """By the server, before segmentation."""
-    [link] = json.loads(run("ip", "-n", SERVER, "-json", "-statistics", "link", "show", "veth0"))
+def packets_sent(host: str) -> int:
+    """Before segmentation."""
+    [link] = json.loads(run("ip", "-n", host, "-json", "-statistics", "link", "show", "veth0"))
     return int(link["stats64"]["tx"]["packets"])
 
 
-def transfer(controller: str, gigabytes: float, cgroup: Path) -> tuple[float, float, float, int]:
-    """One download: Gbit/s, CPU s per GB, bytes per packet before segmentation, and packets sent again."""
+@dataclass(frozen=True)
+class Transfer:
+    """One download."""
 
+    gbit_per_s: float
+    cpu_s_per_gb: float
+    # Before segmentation.
+    bytes_per_packet: float
+    sent_again: int
+    # In thousands: all packets of the client.
+    acks_per_gb: float
+
+
+def transfer(controller: str, gigabytes: float, cgroup: Path) -> Transfer:
     def command(name: str, *arguments: str) -> list[str]:
         enter = f'echo $$ > {cgroup}/cgroup.procs && exec nice -n -20 "$@"'
         return [*inside(name), "sh", "-c", enter, "sh", "iperf3", *arguments]
 
-    before, sent = cpu_seconds(cgroup), packets_sent()
+    before, sent, acks = cpu_seconds(cgroup), packets_sent(SERVER), packets_sent(CLIENT)
     with subprocess.Popen(command(SERVER, "-s", "-1"), stdout=subprocess.DEVNULL) as server:
         try:
             for _ in range(100):
@@ -111,9 +125,13 @@ def transfer(controller: str, gigabytes: float, cgroup: Path) -> tuple[float, fl
         finally:
             server.kill()
     received = result["end"]["sum_received"]
-    used, count = cpu_seconds(cgroup) - before, received["bytes"]
-    again = result["end"]["sum_sent"]["retransmits"]
-    return received["bits_per_second"] / 1e9, used / (count / 1e9), count / (packets_sent() - sent), again
+    return Transfer(
+        gbit_per_s=received["bits_per_second"] / 1e9,
+        cpu_s_per_gb=(cpu_seconds(cgroup) - before) / (received["bytes"] / 1e9),
+        bytes_per_packet=received["bytes"] / (packets_sent(SERVER) - sent),
+        sent_again=result["end"]["sum_sent"]["retransmits"],
+        acks_per_gb=(packets_sent(CLIENT) - acks) / 1e3 / (received["bytes"] / 1e9),
+    )
 
 
 def programs() -> dict[int, dict[str, int | str]]:
@@ -134,6 +152,12 @@ def loaded(uncork: str, controllers: list[str]) -> Iterator[None]:
         subprocess.run([uncork, "kernel", "unload", *controllers], stdout=subprocess.DEVNULL, check=False)
 
 
+def with_range(values: list[float] | list[int], digits: int) -> str:
+    """Median and range."""
+    middle, low, high = (f"{one:.{digits}f}" for one in (statistics.median(values), min(values), max(values)))
+    return f"{middle}, {low}–{high}"
+
+
 def beside(mine: list[float], theirs: list[float]) -> str:
     """The median of the ratios, round by round, and its interval by order statistics (binomial)."""
     if not theirs:
@@ -147,9 +171,26 @@ def beside(mine: list[float], theirs: list[float]) -> str:
     return f"{statistics.median(ratios):+.1f} %{interval}"
 
 
+def at_the_same_acks(mine: list[Transfer], theirs: list[Transfer]) -> str:
+    """How much more CPU time, by two parallel lines over the number of ACKs, and its 95 % interval."""
+    if not theirs or len(mine) < 3:
+        return ""
+    sides = [[(one.acks_per_gb, one.cpu_s_per_gb) for one in side] for side in (mine, theirs)]
+    means = [[statistics.mean(values) for values in zip(*side, strict=True)] for side in sides]
+    apart = [(x - mx, y - my) for side, (mx, my) in zip(sides, means, strict=True) for x, y in side]
+    spread = sum(x * x for x, _ in apart)
+    slope = sum(x * y for x, y in apart) / spread
+    (x_mine, y_mine), (x_theirs, y_theirs) = means
+    more = y_mine - y_theirs - slope * (x_mine - x_theirs)
+    noise = math.sqrt(sum((y - slope * x) ** 2 for x, y in apart) / (len(apart) - 3))
+    error = noise * math.sqrt(1 / len(mine) + 1 / len(theirs) + (x_mine - x_theirs) ** 2 / spread)
+    low, middle, high = (100 * (more + side * 1.96 * error) / y_theirs for side in (-1, 0, 1))
+    return f"{middle:+.1f} %, {low:+.1f} to {high:+.1f}"
+
+
 def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> None:
     chosen = arguments.controller or THEIRS + OURS
-    rounds: dict[str, list[tuple[float, float, float, int]]] = {name: [] for name in chosen}
+    rounds: dict[str, list[Transfer]] = {name: [] for name in chosen}
     names = list(rounds)
     with loaded(arguments.uncork, OURS), hosts(offloads):
         transfer("cubic", arguments.gigabytes, cgroup)
@@ -162,20 +203,24 @@ def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> 
         "Gbit/s",
         "bytes per packet",
         "resent, range",
-        "CPU s/GB",
-        "range",
+        "thousand ACKs per GB, range",
+        "CPU s/GB, range",
         "beside its own kind, 95 %",
+        "at the same ACKs, 95 %",
     ]
-    print(f"\n| {' | '.join([f'{switch} TSO, GSO, GRO', *columns])} |\n|{'---|' * 7}")
+    print(f"\n| {' | '.join([f'{switch} TSO, GSO, GRO', *columns])} |\n|{'---|' * 8}")
     for name, results in rounds.items():
-        speed, cpu, size, again = (statistics.median(values) for values in zip(*results, strict=True))
-        cpus = [cpu for _, cpu, _, _ in results]
-        resent = f"{again:.0f}, {min(one[3] for one in results)}–{max(one[3] for one in results)}"
-        spread = f"{min(cpus):.3f}–{max(cpus):.3f}"
-        share = beside(cpus, [cpu for _, cpu, _, _ in rounds.get(OWN_KIND.get(name, ""), [])])
-        print(
-            f"| `{name}` | {speed:.1f} | {size:.0f} | {resent} | {cpu:.3f} | {spread} | {share} |", flush=True
-        )
+        own = rounds.get(OWN_KIND.get(name, ""), [])
+        cells = [
+            f"{statistics.median(one.gbit_per_s for one in results):.1f}",
+            f"{statistics.median(one.bytes_per_packet for one in results):.0f}",
+            with_range([one.sent_again for one in results], 0),
+            with_range([one.acks_per_gb for one in results], 1),
+            with_range([one.cpu_s_per_gb for one in results], 3),
+            beside([one.cpu_s_per_gb for one in results], [one.cpu_s_per_gb for one in own]),
+            at_the_same_acks(results, own),
+        ]
+        print(f"| `{name}` | {' | '.join(cells)} |", flush=True)
 
 
 def measure_calls(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> None:
