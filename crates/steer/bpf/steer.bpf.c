@@ -72,6 +72,7 @@ struct head {
 	u64 opened, others; /* which rules' listener is right, as bits by rule */
 	s64 tai_offset; /* seconds that TAI is ahead of Unix time */
 	u32 roots[2]; /* the first entries of the table of networks: IPv4, IPv6 */
+	u32 has_ports, has_windows; /* whether a rule's listener is a port, and whether the time decides in a rule */
 };
 
 /* Words of the table of networks, as many as a cache line has. */
@@ -80,7 +81,7 @@ struct line {
 };
 
 struct client {
-	u8 address[16]; /* IPv4 mapped */
+	u64 high, low; /* halves of the address; IPv4 mapped */
 	u32 family; /* without the mapping */
 };
 
@@ -136,7 +137,7 @@ struct end {
 };
 
 struct question {
-	u8 address[16];
+	u64 halves[2]; /* of the address, in network byte order; IPv4 mapped */
 	u32 port, is_opened;
 	u64 unix_s;
 	struct decision answer;
@@ -314,12 +315,9 @@ noinline int holds(const struct rule *rule, u64 now)
 /* The bytes of the client's network (/24 or /48) as a number, the first one lowest. */
 static always_inline u64 unit_of(const struct client *client)
 {
-	const u8 *at = client->address + (client->family == AF_INET ? 12 : 0);
-	u64 unit = at[0] | (u64)at[1] << 8 | (u64)at[2] << 16;
-
-	if (client->family == AF_INET6)
-		unit |= (u64)at[3] << 24 | (u64)at[4] << 32 | (u64)at[5] << 40;
-	return unit;
+	if (client->family == AF_INET)
+		return __builtin_bswap32(client->low) & 0xffffff;
+	return __builtin_bswap64(client->high) & 0xffffffffffffULL;
 }
 
 /* The row of an address, as PrefixMap::walk in crates/policy/src/prefix_map.rs. */
@@ -350,21 +348,13 @@ noinline u32 row_of(u32 entry, u64 high, u64 low)
 	return entry & 0x7fffffff;
 }
 
-static always_inline u64 half_of(const struct client *client, u32 half)
-{
-	u64 bytes;
-
-	__builtin_memcpy(&bytes, client->address + 8 * half, 8);
-	return __builtin_bswap64(bytes);
-}
-
 /* What the policy says. `listener` has a bit for each rule whose listener is right. */
 static always_inline void decide(const struct head *head, const struct client *client, u64 listener, u64 now,
 				 struct decision *decision)
 {
 	int is_v4 = client->family == AF_INET;
-	u64 high = half_of(client, 0), low = half_of(client, 1);
-	u32 index = row_of(head->roots[is_v4 ? 0 : 1], is_v4 ? low << 32 : high, low), number;
+	u32 index = row_of(head->roots[is_v4 ? 0 : 1], is_v4 ? client->low << 32 : client->high, client->low);
+	u32 number;
 	const struct row *row = lookup(&rows, &index);
 	const struct experiment *experiment;
 	const struct rule *rule;
@@ -410,29 +400,32 @@ static always_inline u64 listener_of(const struct head *head, u32 port, int is_o
 
 	if (is_opened)
 		return head->opened;
+	if (!head->has_ports)
+		return head->others;
 	known = lookup(&ports, &port);
 	return known ? *known : head->others;
 }
 
-static always_inline int is_mapped(const u8 address[16])
+/* Unix time in seconds, if a rule asks. To read the clock waits for all reads of memory before it. */
+static always_inline u64 now_of(const struct head *head)
 {
-	for (int i = 0; i < 10; i++)
-		if (address[i])
-			return 0;
-	return address[10] == 0xff && address[11] == 0xff;
+	return head->has_windows ? bpf_ktime_get_tai_ns() / 1000000000 - head->tai_offset : 0;
 }
 
-static always_inline void put_word(u8 *at, u32 word)
+/* From halves of the address, IPv4 mapped. */
+static always_inline struct client client_at(u64 high, u64 low)
 {
-	/* In network byte order already. */
-	at[0] = word;
-	at[1] = word >> 8;
-	at[2] = word >> 16;
-	at[3] = word >> 24;
+	return (struct client){ high, low, !high && low >> 32 == 0xffff ? AF_INET : AF_INET6 };
+}
+
+/* Words of an address in network byte order as half of one. */
+static always_inline u64 half_of(u32 first, u32 second)
+{
+	return (u64)__builtin_bswap32(first) << 32 | __builtin_bswap32(second);
 }
 
 /* The other side's address. */
-static always_inline void read_client(struct bpf_sock_ops *ops, struct client *client)
+static always_inline struct client client_of(struct bpf_sock_ops *ops)
 {
 	u32 family = ops->family, v4 = ops->remote_ip4, v6[4];
 
@@ -445,16 +438,9 @@ static always_inline void read_client(struct bpf_sock_ops *ops, struct client *c
 	ALONE(v6[2]);
 	v6[3] = ops->remote_ip6[3];
 	ALONE(v6[3]);
-	if (family == AF_INET) {
-		put_word(client->address, 0);
-		put_word(client->address + 4, 0);
-		put_word(client->address + 8, 0xffff0000);
-		put_word(client->address + 12, v4);
-	} else {
-		for (int i = 0; i < 4; i++)
-			put_word(client->address + 4 * i, v6[i]);
-	}
-	client->family = is_mapped(client->address) ? AF_INET : AF_INET6;
+	if (family == AF_INET)
+		return client_at(0, 0xffff00000000ULL | __builtin_bswap32(v4));
+	return client_at(half_of(v6[0], v6[1]), half_of(v6[2], v6[3]));
 }
 
 /* Gives the connection its controller and its pacing cap. The result is whether the kernel has refused one. */
@@ -498,9 +484,8 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 
 	if (!head)
 		return;
-	read_client(ops, &client);
-	decide(head, &client, listener_of(head, ops->local_port, is_opened),
-	       bpf_ktime_get_tai_ns() / 1000000000 - head->tai_offset, &decision);
+	client = client_of(ops);
+	decide(head, &client, listener_of(head, ops->local_port, is_opened), now_of(head), &decision);
 	outcome = lookup(&outcomes, &decision.outcome);
 	counts = lookup(&counters, &decision.outcome);
 	if (!outcome || !counts)
@@ -570,8 +555,7 @@ SECTION("xdp") int ask(struct xdp_md *packet)
 	head = lookup(&heads, &zero);
 	if (!head)
 		return XDP_PASS;
-	__builtin_memcpy(client.address, question->address, 16);
-	client.family = is_mapped(client.address) ? AF_INET : AF_INET6;
+	client = client_at(__builtin_bswap64(question->halves[0]), __builtin_bswap64(question->halves[1]));
 	decide(head, &client, listener_of(head, question->port, question->is_opened), question->unix_s, &decision);
 	question->answer = decision;
 	return XDP_PASS;

@@ -152,7 +152,9 @@ pub(crate) fn head(flat: &Flat, policy: u64, tai_offset: i64) -> Vec<u8> {
     let mut bytes = Bytes::default();
     let [v4, v6] = flat.table.roots();
     bytes.u64(policy).u64(flat.listeners.opened).u64(flat.listeners.others).i64(tai_offset);
+    let has_windows = flat.rules.iter().any(|rule| rule.window.is_some());
     bytes.u32(v4).u32(v6);
+    bytes.u32((!flat.listeners.ports.is_empty()).into()).u32(has_windows.into());
     bytes.0
 }
 
