@@ -9,8 +9,8 @@ set -euo pipefail
 units=$(cd "$(dirname "$0")" && pwd)
 tree=${1:?which Debian tree?} program=${2:?which program?}
 
-if compgen -G '/sys/fs/bpf/uncork*' >/dev/null; then
-    echo "live.sh: this host uses uncork's controllers or steering: /sys/fs/bpf/uncork" >&2
+if grep -q uncork_ /proc/sys/net/ipv4/tcp_available_congestion_control; then
+    echo "live.sh: this host has uncork's controllers: uncork kernel list" >&2
     exit 1
 fi
 scratch=$(mktemp -d)
@@ -23,7 +23,7 @@ mount -t overlay overlay -o "lowerdir=$tree,upperdir=$scratch/layers/upper,workd
 root=$scratch/root
 
 install -D "$program" "$root/usr/bin/uncork"
-cp "$units"/*.service "$units"/*.socket "$root/etc/systemd/system"
+cp -r "$units"/*.service "$units"/*.socket "$units/uncork-host.service.d" "$root/etc/systemd/system"
 install -D -m 644 "$units/uncork-serve.sysusers" "$root/etc/sysusers.d/uncork-serve.conf"
 install -d -m 700 "$root/etc/uncork" "$root/etc/uncork/tls"
 install -d -m 755 "$root/srv/www"
@@ -39,6 +39,8 @@ tls_key = "/run/credentials/uncork-serve.service/tls_key.pem"
 END
 # The server's configuration is read by its user.
 chmod 755 "$root/etc/uncork"
+
+printf 'algorithm = "reno"\npersist = true\n' >"$root/etc/uncork/host.toml"
 
 cat >"$root/check" <<'END'
 #!/bin/bash
@@ -73,6 +75,12 @@ step "uncork-kernel is reloaded" systemctl reload uncork-kernel
 step "uncork_bbr3 is still the default" default uncork_bbr3
 step "uncork-kernel stops" systemctl stop uncork-kernel
 step "another is the default" default '[!u]*'
+step "host apply" uncork host apply /etc/uncork/host.toml
+other=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control | grep -v reno | head -n 1)
+echo "${other:-reno}" >/proc/sys/net/ipv4/tcp_congestion_control
+step "uncork-host starts" systemctl restart uncork-host
+step "reno is the default again" default reno
+step "host revert" uncork host revert
 step "all others stop" systemctl stop uncork-serve.socket uncork-serve uncork-watch
 step "no unit has failed" bash -c '! systemctl --failed --plain --no-legend | grep uncork'
 ((failed)) && journalctl --no-pager -u 'uncork*'
