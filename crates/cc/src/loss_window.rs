@@ -42,11 +42,21 @@ pub(crate) struct LossWindow {
     /// The reduction by this episode's congestion event, in case it turns out to be spurious.
     undo: Undo,
     mss: u32,
-    /// Whether the window was full at any time in this round, and in the previous one.
-    full: [bool; 2],
+    /// How the window was used in this round, and in the previous one.
+    usage: [Usage; 2],
     jump: Jumped,
     /// Whether the host paces by itself.
     paced: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Usage {
+    /// There was always room.
+    Part,
+    /// The window was full at some time.
+    Full,
+    /// It counts as full: the host still keeps data back that it has room for.
+    Deferring,
 }
 
 /// What currently controls the window.
@@ -114,7 +124,7 @@ impl LossWindow {
             rule: Rule::Growth,
             undo: Undo::default(),
             mss,
-            full: [false; 2],
+            usage: [Usage::Part; 2],
             jump: Jumped::Never,
             paced: settings.paced,
         }
@@ -183,7 +193,10 @@ impl LossWindow {
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
         self.in_flight = packet.in_flight;
         let is_full = packet.in_flight.saturating_add(self.mss()) > self.cwnd;
-        self.full[0] |= is_full;
+        self.end_deferring();
+        if is_full {
+            self.usage[0] = Usage::Full;
+        }
         match &mut self.rule {
             Rule::Recovery(prr) => prr.on_sent(packet.bytes),
             Rule::Trial(trial) if trial.ends_with_departure(now, is_full) => {
@@ -236,7 +249,7 @@ impl LossWindow {
         let Some(newest) = feedback.acked.last() else { return };
         self.delivered = self.delivered.saturating_add(feedback.acked_bytes());
         if self.rounds.update(newest.token.delivered, self.delivered) {
-            self.full = [false, self.full[0]];
+            self.usage = [Usage::Part, self.usage[0]];
         }
     }
 
@@ -270,7 +283,7 @@ impl LossWindow {
     fn growth(&self, feedback: &Feedback<'_>) -> Step {
         if !self.counts(feedback) {
             Step::Hold
-        } else if self.full == [false; 2] {
+        } else if self.usage == [Usage::Part; 2] {
             Step::Underused
         } else {
             Step::Grow(feedback.acked_bytes())
@@ -293,8 +306,9 @@ impl LossWindow {
             Rule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
             _ => flight,
         };
-        // With less than a segment of room the window is full: hosts send whole segments.
-        let is_full = flight.saturating_add(self.mss()) > cwnd;
+        // With less than a segment of room the window is full: hosts send whole segments. So is one with room that
+        // the host leaves by itself.
+        let is_full = self.is_deferring() || flight.saturating_add(self.mss()) > cwnd;
         Congestion { cwnd, used: if is_full { cwnd } else { flight } }
     }
 
@@ -369,7 +383,7 @@ impl LossWindow {
         self.ssthresh = u64::MAX;
         self.rule = Rule::Growth;
         self.recovery.forget(now);
-        self.full = [false; 2];
+        self.usage = [Usage::Part; 2];
         self.jump = Jumped::Never;
     }
 
@@ -414,7 +428,17 @@ impl LossWindow {
 
     /// The host waits for a larger burst: it uses the window, although there is room.
     pub(crate) fn on_deferred(&mut self) {
-        self.full[0] = true;
+        self.usage[0] = Usage::Deferring;
+    }
+
+    fn is_deferring(&self) -> bool {
+        self.usage.contains(&Usage::Deferring)
+    }
+
+    fn end_deferring(&mut self) {
+        for usage in self.usage.iter_mut().filter(|usage| **usage == Usage::Deferring) {
+            *usage = Usage::Full;
+        }
     }
 }
 
@@ -445,6 +469,28 @@ mod tests {
             host.cwnd() - segments(20)
         };
         assert_eq!((grown(false), grown(true)), (0, segments(1)));
+    }
+
+    #[test]
+    //= rfc9002 7.8-3 test
+    //= rfc9438 4.6-3 test
+    fn a_window_that_waits_for_room_for_a_burst_is_reduced_as_a_whole() {
+        let reduced = |defers: bool, sends_on: bool| {
+            let mut host = Host::new(NewReno::new(&settings(20)));
+            (0..12).for_each(|_| host.send());
+            if defers {
+                host.cc.on_deferred();
+            }
+            if sends_on {
+                host.send();
+            }
+            host.advance(host.rtt);
+            host.lose(1);
+            host.cc.snapshot().ssthresh
+        };
+        assert_eq!(reduced(false, false), Some(segments(6)), "half of what is used");
+        assert_eq!(reduced(true, false), Some(segments(10)));
+        assert_eq!(reduced(true, true), Some(segments(13) / 2), "it no longer waits");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 struct sock {
 	u32 sk_pacing_status;
 	unsigned long sk_pacing_rate;
+	unsigned long sk_tsq_flags;
 	unsigned long sk_max_pacing_rate;
 };
 
@@ -22,6 +23,8 @@ struct minmax {
 };
 
 struct tcp_sock {
+	u64 tcp_clock_cache;
+	u64 tcp_wstamp_ns;
 	u64 tcp_mstamp;
 	u64 first_tx_mstamp;
 	u32 delivered;
@@ -29,6 +32,7 @@ struct tcp_sock {
 	u32 lost;
 	u32 snd_nxt;
 	u32 snd_una;
+	u32 snd_wnd;
 	u32 write_seq;
 	u32 packets_out;
 	u32 sacked_out;
@@ -58,6 +62,7 @@ struct rate_sample {
 enum {
 	SK_PACING_NONE = 0,
 	SK_PACING_NEEDED = 1,
+	TSQF_THROTTLED = 1,
 	TCP_CA_CWR = 2,
 	TCP_CA_RECOVERY = 3,
 	TCP_CA_LOSS = 4,

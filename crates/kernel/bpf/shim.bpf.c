@@ -37,6 +37,7 @@ enum {
 	DRAINED = 4, /* the application has no more data now */
 	REPAIRING = 8, /* what was in flight at the latest loss has not been delivered yet */
 	REPAIRED_BY_PROBE = 16,
+	DEFERRED = 32, /* the host kept data back that the window had room for */
 };
 
 /* Mirrors Report in glue.rs. */
@@ -71,6 +72,8 @@ struct state {
 	u64 total_delivered, total_lost;
 	/* The kernel's counts as last told. */
 	u32 delivered, lost, delivered_ce, data_segs_out, snd_una;
+	/* Up to where the receiver had room, by the last ACK. */
+	u32 window_end;
 	/* The recovery episode: `lost` when it began, and the departure of what was last told as lost. */
 	u32 episode_lost, ca_state;
 	u64 loss_sent;
@@ -278,6 +281,19 @@ static always_inline void tell_sent(const struct tcp_sock *tp, struct state *sta
 	tell(state, SENT);
 }
 
+/* Whether TCP waits for room for a larger packet (tcp_tso_should_defer): nothing else kept a full packet back, neither
+ * the window, with so much in flight before this ACK, nor the receiver, a pacing cap, nor the queue of the device. A
+ * controller that paces is not told: an ACK may come between the time of a packet and the timer that lets it leave. */
+static always_inline int is_deferring(const struct sock *sk, struct state *state, u32 in_flight)
+{
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+	u32 end = tp->snd_nxt + tp->mss_cache;
+
+	return !state->record.connection.call.pacing_rate && in_flight < tp->snd_cwnd &&
+	       !is_before(tp->write_seq, end) && !is_before(state->window_end, end) &&
+	       tp->tcp_wstamp_ns <= tp->tcp_clock_cache && !(sk->sk_tsq_flags & TSQF_THROTTLED);
+}
+
 /* The path takes packets of another size now. */
 static always_inline void tell_size(const struct tcp_sock *tp, struct state *state)
 {
@@ -323,13 +339,15 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	state->delivered_ce = tp->delivered_ce;
 	call->flags = (rs->is_app_limited ? APP_LIMITED : 0) |
 		      (tp->snd_una != state->snd_una ? UNA_ADVANCED : 0) |
-		      (state->ca_state >= TCP_CA_RECOVERY ? REPAIRING : 0);
+		      (state->ca_state >= TCP_CA_RECOVERY ? REPAIRING : 0) |
+		      (is_deferring(sk, state, rs->prior_in_flight) ? DEFERRED : 0);
 	/* The kernel enters CWR and leaves it with the same ACK only where a tail-loss probe has repaired
 	 * a loss (tcp_process_tlp_ack). */
 	if (state->entered_cwr && state->ca_state != TCP_CA_CWR)
 		call->flags |= REPAIRED_BY_PROBE;
 	state->entered_cwr = 0;
 	state->snd_una = tp->snd_una;
+	state->window_end = tp->snd_una + tp->snd_wnd;
 	fill_stamp(tp, state, rs);
 	if (lost)
 		state->loss_sent = call->send_time;
@@ -391,6 +409,7 @@ STRUCT_OPS int start(u64 *args)
 	state->delivered_ce = tp->delivered_ce;
 	state->data_segs_out = tp->data_segs_out;
 	state->snd_una = tp->snd_una;
+	state->window_end = tp->snd_una + tp->snd_wnd;
 	state->episode_lost = tp->lost;
 	state->ca_state = state->entered_cwr = 0;
 	state->snapshots_taken = 0;

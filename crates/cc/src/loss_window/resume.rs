@@ -2,7 +2,7 @@
 
 use uncork_units::Time;
 
-use super::{LossWindow, Rule, Step};
+use super::{LossWindow, Rule, Step, Usage};
 use crate::event::Feedback;
 use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumeHint, ResumePhase};
@@ -121,7 +121,7 @@ impl LossWindow {
         trial.validate(now);
         self.rule = Rule::Trial(trial);
         self.cwnd = self.in_flight.min(self.cwnd).max(self.mss());
-        self.full[0] = true;
+        self.usage[0] = Usage::Full;
     }
 
     /// §3.5: reduces to at most half of PipeSize, with the minimum of two segments. PRR's gradual

@@ -51,7 +51,7 @@ pub struct Call {
     /// Packets newly reported as Congestion Experienced.
     pub ce_packets: u64,
     /// [`APP_LIMITED`], [`UNA_ADVANCED`], [`DRAINED`], [`REPAIRING`],
-    /// [`REPAIRED_BY_PROBE`].
+    /// [`REPAIRED_BY_PROBE`], [`DEFERRED`].
     pub flags: u64,
     /// Out: the congestion window.
     pub cwnd: u64,
@@ -71,6 +71,8 @@ const DRAINED: u64 = 4;
 const REPAIRING: u64 = 8;
 /// A tail-loss probe repaired a loss.
 pub const REPAIRED_BY_PROBE: u64 = 16;
+/// The host kept data back that the window had room for.
+const DEFERRED: u64 = 32;
 
 /// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux tells it
 /// (`struct tcp_bbr_info` of `include/uapi/linux/inet_diag.h`, with what version 3 appends). A change of its form is a
@@ -290,6 +292,9 @@ impl<C: Staged> Connection<C> {
     /// The first stage of an ACK.
     #[inline(always)]
     pub fn ack_losses(&mut self) {
+        if self.call.flags & DEFERRED != 0 {
+            self.controller().on_deferred();
+        }
         self.feedback(C::losses);
     }
 
