@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use common::{Finished, Scratch, command, finish};
+use rcgen::{KeyPair, PKCS_ED25519, SigningKey as _};
 use rustix::process::{Pid, Signal, kill_process};
 use uncork_testkit::{Capability, not_run};
 
@@ -254,4 +255,161 @@ fn impossible_options_exit_with_their_status() {
     assert_eq!((done.status, done.stdout.as_str(), done.stderr.as_str()), (0, "", note));
     let done = run(&scratch, &format!("{good} --listen intern@127.0.0.1:0 --quiet"));
     assert_eq!((done.status, done.stderr.as_str()), (0, ""));
+}
+
+const WITH_TABLE: &str = "\
+[default]
+tcp = \"reno\"
+
+[table]
+file = \"networks.table\"
+
+[table.arm.bbr]
+tcp = \"bbr\"
+
+[[rule]]
+table = \"all\"
+";
+
+const NETWORKS: &str = "\
+uncork-table 1
+version 1
+made 2020-01-01T00:00:00Z
+expires 2099-01-01T00:00:00Z
+section all
+127.0.0.0/8 bbr
+";
+
+fn sha256(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let digits = digest.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+/// A policy and its table as `uncork learn plan --sign` leaves them. All names are of files beside them.
+struct Version {
+    scratch: Scratch,
+    key: KeyPair,
+}
+
+impl Version {
+    fn new(name: &str) -> Self {
+        let key = KeyPair::generate_for(&PKCS_ED25519).expect("a key");
+        let version = Self { scratch: public(name), key };
+        version.write("learn.pub", version.key.public_key_pem());
+        let other = KeyPair::generate_for(&PKCS_ED25519).expect("a key");
+        version.write("other.pub", other.public_key_pem());
+        version.write("policy.toml", WITH_TABLE);
+        version.write("networks.table", format!("{NETWORKS}sha256 {}\n", sha256(NETWORKS)));
+        version.sign();
+        version
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.scratch.path(name), bytes).expect("written");
+    }
+
+    fn sign(&self) {
+        let file = |name: &str| {
+            let text = fs::read_to_string(self.scratch.path(name)).expect("a file");
+            format!("\"{name}\": \"{}\"", sha256(&text))
+        };
+        let (policy, table) = (file("policy.toml"), file("networks.table"));
+        let list = format!("{{\"version\": 1, \"sha256\": {{{policy}, {table}}}}}");
+        self.write("inputs.sig", self.key.sign(list.as_bytes()).expect("signed"));
+        self.write("inputs.json", list);
+    }
+
+    /// Another table, with the hash that a table must have.
+    fn forge_the_table(&self) {
+        let forged = NETWORKS.replace("127.0.0.0/8", "0.0.0.0/0");
+        self.write("networks.table", format!("{forged}sha256 {}\n", sha256(&forged)));
+    }
+
+    fn forge_the_policy(&self) {
+        self.write("policy.toml", WITH_TABLE.replace("reno", "cubic"));
+    }
+
+    fn lose_the_signature(&self) {
+        fs::remove_file(self.scratch.path("inputs.sig")).expect("removed");
+    }
+}
+
+/// Who refuses what is not signed.
+const READERS: [&str; 5] = [
+    "serve --root public --listen 127.0.0.1:0 --policy policy.toml",
+    "serve --root public --listen 127.0.0.1:0 --policy policy.toml --check",
+    "policy check policy.toml",
+    "policy explain policy.toml",
+    "steer apply policy.toml --cgroup /nonexistent",
+];
+
+#[test]
+fn what_is_altered_or_not_signed_is_refused() {
+    type Tampering = fn(&Version);
+    let forgeries: [(Tampering, &str, &str); 6] = [
+        (Version::forge_the_policy, "learn.pub", "'policy.toml' is not as it was signed"),
+        (Version::forge_the_table, "learn.pub", "'networks.table' is not as it was signed"),
+        (Version::lose_the_signature, "learn.pub", "inputs.sig'"),
+        (
+            |it| it.write("inputs.json", "{\"sha256\": {}}"),
+            "learn.pub",
+            "inputs.json is not signed by the owner of the key",
+        ),
+        (|_| {}, "other.pub", "inputs.json is not signed by the owner of the key"),
+        (|_| {}, "policy.toml", "the key is no Ed25519 public key in PEM"),
+    ];
+    for (at, (tamper, key, words)) in forgeries.into_iter().enumerate() {
+        let version = Version::new(&format!("serve-policy-forged-{at}"));
+        tamper(&version);
+        for reader in READERS {
+            let done = run(&version.scratch, &format!("{reader} --policy-key {key}"));
+            assert_eq!((done.status, done.stdout.as_str()), (2, ""), "{reader}: {}", done.stderr);
+            assert!(done.stderr.contains(words), "{reader}: {}", done.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_is_signed_is_taken() {
+    let version = Version::new("serve-policy-signed");
+    for reader in &READERS[1..4] {
+        let done = run(&version.scratch, &format!("{reader} --policy-key learn.pub"));
+        assert_eq!(done.status, 0, "{reader}: {}", done.stderr);
+    }
+    version.write(
+        "uncork.toml",
+        "root = \"public\"\npolicy = \"policy.toml\"\npolicy_key = \"learn.pub\"\n",
+    );
+    let checked = "serve --check --config uncork.toml --listen 127.0.0.1:0";
+    assert_eq!(run(&version.scratch, checked).status, 0);
+    version.forge_the_table();
+    let done = run(&version.scratch, checked);
+    assert_eq!(done.status, 2, "{}", done.stderr);
+    let done = run(&version.scratch, "serve --root public --policy-key learn.pub");
+    assert_eq!(done.status, 2, "a key without a policy: {}", done.stderr);
+}
+
+/// Altered files change nothing in a server that runs, whichever of them it is; a new version that is signed does.
+#[test]
+fn a_forged_policy_or_table_leaves_the_one_in_force() {
+    let version = Version::new("serve-policy-forged-later");
+    let arguments = "--policy policy.toml --policy-key learn.pub --listen 127.0.0.1:0";
+    let mut server = Server::start(&version.scratch, arguments, 1);
+    server.says("note: policy");
+    assert_eq!(server.controller(0, "a", "/file"), "bbr");
+    let forgeries: [fn(&Version); 3] =
+        [Version::forge_the_policy, Version::forge_the_table, Version::lose_the_signature];
+    for forge in forgeries {
+        forge(&version);
+        server.signal(Signal::HUP);
+        let said = server.says("note: the previous policy stays in force");
+        assert!(said.starts_with("error: cannot "), "{said}");
+        assert_eq!(server.controller(0, "a", "/file"), "bbr");
+    }
+    version.write("policy.toml", WITH_TABLE.replace("tcp = \"bbr\"", "tcp = \"cubic\""));
+    version.sign();
+    server.signal(Signal::HUP);
+    server.says("note: read again");
+    assert_eq!(server.controller(0, "a", "/file"), "cubic");
 }

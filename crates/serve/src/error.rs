@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use uncork_cc::CcSpec;
-use uncork_policy::{OriginError, PolicyError, TableError};
+use uncork_policy::{OriginError, PolicyError, SignatureError, TableError};
 use uncork_records::RecordsError;
 
 use crate::admin::AdminAddress;
@@ -55,6 +55,9 @@ pub enum ServeError {
     /// A policy's table of networks is invalid.
     #[error("cannot use the table of networks '{path}': {1}", path = .0.display())]
     Table(PathBuf, TableError),
+    /// A policy is not signed as it must be.
+    #[error("cannot use the policy '{path}': {1}", path = .0.display())]
+    Signature(PathBuf, SignatureError),
     /// A database of client locations is invalid.
     #[error("cannot use '{path}': {1}", path = .0.display())]
     Database(PathBuf, OriginError),
@@ -159,6 +162,7 @@ impl ServeError {
                 | Self::Certificate(..)
                 | Self::Unreadable(..)
                 | Self::Policy(..)
+                | Self::Signature(..)
                 | Self::Table(..)
                 | Self::Database(..)
         )

@@ -47,6 +47,8 @@ pub struct ServerSpec {
     pub listeners: Vec<ListenerSpec>,
     /// The file with the policy that chooses for connections of listeners which do not.
     pub policy: Option<PathBuf>,
+    /// The file with the public key of whoever must have signed the policy and its table.
+    pub policy_key: Option<PathBuf>,
     /// Databases in MaxMind's format that tell where clients are, of which several are asked in turn.
     pub geo: Vec<PathBuf>,
     /// Who the server is.
@@ -169,6 +171,7 @@ impl ServerSpec {
         let differences = [
             ("listen` or `cc", self.listeners != other.listeners),
             ("policy", self.policy != other.policy),
+            ("policy_key", self.policy_key != other.policy_key),
             ("geo", self.geo != other.geo),
             ("tls_cert` or `self_signed", kind(self) != kind(other)),
             ("no_http3", self.http3 != other.http3),
@@ -309,7 +312,8 @@ impl ServerSpec {
         if let (None, Some(cc)) = (&quic, self.listeners.iter().find_map(|it| it.quic_cc)) {
             return Err(ServeError::QuicCcWithoutHttp3(cc));
         }
-        let policy = self.policy.as_deref().map(|path| sources.policy(path)).transpose()?;
+        let key = self.policy_key.as_deref();
+        let policy = self.policy.as_deref().map(|path| sources.policy(path, key)).transpose()?;
         let origins = sources.origins(&self.geo)?;
         Ok(Prepared { live, tls, quic, policy, origins, sources, secret, epoch })
     }

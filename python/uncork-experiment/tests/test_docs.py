@@ -72,7 +72,8 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
     if not LEARN.exists():
         pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
-    known = {"--again", "--root", "--policy", "--records", "--ip", "--at", "--path", "--size"}
+    known = {"--again", "--root", "--policy", "--policy-key", "--check", "--cgroup", "--records"}
+    known |= {"--ip", "--at", "--path", "--size"}
     # Of `uncork lab`, bench/internet.py and bench/thirty.py.
     known |= {"--cc", "--clients", "--seed", "--networks", "--systems", "--connections", "--days", "--truth"}
     known |= {"--server", "--requests", "--rounds", "--seeds", "--keep"}

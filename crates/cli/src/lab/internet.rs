@@ -105,7 +105,7 @@ fn world(args: &WorldArgs) -> Result<World, Failure> {
 /// The policy given, or the one that only tries both controllers.
 fn policy(args: &RecordsArgs) -> Result<Policy, Failure> {
     match &args.policy {
-        Some(file) => policy::read(file, Color::Auto),
+        Some(file) => policy::read(file, None, Color::Auto),
         None => Policy::parse("uncork lab internet", POLICY)
             .map_err(|error| Failure::Shown(error.render("uncork lab internet", false))),
     }

@@ -48,6 +48,9 @@ pub(super) struct FileArgs {
     /// Policy file
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
+    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/learn.md#signatures)
+    #[arg(long, value_name = "FILE")]
+    pub(super) policy_key: Option<PathBuf>,
     /// When to use colour; auto honours NO_COLOR
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     pub(super) color: Color,

@@ -6,7 +6,7 @@ mod json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy};
+use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy, Signed};
 
 use crate::args::{Color, TextFormat};
 use crate::color;
@@ -22,24 +22,42 @@ pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
     }
 }
 
-/// Reads a policy, with its table.
-pub(crate) fn read(file: &Path, color: Color) -> Result<Policy, Failure> {
+/// Reads a policy, with its table. With a `key`, its owner must have signed both.
+pub(crate) fn read(file: &Path, key: Option<&Path>, color: Color) -> Result<Policy, Failure> {
     let given = file.display().to_string();
     let text =
         fs::read_to_string(file).map_err(|error| Failure::unreadable("<FILE>", file, &error))?;
+    let beside = |name: &str| file.parent().unwrap_or(Path::new("")).join(name);
+    let unsigned = |error| Failure::value("<FILE>", &given, error);
+    let signed = key.map(|key| signed(key, beside)).transpose()?;
+    let check = |path: &Path, bytes: &[u8]| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        signed.as_ref().map_or(Ok(()), |it| it.check(&name, bytes).map_err(unsigned))
+    };
+    check(file, text.as_bytes())?;
     let mut policy = Policy::parse(&given, &text)
         .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(color))))?;
-    if let Some(table) = policy.table_file() {
-        let path = file.parent().unwrap_or(Path::new("")).join(table);
+    if let Some(path) = policy.table_file().map(beside) {
         let bytes = fs::read(&path).map_err(|error| Failure::unreadable("table", &path, &error))?;
+        check(&path, &bytes)?;
         let taken = policy.take_table(&bytes);
         taken.map_err(|error| Failure::value("table", path.display(), error))?;
     }
     Ok(policy)
 }
 
+/// What the owner of the key has signed.
+fn signed(key: &Path, beside: impl Fn(&str) -> PathBuf) -> Result<Signed, Failure> {
+    let argument = "--policy-key <FILE>";
+    let read =
+        |file: &Path| fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error));
+    let (list, signature) = (read(&beside(Signed::LIST))?, read(&beside(Signed::SIGNATURE))?);
+    Signed::verify(&read(key)?, &list, &signature)
+        .map_err(|error| Failure::value(argument, key.display(), error))
+}
+
 fn check(args: &FileArgs) -> Result<(), Failure> {
-    let policy = read(&args.file, args.color)?;
+    let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
     let databases = if policy.asks_origin() {
         "; `asn` and `country` need a database (--geo) to match"
     } else {
@@ -50,7 +68,8 @@ fn check(args: &FileArgs) -> Result<(), Failure> {
 }
 
 fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let policy = read(&args.file.file, args.file.color)?;
+    let FileArgs { file, policy_key, color } = &args.file;
+    let policy = read(file, policy_key.as_deref(), *color)?;
     let origin = origin(args)?;
     let fields = fields(args);
     let explanation = policy.explain(&facts(args, origin, &fields));

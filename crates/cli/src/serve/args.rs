@@ -69,6 +69,9 @@ pub(crate) struct ServeArgs {
     /// Policy that chooses the congestion control of each connection (docs/policy.md)
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     pub(super) policy: Option<PathBuf>,
+    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/learn.md#signatures)
+    #[arg(long, value_name = "FILE", requires = "policy", help_heading = "Transport")]
+    pub(super) policy_key: Option<PathBuf>,
     /// MaxMind database with the clients' networks or countries; repeat for several, the first match counts
     #[arg(long, value_name = "FILE.mmdb", help_heading = "Transport")]
     pub(super) geo: Vec<PathBuf>,

@@ -247,6 +247,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         hosts: Vec::new(),
         listeners: listeners(args),
         policy: args.policy.clone(),
+        policy_key: args.policy_key.clone(),
         geo: args.geo.clone(),
         identity: identity(args),
         http3: !args.no_http3,

@@ -162,6 +162,9 @@ pub(super) struct ApplyArgs {
     /// Policy file (docs/policy.md)
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
+    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/learn.md#signatures)
+    #[arg(long, value_name = "FILE")]
+    pub(super) policy_key: Option<PathBuf>,
     /// Directory of the service's cgroup
     #[arg(long, value_name = "DIR")]
     pub(super) cgroup: PathBuf,

@@ -45,7 +45,7 @@ fn failure(error: Error) -> Failure {
 }
 
 fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
-    let policy = read(&args.file, args.color)?;
+    let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
     let origins = origins(&args.geo)?;
     // Any listener may be there: one without a name has its port as name.
     for warning in policy.warnings(None, !args.geo.is_empty()) {

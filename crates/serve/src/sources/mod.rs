@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use uncork_policy::{Origins, Policy};
+use uncork_policy::{Origins, Policy, Signed};
 
 use crate::error::ServeError;
 use crate::identity::{CertificateSet, Certificates};
@@ -26,7 +26,7 @@ pub(crate) struct Sources(Vec<(WatchedFiles, Reloadable)>);
 /// The value made from files.
 #[derive(Debug)]
 enum Reloadable {
-    Policy(PathBuf, Arc<ArcSwap<Policy>>),
+    Policy(PolicyFiles, Arc<ArcSwap<Policy>>),
     Origins(Vec<PathBuf>, Arc<ArcSwap<Origins>>),
     Certificates(Box<ServerSpec>, Arc<Certificates>),
     Tickets(PathBuf, SharedTickets),
@@ -43,14 +43,22 @@ pub struct Reloaded {
 
 impl Sources {
     /// Loads a policy. The kernel must support all of it. A table of networks that cannot be read does not
-    /// stop the server: until it is repaired, no rule that asks for it matches.
-    pub(crate) fn policy(&mut self, path: &Path) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
-        let mut policy = parse_policy(path)?;
-        let files = WatchedFiles::new(policy_paths(path, &policy));
-        // `table_fault` tells what is wrong with it.
-        let _ = take_table(path, &mut policy);
+    /// stop the server: until it is repaired, no rule that asks for it matches. With the `key` of whoever must
+    /// have signed both, it does.
+    pub(crate) fn policy(
+        &mut self,
+        path: &Path,
+        key: Option<&Path>,
+    ) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
+        let of = PolicyFiles { path: path.to_owned(), key: key.map(Path::to_owned) };
+        let (mut policy, signed) = of.parse()?;
+        let files = WatchedFiles::new(of.paths(&policy));
+        let taken = of.take_table(&mut policy, signed.as_ref());
+        if signed.is_some() {
+            taken?;
+        } // Otherwise `table_fault` tells what is wrong with it.
         let policy = Arc::new(ArcSwap::from_pointee(policy));
-        self.0.push((files, Reloadable::Policy(path.to_owned(), Arc::clone(&policy))));
+        self.0.push((files, Reloadable::Policy(of, Arc::clone(&policy))));
         Ok(policy)
     }
 
@@ -154,11 +162,11 @@ impl Reloadable {
     /// Replaces the value, or leaves the old one if the new one is invalid.
     fn replace(&self, files: &mut WatchedFiles) -> Result<String, ServeError> {
         match self {
-            Self::Policy(path, policy) => {
-                let mut new = parse_policy(path)?;
+            Self::Policy(of, policy) => {
+                let (mut new, signed) = of.parse()?;
                 // Another policy may name another table.
-                files.watch(policy_paths(path, &new));
-                take_table(path, &mut new)?;
+                files.watch(of.paths(&new));
+                of.take_table(&mut new, signed.as_ref())?;
                 let line = described(&new);
                 policy.store(Arc::new(new));
                 Ok(line)
@@ -190,19 +198,65 @@ pub(crate) fn described(policy: &Policy) -> String {
     format!("policy '{name}', fingerprint {fingerprint:016x}: {}", policy.summary())
 }
 
-fn parse_policy(path: &Path) -> Result<Policy, ServeError> {
-    let text = fs::read_to_string(path).map_err(unreadable("policy", path))?;
-    let policy = Policy::parse(&path.display().to_string(), &text);
-    let policy = policy.map_err(|error| ServeError::Policy(path.to_owned(), error))?;
-    tcp::has_all_of(&policy)?;
-    Ok(policy)
+/// Where a policy is, and by whom it must be signed.
+#[derive(Debug)]
+struct PolicyFiles {
+    path: PathBuf,
+    key: Option<PathBuf>,
 }
 
-/// Reads the policy's table of networks, if it names one.
-fn take_table(path: &Path, policy: &mut Policy) -> Result<(), ServeError> {
-    let Some(table) = table_path(path, policy) else { return Ok(()) };
-    let bytes = fs::read(&table).map_err(unreadable("table of networks", &table))?;
-    policy.take_table(&bytes).map_err(|error| ServeError::Table(table, error))
+impl PolicyFiles {
+    /// The policy without its table, and what was signed.
+    fn parse(&self) -> Result<(Policy, Option<Signed>), ServeError> {
+        let signed = self.key.as_deref().map(|key| self.signed(key)).transpose()?;
+        let text = fs::read_to_string(&self.path).map_err(unreadable("policy", &self.path))?;
+        self.check(signed.as_ref(), &self.path, text.as_bytes())?;
+        let policy = Policy::parse(&self.path.display().to_string(), &text);
+        let policy = policy.map_err(|error| ServeError::Policy(self.path.clone(), error))?;
+        tcp::has_all_of(&policy)?;
+        Ok((policy, signed))
+    }
+
+    /// Reads the policy's table of networks, if it names one.
+    fn take_table(&self, policy: &mut Policy, signed: Option<&Signed>) -> Result<(), ServeError> {
+        let Some(table) = self.table(policy) else { return Ok(()) };
+        let bytes = fs::read(&table).map_err(unreadable("table of networks", &table))?;
+        self.check(signed, &table, &bytes)?;
+        policy.take_table(&bytes).map_err(|error| ServeError::Table(table, error))
+    }
+
+    /// What was signed, if the owner of the key did.
+    fn signed(&self, key: &Path) -> Result<Signed, ServeError> {
+        let read = |what, path: &Path| fs::read(path).map_err(unreadable(what, path));
+        let list = read("list of what is signed", &self.beside(Signed::LIST))?;
+        let signature = read("signature", &self.beside(Signed::SIGNATURE))?;
+        Signed::verify(&read("policy's key", key)?, &list, &signature)
+            .map_err(|error| ServeError::Signature(self.path.clone(), error))
+    }
+
+    fn check(&self, signed: Option<&Signed>, path: &Path, bytes: &[u8]) -> Result<(), ServeError> {
+        let Some(signed) = signed else { return Ok(()) };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        signed.check(&name, bytes).map_err(|error| ServeError::Signature(self.path.clone(), error))
+    }
+
+    fn paths(&self, policy: &Policy) -> Vec<PathBuf> {
+        let mut paths = vec![self.path.clone()];
+        paths.extend(self.table(policy));
+        if let Some(key) = &self.key {
+            paths.extend([key.clone(), self.beside(Signed::LIST), self.beside(Signed::SIGNATURE)]);
+        }
+        paths
+    }
+
+    /// Where the table is: relative to the policy's file.
+    fn table(&self, policy: &Policy) -> Option<PathBuf> {
+        Some(self.beside(policy.table_file()?))
+    }
+
+    fn beside(&self, name: &str) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(name)
+    }
 }
 
 /// What keeps the policy's table from being used, if none was read.
@@ -210,17 +264,10 @@ pub(crate) fn table_fault(path: &Path, policy: &Policy) -> Option<String> {
     if policy.has_table() {
         return None;
     }
-    let error = take_table(path, &mut policy.clone()).err()?;
+    // With a key the server would not run without the table.
+    let of = PolicyFiles { path: path.to_owned(), key: None };
+    let error = of.take_table(&mut policy.clone(), None).err()?;
     Some(format!("{error}; until it can, no rule that asks for it matches"))
-}
-
-fn policy_paths(path: &Path, policy: &Policy) -> Vec<PathBuf> {
-    std::iter::once(path.to_owned()).chain(table_path(path, policy)).collect()
-}
-
-/// Where the table is: relative to the policy's file.
-fn table_path(path: &Path, policy: &Policy) -> Option<PathBuf> {
-    Some(path.parent().unwrap_or(Path::new("")).join(policy.table_file()?))
 }
 
 fn read_origins(paths: &[PathBuf]) -> Result<Origins, ServeError> {

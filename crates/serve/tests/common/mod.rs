@@ -62,6 +62,7 @@ pub fn spec(root: &Path) -> ServerSpec {
         hosts: Vec::new(),
         listeners: vec![listener("public", None)],
         policy: None,
+        policy_key: None,
         geo: Vec::new(),
         identity: Identity::Plain,
         http3: true,

@@ -1,0 +1,137 @@
+//! Signatures of what `uncork learn` made (`docs/learn.md`).
+
+use std::collections::BTreeMap;
+
+use ring::digest;
+use ring::signature::{ED25519, UnparsedPublicKey};
+use rustls_pki_types::SubjectPublicKeyInfoDer;
+use rustls_pki_types::pem::PemObject;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// How the DER of an Ed25519 public key begins (RFC 8410 §4). The key's 32 bytes follow.
+const PREFIX: [u8; 12] = *b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
+
+/// A list of files by name with their SHA-256, whose signature has been checked.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Signed {
+    sha256: BTreeMap<String, String>,
+}
+
+/// Why a policy does not count as signed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SignatureError {
+    /// The key is of another kind, or no key.
+    #[error(
+        "the key is no Ed25519 public key in PEM; derive it with `openssl pkey -in learn.key -pubout`"
+    )]
+    Key,
+    /// The list is not as it was signed, or by somebody else.
+    #[error(
+        "{} is not signed by the owner of the key; plan with `--sign learn.key`, and apply that version",
+        Signed::LIST
+    )]
+    List,
+    /// The list is signed, but has no files.
+    #[error("{} has no SHA-256 of files; sign what `uncork learn` wrote", Signed::LIST)]
+    NoFiles,
+    /// A file is not the one that was signed.
+    #[error("'{0}' is not as it was signed; apply the version again, or plan a new one")]
+    File(String),
+}
+
+impl Signed {
+    /// The list's file, beside the policy's.
+    pub const LIST: &str = "inputs.json";
+    /// The signature's file: the 64 bytes of Ed25519.
+    pub const SIGNATURE: &str = "inputs.sig";
+
+    /// Checks the signature of a `list`. `key` is the signer's public key in PEM.
+    ///
+    /// # Errors
+    ///
+    /// If the owner of the key did not sign exactly this list.
+    pub fn verify(key: &[u8], list: &[u8], signature: &[u8]) -> Result<Self, SignatureError> {
+        let key = SubjectPublicKeyInfoDer::from_pem_slice(key).map_err(|_| SignatureError::Key)?;
+        let bytes = key.strip_prefix(&PREFIX).filter(|it| it.len() == 32);
+        let key = UnparsedPublicKey::new(&ED25519, bytes.ok_or(SignatureError::Key)?);
+        key.verify(list, signature).map_err(|_| SignatureError::List)?;
+        serde_json::from_slice(list).map_err(|_| SignatureError::NoFiles)
+    }
+
+    /// Checks that a file has the bytes that were signed.
+    ///
+    /// # Errors
+    ///
+    /// If it has others, or the list does not have it.
+    pub fn check(&self, name: &str, bytes: &[u8]) -> Result<(), SignatureError> {
+        let found = digest::digest(&digest::SHA256, bytes);
+        let digits = found.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let found: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
+        if self.sha256.get(name) == Some(&found) {
+            return Ok(());
+        }
+        Err(SignatureError::File(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Made with `openssl genpkey -algorithm ed25519` and `openssl pkeyutl -sign -rawin`.
+    const KEY: &str = include_str!("../tests/signed/learn.pub");
+    const OTHER_KEY: &str = include_str!("../tests/signed/other.pub");
+    const RSA_KEY: &str = include_str!("../tests/signed/rsa.pub");
+    const LIST: &[u8] = include_bytes!("../tests/signed/inputs.json");
+    const SIGNATURE: &[u8] = include_bytes!("../tests/signed/inputs.sig");
+
+    fn verify(key: &str, list: &[u8], signature: &[u8]) -> Result<Signed, SignatureError> {
+        Signed::verify(key.as_bytes(), list, signature)
+    }
+
+    #[test]
+    fn what_openssl_signed_counts() {
+        let signed = verify(KEY, LIST, SIGNATURE).unwrap();
+        assert_eq!(signed.check("policy.toml", b"a policy\n"), Ok(()));
+    }
+
+    #[test]
+    fn no_other_bytes_and_no_other_file_count() {
+        let signed = verify(KEY, LIST, SIGNATURE).unwrap();
+        for (name, bytes) in [("policy.toml", "a policy"), ("other.toml", "a policy\n")] {
+            let error = signed.check(name, bytes.as_bytes());
+            assert_eq!(error, Err(SignatureError::File(name.to_owned())));
+        }
+    }
+
+    #[test]
+    fn any_bit_of_list_or_signature_matters() {
+        for at in 0..LIST.len() {
+            let mut list = LIST.to_vec();
+            list[at] ^= 1;
+            assert_eq!(verify(KEY, &list, SIGNATURE).unwrap_err(), SignatureError::List);
+        }
+        for at in 0..SIGNATURE.len() {
+            let mut signature = SIGNATURE.to_vec();
+            signature[at] ^= 1;
+            assert_eq!(verify(KEY, LIST, &signature).unwrap_err(), SignatureError::List);
+        }
+        assert_eq!(verify(KEY, LIST, b"").unwrap_err(), SignatureError::List);
+        assert_eq!(verify(OTHER_KEY, LIST, SIGNATURE).unwrap_err(), SignatureError::List);
+    }
+
+    #[test]
+    fn only_public_keys_of_ed25519_are_taken() {
+        for key in ["", "no key", RSA_KEY, &KEY.replace("MCow", "MCox")] {
+            assert_eq!(verify(key, LIST, SIGNATURE).unwrap_err(), SignatureError::Key, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_signed_text_that_lists_no_files_is_none() {
+        let list = include_bytes!("../tests/signed/none.json");
+        let signature = include_bytes!("../tests/signed/none.sig");
+        assert_eq!(verify(KEY, list, signature).unwrap_err(), SignatureError::NoFiles);
+    }
+}
