@@ -95,6 +95,12 @@ def test_the_query_is_one_statement_of_each_dialect(dialect: str, capsys: pytest
         assert word not in text.lower()
 
 
+def test_limits_have_the_evidence_of_all_days(counts: pa.Table) -> None:
+    for metric in ("retransmitted", "aborted", "throughput"):
+        rows = counts.filter(pc.equal(counts["metric"].cast(pa.string()), metric))
+        assert len(pc.unique(rows["day"])) == 7, metric
+
+
 def test_the_right_networks_are_switched_on(learned: Path) -> None:
     """ASes 64501, 64502 and 64511 gain; 64512 gains and resends too much; 64521 is equal; 64522 loses."""
     small, large = on(learned, "small"), on(learned, "large")
@@ -116,7 +122,10 @@ def test_the_limit_lets_the_rest_follow(learned: Path, counts: pa.Table) -> None
         store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + day), counts, NOW)
         store.apply(max(store.numbers()), NOW)
     assert before < on(learned)
-    assert len(on(learned)) == 14
+    # Of one of the fourteen that gain, 530 records of each arm have more broken off with bbr, by chance.
+    likely = "likely breaks its limit: aborted:ratio"
+    assert sum(one.reason == likely and one.section == "large" for one in store.decisions(3).networks) == 1
+    assert len(on(learned)) == 13
     store.plan(replace(SETTINGS, as_of=SETTINGS.as_of + 2), counts, NOW)
     same = [
         [(one.key, one.arm, one.since) for one in store.decisions(number)] for number in store.numbers()[-2:]
@@ -163,6 +172,8 @@ def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[st
         "alone    lift of throughput:p10 +",
         "others   AS64512 and its networks suggest",
         "P(lift > −2 %)",
+        "harm     retransmitted:ratio +",
+        "P(at most +2.00 pp) 0.0",
         "limit    retransmitted:ratio of 198.18.24.0/24: at most +2.00 pp; broken in the last 3 days",
         "version 1: control",
     ):
@@ -262,9 +273,9 @@ def test_bursts_and_resets_of_some_networks_move_no_others(part: float, tmp_path
         assert all(arms[1][section, name] == "control" for section in ("large", "small") for name in evil)
 
 
-def wide_table(systems: tuple[demo.System, ...]) -> pa.Table:
+def wide_table(systems: tuple[demo.System, ...], daily: int = 220) -> pa.Table:
     """As `demo.table`, with names that tell ASes of more than eight networks apart."""
-    table = demo.table(systems, days=7, daily=220)
+    table = demo.table(systems, days=7, daily=daily)
     asn, client = table["service_asn"].to_pylist(), table["service_client"].to_pylist()
     names = [
         f"198.{number % 100}.{name.split('.')[2]}.0/24" for number, name in zip(asn, client, strict=True)
@@ -277,7 +288,7 @@ def test_the_harm_of_an_as_is_its_own(tmp_path: Path) -> None:
     Both together break the limit, and so may a client of an AS that nobody knows.
     """
     systems = (demo.System(64501, "PE", 60, 0.4), demo.System(64512, "IN", 60, 0.4, 0.06))
-    records = ibis.memtable(demo.table(systems, days=7, daily=6))
+    records = ibis.memtable(wide_table(systems, daily=6))
     settings = replace(SETTINGS, as_of=FIRST_DAY + 7, changed=1.0)
     store = Store(tmp_path)
     store.plan(settings, evidence.read(records, settings, to_arrow), NOW)

@@ -26,6 +26,7 @@ from uncork_experiment.learn.decisions import (
 )
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Found, Guardrails
+from uncork_experiment.learn.harm import LEAST, Margins
 from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
@@ -55,6 +56,7 @@ class View:
     section: Section
     lifts: Lifts
     guardrails: Guardrails
+    margins: tuple[Margins, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -247,27 +249,9 @@ def _keys(names: Sequence[str] | Mapping[str, str]) -> Texts:
 def _now(view: View, entries: _Entries, settings: Settings, before: Before, total: int) -> Decisions:
     """Each entry as it is in force, with what is known of it today."""
     section, lifts = view.section, view.lifts
-    tree, tau2 = lifts.hierarchy, lifts.network.tau2
-    known_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
-    known_system = np.array([not name.startswith("?") for name in tree.systems], dtype=np.bool_)
     network = lifts.network
     others = entries.bounds[-1] - entries.bounds[-2]
-    of_system = tau2 + lifts.system.tau2
-    of_country = of_system + lifts.country.tau2
-
-    def column(everybody: Floats, country: Floats, system: Floats, network_: Floats) -> Floats:
-        """Of those that are pinned without traffic no more is known than of everybody."""
-        wide = [everybody, country[known_country], system[known_system]]
-        return np.concatenate([*wide, network_, np.repeat(everybody, others)])
-
-    # Of a wide entry: a network of which nothing else is known.
-    mean = column(lifts.everybody.mean, lifts.country.mean, lifts.system.mean, network.mean)
-    variance = column(
-        lifts.everybody.variance + of_country,
-        lifts.country.variance + of_system,
-        lifts.system.variance + tau2,
-        network.variance,
-    )
+    mean, variance = _columns(lifts, others)
     prior = mean.copy()
     prior_variance = variance.copy()
     low, high = entries.bounds[3:5]
@@ -288,6 +272,7 @@ def _now(view: View, entries: _Entries, settings: Settings, before: Before, tota
         ]
     )
     sd = np.sqrt(variance)
+    limit, harm, harm_sd, p_kept = _least_kept(view.margins, len(mean), others)
     arm, since = _in_force(section.name, entries, before, settings)
     parent = entries.key[entries.above]
     parent[0] = ""
@@ -311,7 +296,43 @@ def _now(view: View, entries: _Entries, settings: Settings, before: Before, tota
         p_safe=ndtr((mean - math.log1p(-settings.tolerated)) / sd),
         by=by.astype(np.object_),
         parent=parent,
+        limit=limit,
+        harm=harm,
+        harm_sd=harm_sd,
+        p_kept=p_kept,
     )
+
+
+def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
+    """Means and variances of all entries. Of a wide one: of a network of which nothing else is known."""
+    tree, tau2 = lifts.hierarchy, lifts.network.tau2
+    known_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
+    known_system = np.array([not name.startswith("?") for name in tree.systems], dtype=np.bool_)
+    of_system = tau2 + lifts.system.tau2
+    of_country = of_system + lifts.country.tau2
+
+    def column(everybody: Floats, country: Floats, system: Floats, network: Floats) -> Floats:
+        """Of those that are pinned without traffic no more is known than of everybody."""
+        wide = [everybody, country[known_country], system[known_system]]
+        return np.concatenate([*wide, network, np.repeat(everybody, others)])
+
+    levels = (lifts.everybody, lifts.country, lifts.system, lifts.network)
+    wider = (of_country, of_system, tau2, 0.0)
+    mean = column(*(level.mean for level in levels))
+    return mean, column(*(level.variance + more for level, more in zip(levels, wider, strict=True)))
+
+
+def _least_kept(margins: Sequence[Margins], count: int, others: int) -> tuple[Texts, Floats, Floats, Floats]:
+    """Of each entry the limit that is least likely to be kept, the harm, its deviation, and how likely."""
+    limit = np.full(count, "", dtype=np.object_)
+    harm, sd, kept = np.zeros(count), np.zeros(count), np.ones(count)
+    for one in margins:
+        mean, variance = _columns(one.lifts, others)
+        p = ndtr((mean - LEAST) / np.sqrt(variance))
+        less = (p < kept) | (limit == "")
+        limit[less], kept[less] = str(one.limit.measure), p[less]
+        harm[less], sd[less] = mean[less] / one.scale, np.sqrt(variance[less]) / -one.scale
+    return limit, harm, sd, kept
 
 
 def level_of(key: str) -> str:
@@ -389,8 +410,9 @@ def _wish(
     why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _told(entries, pinned_at, pins))
     is_on = now.arm == settings.treated
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
-    wants_off = is_on & (now.p_gain < settings.doubt)
-    wants_on = ~is_on & is_worth & is_beyond_chance
+    is_kept = now.p_kept >= settings.doubt
+    wants_off = is_on & ((now.p_gain < settings.doubt) | ~is_kept)
+    wants_on = ~is_on & is_worth & is_kept & is_beyond_chance
     wants = wants_on | wants_off
     is_new = settings.as_of - now.since < settings.dwell
     control, treated = settings.control, settings.treated
@@ -400,11 +422,13 @@ def _wish(
         (is_frozen, now.arm, "frozen"),
         (is_broken, now.arm, why_broken),
         (~wants & is_on, now.arm, "stays on"),
-        (~wants & is_worth, now.arm, "nobody is known to gain yet"),
+        (~wants & is_worth & is_kept, now.arm, "nobody is known to gain yet"),
+        (~wants & is_worth, now.arm, _words("likely breaks its limit: ", now.limit)),
         (~wants, now.arm, "not sure enough"),
         (is_new, now.arm, "changed too recently"),
         (wants_on, treated, "switched on"),
-        (wants_off, control, "switched off"),
+        (wants_off & is_kept, control, "switched off"),
+        (wants_off, control, _words("switched off, likely breaks its limit: ", now.limit)),
     ]
     conditions = [holds for holds, _, _ in rules]
     arm = _first(conditions, [one for _, one, _ in rules])
@@ -421,6 +445,14 @@ def _told(entries: _Entries, at: Ints, words: Mapping[str, str]) -> Texts:
     for place in np.unique(at[at != ABSENT]).tolist():
         found[place] = words[entries.key[place]]
     return np.asarray(found[at])
+
+
+def _words(before: str, names: Texts) -> Texts:
+    """Words and each entry's name; those of equal names are one object."""
+    found = np.full(len(names), None, dtype=np.object_)
+    for name in sorted(set(names.tolist())):
+        found[names == name] = f"{before}{name}"
+    return found
 
 
 def _first(conditions: Sequence[Bools], values: Sequence[Texts | str]) -> Texts:

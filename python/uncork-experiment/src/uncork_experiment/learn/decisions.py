@@ -56,6 +56,13 @@ class Decision:
     """The level whose evidence weighs most."""
     parent: str
     """The next wider entry."""
+    limit: str
+    """The measure of the guardrail that is least sure to be kept; empty: there is no evidence of any."""
+    harm: float
+    """What of it the treated arm makes worse: in points of a share, or as the logarithm of a ratio."""
+    harm_sd: float
+    p_kept: float
+    """Probability that the limit is kept."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,10 @@ class Decisions:
     p_safe: Floats
     by: Texts
     parent: Texts
+    limit: Texts
+    harm: Floats
+    harm_sd: Floats
+    p_kept: Floats
 
     def __len__(self) -> int:
         return len(self.key)

@@ -48,8 +48,8 @@ COLUMNS: Mapping[str, pa.DataType] = {
     "numerator": pa.int64(),
     "denominator": pa.int64(),
 }
-"""`bin, n` of distributions; `numerator, denominator` of ratios, which only guardrails need, so of the last
-days; of traffic `n` records and, in `numerator`, bytes, of all arms and days and of records without arm.
+"""`bin, n` of distributions; `numerator, denominator` of ratios; of traffic `n` records and, in `numerator`,
+bytes, of all arms and days and of records without arm.
 `steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
 controller is of: of ASes that a switchback is to confirm. `held` are the primary measure's `bin, n` of all
 clients that the table decided for, as the treated arm, and of the holdback, as the control arm, with buckets.
@@ -79,9 +79,8 @@ def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -
     known = [name for name in names if not missing(METRICS[name], columns)]
     if not any(measure.metric in known for measure in PRIMARY.values()):
         raise InputError("records", "they have neither throughput nor completion time", "see docs/results.md")
-    lately = replace(plan, window=(until - max(settings.recent) * DAY_NS, until))
-    queries = {"distribution": Queries.of(table, plan), "ratio": Queries.of(table, lately)}
-    parts = [_shaped(queries[METRICS[name].kind].metric(METRICS[name]), name) for name in known]
+    queries = Queries.of(table, plan)
+    parts = [_shaped(queries.metric(METRICS[name]), name) for name in known]
     steered = [
         _steered(table, plan, settings, of_class, numbers_of(on_trial))
         for of_class in CLASSES

@@ -17,6 +17,7 @@ from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
 from uncork_experiment.learn.version import GUARDRAILS
+from uncork_experiment.rows import limit_words
 
 CHANGES = 5
 
@@ -69,6 +70,8 @@ def _told(
         f"  together {_lift(one.lift, one.sd)}; P(lift > 0) {one.p_gain:.3f}, "
         f"P(lift > −{100 * settings.tolerated:g} %) {one.p_safe:.3f}; most by the evidence of: {one.by}"
     )
+    if one.limit:
+        yield f"  harm     {_harm(one, settings)}"
     for name in _chain(one, own):
         which = "others" if name != one.key else "entries"
         for watched in guardrails.get(which, {}).get(name, ()):
@@ -78,6 +81,18 @@ def _told(
                 f"({float(str(watched['low'])):+.3g} to {float(str(watched['high'])):+.3g})"
             )
     yield f"  changes  {_would_change(one, settings)}"
+
+
+def _harm(one: Decision, settings: Settings) -> str:
+    """What is expected of the limit that is least sure to be kept."""
+    limit = next(limit for limit in settings.limits() if str(limit.measure) == one.limit)
+    ends = (one.harm + side * NORMAL * one.harm_sd for side in (0, -1, 1))
+    if limit.points is not None:
+        harm, low, high = (words.points(end) for end in ends)
+    else:
+        harm, low, high = (words.change(math.exp(end)) for end in ends)
+    reach = f"{low.rpartition(' ')[0]} to {high}"
+    return f"{one.limit} {harm} ({reach}); P({limit_words(limit)}) {one.p_kept:.3f}"
 
 
 def _chain(one: Decision, own: dict[str, Decision]) -> list[str]:
@@ -92,13 +107,16 @@ def _would_change(one: Decision, settings: Settings) -> str:
     if one.reason.startswith(("pinned", "frozen")):
         return f"only if it is no longer {one.reason.split()[0]}"
     if one.arm == settings.treated:
-        return f"off if P(lift > 0) falls below {settings.doubt:g}, a guardrail breaks, or the table expires"
+        return (
+            f"off if P(lift > 0), or that a limit is kept, falls below {settings.doubt:g}, a guardrail "
+            "breaks, or the table expires"
+        )
     safe = math.log1p(-settings.tolerated) + _quantile(settings.sure) * one.sd
     needed = max(safe, math.log1p(settings.worth))
     return (
         f"on at a lift of {words.change(math.exp(needed))} with the present error, if "
-        f"P(lift > −{100 * settings.tolerated:g} %) is then {settings.sure:g}, and it is no chance find that "
-        "anybody gains"
+        f"P(lift > −{100 * settings.tolerated:g} %) is then {settings.sure:g}, P(limit kept) is "
+        f"{settings.doubt:g}, and it is no chance find that anybody gains"
     )
 
 

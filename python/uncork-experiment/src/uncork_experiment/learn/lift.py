@@ -6,9 +6,9 @@ A lift is the logarithm of the treated arm's value over the control's, positive 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.tree import Level, Posterior, posteriors
 from uncork_experiment.learn.trim import trimmed, with_enough_networks
 from uncork_experiment.metrics import METRICS
+from uncork_experiment.result import Measure
 from uncork_experiment.stats import jackknife
 from uncork_experiment.stats.effect import Effect
 
@@ -107,7 +108,7 @@ def lifts(section: Section, settings: Settings) -> Lifts | None:
     tree = hierarchy(section)
     prior = settings.prior_of(section.of_class)
     expected = {at: prior[name] for at, name in enumerate(tree.systems) if name in prior}
-    return shrink(tree, *Pools(counts, settings, tree).estimates(section.of_class, section.bytes), expected)
+    return shrink(tree, *pools(counts, settings, tree, measure).estimates(section.bytes), expected)
 
 
 @dataclass(frozen=True)
@@ -198,30 +199,31 @@ def _first(of: Posterior, count: int) -> Posterior:
     )
 
 
+@dataclass(frozen=True)
 class Pools:
-    """Weighted counts of the primary measure, by network, for sums over any of them."""
+    """Counts of a measure by network, of which any networks can be taken together."""
 
-    def __init__(self, counts: Counts, settings: Settings, tree: Hierarchy) -> None:
-        self.counts = counts
-        self.tree = tree
-        self.each = np.arange(len(tree.networks), dtype=np.int64)
-        self.weight = weights(counts, settings)
-        self.first = int(counts.bin.min()) if len(counts.bin) else 0
-        self.bins = int(counts.bin.max()) - self.first + 1 if len(counts.bin) else 0
+    counts: Counts
+    weight: Ints
+    """Of each row."""
+    tree: Hierarchy
+    measure: Measure
+    estimate: Callable[[Counts, Ints], Estimate | None]
+    """The estimate by some rows and their weights, if a jackknife over their buckets gives an interval."""
 
     def estimates(
-        self, of_class: str, bytes_: Ints
+        self, bytes_: Ints
     ) -> tuple[dict[int, Estimate], tuple[dict[int, Rest], dict[int, Rest], Rest | None]]:
         """Networks that have enough evidence by themselves; those that have not, by AS; and so on."""
         networks = len(self.tree.networks)
         country = self.tree.country[self.tree.system]
         everybody = np.zeros(networks, dtype=np.int64)
-        raw, thin = self._each(self.each, everybody == 0, of_class)
+        raw, thin = self._each(np.arange(networks, dtype=np.int64), everybody == 0, is_single=True)
         is_thin = np.ones(networks, dtype=np.bool_)
         is_thin[np.fromiter(raw, dtype=np.int64, count=len(raw))] = False
-        by_system, thin = self._each(self.tree.system, thin, of_class)
-        by_country, thin = self._each(country, thin, of_class)
-        of_all, _ = self._each(everybody, thin, of_class)
+        by_system, thin = self._each(self.tree.system, thin)
+        by_country, thin = self._each(country, thin)
+        of_all, _ = self._each(everybody, thin)
 
         def rest(found: dict[int, Estimate], group: Ints) -> dict[int, Rest]:
             extra = _extra(group[is_thin], bytes_[is_thin])
@@ -230,7 +232,7 @@ class Pools:
         some, rests = rest(by_system, self.tree.system), rest(by_country, country)
         return raw, (some, rests, rest(of_all, everybody).get(0))
 
-    def _each(self, group: Ints, among: Bools, of_class: str) -> tuple[dict[int, Estimate], Bools]:
+    def _each(self, group: Ints, among: Bools, is_single: bool = False) -> tuple[dict[int, Estimate], Bools]:
         """Estimates of the groups of these networks; and the networks of groups that have none. Of several
         networks those that are far from the others have no say; of a few nobody knows who is.
         """
@@ -238,8 +240,8 @@ class Pools:
         of = group[self.counts.network[rows]]
         some = np.isin(of, with_enough_buckets(of, self.counts.arm[rows], self.counts.bucket[rows]))
         rows, of = rows[some], of[some]
-        if group is not self.each:
-            kept = trimmed(self.counts.where(rows), of, PRIMARY[of_class], self.weight[rows])
+        if not is_single:
+            kept = trimmed(self.counts.where(rows), of, self.measure, self.weight[rows])
             kept &= with_enough_networks(of, self.counts.network[rows])
             rows, of = rows[kept], of[kept]
         order = np.argsort(of, kind="stable")
@@ -247,28 +249,30 @@ class Pools:
         cuts = np.flatnonzero(np.diff(of)) + 1
         found: dict[int, Estimate] = {}
         for part in np.split(rows, cuts):
-            if len(part) and (one := self._estimate(part, of_class)) is not None:
+            one = self.estimate(self.counts.where(part), self.weight[part]) if len(part) else None
+            if one is not None:
                 found[int(group[self.counts.network[part[0]]])] = one
         return found, among & ~np.isin(group, np.fromiter(found, dtype=np.int64, count=len(found)))
 
-    def _estimate(self, rows: Ints, of_class: str) -> Estimate | None:
-        """The lift by the rows' counts, if a jackknife over their buckets gives an interval."""
-        arm, bucket = self.counts.arm[rows], self.counts.bucket[rows]
-        bins = self.counts.bin[rows]
-        first = int(bins.min())
-        cube = np.zeros((2, BUCKETS, int(bins.max()) - first + 1), dtype=np.int64)
-        np.add.at(cube, (arm, bucket, bins - first), self.weight[rows])
-        q = measures.quantile(PRIMARY[of_class].statistic)
-        assert q is not None
-        effect = jackknife.quantile_effect(
-            cube[0], cube[1], q, first_bin=first, gamma=GAMMA, min_tail=MIN_TAIL
-        )
-        if not isinstance(effect, Effect):
-            return None
-        sign = 1 if METRICS[PRIMARY[of_class].metric].better == "higher" else -1
-        # With few buckets the error itself is uncertain: what matters is that the 95 % interval is kept.
-        error = (math.log(effect.ratio_high) - math.log(effect.ratio)) / NORMAL
-        return Estimate(sign * math.log(effect.ratio), error)
+
+def pools(counts: Counts, settings: Settings, tree: Hierarchy, measure: Measure) -> Pools:
+    """Those whose estimate is the lift of a quantile."""
+    return Pools(counts, weights(counts, settings), tree, measure, partial(_lift, measure))
+
+
+def _lift(measure: Measure, counts: Counts, weight: Ints) -> Estimate | None:
+    first = int(counts.bin.min())
+    cube = np.zeros((2, BUCKETS, int(counts.bin.max()) - first + 1), dtype=np.int64)
+    np.add.at(cube, (counts.arm, counts.bucket, counts.bin - first), weight)
+    q = measures.quantile(measure.statistic)
+    assert q is not None
+    effect = jackknife.quantile_effect(cube[0], cube[1], q, first_bin=first, gamma=GAMMA, min_tail=MIN_TAIL)
+    if not isinstance(effect, Effect):
+        return None
+    sign = 1 if METRICS[measure.metric].better == "higher" else -1
+    # With few buckets the error itself is uncertain: what matters is that the 95 % interval is kept.
+    error = (math.log(effect.ratio_high) - math.log(effect.ratio)) / NORMAL
+    return Estimate(sign * math.log(effect.ratio), error)
 
 
 def with_enough_buckets(group: Ints, arm: Ints, bucket: Ints) -> Ints:
@@ -288,15 +292,21 @@ def _extra(group: Ints, bytes_: Ints) -> Floats:
 
 def weights(counts: Counts, settings: Settings) -> Ints:
     """Each row's count, less the older it is, by inverse propensity where that has changed."""
+    return np.asarray(np.rint(counts.n * factors(counts, counts.n, settings) * SCALE), dtype=np.int64)
+
+
+def factors(counts: Counts, amount: Ints, settings: Settings) -> Floats:
+    """What each row counts: less the older it is, by inverse propensity where that has changed. `amount`: of
+    each row, for the mean propensity.
+    """
     age = settings.as_of - 1 - counts.day
-    decay = 0.5 ** (np.maximum(age, 0) / settings.half_life)
-    weight = counts.n * decay
+    factor = np.asarray(0.5 ** (np.maximum(age, 0) / settings.half_life))
     for arm in (0, 1):
         rows = (counts.arm == arm) & (counts.propensity > 0)
         if rows.any():
-            mean = float((counts.n[rows] * counts.propensity[rows]).sum() / counts.n[rows].sum())
-            weight[rows] = weight[rows] * mean / counts.propensity[rows]
-    return np.asarray(np.rint(weight * SCALE), dtype=np.int64)
+            mean = float((amount[rows] * counts.propensity[rows]).sum() / amount[rows].sum())
+            factor[rows] = factor[rows] * mean / counts.propensity[rows]
+    return factor
 
 
 def recent(counts: Counts, settings: Settings, days: int) -> Counts:

@@ -59,7 +59,9 @@ class Settings:
     find that anybody gains.
     """
     doubt: float = 0.5
-    """Probability of any lift below which it is switched off."""
+    """Probability of any lift below which an entry is switched off. It is not on, either, where a limit is
+    less likely kept than this.
+    """
     harm: float = 0.05
     """How much worse the measure may be in the last days, by a bound that holds at every look."""
     recent: tuple[int, ...] = (3, 1)

@@ -39,7 +39,7 @@ from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
 
-SCHEMA = "learn-3"
+SCHEMA = "learn-4"
 INPUTS, SIGNATURE, EVIDENCE = "inputs.json", "inputs.sig", "evidence.parquet"
 
 

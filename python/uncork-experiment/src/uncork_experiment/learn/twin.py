@@ -23,9 +23,9 @@ from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.evidence import Counts, Section, sections
-from uncork_experiment.learn.lift import Estimate, Hierarchy, Pools, hierarchy
+from uncork_experiment.learn.lift import Estimate, Hierarchy, hierarchy, pools
 from uncork_experiment.learn.prior import SCHEMA
-from uncork_experiment.learn.settings import LARGE, Settings
+from uncork_experiment.learn.settings import LARGE, PRIMARY, Settings
 from uncork_experiment.metrics import LARGE_BYTES
 from uncork_experiment.report import svg, tables
 from uncork_experiment.report.figures import Figure, percent
@@ -121,7 +121,7 @@ def _by_system(section: Section, settings: Settings) -> dict[str, Estimate]:
     of_all = Hierarchy(names, names, tree.countries, np.arange(len(names), dtype=np.int64), tree.country)
     bytes_ = np.zeros(len(names), dtype=np.int64)
     np.add.at(bytes_, tree.system, section.bytes)
-    raw, _ = Pools(counts, settings, of_all).estimates(LARGE, bytes_)
+    raw, _ = pools(counts, settings, of_all, PRIMARY[LARGE]).estimates(bytes_)
     return {names[at]: one for at, one in raw.items()}
 
 

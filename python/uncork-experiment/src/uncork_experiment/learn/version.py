@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import confirm, guardrails, tablefile
+from uncork_experiment.learn import confirm, guardrails, harm, tablefile
 from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.decide import Before, View, decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
@@ -41,7 +41,12 @@ def files(inputs: Inputs) -> dict[str, bytes]:
     """The version's files by name. The same inputs give the same bytes."""
     settings = inputs.settings
     views = [
-        View(section, found, guardrails.of_section(section, settings, found.hierarchy))
+        View(
+            section,
+            found,
+            guardrails.of_section(section, settings, found.hierarchy),
+            harm.margins(section, settings, found.hierarchy),
+        )
         for section in sections(inputs.evidence, settings)
         if (found := lifts(section, settings)) is not None
     ]

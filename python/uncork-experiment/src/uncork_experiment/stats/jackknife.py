@@ -82,6 +82,20 @@ def ratio_effect(
     return effect_of_replicates(control, treated, level=level, estimand=estimand)
 
 
+def ratio_difference(
+    control_num: Floats, control_den: Floats, treated_num: Floats, treated_den: Floats
+) -> tuple[float, float]:
+    """Difference of sum(numerator) / sum(denominator), treated minus control, and its standard error, so
+    large that 1.96 of them reach as far as Student's t. Sums per bucket, as for `ratio_effect`; numerators
+    may all be 0.
+    """
+    used = (control_den != 0) | (treated_den != 0)
+    control = ratio_with_replicates(control_num[used], control_den[used])
+    difference = ratio_with_replicates(treated_num[used], treated_den[used]) - control
+    wider = float(stats.t.ppf(0.975, len(control) - 2)) / float(stats.norm.ppf(0.975))
+    return float(difference[0]), float(_standard_error(difference[1:])) * wider
+
+
 def quantile_effect(
     control: Counts,
     treated: Counts,

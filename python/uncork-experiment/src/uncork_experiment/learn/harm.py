@@ -1,0 +1,95 @@
+"""How likely a guardrail's limit is kept by each network: harm, shrunk as lifts are.
+
+The always-valid bounds of guardrails say where a limit is surely broken; most networks have too few records
+for that. Here the evidence of all days is taken together, and a network that has little of it is expected to
+be like its AS, its country and everybody.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncork_experiment.cubes import BUCKETS
+from uncork_experiment.learn.evidence import Counts, Section
+from uncork_experiment.learn.lift import (
+    NORMAL,
+    SCALE,
+    Estimate,
+    Hierarchy,
+    Lifts,
+    Pools,
+    factors,
+    shrink,
+)
+from uncork_experiment.learn.settings import Settings
+from uncork_experiment.learn.tree import PRIOR_TAU
+from uncork_experiment.metrics import METRICS
+from uncork_experiment.result import Limit
+from uncork_experiment.stats import jackknife
+from uncork_experiment.stats.effect import Effect
+
+Ints = NDArray[np.int64]
+
+LEAST = -PRIOR_TAU
+"""The margin at the limit: before any evidence, siblings differ by as much."""
+LEAST_LIMIT = 1e-4
+"""A limit of nothing is taken for this: no estimate is exact."""
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What the treated arm spares, as a lift is what it gains: negative if it does harm. By the scale of a
+    margin, shrinkage does with it as with lifts.
+    """
+
+    limit: Limit
+    lifts: Lifts
+
+    @property
+    def scale(self) -> float:
+        """Margin by harm in the limit's unit: a difference of shares, or the logarithm of a ratio."""
+        return LEAST / _most(self.limit)
+
+
+def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
+    """Of each limit whose metric the evidence has."""
+    return tuple(
+        Margins(limit, shrink(tree, *_pools(counts, settings, tree, limit).estimates(section.bytes)))
+        for limit in settings.limits()
+        if (counts := section.metrics.get(limit.measure.metric)) is not None
+    )
+
+
+def _most(limit: Limit) -> float:
+    return max(limit.points if limit.points is not None else math.log1p(limit.relative or 0.0), LEAST_LIMIT)
+
+
+def _pools(counts: Counts, settings: Settings, tree: Hierarchy, limit: Limit) -> Pools:
+    factor = factors(counts, np.ones(len(counts.arm), dtype=np.int64), settings)
+    weight = np.asarray(np.rint(factor * SCALE), dtype=np.int64)
+    return Pools(counts, weight, tree, limit.measure, partial(_margin, limit))
+
+
+def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
+    sums = np.zeros((2, 2, BUCKETS))
+    for at, values in enumerate((counts.numerator, counts.denominator)):
+        np.add.at(sums[at], (counts.arm, counts.bucket), values * weight)
+    arms = (sums[0, 0], sums[1, 0], sums[0, 1], sums[1, 1])
+    if limit.points is not None:
+        more, error = jackknife.ratio_difference(*arms)
+        # Of few users nobody knows what the next one does, even if those were all alike.
+        error = math.hypot(error, limit.points / math.sqrt(len(np.unique(counts.bucket))))
+    else:
+        effect = jackknife.ratio_effect(*arms)
+        if not isinstance(effect, Effect):
+            return None
+        more = math.log(effect.ratio)
+        error = (math.log(effect.ratio_high) - more) / NORMAL
+    harm = more if METRICS[limit.measure.metric].better == "lower" else -more
+    scale = LEAST / _most(limit)
+    return Estimate(scale * harm, -scale * error)
