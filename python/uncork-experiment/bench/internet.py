@@ -132,13 +132,6 @@ def _loses_much(section: Section) -> Flags:
     return np.asarray(sums[0] > BPFTUNE_LOSS * np.maximum(sums[1], 1))
 
 
-PLANS: Mapping[str, Sequence[str]] = {
-    "learned": (),
-    "without that limit": ("--guardrail", "aborted=0.5pp"),
-}
-"""The policy of the first is in force. The other sees the same records; bytes sent again have no limit."""
-
-
 @dataclass(frozen=True)
 class Look:
     """The scores of all rules after a day."""
@@ -152,35 +145,28 @@ class Look:
 
 def follow(world: World, oracle: Oracle, days: int, directory: Path, plan: Sequence[str] = ()) -> list[Look]:
     """The loop: each day's records under the policy that the records before it made."""
-    stores = {name: Store(directory / name.replace(" ", "-")) for name in PLANS}
+    store = Store(directory / "learned")
     looks: list[Look] = []
     before: Choice | None = None
     for day in range(days):
-        cost = ""
         # A day depends on the policy before it, so that of a run that ended early is the same.
-        if any(day + 1 not in store.numbers() for store in stores.values()):
-            cost = _live(world, day, stores, directory / "records", plan)
-        now = {name: learned(store.decisions(day + 1), oracle, "bbr") for name, store in stores.items()}
-        in_force, *_ = stores.values()
-        found = sections(in_force.evidence(day + 1), in_force.settings(day + 1))
+        cost = "" if day + 1 in store.numbers() else _live(world, day, store, directory / "records", plan)
+        now = learned(store.decisions(day + 1), oracle, "bbr")
+        found = sections(store.evidence(day + 1), store.settings(day + 1))
         evidence = {section.of_class: section for section in found}
-        learned_ = now["learned"]
-        changed = sum(int((on != before[of]).sum()) for of, on in learned_.items()) if before else 0
+        changed = sum(int((on != before[of]).sum()) for of, on in now.items()) if before else 0
         looks.append(Look(day + 1, _scores(now, evidence, oracle), changed, cost))
-        before = learned_
+        before = now
     return looks
 
 
-def _live(world: World, day: int, stores: Mapping[str, Store], records: Path, plan: Sequence[str]) -> str:
-    """A day under the policy in force, and the versions that its records make. Tells what it cost."""
-    in_force, *_ = stores.values()
-    policy = in_force.root / "versions" / f"{day:04d}" / "policy.toml"
+def _live(world: World, day: int, store: Store, records: Path, plan: Sequence[str]) -> str:
+    """A day under the policy in force, and the version that its records make. Tells what it cost."""
+    policy = store.path(day) / "policy.toml"
     cost = world.records(START + timedelta(day), policy if day else None, records)
     until = (START + timedelta(day + 1)).isoformat()
-    for name, store in stores.items():
-        if day + 1 not in store.numbers():
-            _learn("plan", records, "-o", store.root, "--until", until, "--key", KEY, *PLANS[name], *plan)
-        _learn("apply", store.root, str(day + 1))
+    _learn("plan", records, "-o", store.root, "--until", until, "--key", KEY, *plan)
+    _learn("apply", store.root, str(day + 1))
     return cost
 
 
@@ -193,12 +179,12 @@ def _learn(*words: object) -> None:
         sys.exit(said.getvalue())
 
 
-def _scores(now: Mapping[str, Choice], evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Scores]:
+def _scores(now: Choice, evidence: Mapping[str, Section], oracle: Oracle) -> dict[str, Scores]:
     everybody = {name: np.ones(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
     sign, all_treated = score(signs(evidence, oracle), oracle), score(everybody, oracle)
     none = score({name: ~on for name, on in everybody.items()}, oracle)
     return {
-        **{name: score(choice, oracle) for name, choice in now.items()},
+        "learned": score(now, oracle),
         "all CUBIC": none,
         "all BBR": all_treated,
         "bpftune's rule": score(bpftune(evidence, oracle), oracle),
