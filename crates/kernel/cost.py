@@ -3,13 +3,13 @@
 
     sudo crates/kernel/cost.py --uncork target/release/uncork
 
-One flow of iperf3 over a veth pair between two network namespaces. The CPU time is that of a cgroup with both
-iperf3, which pays for the kernel's work in its context, too. Controllers take turns, and each is compared
-with the kernel's own of its kind in the same round. How large packets are before they are segmented, how
-many were sent again, and how many ACKs came is told, too. The CPU time follows the number of ACKs, which depends
-on whether the receiver sleeps between packets: so each is compared with its kind at the same number of ACKs.
-Nanoseconds per call are the kernel's own statistics of BPF programs, in runs of their own, because taking them
-costs time, too.
+One flow of iperf3 over a veth pair between two network namespaces. The CPU time is that of a cgroup
+with both iperf3, which pays for the kernel's work in its context, too. Controllers take turns, and each
+is compared with the kernel's own of its kind in the same round. How large packets are before they are
+segmented, how many were sent again, and how many ACKs came is told, too. The CPU time follows the
+number of ACKs, which depends on whether the receiver sleeps between packets: so each is compared with
+its kind at the same number of ACKs. Nanoseconds per call are the kernel's own statistics of BPF
+programs, in runs of their own, because taking them costs time, too.
 Everything created is removed, also after Ctrl-C.
 
 Needs root, iperf3, iproute2, ethtool, bpftool, util-linux, and cgroups of version 2.

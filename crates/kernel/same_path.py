@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""The same downloads three times: in the simulator, by QUIC, and by the controllers in the kernel.
+"""The same paths three times: in the simulator, by QUIC, and by the controllers in the kernel.
 
     sudo crates/kernel/same_path.py --uncork target/release/uncork
     sudo crates/kernel/same_path.py --uncork target/release/uncork --scenario bbr-loss-cliff --seeds 3
 
-For each cell of a scenario and each controller: the simulator's p10, median and p90 over its seeds, and the
-medians of `uncork serve` and `uncork play` over the same path (LiteSpeed's table only), of the library's
-controllers in this kernel, and of the kernel's own, each with its range and the median of its ratios to the
-simulator, seed by seed: the same seed draws the same losses. How far a median is outside of the simulator's
-range is bold. What is loaded goes with the script.
+Without --scenario, LiteSpeed's table and the acceptance paths in `paths`. For each cell of a scenario
+and each controller: the simulator's p10, median and p90 over its seeds, and the medians of `uncork
+serve` and `uncork play` over the same path (LiteSpeed's table only), of the library's controllers in
+this kernel, and of the kernel's own, each with its range and the median of its ratios to the simulator,
+seed by seed: the same seed draws the same losses. How far a median is outside of the simulator's range
+is bold. What is told is the time where a download completes, otherwise the goodput of one flow in
+Mbit/s, or the share of the first of two in per cent. What is loaded goes with the script.
+
+What is played in real time has real-time priority: a packet that waits for a processor is late.
 
 Needs root, what `uncork emu` and `uncork kernel load` need, and util-linux.
 """
@@ -17,29 +21,55 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import own_mounts
 
 CONTROLLERS = ["bbr3", "bbr2", "bbr1", "cubic", "reno"]
 KERNELS_OWN = ["bbr1", "cubic", "reno"]
-LITESPEED = "litespeed-loss"
-QUIC = Path(__file__).parents[2] / "docs/real/litespeed-loss-quic.toml"
+PRIORITY = 20
+
+
+@dataclass(frozen=True)
+class Paths:
+    """A scenario, and which controllers play it."""
+
+    scenario: str
+    controllers: list[str]
+    kernels_own: list[str]
+    # The scenario whose programs play the same by QUIC.
+    quic: str | None = None
+    # Of the engines in real time.
+    seeds: int = 5
+    # Downloads at a time, each over its own path: 100 Mbit/s take a core.
+    jobs: int = 2
+
+
+PATHS_HERE = Path(__file__).parent / "paths"
+REAL = Path(__file__).parents[2] / "docs/real"
+ALL = [
+    Paths("litespeed-loss", CONTROLLERS, KERNELS_OWN, str(REAL / "litespeed-loss-quic.toml"), jobs=8),
+    Paths(str(PATHS_HERE / "alone.toml"), ["bbr3", "bbr1", "cubic"], ["bbr1", "cubic"], seeds=3),
+    Paths(str(PATHS_HERE / "shared.toml"), ["bbr3"], [], seeds=3),
+]
 # For each cell and controller, in the order of the scenario: a value for each seed.
 Values = dict[tuple[str, ...], list[float]]
 
 
-def lab(arguments: argparse.Namespace, scenario: str, engine: str, names: list[str], seeds: range) -> Values:
+def lab(uncork: str, scenario: str, engine: str, names: list[str], seeds: range, jobs: int = 2) -> Values:
     """Plays a scenario, seed by seed. Its document has medians, which are values where there is one seed."""
     found: Values = {}
-    for seed in seeds:
-        if engine != "sim":
-            print(f"{engine}, {scenario}: seed {seed} of {seeds[-1]}", file=sys.stderr, flush=True)
+    for seed in seeds if names else []:
+        began = time.monotonic()
         command = [
-            arguments.uncork,
+            uncork,
             "lab",
             "run",
             scenario,
@@ -49,10 +79,10 @@ def lab(arguments: argparse.Namespace, scenario: str, engine: str, names: list[s
             str(seed),
             "--seeds",
             "1",
+            "--jobs",
+            str(jobs),
         ]
-        command += ["-q", "--format", "json", "--set", f"{cc_key(arguments)}={json.dumps(names)}"]
-        if engine != "sim":
-            command += ["--jobs", str(arguments.jobs)]
+        command += ["-q", "--format", "json", "--set", f"{cc_key(uncork, scenario)}={json.dumps(names)}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         # 1: a threshold of the scenario is missed, which is not the question here.
         if done.returncode not in (0, 1):
@@ -64,18 +94,30 @@ def lab(arguments: argparse.Namespace, scenario: str, engine: str, names: list[s
             point = tuple(
                 axis["values"][place] for axis, place in zip(document["axes"], cell["point"], strict=True)
             )
-            [of] = cell["classes"]
-            metrics = {one["name"]: one["estimate"] for one in of["metrics"]}
-            estimate = metrics.get("completion_p50") or metrics["goodput_mean"]
-            value = estimate["value"] if estimate else float("inf")
-            found.setdefault(point, []).append(value)
+            found.setdefault(point, []).append(value_of(cell["classes"]))
+        if engine != "sim":
+            took = time.monotonic() - began
+            print(f"{engine}, {scenario}: seed {seed} in {took:.0f} s", file=sys.stderr, flush=True)
     return found
 
 
-def cc_key(arguments: argparse.Namespace) -> str:
-    shown = subprocess.run(
-        [arguments.uncork, "lab", "show", arguments.scenario], capture_output=True, text=True, check=True
-    ).stdout
+def value_of(classes: list[dict[str, Any]]) -> float:
+    """Seconds, Mbit/s, or per cent."""
+    metrics = {one["name"]: one["estimate"] for one in classes[0]["metrics"]}
+    if len(classes) > 1:
+        return float(metrics["share_mean"]["value"])
+    if "completion_p50" in metrics:
+        estimate = metrics["completion_p50"]
+        return float(estimate["value"]) if estimate else float("inf")
+    return float(metrics["goodput_sum"]["value"]) / 1e6
+
+
+def cc_key(uncork: str, scenario: str) -> str:
+    if scenario.endswith(".toml"):
+        shown = Path(scenario).read_text()
+    else:
+        command = [uncork, "lab", "show", scenario]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     keys = [line.split("=")[0].strip() for line in shown.splitlines() if '.cc" = [' in line]
     if len(keys) != 1:
         sys.exit("same_path.py: the scenario's matrix must have one axis of controllers")
@@ -93,28 +135,22 @@ def shown(values: list[float] | None, simulated: list[float]) -> str:
     return f"{median:.2f} ({min(values):.2f}–{max(values):.2f}) ×{ratio:.2f}{mark}".replace("%", " %")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--uncork", required=True, help="the program")
-    parser.add_argument("--scenario", default=LITESPEED, help="with one class, and an axis of controllers")
-    parser.add_argument("--seeds", type=int, default=5, help="of the engines in real time")
-    parser.add_argument("--simulated", type=int, default=20, help="seeds of the simulator")
-    parser.add_argument("--jobs", type=int, default=4, help="downloads at a time, each over its own path")
-    arguments = parser.parse_args()
-    own_mounts.enter()
-    ours = [f"uncork_{name}" for name in CONTROLLERS]
-    seeds = range(1, arguments.seeds + 1)
-    simulated = lab(arguments, arguments.scenario, "sim", CONTROLLERS, range(1, arguments.simulated + 1))
-    subprocess.run([arguments.uncork, "kernel", "load", *ours], check=True, stdout=subprocess.DEVNULL)
+def play(arguments: argparse.Namespace, paths: Paths) -> None:
+    seeds = range(1, (arguments.seeds or paths.seeds) + 1)
+    jobs, controllers = arguments.jobs or paths.jobs, paths.controllers
+    simulated = lab(arguments.uncork, paths.scenario, "sim", controllers, range(1, arguments.simulated + 1))
+
+    def in_real_time(engine: str, scenario: str, names: list[str]) -> Values:
+        return lab(arguments.uncork, scenario, engine, names, seeds, jobs)
+
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     try:
-        kernel = lab(arguments, arguments.scenario, "bpf", CONTROLLERS, seeds)
+        kernel = in_real_time("bpf", paths.scenario, controllers)
+        own = in_real_time("netns", paths.scenario, paths.kernels_own)
+        quic = in_real_time("netns", paths.quic, controllers) if paths.quic else {}
     finally:
-        unload = [arguments.uncork, "kernel", "unload", *ours]
-        subprocess.run(unload, check=False, stdout=subprocess.DEVNULL)
-    own = lab(arguments, arguments.scenario, "netns", KERNELS_OWN, seeds)
-    is_litespeed = arguments.scenario == LITESPEED
-    quic = lab(arguments, str(QUIC), "netns", CONTROLLERS, seeds) if is_litespeed else {}
-    print("| cell | simulator: p10, median, p90 | QUIC | kernel, `uncork_*` | kernel's own |")
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    print("\n| cell | simulator: p10, median, p90 | QUIC | kernel, `uncork_*` | kernel's own |")
     print("|---|---|---|---|---|")
     within = 0
     for point, values in simulated.items():
@@ -123,7 +159,31 @@ def main() -> None:
         others = " | ".join(shown(side.get(point), values) for side in (quic, kernel, own))
         middle = statistics.median(values)
         print(f"| {', '.join(point)} | {low:.2f}, {middle:.2f}, {high:.2f} | {others} |")
-    print(f"\nWithin the simulator's p10 to p90: {within} of {len(simulated)} of the kernel's medians.")
+    print(
+        f"\nWithin the simulator's p10 to p90: {within} of {len(simulated)} of the kernel's medians.",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--uncork", required=True, help="the program")
+    parser.add_argument("--scenario", help="only this one, whose matrix has an axis of controllers")
+    parser.add_argument("--seeds", type=int, help="of the engines in real time")
+    parser.add_argument("--simulated", type=int, default=20, help="seeds of the simulator")
+    parser.add_argument("--jobs", type=int, help="downloads at a time, each over its own path")
+    arguments = parser.parse_args()
+    own_mounts.enter()
+    known = [paths for paths in ALL if arguments.scenario in (None, paths.scenario)]
+    chosen = known or [Paths(arguments.scenario, CONTROLLERS, KERNELS_OWN)]
+    ours = sorted({f"uncork_{name}" for paths in chosen for name in [*paths.controllers, "cubic"]})
+    subprocess.run([arguments.uncork, "kernel", "load", *ours], check=True, stdout=subprocess.DEVNULL)
+    try:
+        for paths in chosen:
+            play(arguments, paths)
+    finally:
+        unload = [arguments.uncork, "kernel", "unload", *ours]
+        subprocess.run(unload, check=False, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":
