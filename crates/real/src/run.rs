@@ -253,7 +253,9 @@ impl Stage<'_> {
             let kept =
                 servers.into_iter().map(joined).collect::<io::Result<Vec<Option<TcpStream>>>>();
             let (sent, series) = watched?;
-            kept.map_err(RealError::system("serve a client"))?;
+            let kept = kept.map_err(RealError::system("serve a client"))?;
+            let ended = kept.iter().flatten().try_for_each(server::abort);
+            ended.map_err(RealError::system("end a connection"))?;
             let mut seen = seen.map_err(RealError::system("fetch from a server"))?;
             let result = self.result(clock.now(), &seen, &sent, series);
             Ok((result, seen.iter_mut().filter_map(|seen| seen.command.take()).collect()))
