@@ -125,7 +125,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "1bdp", value_name = "SIZE", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     buffer: Vec<Buffer>,
-    /// Time that hosts take before they answer a packet: usual, none, or the most, such as 250us
+    /// Time that hosts take before they answer a packet: usual, virtual, none, or the most, such as 250us
     #[arg(long, default_value = "usual", value_name = "TIME", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
     host_jitter: HostJitter,

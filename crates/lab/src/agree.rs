@@ -1,8 +1,11 @@
 //! Comparison of two engines: the same cells and seeds, simulated and real.
 
+use uncork_path::HostJitter;
+
 use crate::engine::Engine;
 use crate::scenario::{
-    Axis, Class, Expectation, Metric, Quantity, Scenario, Selection, Statistic, Threshold, distinct,
+    Axis, Cell, Class, Expectation, Metric, Quantity, Scenario, Selection, Statistic, Threshold,
+    distinct,
 };
 use crate::sweep::FinishedRun;
 
@@ -48,9 +51,17 @@ impl Scenario {
     }
 
     /// The scenario for a comparison with `other`. The kernel's controllers are not always those of
-    /// the standards, so that both sides get [`uncork_cc::CcSpec::as_in_linux`].
+    /// the standards, so that both sides get [`uncork_cc::CcSpec::as_in_linux`]. Its hosts are in
+    /// network namespaces, so that the simulator's usual hosts become [`HostJitter::Virtual`].
     #[must_use]
     pub fn for_comparison_with(mut self, other: Engine) -> Self {
+        if other.is_in_real_time() {
+            let usual = |cell: &&mut Cell| cell.host_jitter == HostJitter::Usual;
+            self.cells
+                .iter_mut()
+                .filter(usual)
+                .for_each(|cell| cell.host_jitter = HostJitter::Virtual);
+        }
         if other == Engine::Netns {
             for cell in &mut self.cells {
                 for (class, flow) in cell.classes.iter_mut().zip(&mut cell.plan.flows) {
@@ -191,6 +202,19 @@ cc = "reno"
         };
         assert_eq!(ccs(Engine::Netns), ["cubic:linux", "bbr1", "reno"]);
         assert_eq!(ccs(Engine::QuicSim), ["cubic", "bbr1", "reno"]);
+    }
+
+    #[test]
+    fn hosts_in_namespaces_have_no_network_card() {
+        let jitter = |other, set: &[(String, String)]| {
+            let scenario = Scenario::parse("two", SCENARIO, set, &NoFiles).expect("a scenario");
+            scenario.for_comparison_with(other).cells[0].host_jitter
+        };
+        assert_eq!(jitter(Engine::Netns, &[]), HostJitter::Virtual);
+        assert_eq!(jitter(Engine::Bpf, &[]), HostJitter::Virtual);
+        assert_eq!(jitter(Engine::QuicSim, &[]), HostJitter::Usual);
+        let none = [("run.host_jitter".into(), "none".into())];
+        assert_eq!(jitter(Engine::Netns, &none), HostJitter::NONE);
     }
 
     #[test]
