@@ -18,7 +18,7 @@ undo-per-round           bbr3::tests::deviations::h_undo_restores_the_state_befo
 
 # Builds the unit tests with these flags of rustc and prints the path of the executable.
 build() {
-    cargo rustc --locked --quiet -p uncork-cc --lib --profile test --message-format json -- "$@" |
+    cargo rustc --locked --quiet -p uncork-cc --lib --profile test --config "profile.test.package.uncork-cc.opt-level=0" --message-format json -- "$@" |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
 }
 
