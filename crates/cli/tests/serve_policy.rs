@@ -350,7 +350,7 @@ fn what_is_altered_or_not_signed_is_refused() {
     let forgeries: [(Tampering, &str, &str); 6] = [
         (Version::forge_the_policy, "learn.pub", "'policy.toml' is not as it was signed"),
         (Version::forge_the_table, "learn.pub", "'networks.table' is not as it was signed"),
-        (Version::lose_the_signature, "learn.pub", "inputs.sig'"),
+        (Version::lose_the_signature, "learn.pub", "inputs.sig' is missing; plan with"),
         (
             |it| it.write("inputs.json", "{\"sha256\": {}}"),
             "learn.pub",

@@ -1,6 +1,8 @@
 //! Signatures of what `uncork learn` made (`docs/learn.md`).
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use ring::digest;
 use ring::signature::{ED25519, UnparsedPublicKey};
@@ -21,6 +23,12 @@ pub struct Signed {
 /// Why a policy does not count as signed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SignatureError {
+    /// The list or its signature is not beside the policy.
+    #[error("'{file}' is missing; plan with `--sign learn.key`, and apply that version", file = .0.display())]
+    Unsigned(PathBuf),
+    /// A file cannot be read.
+    #[error("cannot read '{file}': {1}", file = .0.display())]
+    Unreadable(PathBuf, String),
     /// The key is of another kind, or no key.
     #[error(
         "the key is no Ed25519 public key in PEM; derive it with `openssl pkey -in learn.key -pubout`"
@@ -45,6 +53,31 @@ impl Signed {
     pub const LIST: &str = "inputs.json";
     /// The signature's file: the 64 bytes of Ed25519.
     pub const SIGNATURE: &str = "inputs.sig";
+
+    /// The checked list beside `policy`, whose signer's public key is in the file `key`. Files are read with
+    /// `read`.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or the owner of the key did not sign this list.
+    pub fn beside(
+        policy: &Path,
+        key: &Path,
+        read: impl Fn(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Self, SignatureError> {
+        let unreadable = |file: &Path, error: io::Error| {
+            SignatureError::Unreadable(file.to_owned(), error.to_string())
+        };
+        let beside = |name| {
+            let file = policy.with_file_name(name);
+            read(&file).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => SignatureError::Unsigned(file),
+                _ => unreadable(&file, error),
+            })
+        };
+        let key = read(key).map_err(|error| unreadable(key, error))?;
+        Self::verify(&key, &beside(Self::LIST)?, &beside(Self::SIGNATURE)?)
+    }
 
     /// Checks the signature of a `list`. `key` is the signer's public key in PEM.
     ///
@@ -94,6 +127,28 @@ mod tests {
     fn what_openssl_signed_counts() {
         let signed = verify(KEY, LIST, SIGNATURE).unwrap();
         assert_eq!(signed.check("policy.toml", b"a policy\n"), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let all = |file: &Path| match file.to_str() {
+            Some("keys/learn.pub") => Ok(KEY.into()),
+            Some("v3/inputs.json") => Ok(LIST.to_vec()),
+            Some("v3/inputs.sig") => Ok(SIGNATURE.to_vec()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        };
+        let (policy, key) = (Path::new("v3/policy.toml"), Path::new("keys/learn.pub"));
+        assert!(Signed::beside(policy, key, all).is_ok());
+        let missing = |policy: &str, key: &str| {
+            Signed::beside(policy.as_ref(), key.as_ref(), all).unwrap_err().to_string()
+        };
+        let unsigned = missing("v2/policy.toml", "keys/learn.pub");
+        assert!(
+            unsigned.starts_with("'v2/inputs.json' is missing; plan with `--sign"),
+            "{unsigned}"
+        );
+        let no_key = missing("v3/policy.toml", "learn.pub");
+        assert!(no_key.starts_with("cannot read 'learn.pub': "), "{no_key}");
     }
 
     #[test]

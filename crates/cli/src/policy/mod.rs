@@ -29,7 +29,11 @@ pub(crate) fn read(file: &Path, key: Option<&Path>, color: Color) -> Result<Poli
         fs::read_to_string(file).map_err(|error| Failure::unreadable("<FILE>", file, &error))?;
     let beside = |name: &str| file.parent().unwrap_or(Path::new("")).join(name);
     let unsigned = |error| Failure::value("<FILE>", &given, error);
-    let signed = key.map(|key| signed(key, beside)).transpose()?;
+    let signed = key.map(|key| {
+        let signed = Signed::beside(file, key, |path| fs::read(path));
+        signed.map_err(|error| Failure::value("--policy-key <FILE>", key.display(), error))
+    });
+    let signed = signed.transpose()?;
     let check = |path: &Path, bytes: &[u8]| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         signed.as_ref().map_or(Ok(()), |it| it.check(&name, bytes).map_err(unsigned))
@@ -44,16 +48,6 @@ pub(crate) fn read(file: &Path, key: Option<&Path>, color: Color) -> Result<Poli
         taken.map_err(|error| Failure::value("table", path.display(), error))?;
     }
     Ok(policy)
-}
-
-/// What the owner of the key has signed.
-fn signed(key: &Path, beside: impl Fn(&str) -> PathBuf) -> Result<Signed, Failure> {
-    let argument = "--policy-key <FILE>";
-    let read =
-        |file: &Path| fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error));
-    let (list, signature) = (read(&beside(Signed::LIST))?, read(&beside(Signed::SIGNATURE))?);
-    Signed::verify(&read(key)?, &list, &signature)
-        .map_err(|error| Failure::value(argument, key.display(), error))
 }
 
 fn check(args: &FileArgs) -> Result<(), Failure> {

@@ -208,7 +208,11 @@ struct PolicyFiles {
 impl PolicyFiles {
     /// The policy without its table, and what was signed.
     fn parse(&self) -> Result<(Policy, Option<Signed>), ServeError> {
-        let signed = self.key.as_deref().map(|key| self.signed(key)).transpose()?;
+        let signed = self.key.as_deref().map(|key| {
+            let signed = Signed::beside(&self.path, key, |path| fs::read(path));
+            signed.map_err(|error| ServeError::Signature(self.path.clone(), error))
+        });
+        let signed = signed.transpose()?;
         let text = fs::read_to_string(&self.path).map_err(unreadable("policy", &self.path))?;
         self.check(signed.as_ref(), &self.path, text.as_bytes())?;
         let policy = Policy::parse(&self.path.display().to_string(), &text);
@@ -223,15 +227,6 @@ impl PolicyFiles {
         let bytes = fs::read(&table).map_err(unreadable("table of networks", &table))?;
         self.check(signed, &table, &bytes)?;
         policy.take_table(&bytes).map_err(|error| ServeError::Table(table, error))
-    }
-
-    /// What was signed, if the owner of the key did.
-    fn signed(&self, key: &Path) -> Result<Signed, ServeError> {
-        let read = |what, path: &Path| fs::read(path).map_err(unreadable(what, path));
-        let list = read("list of what is signed", &self.beside(Signed::LIST))?;
-        let signature = read("signature", &self.beside(Signed::SIGNATURE))?;
-        Signed::verify(&read("policy's key", key)?, &list, &signature)
-            .map_err(|error| ServeError::Signature(self.path.clone(), error))
     }
 
     fn check(&self, signed: Option<&Signed>, path: &Path, bytes: &[u8]) -> Result<(), ServeError> {
