@@ -40,7 +40,8 @@ const INTERNET_EXAMPLES: &str = "\
 Examples:
   uncork lab internet records --networks 200 --systems 10 --connections 20000 -o records
   uncork lab internet records --policy learned/current/policy.toml --from 2026-11-03 -o records
-  uncork lab internet oracle --networks 200 --systems 10 -o oracle.csv";
+  uncork lab internet oracle --networks 200 --systems 10 -o oracle.csv
+  uncork lab internet lines --networks 200 --systems 10 -o lines.csv";
 
 const FROM_RECORDS_EXAMPLES: &str = "\
 Examples:
@@ -213,6 +214,10 @@ pub(crate) enum InternetCommand {
     /// Simulate both controllers in all groups of networks, and write what they are worth as CSV
     #[command(before_help = INTERNET_EXAMPLES, after_help = EXIT_STATUS)]
     Oracle(OracleArgs),
+    /// Write the lines of users as CSV: rate, round-trip time, loss, buffer and policer, which records only
+    /// show in part
+    #[command(before_help = INTERNET_EXAMPLES, after_help = EXIT_STATUS)]
+    Lines(LinesArgs),
 }
 
 /// Which world.
@@ -283,6 +288,19 @@ pub(crate) struct OracleArgs {
     /// Connections simulated at a time; by default as many as there are processors
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
+    /// The file
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LinesArgs {
+    #[command(flatten)]
+    pub(crate) world: WorldArgs,
+    /// Lines, drawn by their traffic
+    #[arg(long, value_name = "N", value_parser = sample, default_value = "20000")]
+    #[arg(allow_hyphen_values = true, help_heading = "Lines")]
+    pub(crate) count: u32,
     /// The file
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: PathBuf,

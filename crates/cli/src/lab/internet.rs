@@ -10,7 +10,7 @@ use uncork_lab::internet::{self, Day, DayOutcome, OracleSpec, POLICY, World, Wor
 use uncork_policy::{Policy, UnixTime};
 use uncork_records::stamp;
 
-use super::args::{InternetArgs, InternetCommand, OracleArgs, RecordsArgs, WorldArgs};
+use super::args::{InternetArgs, InternetCommand, LinesArgs, OracleArgs, RecordsArgs, WorldArgs};
 use super::interrupt;
 use crate::args::{Color, jobs};
 use crate::clock::Stopwatch;
@@ -26,6 +26,7 @@ pub(super) fn internet(args: &InternetArgs) -> Result<(), Failure> {
     match &args.command {
         InternetCommand::Records(args) => records(args),
         InternetCommand::Oracle(args) => oracle(args),
+        InternetCommand::Lines(args) => lines(args),
     }
 }
 
@@ -89,6 +90,11 @@ fn oracle(args: &OracleArgs) -> Result<(), Failure> {
         OracleSpec { control: args.control, treated: args.treated, connections: args.connections };
     let found = internet::oracle(&world, &spec, jobs(args.jobs), &stop);
     let csv = found.ok_or_else(|| interrupted(&args.output))?.csv();
+    output::replace_file(&args.output, csv.as_bytes())
+}
+
+fn lines(args: &LinesArgs) -> Result<(), Failure> {
+    let csv = internet::lines(&world(&args.world)?, args.count);
     output::replace_file(&args.output, csv.as_bytes())
 }
 

@@ -6,6 +6,7 @@
 
 mod day;
 mod draw;
+mod lines;
 mod oracle;
 mod profile;
 mod scene;
@@ -13,6 +14,7 @@ mod traffic;
 mod world;
 
 pub use day::{Day, DayOutcome};
+pub use lines::lines;
 pub use oracle::{Oracle, OracleSpec, oracle};
 pub use profile::Kind;
 pub use world::{World, WorldError, WorldSpec};
