@@ -6,7 +6,7 @@ Everything after it is arithmetic on this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce as fold
 
@@ -113,7 +113,11 @@ def read(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str
     """
     found = query(records, settings, on_trial)
     parts = [_narrow(run(found.filter(found["metric"] == name))) for name in metrics(settings)]
-    return _in_order(pa.concat_tables(parts).unify_dictionaries())
+    whole = pa.concat_tables(parts).unify_dictionaries()
+    columns = {name: whole[name] for name in COLUMNS}
+    # Of a million networks there is no room for what is not needed any more.
+    del parts, whole
+    return _in_order(columns)
 
 
 def _narrow(wide: pa.Table) -> pa.Table:
@@ -124,23 +128,25 @@ def _narrow(wide: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _in_order(table: pa.Table) -> pa.Table:
-    """Rows and dictionaries sorted; nulls come last."""
-    columns: dict[str, pa.Array] = {}
-    ranks = []
+def _in_order(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
+    """Rows and dictionaries sorted; nulls come last. Takes the columns, one at a time."""
+    arrays: dict[str, pa.Array] = {}
     for name, kind in COLUMNS.items():
-        column = table[name].combine_chunks() if table.num_rows else pa.array([], kind)
-        if kind == TEXT:
-            column = _sorted_dictionary(column)
-            ranks.append(np.asarray(pc.fill_null(column.indices, len(column.dictionary))))
-        else:
-            ranks.append(np.asarray(pc.fill_null(column, np.iinfo(kind.to_pandas_dtype()).max)))
-        columns[name] = column
-    order = pa.array(_order(ranks))
-    return pa.table({name: column.take(order) for name, column in columns.items()})
+        column = columns.pop(name)
+        array = column.combine_chunks() if len(column) else pa.array([], kind)
+        arrays[name] = _sorted_dictionary(array) if kind == TEXT else array
+    order = pa.array(_order(map(_rank, arrays.values())))
+    return pa.table({name: arrays.pop(name).take(order) for name in COLUMNS})
 
 
-def _order(ranks: list[NDArray[np.signedinteger]]) -> Ints:
+def _rank(column: pa.Array) -> NDArray[np.signedinteger]:
+    """Of each row, what sorts it."""
+    if column.type == TEXT:
+        return np.asarray(pc.fill_null(column.indices, len(column.dictionary)))
+    return np.asarray(pc.fill_null(column, np.iinfo(column.type.to_pandas_dtype()).max))
+
+
+def _order(ranks: Iterable[NDArray[np.signedinteger]]) -> Ints:
     """What sorts rows by these columns. Neighbours share a word: fewer columns are sorted faster."""
     words: list[NDArray[np.uint64]] = []
     used = 64
@@ -357,24 +363,23 @@ class Counts:
         return Counts(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
-def sections(evidence: pa.Table, settings: Settings) -> list[Section]:
+def sections(evidence: pa.Table, settings: Settings) -> Iterator[Section]:
     """The evidence by place and class, in order; without traffic between sites and
-    without classes that do not decide.
+    without classes that do not decide. One at a time: that of a million networks is large.
     """
     columns = {name: _whole(evidence[name]) for name in COLUMNS}
     words = {name: _Words.of(columns[name]) for name, kind in COLUMNS.items() if kind == TEXT}
     is_client = np.append(are_clients(columns["client"].dictionary, settings.sites), False)
     usable = is_client[words["client"].codes]
-    found = []
     for place in sorted({word or "" for word in words["place"].words}):
         at_place = usable & (words["place"].has(place) | (words["place"].has(None) & (place == "")))
         for of_class in (settings.only,) if settings.only else CLASSES:
             rows = np.flatnonzero(at_place & words["class"].has(of_class))
             if len(rows):
                 some = pa.array(rows)
-                part = {name: values.take(some) for name, values in columns.items()}
-                found.append(_section(part, of_class, place, settings))
-    return found
+                yield _section(
+                    {name: values.take(some) for name, values in columns.items()}, of_class, place, settings
+                )
 
 
 @dataclass(frozen=True)

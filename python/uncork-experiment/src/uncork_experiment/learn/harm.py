@@ -59,7 +59,7 @@ class Margins:
 def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
     """Of each limit whose metric the evidence has."""
     return tuple(
-        Margins(limit, shrink(tree, *_pools(counts, settings, tree, limit).estimates(section.bytes)))
+        Margins(limit, shrink(tree, *_pools(counts, settings, tree, limit).estimates(section.bytes)).lean())
         for limit in settings.limits()
         if (counts := section.metrics.get(limit.measure.metric)) is not None
     )
@@ -83,7 +83,8 @@ def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
     if limit.points is not None:
         more, error = jackknife.ratio_difference(*arms)
         # Of few users nobody knows what the next one does, even if those were all alike.
-        error = math.hypot(error, limit.points / math.sqrt(len(np.unique(counts.bucket))))
+        buckets = np.count_nonzero(np.bincount(counts.bucket))
+        error = math.hypot(error, limit.points / math.sqrt(buckets))
     else:
         effect = jackknife.ratio_effect(*arms)
         if not isinstance(effect, Effect):

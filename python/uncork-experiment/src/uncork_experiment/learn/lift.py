@@ -81,6 +81,11 @@ class Lifts:
     country: Posterior
     everybody: Posterior
 
+    def lean(self) -> Lifts:
+        """Means and variances alone: the rest takes most of the memory of a million networks."""
+        levels = (self.network, self.system, self.country, self.everybody)
+        return Lifts(self.hierarchy, self.raw, *(level.lean() for level in levels))
+
 
 def hierarchy(section: Section) -> Hierarchy:
     """The places of the section's networks. An AS belongs to the country that has most of its bytes."""

@@ -72,6 +72,11 @@ class Posterior:
     own_variance: Floats
     """Infinite: no evidence."""
 
+    def lean(self) -> Posterior:
+        """Without what led to mean and variance."""
+        nothing = self.mean[:0]
+        return Posterior(self.mean, self.variance, nothing, nothing, self.tau2, nothing > 0, nothing, nothing)
+
 
 def posteriors(levels: list[Level]) -> list[Posterior]:
     """Posteriors of all levels, from the root to the leaves."""

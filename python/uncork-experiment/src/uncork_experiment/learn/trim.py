@@ -52,8 +52,10 @@ def trimmed(counts: Counts, group: Ints, measure: Measure, weight: Ints) -> Bool
 
 def with_enough_networks(group: Ints, network: Ints) -> Bools:
     """Which rows belong to groups of so many networks that one that lies is known."""
-    pairs = np.unique(np.stack([group, network]), axis=1)
-    count = np.bincount(pairs[0]) if len(group) else np.zeros(0)
+    if not len(group):
+        return np.ones(0, dtype=np.bool_)
+    networks = int(network.max()) + 1
+    count = np.bincount(np.unique(group * networks + network) // networks)
     return np.asarray(count[group] >= FEW, dtype=np.bool_)
 
 

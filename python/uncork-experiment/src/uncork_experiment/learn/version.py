@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -14,7 +15,7 @@ from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.decide import Before, View, decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.digits import rounded
-from uncork_experiment.learn.evidence import blocks, sections
+from uncork_experiment.learn.evidence import Section, blocks, sections
 from uncork_experiment.learn.guardrails import Found
 from uncork_experiment.learn.lift import lifts
 from uncork_experiment.learn.settings import Overrides, Settings
@@ -40,16 +41,8 @@ class Inputs:
 def files(inputs: Inputs) -> dict[str, bytes]:
     """The version's files by name. The same inputs give the same bytes."""
     settings = inputs.settings
-    views = [
-        View(
-            section,
-            found,
-            guardrails.of_section(section, settings, found.hierarchy),
-            harm.margins(section, settings, found.hierarchy),
-        )
-        for section in sections(inputs.evidence, settings)
-        if (found := lifts(section, settings)) is not None
-    ]
+    each = map(partial(_view, settings), sections(inputs.evidence, settings))
+    views = [view for view in each if view is not None]
     if not views:
         raise InputError(
             "records",
@@ -77,6 +70,19 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         CHANGES: told(inputs.version, decisions, inputs.before, settings, trials),
     }
     return {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}
+
+
+def _view(settings: Settings, section: Section) -> View | None:
+    """What is known of a section, without the evidence that it is known by."""
+    found = lifts(section, settings)
+    if found is None:
+        return None
+    return View(
+        replace(section, metrics={}),
+        found,
+        guardrails.of_section(section, settings, found.hierarchy),
+        harm.margins(section, settings, found.hierarchy),
+    )
 
 
 def is_same(name: str, one: bytes, other: bytes) -> bool:

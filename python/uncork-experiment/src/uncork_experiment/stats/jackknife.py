@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +93,13 @@ def ratio_difference(
     used = (control_den != 0) | (treated_den != 0)
     control = ratio_with_replicates(control_num[used], control_den[used])
     difference = ratio_with_replicates(treated_num[used], treated_den[used]) - control
-    wider = float(stats.t.ppf(0.975, len(control) - 2)) / float(stats.norm.ppf(0.975))
-    return float(difference[0]), float(_standard_error(difference[1:])) * wider
+    return float(difference[0]), float(_standard_error(difference[1:])) * _wider(len(control) - 2)
+
+
+@cache
+def _wider(freedom: int) -> float:
+    """How much further Student's t reaches than the normal distribution."""
+    return float(stats.t.ppf(0.975, freedom)) / float(stats.norm.ppf(0.975))
 
 
 def quantile_effect(
