@@ -2,7 +2,6 @@
 //! as a scenario. `docs/from-logs.md` has the rules and how well they do.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use uncork_cc::CcSpec;
 use uncork_flow::{FlowRecord, Quantiles, Scope, quantile};
@@ -17,13 +16,20 @@ const STANDING: f64 = 1.15;
 const HELD_BACK: f64 = 0.1;
 /// Responses that make a distribution of rates.
 const FEWEST: usize = 2;
+/// Bytes on the wire that a sender has in flight in its first round trip (RFC 6928).
+const FIRST_WINDOW: f64 = 15_000.0;
+/// More than this is no random loss: BBR behind a policer loses so much without any queue,
+const POLICED: f64 = 0.05;
+/// and so many times what CUBIC loses. Fewer of its responses than this have a standing queue.
+const TIMES_CUBIC: f64 = 2.0;
+const HARDLY_ANY: f64 = 0.2;
 
 /// How the twin's clients are tried.
 #[derive(Clone, Debug)]
 pub struct TwinSpec {
     /// The controllers, each of which all clients of the twin have once.
     pub controllers: Vec<CcSpec>,
-    /// Clients of each system with each controller.
+    /// Clients of each system with each controller, at least: they are dealt to runs of equal size.
     pub clients: u32,
 }
 
@@ -64,33 +70,43 @@ impl Twin {
                 systems.entry(asn).or_default().push(response);
             }
         }
-        let (mut text, mut left_out) = (HEAD.to_owned(), Vec::new());
-        let is_empty = |text: &str| text.len() == HEAD.len();
+        let (mut lines, mut left_out) = (Vec::new(), Vec::new());
         for (asn, responses) in &systems {
-            match system(*asn, responses, spec) {
-                Some(part) => text += &part,
-                None => left_out.push(format!(
-                    "as{asn}: of {} responses too few show the rate",
-                    responses.len()
-                )),
+            match Line::of(*asn, responses) {
+                Ok(line) => lines.push(line),
+                Err(reason) => left_out.push(format!("as{asn}: {reason}")),
             }
         }
-        if is_empty(&text) { Err(NoTwin) } else { Ok(Self { text, left_out }) }
+        if lines.is_empty() {
+            return Err(NoTwin);
+        }
+        let of_a_run = (FLOWS_OF_A_RUN / (lines.len() * spec.controllers.len()).max(1)).max(1);
+        let runs = spec.clients.div_ceil(of_a_run as u32).max(1);
+        let head = format!("{HEAD}[run]\nseeds = {runs}\n\n");
+        let clients = spec.clients.div_ceil(runs) as usize;
+        let parts = lines.iter().map(|line| line.text(clients, &spec.controllers));
+        Ok(Self { text: parts.fold(head, |text, part| text + &part), left_out })
     }
 }
+
+/// Where a buffer holds less than a round trip, slow start alone loses more than this.
+const SMALL_BDPS: f64 = 1.0;
+const HIDDEN: f64 = 0.01;
+/// The part of CUBIC's queues that are below what the buffer holds.
+const FULL: f64 = 0.95;
+/// Of a thousand lines in one run none stays in the caches: a flow takes four times as long.
+const FLOWS_OF_A_RUN: usize = 200;
 
 /// What every twin says of itself.
 const HEAD: &str = r#"title = "Clients as records show them"
 assumptions = [
-    "The rate is what long responses reached: BBR's, or without any CUBIC's with a standing queue. A policer's rate is taken for the link's.",
+    "The rate is what long responses reached after slow start: BBR's, or without any CUBIC's with a standing queue.",
     "A client's rate and round-trip time are drawn independently of each other.",
-    "Loss is that of CUBIC's responses without a standing queue; it contains drops of small buffers.",
+    "Random loss is what CUBIC's responses without a standing queue lost, or BBR's if that is less; it contains some drops of queues. All clients have the same.",
     "The buffer is the largest queue that was seen: a lower bound. Queues are drop-tail.",
+    "A policer is not told from random loss where no client has BBR.",
     "Records do not show other traffic on the link, queue management, aggregation or jitter: the twin has none.",
 ]
-
-[run]
-seeds = 1
 
 "#;
 
@@ -114,70 +130,140 @@ impl<'r> Response<'r> {
         self.rtt.p50 > STANDING * self.rtt.min
     }
 
-    /// Bits per second on the wire.
+    /// Bits per second on the wire, after slow start: it doubles what is in flight each round trip.
     fn rate(&self) -> f64 {
-        self.record.bytes_acked as f64 * WIRE * 8e9 / self.record.busy_ns as f64
+        let bytes = self.record.bytes_acked as f64 * WIRE;
+        let (busy, rtt) = (self.record.busy_ns as f64 / 1e9, self.rtt.min / 1e3);
+        let mut rate = bytes / busy;
+        for _ in 0..20 {
+            let in_flight = (rate * rtt).min(bytes / 2.0).max(FIRST_WINDOW);
+            let start = libm::log2(in_flight / FIRST_WINDOW) * rtt;
+            rate = (bytes - (in_flight - FIRST_WINDOW)) / (busy - start).max(busy / 4.0);
+        }
+        rate * 8.0
     }
 
     /// Bytes in the queue at the 95th percentile of the round-trip time.
     fn queue(&self) -> f64 {
         self.rate() / 8.0 * (self.rtt.p95 - self.rtt.min) / 1e3
     }
+
+    /// The same in products of rate and least round-trip time.
+    fn queue_bdps(&self) -> f64 {
+        (self.rtt.p95 - self.rtt.min) / self.rtt.min
+    }
 }
 
-/// The paths of a system and the traffic over them.
-fn system(asn: u32, responses: &[Response<'_>], spec: &TwinSpec) -> Option<String> {
-    // BBR fills links that CUBIC does not; CUBIC with losses shows slow links only.
-    let bbr: Vec<&Response<'_>> = responses.iter().filter(|one| one.is_bbr()).collect();
-    let queued = || responses.iter().filter(|one| one.has_queue()).collect();
-    let full: Vec<&Response<'_>> = if bbr.is_empty() { queued() } else { bbr };
-    if full.len() < FEWEST {
-        return None;
-    }
-    // Where CUBIC had no queue, packets were lost for other reasons.
-    let random = responses.iter().filter(|one| !one.is_bbr() && !one.has_queue());
-    let (sent, lost) = random.fold((0, 0), |(sent, lost), one| {
-        (sent + one.record.packets_sent, lost + one.record.packets_lost)
+/// Packets lost of those that were sent.
+fn lost_share<'a>(records: impl Iterator<Item = &'a FlowRecord>) -> f64 {
+    let (sent, lost) = records.fold((0, 0), |(sent, lost), record| {
+        (sent + record.packets_sent, lost + record.packets_lost)
     });
-    let rates: Vec<f64> = full.iter().map(|one| one.rate() / 1e6).collect();
-    let rtts: Vec<f64> = responses.iter().map(|one| one.rtt.min).collect();
-    let sizes: Vec<f64> =
-        responses.iter().map(|one| one.record.bytes_delivered as f64 / 1e6).collect();
-    let queues = responses.iter().map(Response::queue);
-    let buffer = queues.fold(LEAST_BUFFER, f64::max);
-    let names: Vec<String> = spec.controllers.iter().map(|cc| format!("\"{cc}\"")).collect();
-    let count = spec.clients as usize * spec.controllers.len();
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        text,
-        "[path.as{asn}]  # {} responses, {} show the rate\n\
-         own_per_flow = true\n\
-         rate = {{ quantiles = [{}] }}\n\
-         rtt = {{ quantiles = [{}] }}\n\
-         loss = \"{:.2}%\"\n\
-         buffer = \"{:.0}kB\"\n\n\
-         [flow.as{asn}]\n\
-         path = \"as{asn}\"\n\
-         cc = [{}]\n\
-         count = {count}\n\
-         paired = {}\n\
-         transfer = \"{:.1}MB\"\n",
-        responses.len(),
-        full.len(),
-        quartiles(&rates, "mbit"),
-        quartiles(&rtts, "ms"),
-        100.0 * lost as f64 / sent.max(1) as f64,
-        buffer / 1e3,
-        names.join(", "),
-        spec.controllers.len() > 1,
-        quantile(&sizes, 0.5)?,
-    );
-    Some(text)
+    lost as f64 / u64::max(sent, 1) as f64
+}
+
+/// The lines of a system's clients, as a scenario writes them.
+struct Line {
+    asn: u32,
+    responses: usize,
+    shown: usize,
+    rate: String,
+    rtt: String,
+    loss: f64,
+    buffer: String,
+    transfer: String,
+}
+
+impl Line {
+    fn of(asn: u32, responses: &[Response<'_>]) -> Result<Self, String> {
+        // BBR fills links that CUBIC does not; CUBIC with losses shows slow links only.
+        let (bbr, cubic): (Vec<_>, Vec<_>) = responses.iter().partition(|one| one.is_bbr());
+        let lost = |some: &[&Response<'_>]| lost_share(some.iter().map(|one| one.record));
+        let queued = bbr.iter().filter(|one| one.has_queue()).count() as f64;
+        if lost(&bbr) > POLICED.max(TIMES_CUBIC * lost(&cubic))
+            && queued < HARDLY_ANY * bbr.len() as f64
+        {
+            return Err(format!(
+                "BBR lost {:.0} % without a queue, as behind a policer, which no twin has",
+                100.0 * lost(&bbr)
+            ));
+        }
+        // Where CUBIC had no queue, it lost at random. BBR loses at least as much; a standing queue everywhere
+        // leaves nothing to see.
+        let unqueued: Vec<&Response<'_>> =
+            cubic.iter().copied().filter(|one| !one.has_queue()).collect();
+        let loss = if bbr.is_empty() { 1.0 } else { lost(&bbr) }.min(lost(&unqueued));
+        let bdps: Vec<f64> = cubic.iter().map(|one| one.queue_bdps()).collect();
+        let is_small = quantile(&bdps, FULL).is_some_and(|bdps| bdps < SMALL_BDPS);
+        if is_small && loss > HIDDEN {
+            return Err(format!(
+                "its buffer is so small that its drops hide random loss: {:.1} % were lost",
+                100.0 * loss
+            ));
+        }
+        let queued = || responses.iter().filter(|one| one.has_queue()).collect();
+        let full: Vec<&Response<'_>> = if bbr.is_empty() { queued() } else { bbr };
+        if full.len() < FEWEST {
+            return Err(format!("of {} responses too few show the rate", responses.len()));
+        }
+        let rates: Vec<f64> = full.iter().map(|one| one.rate() / 1e6).collect();
+        let rtts: Vec<f64> = responses.iter().map(|one| one.rtt.min).collect();
+        let sizes: Vec<f64> =
+            responses.iter().map(|one| one.record.bytes_delivered as f64 / 1e6).collect();
+        Ok(Self {
+            asn,
+            responses: responses.len(),
+            shown: full.len(),
+            rate: quartiles(&rates, "mbit"),
+            rtt: quartiles(&rtts, "ms"),
+            loss,
+            buffer: buffer(responses),
+            transfer: format!("{:.1}MB", quantile(&sizes, 0.5).unwrap_or_default()),
+        })
+    }
+
+    /// The path, and so many clients with each controller.
+    fn text(&self, clients: usize, controllers: &[CcSpec]) -> String {
+        let Self { asn, responses, shown, rate, rtt, loss, buffer, transfer } = self;
+        let names: Vec<String> = controllers.iter().map(|cc| format!("\"{cc}\"")).collect();
+        let count = clients * names.len();
+        format!(
+            "[path.as{asn}]  # {responses} responses, {shown} show the rate\n\
+             own_per_flow = true\n\
+             rate = {{ quantiles = [{rate}] }}\n\
+             rtt = {{ quantiles = [{rtt}] }}\n\
+             loss = \"{:.3}%\"\n\
+             buffer = \"{buffer}\"\n\n\
+             [flow.as{asn}]\n\
+             path = \"as{asn}\"\n\
+             cc = [{}]\n\
+             count = {count}\n\
+             paired = {}\n\
+             transfer = \"{transfer}\"\n\n",
+            100.0 * loss,
+            names.join(", "),
+            names.len() > 1,
+        )
+    }
 }
 
 /// A few packets: what a buffer has at least, in bytes.
 const LEAST_BUFFER: f64 = 5_000.0;
+
+/// The largest queue of `responses`: in bytes or in products of rate and round-trip time, in whichever the
+/// queues of CUBIC agree better.
+fn buffer(responses: &[Response<'_>]) -> String {
+    let cubic = || responses.iter().filter(|one| !one.is_bbr());
+    let bytes: Vec<f64> = cubic().map(Response::queue).collect();
+    let bdps: Vec<f64> = cubic().map(Response::queue_bdps).collect();
+    let at = |values: &[f64], share| quantile(values, share).unwrap_or_default();
+    let spread = |values: &[f64]| at(values, 0.9) / at(values, 0.5).max(1e-9);
+    if !bdps.is_empty() && spread(&bdps) < spread(&bytes) {
+        return format!("{:.2}bdp", at(&bdps, FULL).max(0.01));
+    }
+    let largest = responses.iter().map(Response::queue).fold(LEAST_BUFFER, f64::max);
+    format!("{:.0}kB", largest / 1e3)
+}
 
 /// The quartiles of `values`, as a scenario's quantiles.
 fn quartiles(values: &[f64], unit: &str) -> String {
