@@ -46,7 +46,7 @@ def test_a_twin_that_predicts_earns_its_prior() -> None:
 def test_a_twin_that_does_not_predict_earns_nothing(systems: int, slope: float, noise: float) -> None:
     """Unrelated, misleading, too few ASes, and hardly related."""
     of_twin, of_records, _ = drawn(systems, slope, noise)
-    assert not calibrate(of_twin, of_records).earned
+    assert calibrate(of_twin, of_records).earned is False, "JSON has it, too"
 
 
 def test_unrelated_twins_earn_nothing_by_chance() -> None:
@@ -69,7 +69,7 @@ def test_the_prior_covers_the_truth() -> None:
 
 
 def flows(systems: int, clients: int, gain: float = 1.3) -> pa.Table:
-    """A twin's run: pairs of clients with the same path."""
+    """A twin's runs of twenty: pairs of clients with the same path."""
     rng = np.random.default_rng(1)
     rows = []
     for at in range(systems):
@@ -80,7 +80,8 @@ def flows(systems: int, clients: int, gain: float = 1.3) -> pa.Table:
                     {
                         "group": f"as{64_512 + at}",
                         "cc": cc,
-                        "flow": 3 * client + nth,
+                        "seed": 1 + client // 20,
+                        "flow": 3 * (client % 20) + nth,
                         "bytes_acked": 5_000_000,
                         "busy_ns": int(5e6 * 8e9 / (rate * factor)),
                         "completion_ns": 1,

@@ -82,7 +82,7 @@ class Calibration:
     @property
     def earned(self) -> bool:
         """Whether predictions may stand for ASes without data."""
-        return (
+        return bool(
             len(self.pairs) >= FEWEST_SYSTEMS
             and self.rank_low >= LEAST_RANK
             and self.skill >= LEAST_SKILL
@@ -128,11 +128,11 @@ def _by_system(section: Section, settings: Settings) -> dict[str, Estimate]:
 def predicted(flows: pa.Table, control: str, treated: str) -> dict[str, Estimate]:
     """The lift of each AS in the twin: classes as `uncork lab from-records` names them."""
     found = {}
-    table = flows.select(["group", "cc", "flow", "bytes_acked", "busy_ns", "completion_ns"]).to_pandas()
+    table = flows.select(["group", "cc", "seed", "flow", "bytes_acked", "busy_ns"]).to_pandas()
     for group, rows in table.groupby("group"):
         values = {}
         for cc in (control, treated):
-            of = rows[rows["cc"] == cc].sort_values("flow")
+            of = rows[rows["cc"] == cc].sort_values(["seed", "flow"])
             rate = of["bytes_acked"].to_numpy() * 8e9 / np.maximum(of["busy_ns"].to_numpy(), 1)
             values[cc] = rate.astype(np.float64)
         clients = min(map(len, values.values()))
