@@ -72,7 +72,7 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
     if not LEARN.exists():
         pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
-    known = {"--again", "--root", "--policy", "--policy-key", "--check", "--cgroup", "--records"}
+    known = {"--again", "--bench", "--root", "--policy", "--policy-key", "--check", "--cgroup", "--records"}
     known |= {"--ip", "--at", "--path", "--size"}
     # Of `uncork lab`, bench/internet.py and bench/thirty.py.
     known |= {"--cc", "--clients", "--seed", "--networks", "--systems", "--connections", "--days", "--truth"}
@@ -102,7 +102,7 @@ def test_readme_begins_with_two_commands() -> None:
 def test_options_in_the_documents_exist(capsys: pytest.CaptureFixture[str]) -> None:
     text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else README.read_text(encoding="utf-8")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
-    known = {"--again", "--root", "--policy", "--records", "--harm"}
+    known = {"--again", "--bench", "--root", "--policy", "--records", "--harm"}
     for command in ("analyze", "demo", "design", "import", "export growthbook", "interference"):
         with pytest.raises(SystemExit):
             main([*command.split(), "--help"])
