@@ -18,11 +18,23 @@ const HELD_BACK: f64 = 0.1;
 const FEWEST: usize = 2;
 /// Bytes on the wire that a sender has in flight in its first round trip (RFC 6928).
 const FIRST_WINDOW: f64 = 15_000.0;
-/// More than this is no random loss: BBR behind a policer loses so much without any queue,
+/// Behind a policer BBR loses more than this part of its packets,
 const POLICED: f64 = 0.05;
-/// and so many times what CUBIC loses. Fewer of its responses than this have a standing queue.
+/// more than this many times CUBIC's part,
 const TIMES_CUBIC: f64 = 2.0;
+/// and less than this part of its responses has a standing queue.
 const HARDLY_ANY: f64 = 0.2;
+/// Where a buffer holds less than this many products of rate and round-trip time, slow start's drops hide
+/// random loss
+const SMALL_BDPS: f64 = 1.0;
+/// of more than this part.
+const HIDDEN: f64 = 0.01;
+/// The part of CUBIC's queues that are below what the buffer holds.
+const FULL: f64 = 0.95;
+/// A few packets: what a buffer has at least, in bytes.
+const LEAST_BUFFER: f64 = 5_000.0;
+/// Of a thousand lines in one run none stays in the caches: a flow takes four times as long.
+const FLOWS_OF_A_RUN: usize = 200;
 
 /// How the twin's clients are tried.
 #[derive(Clone, Debug)]
@@ -89,14 +101,6 @@ impl Twin {
     }
 }
 
-/// Where a buffer holds less than a round trip, slow start alone loses more than this.
-const SMALL_BDPS: f64 = 1.0;
-const HIDDEN: f64 = 0.01;
-/// The part of CUBIC's queues that are below what the buffer holds.
-const FULL: f64 = 0.95;
-/// Of a thousand lines in one run none stays in the caches: a flow takes four times as long.
-const FLOWS_OF_A_RUN: usize = 200;
-
 /// What every twin says of itself.
 const HEAD: &str = r#"title = "Clients as records show them"
 assumptions = [
@@ -154,6 +158,13 @@ impl<'r> Response<'r> {
     }
 }
 
+/// Whether BBR's responses, which lost these parts of their packets, look like those behind a policer.
+fn is_policed(bbr: &[&Response<'_>], lost: f64, lost_by_cubic: f64) -> bool {
+    let queued = bbr.iter().filter(|one| one.has_queue()).count();
+    lost > POLICED.max(TIMES_CUBIC * lost_by_cubic)
+        && (queued as f64) < HARDLY_ANY * bbr.len() as f64
+}
+
 /// Packets lost of those that were sent.
 fn lost_share<'a>(records: impl Iterator<Item = &'a FlowRecord>) -> f64 {
     let (sent, lost) = records.fold((0, 0), |(sent, lost), record| {
@@ -179,10 +190,7 @@ impl Line {
         // BBR fills links that CUBIC does not; CUBIC with losses shows slow links only.
         let (bbr, cubic): (Vec<_>, Vec<_>) = responses.iter().partition(|one| one.is_bbr());
         let lost = |some: &[&Response<'_>]| lost_share(some.iter().map(|one| one.record));
-        let queued = bbr.iter().filter(|one| one.has_queue()).count() as f64;
-        if lost(&bbr) > POLICED.max(TIMES_CUBIC * lost(&cubic))
-            && queued < HARDLY_ANY * bbr.len() as f64
-        {
+        if is_policed(&bbr, lost(&bbr), lost(&cubic)) {
             return Err(format!(
                 "BBR lost {:.0} % without a queue, as behind a policer, which no twin has",
                 100.0 * lost(&bbr)
@@ -246,9 +254,6 @@ impl Line {
         )
     }
 }
-
-/// A few packets: what a buffer has at least, in bytes.
-const LEAST_BUFFER: f64 = 5_000.0;
 
 /// The largest queue of `responses`: in bytes or in products of rate and round-trip time, in whichever the
 /// queues of CUBIC agree better.
