@@ -25,7 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -260,37 +260,53 @@ def _mean(values: Sequence[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(stats.t.ppf(0.975, len(values) - 1)) * error
 
 
-def main() -> int:
-    """The command line."""
-    about, _, _ = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(description=about)
+def arguments(about: str, truth: int) -> argparse.ArgumentParser:
+    """What worlds need. `truth` is the default of the option."""
+    first, _, _ = about.partition("\n")
+    parser = argparse.ArgumentParser(description=first)
     parser.add_argument("--seeds", default="1", help="of the worlds: 1,2,3 [1]")
     parser.add_argument("--networks", type=int, default=300, help="client networks [300]")
     parser.add_argument("--systems", type=int, default=30, help="autonomous systems [30]")
     parser.add_argument("--connections", type=int, default=60_000, help="of a day, about [60000]")
     parser.add_argument("--days", type=int, default=7, help="[7]")
     parser.add_argument(
-        "--truth", type=int, default=300, help="mean connections of each controller and group [300]"
+        "--truth", type=int, default=truth, help=f"mean connections of each controller and group [{truth}]"
     )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep truth, records and versions there")
-    options = parser.parse_args()
-    program = os.environ.get("UNCORK") or shutil.which("uncork")
-    if program is None:
-        parser.error("there is no `uncork` on the PATH: build it, and set UNCORK to its path")
-    worlds: list[list[Look]] = []
+    return parser
+
+
+def program() -> str:
+    """Where `uncork` is."""
+    found = os.environ.get("UNCORK") or shutil.which("uncork")
+    if found is None:
+        sys.exit("error: there is no `uncork` on the PATH: build it, and set UNCORK to its path")
+    return found
+
+
+def worlds(options: argparse.Namespace) -> Iterator[tuple[World, Path]]:
+    """Each, and its directory, which is kept if asked."""
+    uncork = program()
     with contextlib.ExitStack() as stack:
         temporary = tempfile.TemporaryDirectory(prefix="uncork-internet-")
         root = options.keep or Path(stack.enter_context(temporary))
         for seed in map(int, options.seeds.split(",")):
-            world = World(program, seed, options.networks, options.systems, options.connections)
-            name = f"{seed}-{world.networks}-{world.systems}-{world.connections}"
-            directory = root / name
+            world = World(uncork, seed, options.networks, options.systems, options.connections)
+            directory = root / f"{seed}-{world.networks}-{world.systems}-{world.connections}"
             directory.mkdir(parents=True, exist_ok=True)
-            oracle = world.oracle(options.truth, directory / f"oracle-{options.truth}.csv")
-            worlds.append(follow(world, oracle, options.days, directory))
-            print(f"seed {seed}\n\n{told(worlds[-1], oracle)}", flush=True)
-    if len(worlds) > 1:
-        print(over_seeds(worlds, options.days), end="")
+            yield world, directory
+
+
+def main() -> int:
+    """The command line."""
+    options = arguments(__doc__ or "", 300).parse_args()
+    looks: list[list[Look]] = []
+    for world, directory in worlds(options):
+        oracle = world.oracle(options.truth, directory / f"oracle-{options.truth}.csv")
+        looks.append(follow(world, oracle, options.days, directory))
+        print(f"seed {world.seed}\n\n{told(looks[-1], oracle)}", flush=True)
+    if len(looks) > 1:
+        print(over_seeds(looks, options.days), end="")
     return 0
 
 

@@ -14,10 +14,8 @@ It needs `uncork`: on the PATH, or where UNCORK says.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import math
-import os
 import resource
 import shutil
 import subprocess
@@ -28,12 +26,14 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import internet
 import numpy as np
 from scipy import stats
 
+from uncork_experiment.errors import InputError
 from uncork_experiment.learn import twin
 from uncork_experiment.learn.lift import Estimate
 from uncork_experiment.learn.store import Store
@@ -226,7 +226,7 @@ def by_kind(rows: Sequence[System]) -> str:
 
 def prior_plan(directory: Path, days: int, prior: Path) -> str:
     """Whether `learn plan` takes the prior: what it says first."""
-    until = (internet.START + internet.timedelta(days)).isoformat()
+    until = (internet.START + timedelta(days)).isoformat()
     with tempfile.TemporaryDirectory() as scratch:
         words = ["plan", directory / "records", "-o", scratch, "--until", until, "--key", internet.KEY]
         said = subprocess.run(
@@ -241,32 +241,15 @@ def prior_plan(directory: Path, days: int, prior: Path) -> str:
 
 def main() -> int:
     """The command line."""
-    about, _, _ = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--seeds", default="1", help="of the worlds: 1,2,3 [1]")
-    parser.add_argument("--networks", type=int, default=300, help="client networks [300]")
-    parser.add_argument("--systems", type=int, default=30, help="autonomous systems [30]")
-    parser.add_argument("--connections", type=int, default=60_000, help="of a day, about [60000]")
-    parser.add_argument("--days", type=int, default=7, help="[7]")
-    parser.add_argument("--truth", type=int, default=150, help="see bench/internet.py [150]")
+    parser = internet.arguments(__doc__ or "", 150)
     parser.add_argument("--clients", type=int, default=200, help="of the twin's ASes, with each arm [200]")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep truth, records and versions there")
     options = parser.parse_args()
-    program = os.environ.get("UNCORK") or shutil.which("uncork")
-    if program is None:
-        parser.error("there is no `uncork` on the PATH: build it, and set UNCORK to its path")
-    with contextlib.ExitStack() as stack:
-        temporary = tempfile.TemporaryDirectory(prefix="uncork-twin-")
-        root = options.keep or Path(stack.enter_context(temporary))
-        for seed in map(int, options.seeds.split(",")):
-            world = internet.World(program, seed, options.networks, options.systems, options.connections)
-            name = f"{seed}-{world.networks}-{world.systems}-{world.connections}"
-            _world(world, root / name, options)
+    for world, directory in internet.worlds(options):
+        _world(world, directory, options)
     return 0
 
 
 def _world(world: internet.World, directory: Path, options: argparse.Namespace) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
     oracle = world.oracle(options.truth, directory / f"oracle-{options.truth}.csv")
     internet.follow(world, oracle, options.days, directory)
     scenario, lines, output = (directory / name for name in ("twin.toml", "lines.csv", "twin"))
@@ -275,7 +258,7 @@ def _world(world: internet.World, directory: Path, options: argparse.Namespace) 
     run([*lab, "internet", "lines", *world.arguments(), "-o", lines])
     words = [word for cc in CONTROLLERS for word in ("--cc", cc)]
     records = sorted((directory / "records").glob("*.parquet"))
-    ends = (internet.START + internet.timedelta(options.days)).strftime("%Y%m%d")
+    ends = (internet.START + timedelta(options.days)).strftime("%Y%m%d")
     records = [file for file in records if file.name < f"responses-{ends}"]
     run([*lab, "from-records", *records, *words, "--clients", options.clients, "-o", scenario])
     began = time.monotonic()
@@ -296,4 +279,7 @@ def _world(world: internet.World, directory: Path, options: argparse.Namespace) 
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except InputError as error:
+        sys.exit(f"error: {error}")
