@@ -33,6 +33,10 @@ pub struct Settings {
     /// Whether the host paces by itself when [`Control::pacing_rate`] is `None`. QUIC hosts do (RFC
     /// 9002 §7.7); most kernels do not.
     pub paced: bool,
+    /// Whether packets in flight may still wait below the host's transport to be cut into segments, as
+    /// TCP's do in the queueing discipline and in segmentation offload. BBR then allows three bursts in
+    /// flight, otherwise one (draft-ietf-ccwg-bbr-06 §5.5.8).
+    pub segmentation_offload: bool,
     /// Measurements of an earlier controller on the same connection.
     pub inherited: Option<Inheritance>,
     /// Seed of the controller's random choices.
@@ -47,7 +51,16 @@ impl Settings {
     pub fn new(mss: u32, seed: u64, now: Time) -> Self {
         let segment = u64::from(mss);
         let initial_window = (10 * segment).min((2 * segment).max(14_600));
-        Self { mss, initial_window, initial_rtt: None, paced: false, inherited: None, seed, now }
+        Self {
+            mss,
+            initial_window,
+            initial_rtt: None,
+            paced: false,
+            segmentation_offload: false,
+            inherited: None,
+            seed,
+            now,
+        }
     }
 
     /// Sets the initial window to `bytes`.
@@ -68,6 +81,13 @@ impl Settings {
     #[must_use]
     pub const fn with_paced(mut self, paced: bool) -> Self {
         self.paced = paced;
+        self
+    }
+
+    /// Sets [`Self::segmentation_offload`].
+    #[must_use]
+    pub const fn with_segmentation_offload(mut self, offload: bool) -> Self {
+        self.segmentation_offload = offload;
         self
     }
 

@@ -27,6 +27,7 @@ pub(crate) fn settings(initial_window: u64) -> Settings {
         initial_window: segments(initial_window),
         initial_rtt: None,
         paced: false,
+        segmentation_offload: false,
         inherited: None,
         seed: 1,
         now: Time::ZERO,

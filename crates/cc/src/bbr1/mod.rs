@@ -205,6 +205,7 @@ impl Bbr1 {
             initial_window: self.initial_window,
             initial_rtt: None,
             paced: false,
+            segmentation_offload: false,
             inherited: None,
             seed: self.rng.next_u64(),
             now,

@@ -9,7 +9,7 @@ use super::bounds::UNBOUNDED;
 use super::deviations::Deviation;
 use super::params::{
     EXTRA_ACKED_MAX, MIN_PIPE_PACKETS, NOMINAL_RTT, PACING_MARGIN, PROBE_RTT_CWND_GAIN,
-    SEND_QUANTUM_MAX, SEND_QUANTUM_TIME,
+    SEND_QUANTUM_MAX, SEND_QUANTUM_TIME, TCP_QUANTA,
 };
 use super::profile::Profile;
 use super::state::State;
@@ -159,15 +159,20 @@ impl Bbr3 {
         gain.of(self.bdp)
     }
 
-    /// QuantizationBudget(). The offload budget is one quantum: the rule of §5.5.8.2 for hosts that
-    /// hand a quantum to the network at once. TCP's three quanta (§5.5.8.1) include two that wait
-    /// in the qdisc and in segmentation offload, both below this interface. BBR.extra_acked covers
-    /// delayed ACKs. A quantum is 1 ms at the pacing rate, so with an RTT of 1 ms three quanta
-    /// would be a standing queue of two BDP.
-    //= bbr-06 5.5.8.2-1 5.6.4.2-2 5.6.4.3-1
+    /// QuantizationBudget().
+    //= bbr-06 5.6.4.2-2 5.6.4.3-1
     fn quantization_budget(&self, inflight_cap: u64) -> u64 {
-        let cap = inflight_cap.max(self.send_quantum).max(self.min_pipe_cwnd());
+        let cap = inflight_cap.max(self.offload_budget()).max(self.min_pipe_cwnd());
         if self.state == State::ProbeBwUp { cap.saturating_add(2 * self.mss) } else { cap }
+    }
+
+    /// UpdateOffloadBudget(). TCP's three quanta include two that wait in the qdisc and in segmentation
+    /// offload. Where packets count as in flight only once they leave, these are below this interface. A
+    /// quantum is 1 ms at the pacing rate, so with an RTT of 1 ms two more would be a standing queue of
+    /// two BDP there. BBR.extra_acked covers delayed ACKs.
+    //= bbr-06 5.5.8.1-1 5.5.8.2-1
+    fn offload_budget(&self) -> u64 {
+        if self.has_offload { TCP_QUANTA * self.send_quantum } else { self.send_quantum }
     }
 
     /// Inflight(BBR.bw, gain).

@@ -72,6 +72,7 @@ impl Bbr3 {
             initial_window: self.initial_window(),
             initial_rtt: None,
             paced: false,
+            segmentation_offload: self.has_offload,
             inherited: None,
             seed: self.rng.next_u64(),
             now,

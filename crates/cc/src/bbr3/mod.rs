@@ -71,6 +71,8 @@ pub struct Bbr3 {
     mss: u64,
     /// C.InitialCwnd in bytes.
     initial_window: u32,
+    /// [`Settings::segmentation_offload`].
+    has_offload: bool,
 
     sampler: DeliverySampler,
     round: RoundCounter,
@@ -172,6 +174,7 @@ impl Bbr3 {
             rng: Rng::new(settings.seed, RNG_STREAM),
             mss,
             initial_window: u32::try_from(initial_window).unwrap_or(u32::MAX),
+            has_offload: settings.segmentation_offload,
             sampler: DeliverySampler::new(now, initial_rtt),
             round: RoundCounter::default(),
             recovery: RecoveryEpisode::default(),

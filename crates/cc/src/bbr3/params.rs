@@ -88,3 +88,6 @@ pub(super) const SEND_QUANTUM_TIME: TimeDelta = TimeDelta::from_millis(1);
 /// Maximum send quantum in bytes, unless two packets are larger.
 //= bbr-06 5.6.3-1
 pub(super) const SEND_QUANTUM_MAX: u64 = 64 * 1024;
+/// Send quanta of TCP's offload budget.
+//= bbr-06 5.5.8.1-1
+pub(super) const TCP_QUANTA: u64 = 3;

@@ -342,6 +342,7 @@ mod tests {
             initial_window: 14_520,
             initial_rtt: None,
             paced: false,
+            segmentation_offload: false,
             inherited: None,
             seed: 1,
             now: Time::ZERO,

@@ -33,7 +33,7 @@
 //! These parts of Linux v2 are not implemented, because draft-02 differs, Linux v3 does the same as
 //! v2, or the host decides: lost ranges are counted, not ACKs that report loss; an RTT equal to the
 //! minimum does not postpone ProbeRTT (draft-02 §4.3.4.4; otherwise a path without noise would
-//! never enter ProbeRTT); the offload budget is one quantum; entering Drain keeps the latest
+//! never enter ProbeRTT); the offload budget is one quantum but for hosts with segmentation offload; entering Drain keeps the latest
 //! signals; entering `ProbeBW_CRUISE` or a timeout keeps inflight_shortterm.
 //!
 //! Two flows in a buffer of 2 BDP or more share fairly on Linux, and here only if they start together

@@ -254,7 +254,8 @@ impl<C: Staged> Connection<C> {
     pub fn init(&mut self, start: impl FnOnce(&Settings) -> C) {
         let call = &self.call;
         let settings = Settings::new(call.mss as u32, call.seed, Time::from_nanos(call.now))
-            .with_initial_window(call.cwnd);
+            .with_initial_window(call.cwnd)
+            .with_segmentation_offload(true);
         let settings = match call.rtt {
             0 => settings,
             rtt => settings.with_initial_rtt(TimeDelta::from_nanos(rtt)),

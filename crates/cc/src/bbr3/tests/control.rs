@@ -60,6 +60,20 @@ fn budget_adds_a_quantum_and_is_at_least_four_packets() {
     assert_eq!(bbr.inflight(Ratio::ONE), 100 * MSS64);
 }
 
+/// TCP, whose packets wait to be cut into segments.
+#[test]
+//= bbr-06 5.5.8.1-1 test
+fn with_segmentation_offload_the_budget_is_three_quanta() {
+    let settings = Settings::new(MSS, 1, Time::ZERO).with_segmentation_offload(true);
+    let mut bbr = Bbr3::new(&settings, false);
+    bbr.min_rtt = cruising().min_rtt;
+    bbr.send_quantum = 20 * MSS64;
+    bbr.bdp = 50 * MSS64;
+    assert_eq!(bbr.inflight(Ratio::ONE), 60 * MSS64);
+    bbr.bdp = 70 * MSS64;
+    assert_eq!(bbr.inflight(Ratio::ONE), 70 * MSS64);
+}
+
 #[test]
 //= bbr-06 5.3.3.8.3-4 test
 fn target_inflight_is_the_bdp_unless_the_window_is_smaller() {

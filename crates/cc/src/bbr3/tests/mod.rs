@@ -31,6 +31,7 @@ fn settings() -> Settings {
         initial_window: 10 * u64::from(MSS),
         initial_rtt: None,
         paced: false,
+        segmentation_offload: false,
         inherited: None,
         seed: 1,
         now: Time::ZERO,
