@@ -60,7 +60,6 @@ fn budget_adds_a_quantum_and_is_at_least_four_packets() {
     assert_eq!(bbr.inflight(Ratio::ONE), 100 * MSS64);
 }
 
-/// TCP, whose packets wait to be cut into segments.
 #[test]
 //= bbr-06 5.5.8.1-1 test
 fn with_segmentation_offload_the_budget_is_three_quanta() {
