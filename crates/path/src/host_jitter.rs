@@ -18,9 +18,9 @@ pub enum HostJitter {
     /// moderated less where latency matters.
     #[default]
     Usual,
-    /// Hosts without a network card, as in network namespaces: uniform up to 125 us, with the same limit. What is
-    /// left are wake-ups. Echo requests over `uncork emu` had round trips with a standard
-    /// deviation of 55 us (docs/fidelity.md), the one of two such times is 51 us.
+    /// Hosts without a network card, as in network namespaces: uniform up to 125 us, with the same
+    /// limit. What is left are wake-ups: round trips over `uncork emu` have a standard deviation of
+    /// 55 us (`docs/scenarios.md`), the sum of two such times one of 51 us.
     Virtual,
     /// Uniform up to this; hosts that take no time if it is zero.
     UpTo(TimeDelta),
