@@ -4,8 +4,7 @@ use uncork_path::HostJitter;
 
 use crate::engine::Engine;
 use crate::scenario::{
-    Axis, Cell, Class, Expectation, Metric, Quantity, Scenario, Selection, Statistic, Threshold,
-    distinct,
+    Axis, Class, Expectation, Metric, Quantity, Scenario, Selection, Statistic, Threshold, distinct,
 };
 use crate::sweep::FinishedRun;
 
@@ -56,11 +55,11 @@ impl Scenario {
     #[must_use]
     pub fn for_comparison_with(mut self, other: Engine) -> Self {
         if other.is_in_real_time() {
-            let usual = |cell: &&mut Cell| cell.host_jitter == HostJitter::Usual;
-            self.cells
-                .iter_mut()
-                .filter(usual)
-                .for_each(|cell| cell.host_jitter = HostJitter::Virtual);
+            for cell in &mut self.cells {
+                if cell.host_jitter == HostJitter::Usual {
+                    cell.host_jitter = HostJitter::Virtual;
+                }
+            }
         }
         if other == Engine::Netns {
             for cell in &mut self.cells {

@@ -92,19 +92,20 @@ impl Signed {
         serde_json::from_slice(list).map_err(|_| SignatureError::NoFiles)
     }
 
-    /// Checks that a file has the bytes that were signed.
+    /// Checks that a file has the bytes that were signed under its name.
     ///
     /// # Errors
     ///
     /// If it has others, or the list does not have it.
-    pub fn check(&self, name: &str, bytes: &[u8]) -> Result<(), SignatureError> {
+    pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), SignatureError> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
         let found = digest::digest(&digest::SHA256, bytes);
         let digits = found.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
         let found: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
-        if self.sha256.get(name) == Some(&found) {
+        if self.sha256.get(&*name) == Some(&found) {
             return Ok(());
         }
-        Err(SignatureError::File(name.to_owned()))
+        Err(SignatureError::File(name.into_owned()))
     }
 }
 
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn what_openssl_signed_counts() {
         let signed = verify(KEY, LIST, SIGNATURE).unwrap();
-        assert_eq!(signed.check("policy.toml", b"a policy\n"), Ok(()));
+        assert_eq!(signed.check(Path::new("v3/policy.toml"), b"a policy\n"), Ok(()));
     }
 
     #[test]
@@ -155,7 +156,7 @@ mod tests {
     fn no_other_bytes_and_no_other_file_count() {
         let signed = verify(KEY, LIST, SIGNATURE).unwrap();
         for (name, bytes) in [("policy.toml", "a policy"), ("other.toml", "a policy\n")] {
-            let error = signed.check(name, bytes.as_bytes());
+            let error = signed.check(Path::new(name), bytes.as_bytes());
             assert_eq!(error, Err(SignatureError::File(name.to_owned())));
         }
     }

@@ -35,8 +35,7 @@ pub(crate) fn read(file: &Path, key: Option<&Path>, color: Color) -> Result<Poli
     });
     let signed = signed.transpose()?;
     let check = |path: &Path, bytes: &[u8]| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        signed.as_ref().map_or(Ok(()), |it| it.check(&name, bytes).map_err(unsigned))
+        signed.as_ref().map_or(Ok(()), |it| it.check(path, bytes).map_err(unsigned))
     };
     check(file, text.as_bytes())?;
     let mut policy = Policy::parse(&given, &text)

@@ -231,8 +231,7 @@ impl PolicyFiles {
 
     fn check(&self, signed: Option<&Signed>, path: &Path, bytes: &[u8]) -> Result<(), ServeError> {
         let Some(signed) = signed else { return Ok(()) };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        signed.check(&name, bytes).map_err(|error| ServeError::Signature(self.path.clone(), error))
+        signed.check(path, bytes).map_err(|error| ServeError::Signature(self.path.clone(), error))
     }
 
     fn paths(&self, policy: &Policy) -> Vec<PathBuf> {
