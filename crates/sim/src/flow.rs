@@ -7,7 +7,7 @@ use uncork_path::{Body, Cause, Ecn, Offer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
-use crate::segments::{Ack, Receiver, Segment, Sender};
+use crate::segments::{Ack, Host, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 use crate::timer::Timer;
 
@@ -201,12 +201,9 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         }
         let stream = app::unasked(self.spec.workload);
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
-        let rtt = now.since(syn_ack);
+        let host = Host { handshake_rtt: now.since(syn_ack), offload: self.offload, seed };
         let window = self.spec.receive_window;
-        let mut sender = Box::new(Sender::new(now, self.spec.cc, stream, window, (rtt, seed)));
-        if self.offload {
-            sender.offload();
-        }
+        let mut sender = Box::new(Sender::new(now, self.spec.cc, stream, window, host));
         if let Some(hint) = self.spec.resume {
             sender.resume(now, hint);
         }

@@ -98,6 +98,16 @@ pub(crate) struct Counters {
     pub(crate) busy: TimeDelta,
 }
 
+/// What a sender knows of its host when the handshake is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Host {
+    pub(crate) handshake_rtt: TimeDelta,
+    /// Whether the network card cuts bursts into segments.
+    pub(crate) offload: bool,
+    /// Seed of the controller's random choices.
+    pub(crate) seed: u64,
+}
+
 impl<C: Controller> Sender<C> {
     /// A connection right after its handshake, which took a round trip of `handshake_rtt`. `stream`
     /// is the data to send.
@@ -106,11 +116,12 @@ impl<C: Controller> Sender<C> {
         cc: impl ControllerSpec<Controller = C>,
         stream: Stream,
         receive_window: u64,
-        (handshake_rtt, seed): (TimeDelta, u64),
+        Host { handshake_rtt, offload, seed }: Host,
     ) -> Self {
-        let mut settings = Settings::new(MSS_BYTES, seed, now);
-        settings.initial_window = INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES);
-        settings.initial_rtt = Some(handshake_rtt);
+        let settings = Settings::new(MSS_BYTES, seed, now)
+            .with_initial_window(INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES))
+            .with_initial_rtt(handshake_rtt)
+            .with_segmentation_offload(offload);
         let controller = cc.build(&settings);
         Self {
             control: controller.control(),
@@ -127,16 +138,11 @@ impl<C: Controller> Sender<C> {
             backoffs: 0,
             marked: 0,
             pace_at: Time::NEVER,
-            offload: false,
+            offload,
             last_sent: now,
             busy_since: now,
             counters: Counters::default(),
         }
-    }
-
-    /// Leaves the cutting of bursts into segments to the network card.
-    pub(crate) fn offload(&mut self) {
-        self.offload = true;
     }
 
     /// Passes an earlier connection's observations of the path to the controller.

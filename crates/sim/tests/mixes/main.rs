@@ -58,8 +58,8 @@ fn closeness(label: &str, of: &[Compared], milli_bdp: RangeInclusive<u64>) -> Ve
     vec![label.to_owned(), of.len().to_string(), close(5.0), close(10.0), bias]
 }
 
-/// The aim is 75 % within 5 points, 92 % within 10, a mean within 1 point and a goodput within 2 %. The
-/// sample misses the mean, all rows the first; `docs/fidelity.md` has the reasons that are known.
+/// All rows: 75 % within 5 points, 92 % within 10, a mean within 1 point and a goodput within 1 %. The
+/// mean of the sample, of 32 rows, may be 2 points away.
 #[test]
 fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     let compared = rows(is_complete()).into_iter().map(|row| {
@@ -78,8 +78,9 @@ fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     if !is_complete() {
         agree(&page("docs/fidelity.md"), "mixes", &table);
     }
-    assert!(part(&compared, |one| one.is_within(5.0)) >= 0.7);
-    assert!(part(&compared, |one| one.is_within(10.0)) >= 0.9);
-    assert!((-3.0..=1.0).contains(&mean(&compared, Compared::points)));
+    let most = if is_complete() { 1.0 } else { 2.0 };
+    assert!(part(&compared, |one| one.is_within(5.0)) >= 0.75);
+    assert!(part(&compared, |one| one.is_within(10.0)) >= 0.92);
+    assert!(mean(&compared, Compared::points).abs() <= most);
     assert!(mean(&compared, Compared::excess).abs() <= 0.01);
 }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::segments::Ack;
     use crate::segments::ranges::Range;
-    use crate::segments::sender::Scratch;
+    use crate::segments::sender::{Host, Scratch};
     use crate::segments::stream::Stream;
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
@@ -100,7 +100,8 @@ mod tests {
             "fixed"
         }
 
-        fn build(&self, _: &Settings) -> Self {
+        fn build(&self, settings: &Settings) -> Self {
+            assert!(settings.segmentation_offload, "the controller knows of it");
             *self
         }
     }
@@ -136,9 +137,8 @@ mod tests {
     fn sender(segments: u64, data: u64) -> Sender<Fixed> {
         let stream = Stream::of(data * u64::from(MSS_BYTES));
         let cc = Fixed { segments, deferred: 0 };
-        let mut sender = Sender::new(at(0), cc, stream, u64::MAX, (RTT, 1));
-        sender.offload();
-        sender
+        let host = Host { handshake_rtt: RTT, offload: true, seed: 1 };
+        Sender::new(at(0), cc, stream, u64::MAX, host)
     }
 
     fn burst(sender: &mut Sender<Fixed>, now: Time) -> Vec<Segment> {

@@ -3,6 +3,7 @@ use crate::segments::ranges::Range;
 use uncork_cc::{AnyController, CcSpec};
 
 const RTT: TimeDelta = TimeDelta::from_millis(50);
+const HOST: Host = Host { handshake_rtt: RTT, offload: false, seed: 1 };
 
 fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)
@@ -12,7 +13,7 @@ fn at(millis: u64) -> Time {
 fn sender(segments: u64) -> (Sender<AnyController>, Vec<Segment>) {
     let cc: CcSpec = "reno".parse().expect("a controller");
     let size = Stream::of(segments * u64::from(MSS_BYTES));
-    let mut sender = Sender::new(at(0), cc, size, u64::MAX, (RTT, 1));
+    let mut sender = Sender::new(at(0), cc, size, u64::MAX, HOST);
     let sent = burst(&mut sender, at(0));
     (sender, sent)
 }
