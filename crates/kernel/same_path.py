@@ -59,6 +59,8 @@ ALL = [
     Paths(str(PATHS_HERE / "alone.toml"), ["bbr3", "bbr1", "cubic"], ["bbr1", "cubic"], seeds=3),
     Paths(str(PATHS_HERE / "shared.toml"), ["bbr3"], [], seeds=3),
 ]
+# Hosts of the simulator, as `uncork lab agree` has them.
+AS_IN_NAMESPACES = ["--set", "run.host_jitter=virtual", "--set", "run.offload=host"]
 # For each cell and controller, in the order of the scenario: a value for each seed.
 Values = dict[tuple[str, ...], list[float]]
 
@@ -82,6 +84,8 @@ def lab(uncork: str, scenario: str, engine: str, names: list[str], seeds: range,
             "--jobs",
             str(jobs),
         ]
+        if engine == "sim":
+            command += AS_IN_NAMESPACES
         command += ["-q", "--format", "json", "--set", f"{cc_key(uncork, scenario)}={json.dumps(names)}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         # 1: a threshold of the scenario is missed, which is not the question here.

@@ -1,6 +1,6 @@
 //! A pacer that hosts may use: bursts of at most the send quantum, at the pacing rate.
 
-use uncork_units::Time;
+use uncork_units::{Time, TimeDelta};
 
 use crate::Control;
 
@@ -12,9 +12,20 @@ pub struct Pacer {
     next: Time,
     /// Bytes the current burst may still hold.
     left: u64,
+    /// Whether a burst that leaves late shortens the time to the next.
+    catches_up: bool,
+    /// How late the current burst left, less what was made up for.
+    late: TimeDelta,
 }
 
 impl Pacer {
+    /// A pacer that makes up for late bursts as Linux does (`tcp_update_skb_after_send`): the time to the next is
+    /// shorter by how late it was, at most by half. So the pacing rate is kept although timers are late, or the
+    /// window opens late.
+    pub fn catching_up() -> Self {
+        Self { catches_up: true, ..Self::default() }
+    }
+
     /// When the next packet may leave, now at the earliest.
     pub fn release(&mut self, now: Time, control: &Control) -> Time {
         if control.pacing_rate.is_none() || self.left > 0 {
@@ -22,6 +33,7 @@ impl Pacer {
         }
         if self.next <= now {
             self.left = control.send_quantum.max(1);
+            self.late = now.since(self.next);
             return now;
         }
         self.next
@@ -34,7 +46,17 @@ impl Pacer {
             return;
         };
         self.left = self.left.saturating_sub(bytes);
-        self.next = self.next.max(now) + rate.time_for(bytes);
+        self.next = self.next.max(now) + self.shorten(rate.time_for(bytes));
+    }
+
+    /// What a packet takes, less what it makes up for.
+    fn shorten(&mut self, takes: TimeDelta) -> TimeDelta {
+        if !self.catches_up {
+            return takes;
+        }
+        let earlier = takes.divided_by(2).min(self.late);
+        self.late = self.late - earlier;
+        takes - earlier
     }
 
     /// The sender has no more data or window: ends the burst and discards its unused quantum.
@@ -45,7 +67,7 @@ impl Pacer {
 
 #[cfg(test)]
 mod tests {
-    use uncork_units::{Rate, TimeDelta};
+    use uncork_units::Rate;
 
     use super::*;
 
@@ -92,6 +114,25 @@ mod tests {
         send(&mut pacer, 2, ms(0));
         assert_eq!(send(&mut pacer, 2, ms(100)), ms(100));
         assert_eq!(pacer.release(ms(100), &CONTROL), ms(102));
+    }
+
+    /// Bursts of 2 ms. The second is 1 ms late.
+    #[test]
+    fn pacer_that_catches_up_halves_the_next_gaps() {
+        let mut pacer = Pacer::catching_up();
+        send(&mut pacer, 2, ms(5));
+        let start = pacer.release(ms(5), &CONTROL);
+        assert_eq!(
+            send(&mut pacer, 2, start + TimeDelta::from_micros(500)),
+            start + TimeDelta::from_micros(500)
+        );
+        assert_eq!(
+            pacer.release(ms(5), &CONTROL),
+            start + ms(2).since(Time::ZERO),
+            "as if it had not been late"
+        );
+        assert_eq!(send(&mut pacer, 2, ms(100)), ms(100));
+        assert_eq!(pacer.release(ms(100), &CONTROL), ms(101), "but at least half of the time");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Comparison of two engines: the same cells and seeds, simulated and real.
 
 use uncork_path::HostJitter;
+use uncork_sim::Offload;
 
 use crate::engine::Engine;
 use crate::scenario::{
@@ -51,7 +52,8 @@ impl Scenario {
 
     /// The scenario for a comparison with `other`. The kernel's controllers are not always those of
     /// the standards, so that both sides get [`uncork_cc::CcSpec::as_in_linux`]. Its hosts are in
-    /// network namespaces, so that the simulator's usual hosts become [`HostJitter::Virtual`].
+    /// network namespaces, so that the simulator's usual hosts become [`HostJitter::Virtual`] and, unless
+    /// the scenario has another, their offload [`Offload::Host`].
     #[must_use]
     pub fn for_comparison_with(mut self, other: Engine) -> Self {
         if other.is_in_real_time() {
@@ -59,6 +61,7 @@ impl Scenario {
                 if cell.host_jitter == HostJitter::Usual {
                     cell.host_jitter = HostJitter::Virtual;
                 }
+                cell.offload.get_or_insert(Offload::Host);
             }
         }
         if other == Engine::Netns {
@@ -214,6 +217,20 @@ cc = "reno"
         assert_eq!(jitter(Engine::QuicSim, &[]), HostJitter::Usual);
         let none = [("run.host_jitter".into(), "none".into())];
         assert_eq!(jitter(Engine::Netns, &none), HostJitter::NONE);
+    }
+
+    #[test]
+    fn hosts_in_namespaces_cut_packets_themselves() {
+        let offload = |other, set: &[(String, String)]| {
+            let scenario = Scenario::parse("two", SCENARIO, set, &NoFiles).expect("a scenario");
+            scenario.for_comparison_with(other).cells[0].offload
+        };
+        assert_eq!(offload(Engine::Netns, &[]), Some(Offload::Host));
+        assert_eq!(offload(Engine::QuicSim, &[]), None);
+        for (text, asked) in [("none", Offload::None), ("card", Offload::Card)] {
+            let set = [("run.offload".into(), text.into())];
+            assert_eq!(offload(Engine::Bpf, &set), Some(asked));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use uncork_path::{Body, Cause, Ecn, Offer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
+use crate::offload::Offload;
 use crate::segments::{Ack, Host, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 use crate::timer::Timer;
@@ -79,7 +80,7 @@ pub(crate) struct Flow<'a, S: ControllerSpec> {
     pub(crate) spec: &'a FlowSpec<S>,
     pub(crate) index: u32,
     seed: u64,
-    offload: bool,
+    offload: Offload,
     /// Whether the client has received the SYN/ACK.
     pub(crate) connected: bool,
     syns: u32,
@@ -365,6 +366,7 @@ mod tests {
                 sent: Time::ZERO,
                 bytes: 1448,
                 more: 0,
+                push: false,
                 repeats,
                 ce: false,
             };

@@ -12,6 +12,7 @@ mod check;
 mod flow;
 mod flows;
 mod intervene;
+mod offload;
 mod record;
 mod run;
 mod segments;
@@ -23,6 +24,7 @@ mod view;
 mod wakeups;
 
 pub use check::RunSpecError;
+pub use offload::Offload;
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 pub use spec::{CommandRecords, CommandSpec, FlowSpec, RunSpec, Workload};

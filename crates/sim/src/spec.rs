@@ -7,6 +7,7 @@ use uncork_path::{
 };
 use uncork_units::{Rng, Time, TimeDelta};
 
+use crate::offload::Offload;
 use crate::segments::{HEADER_BYTES, PACKET_BYTES};
 
 /// Seed stream for clients, separate for each flow.
@@ -27,10 +28,8 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub flows: Vec<FlowSpec<S>>,
     /// The time that the hosts at both ends take for each packet. Real hosts have their own.
     pub host_jitter: HostJitter,
-    /// Whether hosts leave it to their network cards to cut bursts into segments and to put them
-    /// together again. A burst is then one packet on the path: queued, dropped and acknowledged as a
-    /// whole.
-    pub offload: bool,
+    /// Who cuts bursts into segments. Real hosts do as they are set up.
+    pub offload: Offload,
     /// Seed of all random numbers.
     pub seed: u64,
     /// End of the warm-up, whose deliveries are counted separately.
@@ -141,7 +140,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             commands: Vec::new(),
             flows,
             host_jitter: HostJitter::NONE,
-            offload: false,
+            offload: Offload::None,
             seed,
             warmup: Time::ZERO,
             end,

@@ -19,15 +19,22 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         if self.flows.get(index).is_none_or(|flow| flow.is_over(self.now)) {
             return;
         }
-        while let Some(flow) = self.flows.get_mut(index)
-            && let Some(segment) = flow.poll_segment(self.now)
+        let now = self.now;
+        while let Some(segment) = self.flows.get_mut(index).and_then(|flow| flow.poll_segment(now))
         {
-            let packets = 1 + u32::from(segment.more);
-            self.packets += u64::from(packets);
-            let bytes = packets * (segment.bytes + HEADER_BYTES);
-            let offer = flow.offer(bytes, Downstream::data(segment));
-            self.network.offer_down(self.now, offer, &mut self.flows);
+            for packet in segment.packets(self.spec.offload) {
+                self.offer_data(index, packet);
+            }
         }
+    }
+
+    fn offer_data(&mut self, index: u32, packet: Segment) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        let segments = 1 + u32::from(packet.more);
+        self.packets += u64::from(segments);
+        let bytes = segments * (packet.bytes + HEADER_BYTES);
+        let offer = flow.offer(bytes, Downstream::data(packet));
+        self.network.offer_down(self.now, offer, &mut self.flows);
     }
 
     pub(crate) fn send_syn_ack(&mut self, index: u32, retries: u32) {

@@ -37,7 +37,7 @@ fn scenario() -> Scenario {
             classes: vec![class("main", &[cc]), background],
             end: Time::ZERO + TimeDelta::from_secs(100),
             host_jitter: HostJitter::NONE,
-            offload: false,
+            offload: None,
             plan: Plan::default(),
         }
     };

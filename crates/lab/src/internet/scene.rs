@@ -4,7 +4,7 @@ use uncork_apps::ClientSpec;
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_flow::{FlowRecord, RequestRecord};
 use uncork_path::{Buffer, HostJitter, LinkSpec, PathSpec};
-use uncork_sim::{FlowSpec, RunResult, RunSpec, Simulation, Workload};
+use uncork_sim::{FlowSpec, Offload, RunResult, RunSpec, Simulation, Workload};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use super::draw::uniform;
@@ -80,7 +80,7 @@ impl Scene {
             commands: Vec::new(),
             flows,
             host_jitter: HostJitter::Usual,
-            offload: false,
+            offload: Offload::None,
             seed: self.seed,
             warmup: Time::ZERO,
             end: end(),

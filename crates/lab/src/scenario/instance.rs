@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
             commands: Vec::new(),
             flows: Vec::new(),
             host_jitter: cell.host_jitter,
-            offload: cell.offload,
+            offload: cell.offload.unwrap_or_default(),
             seed,
             warmup: Time::ZERO + warmup,
             end: cell.end,

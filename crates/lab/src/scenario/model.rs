@@ -2,7 +2,7 @@
 
 use uncork_flow::FlowRecord;
 use uncork_path::HostJitter;
-use uncork_sim::RunSpec;
+use uncork_sim::{Offload, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use super::measured::Carries;
@@ -80,8 +80,8 @@ pub struct Cell {
     pub end: Time,
     /// The time that simulated hosts take for each packet.
     pub(crate) host_jitter: HostJitter,
-    /// Whether simulated hosts leave segmentation to their network cards.
-    pub(crate) offload: bool,
+    /// Who cuts bursts of simulated hosts into segments, if the scenario says.
+    pub(crate) offload: Option<Offload>,
     /// Traffic and paths of its runs, before a seed draws values.
     pub(crate) plan: Plan,
 }

@@ -6,6 +6,8 @@
 
 use uncork_units::Time;
 
+use crate::offload::Offload;
+
 mod ack;
 mod rack;
 mod ranges;
@@ -40,8 +42,50 @@ pub(crate) struct Segment {
     pub(crate) bytes: u32,
     /// How many full segments follow in the same packet: segmentation offload.
     pub(crate) more: u16,
+    /// Whether this is the last of several segments that were one packet: the PSH flag, as Linux sets it.
+    pub(crate) push: bool,
     /// Whether this is a retransmission.
     pub(crate) repeats: bool,
     /// Whether a queue has marked it (RFC 3168).
     pub(crate) ce: bool,
+}
+
+impl Segment {
+    /// The packets on the path: one for each segment, or one with all of them.
+    pub(crate) fn packets(self, offload: Offload) -> impl Iterator<Item = Self> {
+        let (more, last) = match offload {
+            Offload::Card => (self.more, 0),
+            Offload::None | Offload::Host => (0, self.more),
+        };
+        (0..=last).map(move |index| {
+            let (seq, tx) = (self.seq + u64::from(index), self.tx + u64::from(index));
+            Self { seq, tx, more, push: last > 0 && index == last, ..self }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_cuts_a_packet_and_marks_its_end() {
+        let first = Segment {
+            seq: 7,
+            tx: 9,
+            sent: Time::ZERO,
+            bytes: MSS_BYTES,
+            more: 2,
+            push: false,
+            repeats: true,
+            ce: false,
+        };
+        let cut = |offload| first.packets(offload).collect::<Vec<_>>();
+        assert_eq!(cut(Offload::Card), [first]);
+        let segment = |seq, tx, push| Segment { seq, tx, more: 0, push, ..first };
+        let three = [segment(7, 9, false), segment(8, 10, false), segment(9, 11, true)];
+        assert_eq!(cut(Offload::Host), three);
+        let alone = Segment { more: 0, ..first };
+        assert_eq!(alone.packets(Offload::Host).collect::<Vec<_>>(), [alone], "no end to mark");
+    }
 }

@@ -103,13 +103,13 @@ impl Receiver {
         let mark_changed = self.note_mark(segment.ce);
         let had_hole = self.above.first().is_some();
         let duplicate = seq < self.next || self.above.containing(seq).is_some();
-        let ends_message = self.expected.ends_at(seq);
+        let at_end = segment.push || self.expected.ends_at(seq);
         if !duplicate {
             self.take(now, segment);
         }
         // RFC 5681 §4.2: out-of-order segments and segments that fill a hole are acknowledged at once.
         let in_order = !duplicate && !had_hole && self.above.first().is_none();
-        if in_order && !mark_changed && self.delayed.is_none() && self.may_delay(ends_message) {
+        if in_order && !mark_changed && self.delayed.is_none() && self.may_delay(at_end) {
             self.delayed = Some((segment, now + DELAYED_ACK));
             return Reply::Later;
         }
@@ -150,13 +150,13 @@ impl Receiver {
     }
 
     /// The last segment of a message is acknowledged at once, because its reader empties the
-    /// socket.
-    fn may_delay(&mut self, ends_message: bool) -> bool {
+    /// socket, and so is that of a packet of several (`tcp_measure_rcv_mss`).
+    fn may_delay(&mut self, at_end: bool) -> bool {
         if self.quick_acks > 0 {
             self.quick_acks -= 1;
             return false;
         }
-        !ends_message
+        !at_end
     }
 
     fn take(&mut self, now: Time, segment: Segment) {
@@ -218,7 +218,16 @@ mod tests {
     }
 
     fn segment(seq: u64) -> Segment {
-        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, more: 0, repeats: false, ce: false }
+        Segment {
+            seq,
+            tx: seq,
+            sent: Time::ZERO,
+            bytes: 1000,
+            more: 0,
+            push: false,
+            repeats: false,
+            ce: false,
+        }
     }
 
     /// A receiver of `segments` (endless if `None`) that has received the first 16 and no longer
@@ -260,6 +269,20 @@ mod tests {
         let ack = receiver.on_timer(at(50)).expect("due");
         assert_eq!((ack.cumulative, ack.trigger), (19, segment(18)));
         assert_eq!(receiver.on_timer(at(90)), None);
+    }
+
+    /// `tcp_measure_rcv_mss`, `tcp_cleanup_rbuf`. The second segment of a pair does not wait for the next pair,
+    /// whichever segments came before.
+    #[test]
+    fn the_end_of_a_packet_of_several_segments_is_acknowledged_at_once() {
+        let mut receiver = past_quick_acks(None);
+        let push = |seq| Segment { push: true, ..segment(seq) };
+        assert_eq!(receiver.on_segment(at(1), segment(16)), Reply::Later);
+        assert_eq!(answer(&mut receiver, 17).cumulative, 18, "the second segment");
+        assert!(
+            matches!(receiver.on_segment(at(1), push(18)), Reply::Now(ack) if ack.cumulative == 19)
+        );
+        assert_eq!(receiver.on_segment(at(1), segment(19)), Reply::Later);
     }
 
     #[test]

@@ -340,8 +340,16 @@ mod tests {
 
     /// The ACK triggered by transmission `tx` of `seq`.
     fn ack(cumulative: u64, sack: Option<Range>, (seq, tx): (u64, u64)) -> Ack {
-        let trigger =
-            Segment { seq, tx, sent: Time::ZERO, bytes: 1000, more: 0, repeats: false, ce: false };
+        let trigger = Segment {
+            seq,
+            tx,
+            sent: Time::ZERO,
+            bytes: 1000,
+            more: 0,
+            push: false,
+            repeats: false,
+            ce: false,
+        };
         Ack::new(cumulative, sack, trigger)
     }
 

@@ -13,6 +13,7 @@ use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::stream::Stream;
 use super::{MSS_BYTES, Segment};
+use crate::offload::Offload;
 
 mod offload;
 
@@ -42,7 +43,7 @@ pub(crate) struct Sender<C> {
     /// CE-marked segments reported by the client.
     marked: u64,
     pace_at: Time,
-    /// Whether the network card cuts bursts into segments.
+    /// Whether bursts leave as one packet.
     offload: bool,
     /// When a segment last left.
     last_sent: Time,
@@ -102,8 +103,8 @@ pub(crate) struct Counters {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
     pub(crate) handshake_rtt: TimeDelta,
-    /// Whether the network card cuts bursts into segments.
-    pub(crate) offload: bool,
+    /// Who cuts bursts into segments.
+    pub(crate) offload: Offload,
     /// Seed of the controller's random choices.
     pub(crate) seed: u64,
 }
@@ -121,12 +122,16 @@ impl<C: Controller> Sender<C> {
         let settings = Settings::new(MSS_BYTES, seed, now)
             .with_initial_window(INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES))
             .with_initial_rtt(handshake_rtt)
-            .with_segmentation_offload(offload);
+            .with_segmentation_offload(offload != Offload::None);
         let controller = cc.build(&settings);
         Self {
             control: controller.control(),
             controller,
-            pacer: Pacer::default(),
+            pacer: if settings.segmentation_offload {
+                Pacer::catching_up()
+            } else {
+                Pacer::default()
+            },
             board: Scoreboard::default(),
             stream,
             receive_window,
@@ -138,7 +143,7 @@ impl<C: Controller> Sender<C> {
             backoffs: 0,
             marked: 0,
             pace_at: Time::NEVER,
-            offload,
+            offload: settings.segmentation_offload,
             last_sent: now,
             busy_since: now,
             counters: Counters::default(),
@@ -291,7 +296,16 @@ impl<C: Controller> Sender<C> {
         }
         self.arm_probe(now);
         self.last_sent = now;
-        Segment { seq, tx, sent: now, bytes, more: 0, repeats: retransmission, ce: false }
+        Segment {
+            seq,
+            tx,
+            sent: now,
+            bytes,
+            more: 0,
+            push: false,
+            repeats: retransmission,
+            ce: false,
+        }
     }
 
     //= bbr-06 4.1.1.3-4

@@ -21,6 +21,7 @@ use common::page::{agree, page};
 use misses::MISSES;
 use rows::{Cell, Row, rows};
 use testbed::{Report, simulate, simulate_with};
+use uncork_sim::Offload;
 
 /// A row, and the simulation of its cell.
 #[derive(Clone, Copy)]
@@ -144,7 +145,7 @@ fn bursts_cost_cubic_the_same_as_in_linux() {
         || rows("cubic").into_iter().filter(|row| row.cell == cell).map(|row| row.goodput);
     let (least, most) = (measured().fold(f64::MAX, f64::min), measured().fold(0.0, f64::max));
     let [smooth, in_bursts] =
-        [false, true].map(|offload| simulate_with(&cell, offload).goodput("5.15"));
+        [Offload::None, Offload::Card].map(|offload| simulate_with(&cell, offload).goodput("5.15"));
     println!("{cell}: {smooth:.0}, in bursts {in_bursts:.0}; Linux {least:.0} to {most:.0}");
     assert!(
         smooth >= 1.2 * most && (least..=most).contains(&in_bursts),

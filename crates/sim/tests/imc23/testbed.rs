@@ -2,7 +2,7 @@
 //! settings.
 
 use uncork_path::{Buffer, PathSpec};
-use uncork_sim::{FlowSpec, FlowView, PACKET_BYTES, RunSpec, Simulation, Workload};
+use uncork_sim::{FlowSpec, FlowView, Offload, PACKET_BYTES, RunSpec, Simulation, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::common::spec;
@@ -34,11 +34,11 @@ impl Report {
 
 /// With offload, as the testbed's hosts have it.
 pub(crate) fn simulate(cell: &Cell) -> Report {
-    simulate_with(cell, true)
+    simulate_with(cell, Offload::Card)
 }
 
 /// Linux's CUBIC is `cubic:linux`.
-pub(crate) fn simulate_with(cell: &Cell, offload: bool) -> Report {
+pub(crate) fn simulate_with(cell: &Cell, offload: Offload) -> Report {
     let end = Time::ZERO + TEST.times(2);
     let cc = if cell.cc == "cubic" { "cubic:linux" } else { cell.cc };
     let flow = FlowSpec::new(spec(cc), Workload::Until(end));

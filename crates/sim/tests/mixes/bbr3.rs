@@ -2,7 +2,7 @@
 //! take minutes: `cargo test --release -p uncork-sim --test mixes -- --ignored --nocapture`.
 
 use uncork_path::{Buffer, HostJitter, PathSpec};
-use uncork_sim::{FlowSpec, RunSpec, Workload, run};
+use uncork_sim::{FlowSpec, Offload, RunSpec, Workload, run};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::common::spec;
@@ -30,7 +30,7 @@ fn delivered(path: PathSpec, flows: Vec<FlowSpec>, secs: u64) -> Vec<u64> {
     let end = Time::ZERO + TimeDelta::from_secs(secs);
     let over = RunSpec {
         host_jitter: HostJitter::Usual,
-        offload: true,
+        offload: Offload::Card,
         ..RunSpec::over(path, flows, 1, end)
     };
     run(&over).flows.iter().map(|flow| flow.bytes_delivered).collect()

@@ -2,7 +2,7 @@
 
 use uncork_flow::FlowRecord;
 use uncork_path::{Buffer, HostJitter, PathSpec};
-use uncork_sim::{FlowSpec, PACKET_BYTES, RunSpec, Workload};
+use uncork_sim::{FlowSpec, Offload, PACKET_BYTES, RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::common::spec;
@@ -78,7 +78,7 @@ fn connections(cc: &str, count: u64, start: Time) -> Vec<FlowSpec> {
 fn run_of(row: &Row, flows: Vec<FlowSpec>, end: Time) -> RunSpec {
     RunSpec {
         host_jitter: HostJitter::Usual,
-        offload: true,
+        offload: Offload::Card,
         ..RunSpec::over(path(row), flows, 1, end)
     }
 }

@@ -19,6 +19,7 @@ use std::ops::RangeInclusive;
 use uncork_cc::CcSpec;
 use uncork_config::{Node, Result, Section, Value};
 use uncork_path::{HostJitter, PathSpec, RateSpec};
+use uncork_sim::Offload;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::ScenarioError;
@@ -200,6 +201,9 @@ fn cells(
     points.iter().map(cell).collect()
 }
 
+const OFFLOADS: [(&str, Offload); 3] =
+    [("none", Offload::None), ("host", Offload::Host), ("card", Offload::Card)];
+
 /// The cell defined by `tree`.
 fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Result<Cell> {
     let links = path::links(tree, context)?;
@@ -210,7 +214,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let section = run_section(tree, &empty)?;
     let end = end(&section, run.warmup)?;
     let host_jitter = section.parse_or("host_jitter", HostJitter::default())?;
-    let offload = section.flag("offload")?;
+    let offload = section.read("offload", |node| node.choice("offload", &OFFLOADS))?;
     let class = |(flow, background): &flow::Class| {
         let path = &paths[flow.path];
         Class {

@@ -79,6 +79,7 @@ mod tests {
     use uncork_units::Rate;
 
     use super::*;
+    use crate::offload::Offload;
     use crate::segments::Ack;
     use crate::segments::ranges::Range;
     use crate::segments::sender::{Host, Scratch};
@@ -137,7 +138,7 @@ mod tests {
     fn sender(segments: u64, data: u64) -> Sender<Fixed> {
         let stream = Stream::of(data * u64::from(MSS_BYTES));
         let cc = Fixed { segments, deferred: 0 };
-        let host = Host { handshake_rtt: RTT, offload: true, seed: 1 };
+        let host = Host { handshake_rtt: RTT, offload: Offload::Card, seed: 1 };
         Sender::new(at(0), cc, stream, u64::MAX, host)
     }
 
