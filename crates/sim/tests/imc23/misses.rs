@@ -46,7 +46,7 @@ const fn miss(
 pub(crate) const MISSES: [Miss; 14] = [
     miss(("bbr1", 100), &[1000], &[200], &["4.15"], LOSES_MORE),
     miss(("bbr2", 100), &[500], &[5], &["5.13"], DEPARTING_BURST),
-    miss(("bbr2", 100), &[750], &[10], &["5.13"], DEPARTING_BURST),
+    miss(("bbr2", 100), &[1000], &[5], &["5.13"], DEPARTING_BURST),
     miss(("cubic", 100), &[500], &[25, 75], &["4.15", "5.15"], LATER),
     miss(("cubic", 100), &[500], &[50, 100, 150], &["5.15"], LATER),
     miss(("cubic", 100), &[500], &[200], &["5.13", "5.15"], LATER),
