@@ -41,7 +41,7 @@ pub(crate) struct Segment {
     /// Payload bytes.
     pub(crate) bytes: u32,
     /// How many full segments follow in the same packet: segmentation offload.
-    pub(crate) more: u16,
+    pub(crate) more: u8,
     /// Whether this is the last of several segments that were one packet: the PSH flag, as Linux sets it.
     pub(crate) push: bool,
     /// Whether this is a retransmission.
@@ -53,13 +53,13 @@ pub(crate) struct Segment {
 impl Segment {
     /// The packets on the path: one for each segment, or one with all of them.
     pub(crate) fn packets(self, offload: Offload) -> impl Iterator<Item = Self> {
-        let (more, last) = match offload {
-            Offload::Card => (self.more, 0),
-            Offload::None | Offload::Host => (0, self.more),
+        let (more, packets) = match offload {
+            Offload::Card => (self.more, 1),
+            Offload::None | Offload::Host => (0, 1 + self.more),
         };
-        (0..=last).map(move |index| {
+        (0..packets).map(move |index| {
             let (seq, tx) = (self.seq + u64::from(index), self.tx + u64::from(index));
-            Self { seq, tx, more, push: last > 0 && index == last, ..self }
+            Self { seq, tx, more, push: index > 0 && index + 1 == packets, ..self }
         })
     }
 }

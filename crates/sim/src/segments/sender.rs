@@ -263,6 +263,7 @@ impl<C: Controller> Sender<C> {
 
     //= bbr-06 4.1.2.1-2
     //= rfc9002 7.5-2
+    #[inline]
     fn send(&mut self, now: Time, seq: u64, bytes: u32, is_probe: bool) -> Segment {
         let tx = self.board.next_tx();
         let retransmission = seq < self.board.next();

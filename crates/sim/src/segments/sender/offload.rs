@@ -52,6 +52,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Adds to the packet that begins with `first` the segments that may leave with it.
+    #[inline(never)]
     pub(super) fn fill(&mut self, now: Time, first: &mut Segment) {
         let most = self.packet_segments() - 1;
         while u64::from(first.more) < most && first.bytes == MSS_BYTES {
@@ -146,7 +147,7 @@ mod tests {
         std::iter::from_fn(|| sender.poll_segment(now)).collect()
     }
 
-    fn sizes(packets: &[Segment]) -> Vec<u16> {
+    fn sizes(packets: &[Segment]) -> Vec<u8> {
         packets.iter().map(|packet| packet.more + 1).collect()
     }
 
@@ -175,7 +176,7 @@ mod tests {
             sender.last_sent = at(50);
             sizes(&burst(&mut sender, now))
         };
-        assert_eq!(acknowledge(at(50), 10), [] as [u16; 0], "room for 21");
+        assert_eq!(acknowledge(at(50), 10), [] as [u8; 0], "room for 21");
         assert_eq!(acknowledge(at(50), 23), [23]);
         assert_eq!(acknowledge(at(52), 33), [21], "the packet before left more than 1 ms ago");
         assert_eq!(sender.controller().deferred, 3);
