@@ -182,3 +182,21 @@ def test_differences_of_ratios_have_an_interval_where_nothing_is_sent_again() ->
     assert found[:, 0].mean() == pytest.approx(0.03, abs=0.001)
     covered = np.abs(found[:, 0] - 0.03) <= 1.96 * found[:, 1]
     assert covered.mean() > 0.93
+
+
+def test_records_that_know_no_responses_tell_nothing_of_those_broken_off() -> None:
+    """Those of the kernel: how many there were is 0."""
+    some = bad_in_one().metrics["retransmitted"]
+    nothing = replace(some, numerator=np.zeros_like(some.n), denominator=np.zeros_like(some.n))
+    half = replace(some, denominator=np.where(np.arange(len(some.n)) % 2, some.denominator, 0))
+    tree = hierarchy(WORLD.section)
+
+    def known(aborted: Counts) -> list[Margins]:
+        both = {"retransmitted": some, "aborted": aborted}
+        return list(margins(replace(WORLD.section, metrics=both), SETTINGS, tree))
+
+    [alone] = known(nothing)
+    assert alone.limit.measure.metric == "retransmitted"
+    without = some.where(half.denominator > 0)
+    for one, other in zip(known(half), known(without), strict=True):
+        assert one.lifts.network.mean.tolist() == other.lifts.network.mean.tolist()

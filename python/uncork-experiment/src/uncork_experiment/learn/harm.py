@@ -58,11 +58,18 @@ class Margins:
 
 def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
     """Of each limit whose metric the evidence has."""
-    return tuple(
-        Margins(limit, shrink(tree, *_pools(counts, settings, tree, limit).estimates(section.bytes)).lean())
-        for limit in settings.limits()
-        if (counts := section.metrics.get(limit.measure.metric)) is not None
-    )
+    found = []
+    for limit in settings.limits():
+        counts = section.metrics.get(limit.measure.metric)
+        if counts is None:
+            continue
+        # The kernel's records know no responses: of how many one was broken off, they do not tell.
+        if not counts.denominator.all():
+            counts = counts.where(counts.denominator > 0)
+        if len(counts.arm):
+            lifts = shrink(tree, *_pools(counts, settings, tree, limit).estimates(section.bytes))
+            found.append(Margins(limit, lifts.lean()))
+    return tuple(found)
 
 
 def _most(limit: Limit) -> float:
