@@ -167,6 +167,8 @@ def test_ticks_are_round_and_within() -> None:
     assert [label for _, label in axis.ticks()] == ["-5", "0", "5", "10", "15", "20"]
     log = svg.Axis("", 0.8, 120, log=True)
     assert [value for value, _ in log.ticks()] == [1, 2, 5, 10, 20, 50, 100]
+    short = svg.Axis("share", 2.7, 4.2, log=True)
+    assert [label for _, label in short.ticks()] == ["3.0", "3.5", "4.0"]
 
 
 def test_names_above_a_chart_do_not_overlap() -> None:

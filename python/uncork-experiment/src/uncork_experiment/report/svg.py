@@ -47,7 +47,9 @@ class Axis:
             steps = (1, 2, 5) if math.log10(self.high / self.low) <= 3.2 else (1,)
             values = [step * 10.0**n for n in decades for step in steps]
             values = [v for v in values if self.low * 0.999 <= v <= self.high * 1.001]
-            return [(v, self._text(v, None)) for v in values[:: -(-len(values) // 9)]]
+            # A short axis may have none of these.
+            if values:
+                return [(v, self._text(v, None)) for v in values[:: -(-len(values) // 9)]]
         size = nice_step((self.high - self.low) / self.most)
         first, last = math.ceil(self.low / size - 1e-9), math.floor(self.high / size + 1e-9)
         decimals = max(0, -math.floor(math.log10(size) + 1e-9))
