@@ -2,16 +2,18 @@
 
     python bench/thirty.py -o thirty
     python bench/thirty.py -o thirty --server nginx
+    python bench/thirty.py -o thirty --server nginx --client player
 
 `uncork emu` gives each network a path: lossy ones, where BBR is right; policed ones and ones with a short
 queue, where BBR resends too much and CUBIC is right. `uncork serve`, or nginx with `uncork steer`, has files
-and the policy in force, and records are written; `thirty_servers.py` says what differs. The clients are curl:
-each request is another user. An experiment comes first; then `uncork-learn run` plans from the records,
-checks, and puts the table in force, again and again, while the clients go on.
+and the policy in force, and records are written; `thirty_servers.py` says what differs. The clients are curl,
+or mpv (`thirty_players.py`): each request or play is another user. An experiment comes first; then
+`uncork-learn run` plans from the records, checks, and puts the table in force, again and again, while the
+clients go on.
 
 What is right is measured, too: before anything is learned, curl loads the files with either controller over
 the same paths. BBR is right where the median takes 2 % less time and at most 2 points more bytes are sent
-again.
+again. It is so with players, too: those that read ahead show a slow path only where they stall.
 
 It needs root, /dev/net/tun, vxlan, curl and the kernel's BBR; with nginx also BPF, cgroups of version 2 and
 `pip install mmdb_writer`. All traffic stays in the namespaces; what was
@@ -41,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from live import HOSTS, NotPossibleError, Processes, end, hosts_of, say, what_is_missing
+from thirty_players import SONG, SONG_SECONDS, make_song, play, players_are_missing, write_plays
 from thirty_servers import (
     SERVER,
     NginxAndSteer,
@@ -56,6 +59,8 @@ PORT, ORACLE_PORTS = 8080, {"cubic": 8081, "bbr": 8082}
 RIGHT = 28
 LIMIT_SECONDS = 1_500
 TRANSFER_SECONDS = 60
+DONE = ("200", "0")
+"""What curl says of a request that succeeded, and the shell of a player."""
 WORSE, POINTS = 0.98, 0.02
 """Of the oracle: part of CUBIC's time that BBR has to stay below; how much more it may send again."""
 
@@ -157,16 +162,20 @@ def load(
     users: Iterator[int],
     out: Path,
 ) -> list[subprocess.Popen[bytes]]:
-    """Each network's curl asks for these, one after the other; all networks at once."""
+    """Each network's client asks for these, one after the other, or plays them; all networks at once."""
     out.mkdir()
     started = []
     # All networks have as many users.
     nths = [next(users) for _ in urls]
     for number, host in near.items():
-        config = out / f"{number}.curl"
-        config.write_text(requests(server, number, urls, nths))
-        command = inside(host["name"], "curl", "--config", str(config))
-        started.append(processes.start(command, out=out / f"{number}.txt"))
+        if urls[0].endswith(SONG) and isinstance(server, NginxAndSteer):
+            write_plays(out, number, urls, [server.address(number, user) for user in nths])
+            command = play(out, number, SERVER, TRANSFER_SECONDS)
+        else:
+            config = out / f"{number}.curl"
+            config.write_text(requests(server, number, urls, nths))
+            command = ["curl", "--config", str(config)]
+        started.append(processes.start(inside(host["name"], *command), out=out / f"{number}.txt"))
     return started
 
 
@@ -180,7 +189,7 @@ def times(directory: Path, number: int) -> dict[int, list[float]]:
     found: dict[int, list[float]] = {}
     for line in (directory / f"{number}.txt").read_text().splitlines():
         url, status, seconds = line.split()
-        if status == "200":
+        if status in DONE:
             found.setdefault(int(url.split(":")[2].split("/")[0]), []).append(float(seconds))
     return found
 
@@ -230,6 +239,9 @@ def run(uncork: str, server: Server, options: argparse.Namespace, work: Path) ->
     until = began + LIMIT_SECONDS
     (work / "public").mkdir()
     (work / "public/page").write_bytes(random.Random(1).randbytes(server.size))
+    if options.client == "player":
+        make_song(work / "public")
+    target = f"http://{SERVER}:{PORT}/{SONG if options.client == 'player' else 'page'}"
     (work / "thirty.toml").write_text(scenario(some))
     (work / "explore.toml").write_text(explore(server))
     (work / "oracle.toml").write_text(ORACLE)
@@ -247,8 +259,8 @@ def run(uncork: str, server: Server, options: argparse.Namespace, work: Path) ->
             wait(load(processes, server, near, urls, users, work / "oracle"), until)
         with ExitStack() as first:
             server.enforce(Processes(first), work / "explore.toml", public=PORT)
-            say(f"the experiment: {options.requests} requests of each network")
-            urls = [f"http://{SERVER}:{PORT}/page"] * options.requests
+            say(f"the experiment: {options.requests} requests or plays of each network")
+            urls = [target] * options.requests
             wait(load(processes, server, near, urls, users, work / "explore"), until)
         say("the first plan")
         subprocess.run(learn(work, server, "--rounds", "1"), check=True, timeout=300)
@@ -265,7 +277,20 @@ def run(uncork: str, server: Server, options: argparse.Namespace, work: Path) ->
     _, _, summary = (work / HOSTS).read_text().partition("\n")
     if json.loads(summary)["flagged"]:
         say("the emulation was late: do not rely on this run")
+    if options.client == "player":
+        tell_of_plays(work, some)
     return told(work, server, some, time.monotonic() - began)
+
+
+def tell_of_plays(work: Path, some: Sequence[Network]) -> None:
+    """How long a song took: what is more than its length and mpv's own start is waiting."""
+    for kind in dict.fromkeys(one.kind for one in some):
+        means = []
+        for when in ("explore", "last"):
+            plays = [times(work / when, one.number).get(PORT, []) for one in some if one.kind == kind]
+            means.append(statistics.fmean(itertools.chain(*plays)))
+        took = f"{means[0]:.2f} s in the experiment, {means[1]:.2f} s last"
+        say(f"{kind}: a song of {SONG_SECONDS} s took {took}")
 
 
 def table_words(work: Path, server: Server, some: Sequence[Network]) -> str:
@@ -310,11 +335,18 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=2, metavar="N", help="after the experiment")
     parser.add_argument("--uncork", default=os.environ.get("UNCORK", "uncork"), metavar="PROGRAM")
     parser.add_argument("--server", choices=("serve", "nginx"), default="serve", help="[serve]")
+    parser.add_argument(
+        "--client", choices=("curl", "player"), default="curl", help="player: mpv, with nginx [curl]"
+    )
     options = parser.parse_args()
+    if options.client == "player" and options.server != "nginx":
+        parser.error("--client player needs --server nginx")
     uncork = shutil.which(options.uncork)
     missing = what_is_missing(uncork) or (None if shutil.which("curl") else "there is no curl")
     if options.server == "nginx":
         missing = missing or nginx_is_missing()
+    if options.client == "player":
+        missing = missing or players_are_missing()
     if missing is not None or uncork is None:
         print(f"error: {missing}", file=sys.stderr)
         return 3

@@ -166,7 +166,11 @@ class NginxAndSteer:
         processes.after(ended.set)
 
     def client(self, network: int, user: int) -> str:
-        return f'interface = "11.{network}.{user % NETWORKS_OF_AS}.7"\n'
+        return f'interface = "{self.address(network, user)}"\n'
+
+    def address(self, network: int, user: int) -> str:
+        """A user's address."""
+        return f"11.{network}.{user % NETWORKS_OF_AS}.7"
 
     def entry(self, network: int) -> str:
         return f"AS{FIRST_AS + network}"

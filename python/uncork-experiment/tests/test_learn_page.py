@@ -140,16 +140,37 @@ def test_one_version_alone_has_no_course(tmp_path: Path) -> None:
     assert re.findall(r'<figure id="([^"]+)"', told) == ["systems"]
 
 
-def test_the_example_of_the_docs_is_recomputed(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run with real servers (bench/thirty.py): from its evidence, bit by bit, and what it found."""
-    example = Path(__file__).parents[3] / "docs/example/learn"
+EXAMPLES = Path(__file__).parents[3] / "docs/example"
+
+
+@pytest.mark.parametrize(("name", "last"), [("learn", 2), ("learn-players", 1)])
+def test_the_example_of_the_docs_is_recomputed(
+    name: str, last: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs with real servers (bench/thirty.py): from their evidence, bit by bit, and what they found."""
+    example = EXAMPLES / name
     if not example.exists():
         pytest.skip(f"*** NOT RUN: {example} is only in the repository ***")
     assert main(["verify", str(example / "learned")]) == 0
-    assert capsys.readouterr().out == "version 1: the same bytes\nversion 2: the same bytes\n"
+    told = "".join(f"version {number}: the same bytes\n" for number in range(1, last + 1))
+    assert capsys.readouterr().out == told
     found = json.loads((example / "result.json").read_text(encoding="utf-8"))["networks"]
-    on = Store(example / "learned").decisions(2).networks
+    on = Store(example / "learned").decisions(last)
     arms = dict(zip(on.key.tolist(), on.arm.tolist(), strict=True))
     right = {one["network"]: {"bbr": "bbr", "cubic": "control"}[one["right"]] for one in found}
     assert len(right) == 30
     assert sum(arms[name] == arm for name, arm in right.items()) >= 28
+
+
+def test_the_records_of_the_example_give_its_version_again(tmp_path: Path) -> None:
+    example = EXAMPLES / "learn-players"
+    if not example.exists():
+        pytest.skip(f"*** NOT RUN: {example} is only in the repository ***")
+    kept = Store(example / "learned")
+    words = ["plan", str(example / "records/experiment.jsonl.gz"), "-o", str(tmp_path)]
+    words += ["--key", kept.settings(1).key, "--until", "2026-11-27", "--changed", "100%", "--random", "30%"]
+    words += ["--unit", "prefix", "--only", "large", "--site", "none"]
+    words += ["--control-settings", "tcp=cubic", "--treated-settings", "tcp=bbr"]
+    assert main(words) == 0
+    assert Store(tmp_path).evidence(1).equals(kept.evidence(1))
+    assert Store(tmp_path).text(1, "networks-1.table") == kept.text(1, "networks-1.table")
