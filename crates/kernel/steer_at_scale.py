@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""`uncork steer` at scale: what a connection costs, and policies of a million networks exchanged under load.
+"""`uncork steer` at scale: what a connection and a look-up cost, and policies of a million networks exchanged.
 
     sudo crates/kernel/steer_at_scale.py --uncork target/release/uncork cost
+    sudo crates/kernel/steer_at_scale.py --uncork target/release/uncork look-up
     sudo crates/kernel/steer_at_scale.py --uncork target/release/uncork exchange
 
 `cost`: one thread opens and closes connections over loopback, from random addresses, some hundred at once. Policies
 take turns with no program and with an empty one, each without a recorder of its connections and with one. Nanoseconds
 are the kernel's own statistics of BPF programs; what they add is that of the empty program. The thread's CPU time per
 connection, measured without statistics, is told, too: its noise is larger than what a program takes.
+
+`look-up`: a program (look_up.bpf.c) looks up networks of the table in force in random order, with the function of
+`steer`; the kernel runs it again and again and tells the mean time (BPF_PROG_TEST_RUN). What the same program takes
+without the look-ups is taken off. It needs clang and bpftool.
 
 `exchange`: programs connect as fast as they can while two policies of a million networks each take turns. Each
 connection must have the controller and the cap of one of them.
@@ -22,11 +27,14 @@ import contextlib
 import ctypes
 import hashlib
 import ipaddress
+import itertools
 import json
+import mmap
 import multiprocessing
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
 import statistics
@@ -39,6 +47,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 import own_mounts
 from own_cgroup import group
@@ -47,6 +56,7 @@ STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 # All of it is this namespace's own (`ip route add local`).
 CLIENTS = ipaddress.ip_network("64.0.0.0/2")
 SERVER = "10.1.0.1"
+NETWORKS = 1_000_000
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 # The end of a policy's name with which it has a recorder.
@@ -100,12 +110,14 @@ experiment = "trial"
 }
 
 
-def write_table(path: Path, seed: int, version: int) -> None:
-    """800,000 networks of IPv4, which are all where clients are, and 200,000 of IPv6."""
+def write_table(path: Path, seed: int, version: int, of_v4: int = 800_000) -> list[int]:
+    """A million networks: so many of IPv4, which are all where clients are, the others of IPv6. The result is the
+    upper halves of their addresses, as `steer` has them.
+    """
     draw = random.Random(seed)
     first = int(CLIENTS.network_address)
-    v4 = draw.sample(range(first >> 8, (first >> 8) + (1 << 22)), 800_000)
-    v6 = draw.sample(range(1 << 26), 200_000)
+    v4 = draw.sample(range(first >> 8, (first >> 8) + (1 << 22)), of_v4)
+    v6 = draw.sample(range(1 << 26), NETWORKS - of_v4)
     names = [f"{one >> 16}.{one >> 8 & 255}.{one & 255}.0/24" for one in v4]
     names += [f"2a00:{one >> 16:x}:{one & 0xFFFF:x}::/48" for one in v6]
     arms = draw.choices(["cubic", "reno"], k=len(names))
@@ -113,6 +125,7 @@ def write_table(path: Path, seed: int, version: int) -> None:
     head += "made 2026-01-01T00:00:00Z\nexpires 2036-01-01T00:00:00Z\nsection all\n"
     body = head + "".join(f"{name} {arm}\n" for name, arm in zip(names, arms, strict=True))
     path.write_text(f"{body}sha256 {hashlib.sha256(body.encode()).hexdigest()}\n")
+    return [one << 40 for one in v4] + [0x2A00 << 48 | one << 16 for one in v6]
 
 
 def enter_network() -> None:
@@ -299,6 +312,81 @@ def cost(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
         print(f"| {name} | {runs:.1f} | {middle:.0f} | {spread} | {middle - empty * runs:.0f} | {more:.0f} |")
 
 
+# --- look-up ---
+
+PINS = Path("/sys/fs/bpf")
+# As in look_up.bpf.c.
+TIMES = 256
+WORK = struct.Struct("<9I")
+
+
+def bpftool(*words: str | Path) -> Any:
+    done = subprocess.run(["bpftool", "--json", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        why = (done.stderr or done.stdout).strip()[-1_000:]
+        sys.exit(f"steer_at_scale.py: bpftool {' '.join(map(str, words))}: {why}")
+    return json.loads(done.stdout or "null")
+
+
+def load_look_up(files: Path) -> None:
+    """The program, with the tables of the policy in force; pinned, as its addresses are."""
+    clang = next(filter(None, map(shutil.which, ("clang-22", "clang"))), None)
+    if clang is None or shutil.which("bpftool") is None:
+        sys.exit("steer_at_scale.py: look-up needs clang and bpftool; apt-get install clang bpftool")
+    source, compiled = Path(__file__).with_name("look_up.bpf.c"), files / "look_up.bpf.o"
+    options = ["-target", "bpf", "-mcpu=v3", "-O2", "-g"]
+    subprocess.run([clang, *options, "-c", source, "-o", compiled], check=True)
+    [program] = PINS.glob("*/steer/*/*/program")
+    words: list[str] = []
+    for number in bpftool("prog", "show", "pinned", program)["map_ids"]:
+        name = bpftool("map", "show", "id", str(number))["name"]
+        words += ["map", "name", name, "id", str(number)] if name in ("heads", "lines") else []
+    bpftool("prog", "loadall", compiled, PINS / "look-up", *words, "pinmaps", PINS / "look-up-maps")
+
+
+def write_addresses(addresses: list[int]) -> None:
+    path = ctypes.create_string_buffer(bytes(PINS / "look-up-maps/addresses"))
+    pinned = bpf(7, struct.pack("<QII", ctypes.addressof(path), 0, 0))
+    with mmap.mmap(pinned, 8 << 20) as memory:
+        memory[: 8 * len(addresses)] = struct.pack(f"<{len(addresses)}Q", *addresses)
+    os.close(pinned)
+
+
+def nanoseconds(files: Path, runs: int, *work: int) -> float:
+    """Of one address. `work`: as in look_up.bpf.c, up to `waits`."""
+    packet, after = files / "packet", files / "after"
+    packet.write_bytes(WORK.pack(*work, 0, 0, 0))
+    words: list[str | Path] = ["data_in", packet, "data_out", after, "repeat", str(runs)]
+    took = bpftool("prog", "run", "pinned", PINS / "look-up/look_up", *words)["duration"]
+    if WORK.unpack(after.read_bytes()[: WORK.size])[-1] != runs * TIMES:
+        sys.exit("steer_at_scale.py: not all addresses have a network")
+    return float(took) / TIMES
+
+
+def look_up(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
+    half = NETWORKS // 2
+    addresses = write_table(files / "networks.table", 1, 1, of_v4=half)
+    (files / "table.toml").write_text(POLICIES["1,000,000 networks"])
+    steer(arguments.uncork, "apply", str(files / "table.toml"), "--cgroup", str(cgroup))
+    try:
+        load_look_up(files)
+        write_addresses(addresses)
+        print("| | addresses in turn | ns | range | each begins when the one before is done | range |")
+        print(f"|{'---|' * 6}")
+        for family, count in itertools.product((0, 1), (4_096, half)):
+            cells = []
+            for waits in (False, True):
+                each = []
+                for _ in range(arguments.rounds):
+                    work = (family * half, count, 0, family)
+                    whole = nanoseconds(files, arguments.runs, *work, True, waits)
+                    each.append(whole - nanoseconds(files, arguments.runs, *work, False, waits))
+                cells += [f"{statistics.median(each):.0f}", f"{min(each):.0f}–{max(each):.0f}"]
+            print(f"| {('IPv4', 'IPv6')[family]} | {count:,} | {' | '.join(cells)} |", flush=True)
+    finally:
+        steer(arguments.uncork, "revert", "--cgroup", str(cgroup))
+
+
 # --- exchange ---
 
 
@@ -377,6 +465,10 @@ def main() -> None:
     one.add_argument("--connections", type=int, default=10_000, help="in each round")
     one.add_argument("--at-once", type=int, default=500, help="how many of them are open at once")
     one.add_argument("--policy", action="append", help="only this one (repeatable)")
+    third = what.add_parser("look-up")
+    third.set_defaults(run=look_up)
+    third.add_argument("--rounds", type=int, default=9)
+    third.add_argument("--runs", type=int, default=20_000, help=f"in each round, {TIMES} look-ups each")
     other = what.add_parser("exchange")
     other.set_defaults(run=exchange)
     other.add_argument("--exchanges", type=int, default=100)
