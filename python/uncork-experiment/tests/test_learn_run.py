@@ -428,7 +428,7 @@ def on_of(counts: pa.Table, settings: Settings = SETTINGS) -> dict[tuple[str, st
     from uncork_experiment.learn import version
 
     nothing = Before({})
-    files = version.files(version.Inputs(1, settings, version.Overrides(), nothing, None, {}, counts))
+    files = version.files(version.Inputs(1, settings, version.Overrides(), lambda: nothing, None, {}, counts))
     decisions = Decisions.of_bytes(files[version.DECISIONS])
     return {(one.section, one.key): one.arm for one in decisions if one.level == "network"}
 

@@ -10,7 +10,7 @@ import numpy as np
 from uncork_experiment import words
 from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decide import Before
-from uncork_experiment.learn.decisions import Decisions, Floats
+from uncork_experiment.learn.decisions import Decisions, Floats, Ints
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
 
@@ -22,14 +22,13 @@ def told(version: int, decisions: Decisions, before: Before, settings: Settings,
     """The difference to the version in force."""
     is_new = decisions.arm != before.arms(decisions, settings)
     is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
-    on, off, has = (decisions.where(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
+    on, off, has = (np.flatnonzero(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
     lines = [
         f"Version {version}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}.",
-        f"{settings.treated} for {words.counted(len(has), 'network')}, {_share(has)} of the bytes; "
-        f"{_lift(has)}.",
-        f"Switched on: {words.counted(len(on), 'network')}, {_share(on)} of the bytes; {_lift(on)}.",
-        f"Switched off: {words.counted(len(off), 'network')}, {_share(off)} of the bytes; {_lift(off)}.",
+        f"{settings.treated} for {_told_of(decisions, has)}.",
+        f"Switched on: {_told_of(decisions, on)}.",
+        f"Switched off: {_told_of(decisions, off)}.",
     ]
     wide = [f"{one.key} ({one.section}) {one.arm}" for one in decisions.where(~is_network & is_new)]
     if wide:
@@ -45,7 +44,11 @@ def told(version: int, decisions: Decisions, before: Before, settings: Settings,
         if not reason.startswith("switched")
     ]
     if len(has):
-        lines += ["", "Who may lose most (lower end of the 95 % interval, times bytes):", *_losers(has)]
+        lines += [
+            "",
+            "Who may lose most (lower end of the 95 % interval, times bytes):",
+            *_losers(decisions, has),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -57,13 +60,13 @@ def _verdict(trial: Trial) -> str:
     return f"{told}; total effect {words.change(trial.ratio)} ({words.interval(trial.low, trial.high)})"
 
 
-def mean_lift(some: Decisions, total: float) -> tuple[float, float]:
+def mean_lift(share: Floats, lift: Floats, sd: Floats, total: float) -> tuple[float, float]:
     """Mean log lift by bytes, and how far its 95 % interval reaches. Errors of networks of one AS go
     together: their sum is the widest that it can be.
     """
     if total <= 0:
         return 0.0, 0.0
-    return _sum(some.share * some.lift) / total, NORMAL * _sum(some.share * some.sd) / total
+    return _sum(share * lift) / total, NORMAL * _sum(share * sd) / total
 
 
 def _sum(values: Floats) -> float:
@@ -71,26 +74,26 @@ def _sum(values: Floats) -> float:
     return math.fsum(values.tolist())
 
 
-def _share(some: Decisions) -> str:
-    return words.quantity(_sum(some.share), "share")
-
-
-def _lift(some: Decisions) -> str:
-    total = _sum(some.share)
+def _told_of(decisions: Decisions, rows: Ints) -> str:
+    """How many networks these are, how much they have, and what is expected of them."""
+    share = decisions.share[rows]
+    total = _sum(share)
+    told = f"{words.counted(len(rows), 'network')}, {words.quantity(total, 'share')} of the bytes"
     if total <= 0:
-        return "no lift to expect"
-    mean, reach = mean_lift(some, total)
+        return f"{told}; no lift to expect"
+    mean, reach = mean_lift(share, decisions.lift[rows], decisions.sd[rows], total)
     low, high = math.exp(mean - reach), math.exp(mean + reach)
-    return f"expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
+    return f"{told}; expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
 
 
-def _losers(has: Decisions) -> list[str]:
-    low = has.lift - NORMAL * has.sd
-    worst = np.lexsort((has.key, has.section, np.minimum(low, 0.0) * has.share))[:SHOWN]
+def _losers(decisions: Decisions, has: Ints) -> list[str]:
+    low = decisions.lift[has] - NORMAL * decisions.sd[has]
+    lost = np.minimum(low, 0.0) * decisions.share[has]
+    worst = has[np.lexsort((decisions.key[has], decisions.section[has], lost))[:SHOWN]]
     return [
         f"  {one.key} ({one.section}, {one.parent}): {words.change(math.exp(one.lift))}, "
         f"at worst {words.change(math.exp(one.lift - NORMAL * one.sd))}, "
         f"{words.quantity(one.share, 'share')} of the bytes"
-        for one in has.where(worst)
+        for one in decisions.where(worst)
         if one.lift < NORMAL * one.sd
     ] or ["  nobody: all intervals are above zero"]

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from uncork_experiment.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork_experiment.learn.decisions import (
     ABSENT,
+    NAMES,
     Bools,
     Decisions,
     Floats,
@@ -170,13 +171,13 @@ def decide_with_trials(
     """All entries, and the trials of ASes from now on."""
     total = sum(int(view.section.bytes.sum()) for view in views) or 1
     needed = math.log(len(views) / (1 - settings.sure)) if views else 0.0
-    wishes: list[_Wishes] = []
     kept: dict[Key, Trial] = {}
-    for view in views:
+
+    def wish(view: View) -> _Wishes:
         is_beyond_chance = log_evidence_of_gain(view.lifts) >= needed
         entries = _entries(view, overrides)
         now = _now(view, entries, settings, before, total)
-        wish = _wish(now, entries, view, settings, overrides, is_beyond_chance)
+        found = _wish(now, entries, view, settings, overrides, is_beyond_chance)
         tree = view.lifts.hierarchy
         low, high = entries.bounds[3:5]
         systems = Systems(
@@ -185,15 +186,16 @@ def decide_with_trials(
             tree.system,
             now.share[low:high],
             now.arm[low:high] == settings.treated,
-            wish.wants[low:high],
+            found.wants[low:high],
             np.abs(now.lift[low:high]) * now.share[low:high],
         )
         for gate in gates(systems, trials, blocks, settings):
-            _pass(gate, wish, entries, str(tree.systems[gate.system]), settings)
+            _pass(gate, found, entries, str(tree.systems[gate.system]), settings)
             if gate.trial is not None:
                 kept[view.section.name, str(tree.systems[gate.system])] = gate.trial
-        wishes.append(wish)
-    return _limited(wishes, settings, allowance), kept
+        return found
+
+    return _limited([wish(view) for view in views], settings, allowance), kept
 
 
 def _pass(gate: Gate, wish: _Wishes, entries: _Entries, name: str, settings: Settings) -> None:
@@ -463,14 +465,17 @@ def _first(conditions: Sequence[Bools], values: Sequence[Texts | str]) -> Texts:
     return found
 
 
-def _limited(wishes: Sequence[_Wishes], settings: Settings, allowance: float) -> Decisions:
-    """The wishes, as far as the traffic may change: first what is switched off, then what brings most."""
-    now = Decisions.concat([one.now for one in wishes])
+def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Decisions:
+    """The wishes, as far as the traffic may change: first what is switched off, then what brings most. Takes
+    them: of a million networks there is no room for copies.
+    """
     if not wishes:
-        return now
+        return Decisions.concat([])
     arm = np.concatenate([one.arm for one in wishes])
     reason = np.concatenate([one.reason for one in wishes])
     is_forced = np.concatenate([one.is_forced for one in wishes])
+    parts = [dict(vars(wishes.pop(0).now)) for _ in list(wishes)]
+    now = Decisions(*(np.concatenate([part.pop(name) for part in parts]) for name in NAMES))
     free = np.flatnonzero(~is_forced & (arm != now.arm))
     worth = np.abs(now.lift[free]) * now.share[free]
     free = free[np.lexsort((-worth, arm[free] == settings.treated))]

@@ -57,7 +57,7 @@ class Point:
 
 def _mean(some: Decisions, total: float) -> tuple[float, float, float]:
     """By bytes, with the widest interval."""
-    mean, reach = mean_lift(some, total)
+    mean, reach = mean_lift(some.share, some.lift, some.sd, total)
     return math.expm1(mean), math.expm1(mean - reach), math.expm1(mean + reach)
 
 

@@ -208,7 +208,9 @@ class Store:
             version=int(str(document["version"])),
             settings=Settings.read(document["settings"]),  # type: ignore[arg-type]
             overrides=_overrides(document["overrides"]),
-            before=Before.read(self.path(before) / version_.DECISIONS) if before is not None else Before({}),
+            before=lambda: (
+                Before.read(self.path(before) / version_.DECISIONS) if before is not None else Before({})
+            ),
             before_as_of=self.settings(before).as_of if before is not None else None,
             before_trials=self.trials(before) if before is not None else {},
             evidence=evidence,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from uncork_experiment.learn import networks
 from uncork_experiment.learn.decide import EVERYBODY, LEVELS, level_of
-from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, places
+from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
 from uncork_experiment.learn.settings import HOLDBACK, LARGE, LIMIT_TEXT, TABLE_RULE, Settings
 from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 
@@ -21,27 +22,25 @@ def table(version: int, decisions: Decisions, settings: Settings) -> str:
     """The text of the table. Networks that have the arm of their AS, country or everybody are left out only
     if that is the control arm, so that a server without a database of ASes knows all that are switched on.
     """
-    lines = [
-        "uncork-table 1",
-        f"version {version}",
-        f"made {instant(settings.as_of)}",
-        f"expires {instant(settings.as_of + settings.ttl)}",
-    ]
+    # Written line by line, and by index: of a million networks there is no room for copies.
+    text = io.StringIO()
+    text.write(f"uncork-table 1\nversion {version}\nmade {instant(settings.as_of)}\n")
+    text.write(f"expires {instant(settings.as_of + settings.ttl)}\n")
     for section in decisions.sections:
-        lines.append(f"section {section}")
-        listed = _listed(decisions.where(decisions.section == section), settings)
-        lines += [f"{key} {arm}" for key, arm in zip(listed.key.tolist(), listed.arm.tolist(), strict=True)]
-    body = "\n".join(lines) + "\n"
-    return f"{body}sha256 {hashlib.sha256(body.encode()).hexdigest()}\n"
+        text.write(f"section {section}\n")
+        for at in _listed(decisions, np.flatnonzero(decisions.section == section), settings):
+            text.write(f"{decisions.key[at]} {decisions.arm[at]}\n")
+    text.write(f"sha256 {hashlib.sha256(text.getvalue().encode()).hexdigest()}\n")
+    return text.getvalue()
 
 
-def _listed(own: Decisions, settings: Settings) -> Decisions:
+def _listed(decisions: Decisions, own: Ints, settings: Settings) -> Ints:
     """Wide entries first, then networks by address."""
-    is_network = own.level == "network"
-    wide = sorted(np.flatnonzero(~is_network).tolist(), key=lambda at: _wide_order(str(own.key[at])))
-    needed = np.flatnonzero(is_network & _is_needed(own, settings))
-    some = needed[networks.parse_all(pa.array(own.key[needed], pa.string())).order()]
-    return own.where(np.concatenate([np.array(wide, dtype=np.int64), some]))
+    key, is_network = decisions.key[own], decisions.level[own] == "network"
+    wide = sorted(np.flatnonzero(~is_network).tolist(), key=lambda at: _wide_order(str(key[at])))
+    needed = np.flatnonzero(is_network & _is_needed(key, decisions.arm[own], decisions.parent[own], settings))
+    some = needed[networks.parse_all(pa.array(key[needed], pa.string())).order()]
+    return np.asarray(own[np.concatenate([np.array(wide, dtype=np.int64), some])])
 
 
 def _wide_order(key: str) -> tuple[bool, bool, int, str]:
@@ -49,10 +48,10 @@ def _wide_order(key: str) -> tuple[bool, bool, int, str]:
     return key != EVERYBODY, is_system, int(key[2:]) if is_system else 0, key
 
 
-def _is_needed(own: Decisions, settings: Settings) -> Bools:
+def _is_needed(key: Texts, arm: Texts, parent: Texts, settings: Settings) -> Bools:
     """Which entries do not have the control arm, or have a wider one that does not."""
-    needed = own.arm != settings.control
-    at = places(own.parent, own.key)
+    needed = arm != settings.control
+    at = places(parent, key)
     for _ in LEVELS:
         needed = needed | ((at != ABSENT) & needed[at])
     return np.asarray(needed, dtype=np.bool_)

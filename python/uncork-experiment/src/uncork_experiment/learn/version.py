@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,8 +31,10 @@ class Inputs:
     version: int
     settings: Settings
     overrides: Overrides
-    before: Before
-    """What entries had by the version in force when it was made."""
+    before: Callable[[], Before]
+    """Reads what entries had by the version in force when it was made: beside the evidence of a million
+    networks there is no room for it.
+    """
     before_as_of: int | None
     before_trials: confirm.Trials
     evidence: pa.Table
@@ -49,27 +51,40 @@ def files(inputs: Inputs) -> dict[str, bytes]:
             f"the experiment {settings.experiment!r} has no records with a client network in the window",
             "check --experiment and --until",
         )
+    before = inputs.before()
     days = 1 if inputs.before_as_of is None else max(settings.as_of - inputs.before_as_of, 0)
     allowance = min(settings.changed * days, 1.0)
     decisions, trials = decide_with_trials(
         views,
         settings,
         inputs.overrides,
-        inputs.before,
+        before,
         allowance,
         inputs.before_trials,
         blocks(inputs.evidence, settings),
     )
     names = [(view.section.name, view.section.place, view.section.of_class) for view in views]
+    watched = _watched({view.section.name: view.guardrails for view in views})
+    # Of a million networks there is no room for what is not needed any more.
+    del views
+    _release()
     table = tablefile.table(inputs.version, decisions, settings)
+    changes = told(inputs.version, decisions, before, settings, trials)
+    del before
+    _release()
     texts = {
-        GUARDRAILS: _watched({view.section.name: view.guardrails for view in views}),
+        GUARDRAILS: watched,
         POLICY: tablefile.policy(inputs.version, names, settings),
         tablefile.table_name(inputs.version): table,
         TRIALS: json.dumps(confirm.document(trials), ensure_ascii=False, indent=1) + "\n",
-        CHANGES: told(inputs.version, decisions, inputs.before, settings, trials),
+        CHANGES: changes,
     }
     return {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}
+
+
+def _release() -> None:
+    """Gives the system back what Arrow keeps of freed memory, which numpy's arrays do not get."""
+    pa.default_memory_pool().release_unused()
 
 
 def _view(settings: Settings, section: Section) -> View | None:
