@@ -21,10 +21,12 @@ import contextlib
 import io
 import math
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -165,9 +167,12 @@ def _live(world: World, day: int, store: Store, records: Path, plan: Sequence[st
     policy = store.path(day) / "policy.toml"
     cost = world.records(START + timedelta(day), policy if day else None, records)
     until = (START + timedelta(day + 1)).isoformat()
+    start, busy = time.perf_counter(), time.process_time()
     _learn("plan", records, "-o", store.root, "--until", until, "--key", KEY, *plan)
+    seconds, busy = time.perf_counter() - start, time.process_time() - busy
     _learn("apply", store.root, str(day + 1))
-    return cost
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return f"{cost}; plan: {seconds:.1f} s, {busy:.1f} s of processor time, at most {most:.0f} MiB so far"
 
 
 def _learn(*words: object) -> None:
