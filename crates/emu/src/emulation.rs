@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::address::Addresses;
+use crate::clock::Clock;
 use crate::error::CARRY;
 use crate::forwarder::{self, Devices, Forwarded};
 use crate::{EmuError, EmulationSpec, Namespace, PacketRecord, Report, leftovers};
@@ -32,7 +33,7 @@ impl Emulation {
     /// If `spec` cannot be emulated, in general or on this machine.
     pub fn start(spec: &EmulationSpec) -> Result<Self, EmuError> {
         let mut emulation = Self::prepare(spec)?;
-        emulation.begin()?;
+        emulation.begin(Clock::start())?;
         Ok(emulation)
     }
 
@@ -58,17 +59,18 @@ impl Emulation {
         Ok(Self { spec: spec.clone(), server, clients, stop, devices, thread: None })
     }
 
-    /// Starts carrying packets, if it has not started yet.
+    /// Starts carrying packets, if it has not started yet. `clock` is the path's: what changes on it
+    /// changes at these times.
     ///
     /// # Errors
     ///
     /// If no thread can be started.
-    pub fn begin(&mut self) -> Result<(), EmuError> {
+    pub fn begin(&mut self, clock: Clock) -> Result<(), EmuError> {
         let Some(devices) = self.devices.take() else { return Ok(()) };
         let (told, stopped) = (self.spec.clone(), Arc::clone(&self.stop));
         let thread = thread::Builder::new()
             .name("uncork-path".to_owned())
-            .spawn(move || forwarder::forward(&told, &devices, &stopped))
+            .spawn(move || forwarder::forward(&told, &devices, clock, &stopped))
             .map_err(|error| EmuError::system("start a thread", error))?;
         self.thread = Some(thread);
         Ok(())

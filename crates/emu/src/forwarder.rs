@@ -72,12 +72,12 @@ pub(crate) struct Forwarded {
 pub(crate) fn forward(
     spec: &EmulationSpec,
     devices: &Devices,
+    clock: Clock,
     stop: &OwnedFd,
 ) -> io::Result<Forwarded> {
     let ran_first = spec.first && sys::run_first().is_ok();
     // If this fails, timers are late by the default slack of 50 us.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let clock = Clock::start();
     let mut network = Network::new(spec);
     let mut exit = Exit {
         devices,

@@ -24,7 +24,7 @@ use crate::{kernel, record, records, server};
 const FIRST_PORT: u16 = 10_000;
 /// Maximum flows per run: each needs two threads and a namespace for its client.
 const MAX_FLOWS: usize = 500;
-/// Time from the first thread to the start of the run.
+/// Time from the first thread to the start of the run, and of the path's time.
 const LEAD: TimeDelta = TimeDelta::from_millis(100);
 
 /// The result of a run.
@@ -51,8 +51,10 @@ pub fn run(spec: &RunSpec, whose: Controllers, stop: &AtomicBool) -> Result<Real
         Stage { spec, whose, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
     let controllers = stage.prepare()?;
     let servers = stage.serve(&controllers, stop)?;
-    stage.emulation.begin()?;
-    let (mut result, clients) = stage.play(&controllers, stop)?;
+    let (listeners, watch) = (stage.listeners(&controllers)?, stage.watch()?);
+    let clock = Clock::after(LEAD);
+    stage.emulation.begin(clock)?;
+    let (mut result, clients) = stage.play(&controllers, (listeners, watch), clock, stop)?;
     let finished = command::finish(clients, servers)?;
     let path = stage.emulation.stop()?;
     record::note_drops(&mut result.flows, &stage.host_of, &path);
@@ -225,17 +227,21 @@ impl Stage<'_> {
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
+    /// What is to watch the flows.
+    fn watch(&self) -> Result<Watch, RealError> {
+        let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
+        Watch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)
+    }
+
     /// Runs all flows. Returns their records and the outcomes of the commands' clients.
     fn play(
         &self,
         controllers: &[String],
+        (listeners, watch): (Vec<(usize, TcpListener)>, Watch),
+        clock: Clock,
         stop: &AtomicBool,
     ) -> Result<(RunResult, Vec<Ended>), RealError> {
-        let listeners = self.listeners(controllers)?;
-        let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
-        let watch = Watch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)?;
         let over = AtomicBool::new(stop.load(Ordering::Relaxed));
-        let clock = Clock::after(LEAD);
         let at = Circumstances { clock, warmup: self.spec.warmup, stop: &over };
         thread::scope(|scope| {
             let serve = |(flow, listener): (usize, TcpListener)| {

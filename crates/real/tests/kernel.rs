@@ -5,9 +5,9 @@
 use std::sync::atomic::AtomicBool;
 
 use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
-use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec};
+use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, RateStep};
 use uncork_real::{Controllers, RealError, RealRun, run};
-use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -49,9 +49,8 @@ fn transfer_takes_about_as_long_as_in_the_simulator() {
         let spec = RunSpec::over(path(20, 30), vec![flow], 1, at(20_000));
         let Some(real) = play(&spec) else { return };
         let simulated = uncork_sim::run(&spec);
-        let seconds = |run: &uncork_sim::RunResult| {
-            run.flows[0].completion_ns.map(|ns| ns as f64 / 1e9).unwrap()
-        };
+        let seconds =
+            |run: &RunResult| run.flows[0].completion_ns.map(|ns| ns as f64 / 1e9).unwrap();
         let (real_s, simulated_s) = (seconds(&real.result), seconds(&simulated));
         println!("{cc}: {real_s:.3} s, simulated {simulated_s:.3} s, late: {:?}", real.path.flags);
         let ratio = real_s / simulated_s;
@@ -83,6 +82,20 @@ fn endless_flow_fills_the_link_and_is_sampled() {
     assert!(states.contains(&"Startup") && states.contains(&"ProbeBW"), "{states:?}");
     assert!((30..=62).contains(&result.series.len()), "{} points", result.series.len());
     assert!(result.series.iter().all(|point| point.cwnd_bytes > 0));
+}
+
+/// The link all but stops after a second of the flow. A tenth of a second earlier would be a tenth less.
+#[test]
+fn the_path_changes_by_the_time_of_the_flows() {
+    let mut falling = path(20, 20);
+    let step = RateStep { at: at(1000), rate: Rate::from_bits_per_sec(8_000) };
+    falling.link.rate =
+        RateSpec::Steps { first: falling.link.rate.mean(), steps: vec![step].into() };
+    let spec = RunSpec::over(falling, vec![flow("cubic", Workload::Until(at(1400)))], 1, at(1400));
+    let Some(real) = play(&spec) else { return };
+    let delivered = |run: &RunResult| run.flows[0].bytes_delivered as f64;
+    let ratio = delivered(&real.result) / delivered(&uncork_sim::run(&spec));
+    assert!((0.95..1.05).contains(&ratio), "{ratio:.3} of what is simulated");
 }
 
 /// Two clients on one path and media on another at the same time; requests are sequential.
