@@ -22,8 +22,10 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         let now = self.now;
         while let Some(segment) = self.flows.get_mut(index).and_then(|flow| flow.poll_segment(now))
         {
-            for packet in segment.packets(self.spec.offload) {
-                self.offer_data(index, packet);
+            if segment.more == 0 {
+                self.offer_data(index, segment);
+            } else {
+                segment.packets(self.spec.offload).for_each(|it| self.offer_data(index, it));
             }
         }
     }

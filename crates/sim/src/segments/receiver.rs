@@ -96,9 +96,12 @@ impl Receiver {
 
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Time, segment: Segment) -> Reply {
-        if segment.more > 0 {
-            return self.on_packet(now, segment);
-        }
+        if segment.more > 0 { self.on_packet(now, segment) } else { self.on_one(now, segment) }
+    }
+
+    #[expect(clippy::inline_always, reason = "see Sender::send")]
+    #[inline(always)]
+    fn on_one(&mut self, now: Time, segment: Segment) -> Reply {
         let seq = segment.seq;
         let mark_changed = self.note_mark(segment.ce);
         let had_hole = self.above.first().is_some();
@@ -117,11 +120,12 @@ impl Receiver {
     }
 
     /// The segments of a packet, which the host takes as one (GRO): one ACK for all.
+    #[inline(never)]
     fn on_packet(&mut self, now: Time, first: Segment) -> Reply {
         let (mut last, mut duplicate, mut answer) = (first, false, None);
         for index in 0..=u64::from(first.more) {
             last = Segment { seq: first.seq + index, tx: first.tx + index, more: 0, ..first };
-            answer = match self.on_segment(now, last) {
+            answer = match self.on_one(now, last) {
                 Reply::Now(ack) => Some(ack),
                 Reply::Later => None,
             };
