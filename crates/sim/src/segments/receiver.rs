@@ -99,7 +99,10 @@ impl Receiver {
         if segment.more > 0 { self.on_packet(now, segment) } else { self.on_one(now, segment) }
     }
 
-    #[expect(clippy::inline_always, reason = "see Sender::send")]
+    #[expect(
+        clippy::inline_always,
+        reason = "with Sender::send, 3 % of a simulation's instructions"
+    )]
     #[inline(always)]
     fn on_one(&mut self, now: Time, segment: Segment) -> Reply {
         let seq = segment.seq;

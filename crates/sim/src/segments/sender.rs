@@ -263,10 +263,7 @@ impl<C: Controller> Sender<C> {
 
     //= bbr-06 4.1.2.1-2
     //= rfc9002 7.5-2
-    #[expect(
-        clippy::inline_always,
-        reason = "with Receiver::on_one, 3 % of a simulation's instructions"
-    )]
+    #[expect(clippy::inline_always, reason = "see Receiver::on_one")]
     #[inline(always)]
     fn send(&mut self, now: Time, seq: u64, bytes: u32, is_probe: bool) -> Segment {
         let tx = self.board.next_tx();
