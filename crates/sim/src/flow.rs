@@ -360,16 +360,7 @@ mod tests {
     #[test]
     fn only_new_data_is_ecn_capable_except_with_l4s() {
         let data = |repeats| {
-            let segment = Segment {
-                seq: 0,
-                tx: 0,
-                sent: Time::ZERO,
-                bytes: 1448,
-                more: 0,
-                push: false,
-                repeats,
-                ce: false,
-            };
+            let segment = Segment { repeats, ..Segment::alone(0, 0, Time::ZERO, 1448) };
             Downstream::Data { segment, queued_for: TimeDelta::ZERO }
         };
         let kinds = [Downstream::SynAck(Time::ZERO), data(true), data(false)];

@@ -51,6 +51,11 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// The first transmission of a segment that is a packet by itself.
+    pub(crate) const fn alone(seq: u64, tx: u64, sent: Time, bytes: u32) -> Self {
+        Self { seq, tx, sent, bytes, more: 0, push: false, repeats: false, ce: false }
+    }
+
     /// The packets on the path: one for each segment, or one with all of them.
     pub(crate) fn packets(self, offload: Offload) -> impl Iterator<Item = Self> {
         let (more, packets) = match offload {
@@ -70,22 +75,13 @@ mod tests {
 
     #[test]
     fn the_host_cuts_a_packet_and_marks_its_end() {
-        let first = Segment {
-            seq: 7,
-            tx: 9,
-            sent: Time::ZERO,
-            bytes: MSS_BYTES,
-            more: 2,
-            push: false,
-            repeats: true,
-            ce: false,
-        };
+        let alone = Segment { repeats: true, ..Segment::alone(7, 9, Time::ZERO, MSS_BYTES) };
+        let first = Segment { more: 2, ..alone };
         let cut = |offload| first.packets(offload).collect::<Vec<_>>();
         assert_eq!(cut(Offload::Card), [first]);
         let segment = |seq, tx, push| Segment { seq, tx, more: 0, push, ..first };
         let three = [segment(7, 9, false), segment(8, 10, false), segment(9, 11, true)];
         assert_eq!(cut(Offload::Host), three);
-        let alone = Segment { more: 0, ..first };
         assert_eq!(alone.packets(Offload::Host).collect::<Vec<_>>(), [alone], "no end to mark");
     }
 }

@@ -225,16 +225,7 @@ mod tests {
     }
 
     fn segment(seq: u64) -> Segment {
-        Segment {
-            seq,
-            tx: seq,
-            sent: Time::ZERO,
-            bytes: 1000,
-            more: 0,
-            push: false,
-            repeats: false,
-            ce: false,
-        }
+        Segment::alone(seq, seq, Time::ZERO, 1000)
     }
 
     /// A receiver of `segments` (endless if `None`) that has received the first 16 and no longer

@@ -340,16 +340,7 @@ mod tests {
 
     /// The ACK triggered by transmission `tx` of `seq`.
     fn ack(cumulative: u64, sack: Option<Range>, (seq, tx): (u64, u64)) -> Ack {
-        let trigger = Segment {
-            seq,
-            tx,
-            sent: Time::ZERO,
-            bytes: 1000,
-            more: 0,
-            push: false,
-            repeats: false,
-            ce: false,
-        };
+        let trigger = Segment::alone(seq, tx, Time::ZERO, 1000);
         Ack::new(cumulative, sack, trigger)
     }
 

@@ -298,16 +298,7 @@ impl<C: Controller> Sender<C> {
         }
         self.arm_probe(now);
         self.last_sent = now;
-        Segment {
-            seq,
-            tx,
-            sent: now,
-            bytes,
-            more: 0,
-            push: false,
-            repeats: retransmission,
-            ce: false,
-        }
+        Segment { repeats: retransmission, ..Segment::alone(seq, tx, now, bytes) }
     }
 
     //= bbr-06 4.1.1.3-4

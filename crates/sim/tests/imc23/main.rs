@@ -115,14 +115,17 @@ fn bbr1_is_within_three_percent_of_linux() {
     }
 }
 
-/// Most losses occur in Startup: 2.885 BDP minus the capacity of path and buffer.
+/// Most losses occur in Startup: 2.885 BDP minus the capacity of path and buffer. With 100 kB, 500 Mbit/s and
+/// 25 ms there are fewer here than on Linux; not explained.
 #[test]
 fn bbr2_is_within_ten_percent_of_linux() {
     let compared = compare("bbr2");
     show("bbr2", &compared);
     verify(&compared);
     for one in compared.iter().filter(|one| one.holds() && one.row.cell.is_sampled()) {
-        verify_losses(one, 0.70..=1.20);
+        let Cell { buffer_kb, mbit, rtt_ms, .. } = one.row.cell;
+        let least = if (buffer_kb, mbit, rtt_ms) == (100, 500, 25) { 0.70 } else { 0.80 };
+        verify_losses(one, least..=1.20);
         if one.row.retransmissions == 0.0 {
             assert_eq!(one.report.lost, 0, "{}", one.row.cell);
         }

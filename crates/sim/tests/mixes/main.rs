@@ -58,8 +58,7 @@ fn closeness(label: &str, of: &[Compared], milli_bdp: RangeInclusive<u64>) -> Ve
     vec![label.to_owned(), of.len().to_string(), close(5.0), close(10.0), bias]
 }
 
-/// All rows: 75 % within 5 points, 92 % within 10, a mean within 1 point and a goodput within 1 %. The
-/// mean of the sample, of 32 rows, may be 2 points away.
+/// The aim is 75 % within 5 points, 92 % within 10, a mean within 1 point and a goodput within 2 %.
 #[test]
 fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     let compared = rows(is_complete()).into_iter().map(|row| {
@@ -78,9 +77,8 @@ fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     if !is_complete() {
         agree(&page("docs/fidelity.md"), "mixes", &table);
     }
-    let most = if is_complete() { 1.0 } else { 2.0 };
     assert!(part(&compared, |one| one.is_within(5.0)) >= 0.75);
     assert!(part(&compared, |one| one.is_within(10.0)) >= 0.92);
-    assert!(mean(&compared, Compared::points).abs() <= most);
+    assert!(mean(&compared, Compared::points).abs() <= 1.0);
     assert!(mean(&compared, Compared::excess).abs() <= 0.01);
 }
