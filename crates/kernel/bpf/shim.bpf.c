@@ -158,7 +158,10 @@ static always_inline struct state *state_of(struct sock *sk)
 }
 
 /* The window and the rate that the controller wants, and what monitors may read. With cong_control the kernel sets no rate of its
- * own, so a controller without one gets the most: nothing of the handshake's rate may be left. */
+ * own, so a controller without one gets the most: nothing of the handshake's rate may be left.
+ *
+ * Kernels were seen to lose what a program returns (docs/kernel.md). So there is none whose value matters: no
+ * sndbuf_expand, no min_tso_segs; and what ssthresh and undo_cwnd set is set again here, by the same ACK. */
 static always_inline void apply(struct sock *sk, struct state *state)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -174,6 +177,7 @@ static always_inline void apply(struct sock *sk, struct state *state)
 	if (window > tp->snd_cwnd_clamp)
 		window = tp->snd_cwnd_clamp;
 	tp->snd_cwnd = window;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	sk->sk_pacing_rate = rate && rate < most ? rate : most;
 }
 
@@ -415,7 +419,6 @@ STRUCT_OPS int start(u64 *args)
 	state->snapshots_taken = 0;
 	init(&state->record.connection);
 	state->is_ready = 1;
-	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	if (call->pacing_rate && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	apply(sk, state);
@@ -502,19 +505,8 @@ STRUCT_OPS u32 undo_cwnd(u64 *args)
 	return tp->snd_cwnd;
 }
 
+/* Required by the kernel, like undo_cwnd. */
 STRUCT_OPS u32 ssthresh(u64 *args)
 {
 	return ((struct tcp_sock *)args[0])->snd_ssthresh;
-}
-
-/* As much as BBR in the kernel. */
-STRUCT_OPS u32 sndbuf_expand(u64 *args)
-{
-	return 3;
-}
-
-/* Below 1.2 Mbit/s single packets, as BBR in the kernel. */
-STRUCT_OPS u32 min_tso_segs(u64 *args)
-{
-	return ((struct sock *)args[0])->sk_pacing_rate < 150000 ? 1 : 2;
 }

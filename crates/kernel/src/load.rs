@@ -13,7 +13,7 @@ use crate::sys::{self, MapSpec};
 use crate::trace::Trace;
 
 /// The members of `struct tcp_congestion_ops`, and the programs that implement them.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("init", "start"),
     ("cong_control", "cong_control"),
     ("cwnd_event", "cwnd_event"),
@@ -21,8 +21,6 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("set_state", "set_state"),
     ("undo_cwnd", "undo_cwnd"),
     ("ssthresh", "ssthresh"),
-    ("sndbuf_expand", "sndbuf_expand"),
-    ("min_tso_segs", "min_tso_segs"),
 ];
 
 /// Where a kernel has this member, it tells it what others tell `cwnd_event`.
