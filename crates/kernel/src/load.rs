@@ -12,8 +12,8 @@ use crate::registration::{Registration, Structure};
 use crate::sys::{self, MapSpec};
 use crate::trace::Trace;
 
-/// The members of `struct tcp_congestion_ops`, and the programs that implement them. None whose value the kernel uses
-/// but those that it requires: values are lost at times (docs/kernel.md).
+/// The members of `struct tcp_congestion_ops`, and the programs that implement them. Optional ones that return a value
+/// are left out, because such values were lost at times (docs/kernel.md).
 const PROGRAMS: [(&str, &str); 7] = [
     ("init", "start"),
     ("cong_control", "cong_control"),
