@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use uncork_cc::CcSpec;
+use uncork_lab::internet::Group;
 use uncork_lab::{CompareSpec, Engine, Shard};
 
 use uncork_units::Probability;
@@ -41,6 +42,7 @@ Examples:
   uncork lab internet records --networks 200 --systems 10 --connections 20000 -o records
   uncork lab internet records --policy learned/current/policy.toml --from 2026-11-03 -o records
   uncork lab internet oracle --networks 200 --systems 10 -o oracle.csv
+  uncork lab internet oracle --networks 200 --systems 10 --only AS64512:0 --draw 1 -o again.csv
   uncork lab internet lines --networks 200 --systems 10 -o lines.csv";
 
 const FROM_RECORDS_EXAMPLES: &str = "\
@@ -285,6 +287,13 @@ pub(crate) struct OracleArgs {
     #[arg(long, value_name = "N", value_parser = sample, default_value = "1000")]
     #[arg(allow_hyphen_values = true, help_heading = "Comparison")]
     pub(crate) connections: u32,
+    /// Only these groups, each with up to so many connections: an AS and a profile, as in the file
+    #[arg(long, value_name = "AS:PROFILE", value_delimiter = ',', help_heading = "Comparison")]
+    pub(crate) only: Vec<Group>,
+    /// Which users are drawn; another number draws others
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true)]
+    #[arg(help_heading = "Comparison")]
+    pub(crate) draw: u16,
     /// Connections simulated at a time; by default as many as there are processors
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub(crate) jobs: Option<NonZeroUsize>,

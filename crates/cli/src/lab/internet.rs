@@ -86,9 +86,14 @@ fn write(directory: &Path, begin: SystemTime, outcome: &DayOutcome) -> Result<()
 fn oracle(args: &OracleArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
     let world = world(&args.world)?;
-    let spec =
-        OracleSpec { control: args.control, treated: args.treated, connections: args.connections };
-    let found = internet::oracle(&world, &spec, jobs(args.jobs), &stop);
+    if let Some(group) = args.only.iter().find(|group| !group.is_in(&world)) {
+        let reason =
+            "no network is in this group: the oracle's file has the world's ASes and profiles";
+        return Err(Failure::value("--only <AS:PROFILE>", group.to_string(), reason));
+    }
+    let OracleArgs { control, treated, connections, draw, .. } = *args;
+    let spec = OracleSpec { control, treated, connections, draw };
+    let found = internet::oracle(&world, &spec, &args.only, jobs(args.jobs), &stop);
     let csv = found.ok_or_else(|| interrupted(&args.output))?.csv();
     output::replace_file(&args.output, csv.as_bytes())
 }

@@ -15,7 +15,7 @@ mod world;
 
 pub use day::{Day, DayOutcome};
 pub use lines::lines;
-pub use oracle::{Oracle, OracleSpec, oracle};
+pub use oracle::{Group, GroupError, Oracle, OracleSpec, oracle};
 pub use profile::Kind;
 pub use world::{World, WorldError, WorldSpec};
 

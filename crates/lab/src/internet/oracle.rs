@@ -1,7 +1,8 @@
 //! What each controller is truly worth to each group of networks, by simulating it often enough.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Formatter, Write};
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 
 use uncork_cc::CcSpec;
@@ -41,14 +42,54 @@ pub struct OracleSpec {
     /// traffic has more. That is the most; a lift whose standard error falls to 0.5 % has fewer, and
     /// one that is far from 0 and from -2 %.
     pub connections: u32,
+    /// Which users are drawn; other numbers draw others.
+    pub draw: u16,
+}
+
+/// Networks of a system that have the same profile, such as `AS64512:1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    asn: u32,
+    profile: usize,
+}
+
+impl Group {
+    /// Whether a network of `world` is in it.
+    pub fn is_in(&self, world: &World) -> bool {
+        let asn = |network: &world::Network| world.systems[network.system as usize].asn;
+        world.networks.iter().any(|one| (asn(one), one.profile) == (self.asn, self.profile))
+    }
+}
+
+impl Display for Group {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "AS{}:{}", self.asn, self.profile)
+    }
+}
+
+/// Why a text is no group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an AS and a profile, 0 to {}, such as AS64512:1", PROFILES - 1)]
+pub struct GroupError;
+
+impl FromStr for Group {
+    type Err = GroupError;
+
+    fn from_str(text: &str) -> Result<Self, GroupError> {
+        let (asn, profile) =
+            text.strip_prefix("AS").and_then(|rest| rest.split_once(':')).ok_or(GroupError)?;
+        let asn = asn.parse().map_err(|_| GroupError)?;
+        let profile = profile.parse().ok().filter(|&one| one < PROFILES).ok_or(GroupError)?;
+        Ok(Self { asn, profile })
+    }
 }
 
 /// The truth about a world.
 #[derive(Clone, Debug)]
 pub struct Oracle<'w> {
     world: &'w World,
-    /// By system, profile and class.
-    lifts: Vec<Lift>,
+    /// By system, profile and class; `None` was not asked for.
+    lifts: Vec<Option<Lift>>,
 }
 
 /// The effect of the treated controller on one class of objects, if all users of the network have
@@ -108,10 +149,12 @@ struct Samples {
     alone: Sample,
 }
 
-/// Simulates all profiles of `world` on up to `jobs` threads; `None` once `stop` is set.
+/// Simulates all profiles of `world`, or each group of `only` with as many connections, on up to
+/// `jobs` threads; `None` once `stop` is set.
 pub fn oracle<'w>(
     world: &'w World,
     spec: &OracleSpec,
+    only: &[Group],
     jobs: usize,
     stop: &AtomicBool,
 ) -> Option<Oracle<'w>> {
@@ -119,14 +162,17 @@ pub fn oracle<'w>(
     let lifts = parallel::map_until(stop, count, jobs, |nth| {
         let (system, rest) = (nth / (PROFILES * 2), nth % (PROFILES * 2));
         let at = Place { world, system, profile: rest / 2, is_large: rest % 2 == 0 };
-        let most = at.most(spec.connections);
-        at.lift(OracleSpec { connections: most, ..*spec })
+        if only.is_empty() {
+            Some(at.lift(OracleSpec { connections: at.most(spec.connections), ..*spec }))
+        } else {
+            only.contains(&at.group()).then(|| at.lift(*spec))
+        }
     });
     (lifts.len() == count).then_some(Oracle { world, lifts })
 }
 
 impl Oracle<'_> {
-    /// A line for each network and class, as CSV.
+    /// A line for each network and class that was asked for, as CSV.
     pub fn csv(&self) -> String {
         let head = "network,asn,country,kind,profile,share,class,control,treated,lift,error,alone,resent,connections\n";
         let mut text = head.to_owned();
@@ -135,8 +181,8 @@ impl Oracle<'_> {
             let kind = system.profiles[network.profile].kind;
             for (offset, class) in ["large", "small"].into_iter().enumerate() {
                 let at = (network.system as usize * PROFILES + network.profile) * 2 + offset;
-                let Lift { control, treated, together, error, alone, resent, connections } =
-                    self.lifts[at];
+                let Some(lift) = self.lifts[at] else { continue };
+                let Lift { control, treated, together, error, alone, resent, connections } = lift;
                 // Writing to a string cannot fail.
                 let _ = writeln!(
                     text,
@@ -217,6 +263,10 @@ impl Place<'_> {
         networks.position(|network| self.has(network)).map(|at| at as u32)
     }
 
+    fn group(&self) -> Group {
+        Group { asn: self.world.systems[self.system].asn, profile: self.profile }
+    }
+
     fn has(&self, network: &world::Network) -> bool {
         (network.system as usize, network.profile) == (self.system, self.profile)
     }
@@ -227,7 +277,7 @@ impl Place<'_> {
         let has_neighbours = self.world.profile_of(network).uplink.is_some();
         for nth in more {
             let value = |cc, neighbours| {
-                let flow = self.connection(network, nth, cc, neighbours);
+                let flow = self.connection(network, (spec.draw, nth), cc, neighbours);
                 (self.value(&flow), flow)
             };
             samples.control.add(value(control, control));
@@ -239,10 +289,16 @@ impl Place<'_> {
         }
     }
 
-    /// The `nth` connection. Users, hours, sizes and losses are the same for all controllers.
-    fn connection(&self, network: u32, nth: u32, cc: CcSpec, neighbours: CcSpec) -> FlowRecord {
+    /// The `nth` connection of a draw. Users, hours, sizes and losses are the same for all controllers.
+    fn connection(
+        &self,
+        network: u32,
+        (draw, nth): (u16, u32),
+        cc: CcSpec,
+        neighbours: CcSpec,
+    ) -> FlowRecord {
         let place = (self.system * PROFILES + self.profile) * 2 + usize::from(self.is_large);
-        let stream = ORACLE_STREAM | (place as u64) << 24 | u64::from(nth);
+        let stream = ORACLE_STREAM | u64::from(draw) << 40 | (place as u64) << 24 | u64::from(nth);
         let mut rng = Rng::new(self.world.spec.seed, stream);
         let users = self.world.networks[network as usize].users;
         let hour = loop {
@@ -301,7 +357,8 @@ mod tests {
     use crate::internet::{Kind, WorldSpec};
 
     fn spec(control: Algorithm, treated: Algorithm, connections: u32) -> OracleSpec {
-        OracleSpec { control: CcSpec::new(control), treated: CcSpec::new(treated), connections }
+        let [control, treated] = [control, treated].map(CcSpec::new);
+        OracleSpec { control, treated, connections, draw: 0 }
     }
 
     fn world() -> World {
@@ -311,16 +368,46 @@ mod tests {
     #[test]
     fn equal_controllers_have_no_lift() {
         let (world, same) = (world(), spec(Algorithm::Cubic, Algorithm::Cubic, 40));
-        let found = oracle(&world, &same, 2, &AtomicBool::new(false)).unwrap();
-        assert!(found.lifts.iter().all(|lift| lift.together == 0.0 && lift.error == 0.0));
+        let found = oracle(&world, &same, &[], 2, &AtomicBool::new(false)).unwrap();
+        let lifts: Vec<Lift> = found.lifts.iter().map(|lift| lift.unwrap()).collect();
+        assert!(lifts.iter().all(|lift| lift.together == 0.0 && lift.error == 0.0));
         // At the first look their equality is known. Profiles that no network has are not simulated.
-        let counts = found.lifts.iter().map(|lift| lift.connections);
+        let counts = lifts.iter().map(|lift| lift.connections);
         assert!(counts.clone().all(|count| count == 0 || (40..=STEP).contains(&count)));
         assert!(
             counts.clone().any(|count| count == 40) && counts.clone().any(|count| count == STEP)
         );
         assert_eq!(found.csv().lines().count(), 1 + 2 * 40);
-        assert!(oracle(&world, &same, 2, &AtomicBool::new(true)).is_none());
+        assert!(oracle(&world, &same, &[], 2, &AtomicBool::new(true)).is_none());
+    }
+
+    /// Other users than those of the first draw, with as many connections as are asked for.
+    #[test]
+    fn a_group_is_simulated_again_with_other_users() {
+        let (world, other) = (world(), spec(Algorithm::Cubic, Algorithm::Bbr3, 30));
+        let network = world.networks[0];
+        let asn = world.systems[network.system as usize].asn;
+        let group: Group = format!("AS{asn}:{}", network.profile).parse().unwrap();
+        let rows = |draw| {
+            let spec = OracleSpec { draw, ..other };
+            let found = oracle(&world, &spec, &[group], 2, &AtomicBool::new(false)).unwrap().csv();
+            found.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (first, second) = (rows(0), rows(1));
+        assert!(first.len() == second.len() && first.len() < 2 * 40 && !first.is_empty());
+        assert!(
+            first.iter().all(|row| row.contains(&format!(",AS{asn},")) && row.ends_with(",30"))
+        );
+        assert_ne!(first, second);
+        assert_eq!(first, rows(0));
+    }
+
+    #[test]
+    fn groups_are_read() {
+        assert_eq!("AS64512:2".parse(), Ok(Group { asn: 64_512, profile: 2 }));
+        for text in ["", "AS64512", "64512:0", "AS64512:3", "AS:1", "ASx:1", "AS1:0:0"] {
+            assert_eq!(text.parse::<Group>(), Err(GroupError), "{text}");
+        }
     }
 
     /// What is known well enough is not simulated further.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +59,8 @@ class Truth:
     system: tuple[str, ...]
     country: tuple[str, ...]
     kind: tuple[str, ...]
+    group: tuple[str, ...]
+    """AS and profile, such as `AS64512:1`: networks of a group have the same lift."""
     share: Floats
     lift: Floats
     error: Floats
@@ -70,6 +72,18 @@ class Truth:
     def oracle(self) -> Flags:
         """Whom an oracle gives the treated arm, which keeps the guardrail on bytes sent again, too."""
         return (self.lift > 0) & (self.resent <= RESENT)
+
+    def near_the_limit(self, on: Flags, errors: float) -> list[str]:
+        """The groups with any of these networks whose lift is less than so many errors above harm."""
+        is_near = on & (self.lift + HARM < errors * self.error)
+        return sorted({self.group[at] for at in np.flatnonzero(is_near)})
+
+    def mended(self, again: Truth) -> Truth:
+        """With lifts and errors of the groups that were looked at again."""
+        found = dict(zip(again.group, zip(again.lift, again.error, strict=True), strict=True))
+        mine = zip(self.group, self.lift, self.error, strict=True)
+        lift, error = np.array([found.get(group, (lift, error)) for group, lift, error in mine]).T
+        return replace(self, lift=lift, error=error)
 
     def mean_lift(self, on: Flags) -> float:
         """The mean lift of all traffic if these networks have the treated arm."""
@@ -122,6 +136,7 @@ def _truth(rows: list[dict[str, str]]) -> Truth:
         system=texts("asn"),
         country=texts("country"),
         kind=texts("kind"),
+        group=tuple(f"{row['asn']}:{row['profile']}" for row in rows),
         share=numbers("share"),
         lift=numbers("lift"),
         error=numbers("error"),
