@@ -80,11 +80,56 @@ def test_a_gain_that_may_be_harm_is_not_taken() -> None:
 def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> None:
     """Half of the networks at +3 %, the others at -3 %: noise, or not, by the error."""
     lifts = {at: 0.03 if at % 2 else -0.03 for at in range(len(SMALL.share))}
-    noise = decide([view(lifts, error=0.02)], SETTINGS, Overrides(), Before({}), 1.0)
+    settings = replace(SETTINGS, harmed=1.0)
+    noise = decide([view(lifts, error=0.02)], settings, Overrides(), Before({}), 1.0)
     assert sum(one.reason == "nobody is known to gain yet" for one in noise) == 20
     assert all(one.arm == "control" for one in noise)
     known = decide([view(lifts, error=0.005)], SETTINGS, Overrides(), Before({}), 1.0)
     assert sum(one.reason == "switched on" for one in known) == 20
+
+
+def expected_harm(found: Decisions) -> float:
+    """Traffic that is on and that its probabilities expect to be harmed."""
+    on = found.arm == "bbr"
+    return float((found.share * (1 - found.p_safe))[on].sum())
+
+
+HALF_GAIN_TWICE_AS_MUCH = {at: 0.1 if at % 2 else 0.05 for at in range(len(SMALL.share))}
+
+
+def reach_of_harm(found: Decisions) -> float:
+    """Traffic that is on and harmed, if as much is as in one of 20 worlds."""
+    on = found.arm == "bbr"
+    share, p = found.share[on], 1 - found.p_safe[on]
+    return float((share * p).sum() + 1.645 * np.sqrt((share**2 * p * (1 - p)).sum()))
+
+
+def test_traffic_that_may_be_harmed_is_bounded() -> None:
+    """Each network is sure enough, all of them together are not. Those that gain most for the risk go on."""
+    one = view(HALF_GAIN_TWICE_AS_MUCH, error=0.04)
+    every = decide([one], replace(SETTINGS, harmed=1.0), Overrides(), Before({}), 1.0)
+    assert all(row.arm == "bbr" for row in every.networks)
+    assert reach_of_harm(every) > 0.03
+    some = decide([one], replace(SETTINGS, harmed=0.005), Overrides(), Before({}), 1.0)
+    assert 0.004 < reach_of_harm(some) <= 0.005
+    off = {row.key for row in some.networks if row.reason == "too much traffic may be harmed"}
+    assert 0 < len(off) < 20
+    assert off <= {SMALL.section.networks[at] for at, lift in HALF_GAIN_TWICE_AS_MUCH.items() if lift == 0.05}
+
+
+def test_what_is_on_and_may_harm_too_much_goes_off() -> None:
+    """Unless a person wants it on."""
+    one = view(HALF_GAIN_TWICE_AS_MUCH, error=0.04)
+    before = Before.states({("large", key): State("bbr", 0) for key in SMALL.section.networks})
+    settings = replace(SETTINGS, harmed=0.005)
+    some = decide([one], settings, Overrides(), before, 1.0)
+    assert 0.004 < reach_of_harm(some) <= 0.005
+    assert {row.reason for row in some.networks} == {
+        "stays on",
+        "switched off, too much traffic may be harmed",
+    }
+    pinned = decide([one], settings, Overrides(pins={"*": "bbr"}), before, 1.0)
+    assert all(row.arm == "bbr" for row in pinned.networks)
 
 
 def test_a_large_gain_that_is_known_badly_is_beyond_chance() -> None:

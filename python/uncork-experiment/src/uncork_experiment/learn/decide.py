@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from uncork_experiment.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork_experiment.learn.decisions import (
@@ -38,6 +38,9 @@ TWIN = "twin"
 """In place of a level: what a calibrated twin expects of the AS (`plan --prior`)."""
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
+LEAST_GAIN = 1e-6
+"""For those that are on and expected to gain nothing."""
+AT_RISK = "too much traffic may be harmed"
 LONG_AGO = 10_000
 """Days: no dwell holds so long."""
 
@@ -413,8 +416,11 @@ def _wish(
     is_on = now.arm == settings.treated
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
     is_kept = now.p_kept >= settings.doubt
-    wants_off = is_on & ((now.p_gain < settings.doubt) | ~is_kept)
-    wants_on = ~is_on & is_worth & is_kept & is_beyond_chance
+    is_free = ~is_pinned & ~is_broken & ~is_frozen
+    may_be_on = is_free & is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
+    is_spared = _spared(now, is_on, may_be_on, settings)
+    wants_off = is_on & ((now.p_gain < settings.doubt) | ~is_kept | ~is_spared)
+    wants_on = ~is_on & is_worth & is_kept & is_spared & is_beyond_chance
     wants = wants_on | wants_off
     is_new = settings.as_of - now.since < settings.dwell
     control, treated = settings.control, settings.treated
@@ -424,11 +430,13 @@ def _wish(
         (is_frozen, now.arm, "frozen"),
         (is_broken, now.arm, why_broken),
         (~wants & is_on, now.arm, "stays on"),
-        (~wants & is_worth & is_kept, now.arm, "nobody is known to gain yet"),
-        (~wants & is_worth, now.arm, _words("likely breaks its limit: ", now.limit)),
+        (~wants & is_worth & ~is_kept, now.arm, _words("likely breaks its limit: ", now.limit)),
+        (~wants & is_worth & ~is_spared, now.arm, AT_RISK),
+        (~wants & is_worth, now.arm, "nobody is known to gain yet"),
         (~wants, now.arm, "not sure enough"),
         (is_new, now.arm, "changed too recently"),
         (wants_on, treated, "switched on"),
+        (wants_off & ~is_spared & is_kept, control, f"switched off, {AT_RISK}"),
         (wants_off & is_kept, control, "switched off"),
         (wants_off, control, _words("switched off, likely breaks its limit: ", now.limit)),
     ]
@@ -436,8 +444,30 @@ def _wish(
     arm = _first(conditions, [one for _, one, _ in rules])
     reason = _first(conditions, [one for _, _, one in rules])
     is_forced = is_pinned | (is_broken & (now.arm != control))
-    may = ~is_pinned & ~is_broken & ~is_frozen
-    return _Wishes(now, arm, reason, is_forced, may & ((is_on & ~wants_off) | wants_on))
+    return _Wishes(now, arm, reason, is_forced, is_free & ((is_on & ~wants_off) | wants_on))
+
+
+def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) -> Bools:
+    """All but those of `may_be_on` with which more traffic might be harmed than may be: first comes who is
+    expected to gain most for the risk.
+    """
+    p_harm = 1 - now.p_safe
+    risk = now.share * p_harm
+    rows = np.flatnonzero(may_be_on & (risk > 0))
+    gain = now.share[rows] * np.maximum(now.lift[rows], LEAST_GAIN)
+    # Who has it keeps it, unless another is twice as good: one at the edge does not change to and fro.
+    gain *= np.where(is_on[rows], 2, 1)
+    rows = rows[np.argsort(risk[rows] / gain, kind="stable")]
+    deviation = now.share[rows] ** 2 * p_harm[rows] * (1 - p_harm[rows])
+    most, sigmas = settings.harmed * float(now.share.sum()), float(ndtri(settings.sure))
+    expected, variance = 0.0, 0.0
+    found = np.ones(len(now), dtype=np.bool_)
+    for row, more, spread in zip(rows.tolist(), risk[rows].tolist(), deviation.tolist(), strict=True):
+        if expected + more + sigmas * math.sqrt(variance + spread) > most:
+            found[row] = False
+        else:
+            expected, variance = expected + more, variance + spread
+    return found
 
 
 def _told(entries: _Entries, at: Ints, words: Mapping[str, str]) -> Texts:

@@ -108,15 +108,17 @@ def _would_change(one: Decision, settings: Settings) -> str:
         return f"only if it is no longer {one.reason.split()[0]}"
     if one.arm == settings.treated:
         return (
-            f"off if P(lift > 0), or that a limit is kept, falls below {settings.doubt:g}, a guardrail "
-            "breaks, or the table expires"
+            f"off if P(lift > 0), or that a limit is kept, falls below {settings.doubt:g}, others gain "
+            "more for the risk of harm, a guardrail breaks, or the table expires"
         )
     safe = math.log1p(-settings.tolerated) + _quantile(settings.sure) * one.sd
     needed = max(safe, math.log1p(settings.worth))
     return (
         f"on at a lift of {words.change(math.exp(needed))} with the present error, if "
         f"P(lift > −{100 * settings.tolerated:g} %) is then {settings.sure:g}, P(limit kept) is "
-        f"{settings.doubt:g}, and it is no chance find that anybody gains"
+        f"{settings.doubt:g}, at most "
+        f"{words.quantity(settings.harmed, 'share')} of the traffic may be harmed, "
+        "and it is no chance find that anybody gains"
     )
 
 

@@ -42,6 +42,12 @@ def add_options(one: argparse.ArgumentParser) -> None:
         "--tolerate", default="2%", metavar="SHARE", help="how much worse nobody is to become [default: 2%%]"
     )
     rule.add_argument("--sure", default="95%", metavar="P", help="probability to switch on [default: 95%%]")
+    rule.add_argument(
+        "--harmed",
+        default="0.2%",
+        metavar="SHARE",
+        help="most traffic that is worse than that, as sure as --sure [default: 0.2%%]",
+    )
     rule.add_argument("--half-life", type=float, default=14, metavar="DAYS", help="of evidence [default: 14]")
     rule.add_argument("--dwell", type=int, default=3, metavar="DAYS", help="between changes [default: 3]")
     rule.add_argument(
@@ -180,6 +186,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
         worth=share(options.worth, "--worth"),
         tolerated=share(options.tolerate, "--tolerate"),
         sure=share(options.sure, "--sure"),
+        harmed=share(options.harmed, "--harmed"),
         half_life=options.half_life,
         dwell=options.dwell,
         changed=share(options.changed, "--changed"),

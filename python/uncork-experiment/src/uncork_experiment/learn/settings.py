@@ -62,6 +62,8 @@ class Settings:
     """Probability of any lift below which an entry is switched off. It is not on, either, where a limit is
     less likely kept than this.
     """
+    harmed: float = 0.002
+    """Most of a section's traffic that is harmed, with the probability `sure`."""
     harm: float = 0.05
     """How much worse the measure may be in the last days, by a bound that holds at every look."""
     recent: tuple[int, ...] = (3, 1)
@@ -110,7 +112,8 @@ class Settings:
     @staticmethod
     def read(document: Mapping[str, object]) -> Settings:
         """The settings that `document` wrote."""
-        values: dict[str, Any] = dict(document)
+        # Versions of before that limit had none.
+        values: dict[str, Any] = {"harmed": 1.0, **document}
         for name in ("sites", "guardrails", "recent"):
             values[name] = tuple(values[name])
         values["prior"] = {name: (lift, sd) for name, (lift, sd) in values.get("prior", {}).items()}
