@@ -1,22 +1,7 @@
 #!/bin/busybox sh
 # The first program of a guest of kernels.py: says on the console, in lines of "UNCORK step result", what
 # this kernel can do.
-/bin/busybox --install -s /bin
-export PATH=/bin HOME=/root
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-mount -t tmpfs tmp /tmp
-mount -t tmpfs run /run
-mount -t bpf bpf /sys/fs/bpf
-mount -t cgroup2 cgroup /sys/fs/cgroup
-for module in /modules/*.ko; do
-    insmod "$module" || echo "insmod $module failed"
-done
-mkdir -p /dev/net
-[ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200
-ip link set lo up
-cd /tmp
+. /start.sh
 
 controllers="uncork_bbr1 uncork_bbr2 uncork_bbr3 uncork_cubic uncork_reno"
 

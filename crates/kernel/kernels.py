@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import gzip
 import re
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+
+import qemu
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "target" / "kernels"
@@ -145,48 +147,6 @@ def ubuntu_keys() -> None:
         shutil.copy(next(unpacked.rglob("ubuntu-archive-keyring.gpg")), UBUNTU_KEYS)
 
 
-class Initramfs:
-    """The guest's files, as the kernel unpacks them (cpio, "newc")."""
-
-    def __init__(self) -> None:
-        self.archive = bytearray()
-        self.count = 0
-        self.made: set[str] = set()
-
-    def _entry(self, name: str, mode: int, content: bytes) -> None:
-        self.count += 1
-        encoded = name.encode() + b"\0"
-        fields = [self.count, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0]
-        self.archive += b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
-        self.archive += b"\0" * (-len(self.archive) % 4) + content
-        self.archive += b"\0" * (-len(self.archive) % 4)
-
-    def directory(self, name: str) -> None:
-        parts = name.strip("/").split("/")
-        for end in range(1, len(parts) + 1):
-            path = "/".join(parts[:end])
-            if path and path not in self.made:
-                self.made.add(path)
-                self._entry(path, 0o040755, b"")
-
-    def file(self, name: str, content: bytes) -> None:
-        self.directory(name.rpartition("/")[0])
-        self._entry(name.strip("/"), 0o100755, content)
-
-    def program(self, name: str, path: Path) -> None:
-        """A program, with the libraries it needs."""
-        self.file(name, path.read_bytes())
-        listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
-        for library in re.findall(r"(/\S+) \(0x", listed):
-            if library not in self.made:
-                self.made.add(library)
-                self.file(library, Path(library).resolve().read_bytes())
-
-    def compressed(self) -> bytes:
-        self._entry("TRAILER!!!", 0, b"")
-        return gzip.compress(bytes(self.archive), compresslevel=1)
-
-
 def module(path: Path) -> bytes:
     unpack = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-dcq"]}.get(path.suffix)
     if unpack is None:
@@ -194,7 +154,7 @@ def module(path: Path) -> bytes:
     return subprocess.run([*unpack, path], capture_output=True, check=True).stdout
 
 
-def modules(unpacked: list[Path]) -> list[tuple[str, bytes]]:
+def modules(unpacked: list[Path], wanted: list[str]) -> list[tuple[str, bytes]]:
     """The modules that are wanted, each after those that it needs; what is built in is not there."""
     files = {}
     for directory in unpacked:
@@ -211,7 +171,7 @@ def modules(unpacked: list[Path]) -> list[tuple[str, bytes]]:
             add(need.replace("-", "_"))
         chosen[name] = content
 
-    for name in MODULES:
+    for name in wanted:
         add(name)
     return list(chosen.items())
 
@@ -226,37 +186,46 @@ class Result:
     log: Path
 
 
-def boot(name: str, kernel: Kernel, uncork: Path) -> Result:
+def packages(name: str) -> list[Path]:
+    """What a kernel of the table consists of, unpacked."""
+    kernel = KERNELS[name]
+    KEPT.mkdir(parents=True, exist_ok=True)
     if kernel.archive.url == UBUNTU:
         ubuntu_keys()
     image = fetch(kernel.archive, kernel.package)
-    needs = apt(kernel.archive, "apt-cache", "depends", image.name)
-    needs = re.findall(r"^  Depends: (linux-(?:binary|modules)-\S+)", needs, re.MULTILINE)
-    parts = [image, *(fetch(kernel.archive, re.escape(need)) for need in needs)]
+    depends = apt(kernel.archive, "apt-cache", "depends", image.name)
+    needs = re.findall(r"^  Depends: (linux-(?:binary|modules)-\S+)", depends, re.MULTILINE)
+    return [image, *(fetch(kernel.archive, re.escape(need)) for need in needs)]
+
+
+def guest(parts: list[Path], uncork: Path, more_modules: Sequence[str] = ()) -> qemu.Initramfs:
+    """A guest of this kernel, with its modules."""
     busybox = fetch(BOOKWORM, "busybox-static")
-    files = Initramfs()
-    for directory in ("proc", "sys", "dev", "tmp", "root", "run", "var"):
-        files.directory(directory)
-    files.file("bin/busybox", next(busybox.glob("**/bin/busybox")).read_bytes())
-    files.program("bin/uncork", uncork)
+    files = qemu.guest(next(busybox.glob("**/bin/busybox")), uncork)
+    for index, (one, content) in enumerate(modules(parts, [*MODULES, *more_modules])):
+        files.file(f"modules/{index:02}-{one}.ko", content)
+    return files
+
+
+def image(parts: list[Path]) -> Path:
+    return next(path for part in parts for path in part.rglob("vmlinuz*"))
+
+
+def boot(name: str, uncork: Path) -> Result:
+    parts = packages(name)
+    files = guest(parts, uncork)
     iperf3 = shutil.which("iperf3")
     if iperf3 is None:
         sys.exit("kernels.py: iperf3 is not installed")
     files.program("bin/iperf3", Path(iperf3))
-    for index, (one, content) in enumerate(modules(parts)):
-        files.file(f"modules/{index:02}-{one}.ko", content)
     files.file("init", GUEST.read_bytes())
     initramfs = KEPT / f"{name}.initramfs"
     initramfs.write_bytes(files.compressed())
-    vmlinuz = next(path for part in parts for path in part.rglob("vmlinuz*"))
     log = KEPT / f"{name}.log"
-    # Haswell: some of qemu's processors do not get far with new kernels.
-    command = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "Haswell-noTSX", "-m", "1G", "-smp", "1"]
-    command += ["-nographic", "-no-reboot", "-net", "none", "-kernel", str(vmlinuz), "-initrd", str(initramfs)]
-    command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on"]
     began = time.monotonic()
     with log.open("wb") as out:
         try:
+            command = qemu.command(image(parts), initramfs)
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, timeout=BOOT_S, check=False)
         except subprocess.TimeoutExpired:
             out.write(f"\nkernels.py: ended after {BOOT_S} s\n".encode())
@@ -285,7 +254,9 @@ def as_expected(kernel: Kernel, result: Result) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program to run")
     parser.add_argument("names", nargs="*", metavar="KERNEL", help=f"default: all of {', '.join(KERNELS)}")
     arguments = parser.parse_args()
@@ -294,11 +265,10 @@ def main() -> int:
         parser.error(f"unknown kernel {unknown[0]}; there are {', '.join(KERNELS)}")
     if not arguments.uncork.is_file():
         parser.error(f"{arguments.uncork} is not there; build it: cargo build --release -p uncork")
-    KEPT.mkdir(parents=True, exist_ok=True)
     results = []
     for name in arguments.names or KERNELS:
         print(f"{name} …", file=sys.stderr, flush=True)
-        results.append(boot(name, KERNELS[name], arguments.uncork))
+        results.append(boot(name, arguments.uncork))
     print(table(results))
     failed = [result for result in results if not as_expected(KERNELS[result.name], result)]
     for result in failed:

@@ -7,10 +7,8 @@
 For controllers that no stock kernel has, such as BBRv2 and BBRv3: build a kernel with their patch, in which
 the controller is named `bbr`. `--bbr` says which of the scenario's controllers that is.
 
-qemu emulates the processor and counts its instructions (TCG, -icount): the guest's clock goes on by a
-nanosecond with each, and jumps when the guest waits. So the guest measures as if it had a processor of
-10^9 instructions per second, however slow or busy this machine is. Needs neither root nor /dev/kvm. A second
-of two flows at 50 Mbit/s takes one to two.
+How busy this machine is does not matter (qemu.py). Needs neither root nor /dev/kvm. A second of two flows at
+50 Mbit/s takes one to two.
 
 The kernel needs TUN, namespaces, INET_TCP_DIAG, a serial console and an initramfs, all built in. Needs
 qemu-system-x86_64, ldd and a static busybox.
@@ -27,7 +25,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kernels import Initramfs
+import qemu
 
 METRICS = {
     "share_mean": ("share, %", 1),
@@ -36,16 +34,7 @@ METRICS = {
     "retransmitted_mean": ("sent again, %", 1),
 }
 INIT = """#!/bin/busybox sh
-/bin/busybox --install -s /bin
-export PATH=/bin HOME=/root
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-mount -t tmpfs tmp /tmp
-mkdir -p /dev/net /run
-[ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200
-ip link set lo up
-cd /tmp
+. /start.sh
 echo "KERNEL $(uname -r)"
 uncork lab run /scenario.toml --on netns --seeds SEEDS --jobs 1 -q -o out 2>&1 || echo "STATUS $?"
 echo BEGIN
@@ -55,34 +44,19 @@ poweroff -f
 """
 
 
-def guest(arguments: argparse.Namespace, scratch: Path) -> Path:
-    """The initramfs."""
-    files = Initramfs()
-    for directory in ("proc", "sys", "dev", "tmp", "root", "run"):
-        files.directory(directory)
-    files.file("bin/busybox", arguments.busybox.read_bytes())
-    files.program("bin/uncork", arguments.uncork)
+def guest(arguments: argparse.Namespace) -> qemu.Initramfs:
+    files = qemu.guest(arguments.busybox, arguments.uncork)
     # The laboratory's names of the kernel's controllers are those of version 1 and of the standard.
     text = arguments.scenario.read_text().replace(f'"{arguments.bbr}"', '"bbr1"')
     files.file("scenario.toml", text.replace('"cubic:linux"', '"cubic"').encode())
     files.file("init", INIT.replace("SEEDS", str(arguments.seeds)).encode())
-    path = scratch / "initramfs"
-    path.write_bytes(files.compressed())
-    return path
+    return files
 
 
 def play(arguments: argparse.Namespace) -> tuple[str, str]:
     """The kernel's version, and its cells."""
     with tempfile.TemporaryDirectory() as scratch:
-        command = ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
-        command += ["-cpu", "Haswell-noTSX", "-m", "1G", "-smp", "1", "-nographic", "-no-reboot"]
-        command += ["-kernel", str(arguments.kernel), "-initrd", str(guest(arguments, Path(scratch)))]
-        command += ["-net", "none"]
-        command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on"]
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=arguments.timeout, check=False
-        )
-    said = done.stdout.decode(errors="replace").replace("\r", "")
+        said = qemu.play(arguments.kernel, guest(arguments), Path(scratch), arguments.timeout)
     kernel, cells = re.search(r"KERNEL (\S+)", said), re.search(r"BEGIN\n(.*?)END", said, re.DOTALL)
     if kernel is None or cells is None or not cells[1]:
         sys.exit(f"play_on.py: the guest did not play it; the end of its console:\n{said[-2000:]}")
