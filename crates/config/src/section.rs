@@ -249,13 +249,14 @@ impl Node {
 
     /// The one of `known` with this name. The error calls it `what`.
     pub fn choice<T: Copy>(&self, what: &str, known: &[(&'static str, T)]) -> Result<T> {
-        let text = self.text()?;
+        let names = || known.iter().map(|(name, _)| *name);
+        let expected = || format!("one of {}", names().collect::<Vec<_>>().join(", "));
+        let text = self.text().map_err(|error| error.expected(expected()))?;
         let found = known.iter().find(|(name, _)| *name == text);
         found.map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
             ConfigError::new(&self.place, format!("unknown {what} `{text}`"))
-                .expected(format!("one of {}", names.join(", ")))
-                .nearest(text, names)
+                .expected(expected())
+                .nearest(text, names())
         })
     }
 }

@@ -294,6 +294,14 @@ fn errors_in_settings_show_the_setting() {
     }
 }
 
+/// `run.offload` was true or false in earlier scenarios.
+#[test]
+fn a_choice_of_another_type_names_the_choices() {
+    let shown = refused(EXAMPLE, &["run.offload=true"], "a flag").render("test.toml", false);
+    assert!(shown.contains("true or false where a string belongs"), "{shown}");
+    assert!(shown.contains("one of none, host, card"), "{shown}");
+}
+
 #[test]
 fn error_in_a_cell_names_the_cell() {
     let axis = "\"path.rate\" = [\"20mbit\", \"8kbit\"]\n\"path.loss\" = [";
