@@ -39,7 +39,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,11 @@ class Paths:
     seeds: int = 5
     # Downloads at a time, each over its own path: 100 Mbit/s take a core.
     jobs: int = 2
+
+    def only(self, names: list[str]) -> Paths:
+        """With these of its controllers."""
+        ours, own = ([name for name in of if name in names] for of in (self.controllers, self.kernels_own))
+        return replace(self, controllers=ours, kernels_own=own)
 
 
 PATHS_HERE = Path(__file__).parent / "paths"
@@ -239,6 +244,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--uncork", required=True, help="the program")
     parser.add_argument("--scenario", help="only this one, whose matrix has an axis of controllers")
+    parser.add_argument(
+        "--controller", action="append", choices=CONTROLLERS, help="only this one (repeatable)"
+    )
     parser.add_argument("--seeds", type=int, help="of the engines in real time")
     parser.add_argument("--simulated", type=int, default=20, help="seeds of the simulator")
     parser.add_argument("--jobs", type=int, help="downloads at a time, each over its own path; or guests")
@@ -246,6 +254,8 @@ def main() -> None:
     arguments = parser.parse_args()
     known = [paths for paths in ALL if arguments.scenario in (None, paths.scenario)]
     chosen = known or [Paths(arguments.scenario, CONTROLLERS, KERNELS_OWN)]
+    if arguments.controller:
+        chosen = [paths.only(arguments.controller) for paths in chosen]
     with contextlib.nullcontext() if arguments.kernel else loaded(arguments.uncork, chosen):
         for paths in chosen:
             play(arguments, paths)
