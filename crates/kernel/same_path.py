@@ -252,6 +252,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, help="downloads at a time, each over its own path; or guests")
     parser.add_argument("--kernel", metavar="NAME|BZIMAGE", help="the kernel that plays, in virtual time")
     arguments = parser.parse_args()
+    if arguments.kernel and arguments.kernel not in kernels.KERNELS and not Path(arguments.kernel).is_file():
+        parser.error(
+            f"unknown kernel {arguments.kernel}; give a bzImage or one of {', '.join(kernels.KERNELS)}"
+        )
     known = [paths for paths in ALL if arguments.scenario in (None, paths.scenario)]
     chosen = known or [Paths(arguments.scenario, CONTROLLERS, KERNELS_OWN)]
     if arguments.controller:
