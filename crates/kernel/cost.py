@@ -56,9 +56,11 @@ def run(*command: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     except FileNotFoundError:
-        sys.exit(f"cost.py: {command[0]} is not installed")
+        sys.exit(f"{Path(sys.argv[0]).name}: {command[0]} is not installed")
     if done.returncode != 0:
-        sys.exit(f"cost.py: {' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+        sys.exit(
+            f"{Path(sys.argv[0]).name}: {' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}"
+        )
     return done.stdout
 
 

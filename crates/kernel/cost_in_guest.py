@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import statistics
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,10 +104,7 @@ def play(arguments: argparse.Namespace, controllers: list[str]) -> tuple[str, di
     parts = kernels.packages(arguments.kernel)
     files = kernels.guest(parts, arguments.uncork, MODULES)
     for program, name in PROGRAMS.items():
-        found = shutil.which(program)
-        if found is None:
-            sys.exit(f"cost_in_guest.py: {program} is not installed")
-        files.program(f"bin/{name}", Path(found).resolve())
+        files.program(f"bin/{name}", qemu.installed(program))
     words = {
         "LOAD": " ".join(OURS),
         "RATE": arguments.rate,
@@ -120,8 +115,7 @@ def play(arguments: argparse.Namespace, controllers: list[str]) -> tuple[str, di
     }
     init = re.sub("|".join(words), lambda word: words[word[0]], INIT)
     files.file("init", init.encode())
-    with tempfile.TemporaryDirectory() as scratch:
-        said = qemu.play(kernels.image(parts), files, Path(scratch), LIMIT_S)
+    said = qemu.play(kernels.image(parts), files, LIMIT_S)
     kernel = re.search(r"KERNEL (\S+)", said)
     lines = re.findall(r"^TRANSFER (\S+) ([\d. ]+)$", said, re.MULTILINE)
     if kernel is None or len(lines) != len(controllers) * arguments.rounds:

@@ -214,10 +214,7 @@ def image(parts: list[Path]) -> Path:
 def boot(name: str, uncork: Path) -> Result:
     parts = packages(name)
     files = guest(parts, uncork)
-    iperf3 = shutil.which("iperf3")
-    if iperf3 is None:
-        sys.exit("kernels.py: iperf3 is not installed")
-    files.program("bin/iperf3", Path(iperf3))
+    files.program("bin/iperf3", qemu.installed("iperf3"))
     files.file("init", GUEST.read_bytes())
     initramfs = KEPT / f"{name}.initramfs"
     initramfs.write_bytes(files.compressed())

@@ -55,8 +55,7 @@ def guest(arguments: argparse.Namespace) -> qemu.Initramfs:
 
 def play(arguments: argparse.Namespace) -> tuple[str, str]:
     """The kernel's version, and its cells."""
-    with tempfile.TemporaryDirectory() as scratch:
-        said = qemu.play(arguments.kernel, guest(arguments), Path(scratch), arguments.timeout)
+    said = qemu.play(arguments.kernel, guest(arguments), arguments.timeout)
     kernel, cells = re.search(r"KERNEL (\S+)", said), re.search(r"BEGIN\n(.*?)END", said, re.DOTALL)
     if kernel is None or cells is None or not cells[1]:
         sys.exit(f"play_on.py: the guest did not play it; the end of its console:\n{said[-2000:]}")

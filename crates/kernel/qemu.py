@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 START = Path(__file__).with_name("guest_start.sh")
@@ -79,15 +82,24 @@ def command(kernel: Path, initramfs: Path, *, in_virtual_time: bool = False) -> 
     return ["qemu-system-x86_64", "-accel", *how, *machine, *files, "-append", arguments]
 
 
-def play(kernel: Path, files: Initramfs, scratch: Path, timeout: float) -> str:
+def installed(program: str) -> Path:
+    """Where a program of this machine is that a guest gets."""
+    found = shutil.which(program)
+    if found is None:
+        sys.exit(f"{Path(sys.argv[0]).name}: {program} is not installed")
+    return Path(found).resolve()
+
+
+def play(kernel: Path, files: Initramfs, timeout: float) -> str:
     """What a guest says on its console in virtual time."""
-    initramfs = scratch / "initramfs"
-    initramfs.write_bytes(files.compressed())
-    done = subprocess.run(
-        command(kernel, initramfs, in_virtual_time=True),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=timeout,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as scratch:
+        initramfs = Path(scratch) / "initramfs"
+        initramfs.write_bytes(files.compressed())
+        done = subprocess.run(
+            command(kernel, initramfs, in_virtual_time=True),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
     return done.stdout.decode(errors="replace").replace("\r", "")

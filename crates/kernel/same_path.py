@@ -35,9 +35,7 @@ import shlex
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,6 +45,7 @@ from typing import Any
 import kernels
 import own_mounts
 import qemu
+from cost import loaded
 
 CONTROLLERS = ["bbr3", "bbr2", "bbr1", "cubic", "reno"]
 KERNELS_OWN = ["bbr1", "cubic", "reno"]
@@ -152,8 +151,7 @@ def lab_in_guests(
             files.file(file, Path(scenario).read_bytes())
         run = shlex.join(["uncork", *run_command(file, engine, key, names, seed, 1)])
         files.file("init", INIT.replace("LOAD", " ".join(ours(names))).replace("RUN", run).encode())
-        with tempfile.TemporaryDirectory() as scratch:
-            said = qemu.play(image, files, Path(scratch), GUEST_S)
+        said = qemu.play(image, files, GUEST_S)
         document = re.search(r"BEGIN\n(.*?)END", said, re.DOTALL)
         if document is None:
             sys.exit(f"same_path.py: the guest did not play seed {seed}; its console ends:\n{said[-2000:]}")
@@ -260,21 +258,13 @@ def main() -> None:
     chosen = known or [Paths(arguments.scenario, CONTROLLERS, KERNELS_OWN)]
     if arguments.controller:
         chosen = [paths.only(arguments.controller) for paths in chosen]
-    with contextlib.nullcontext() if arguments.kernel else loaded(arguments.uncork, chosen):
+    with contextlib.ExitStack() as stack:
+        if not arguments.kernel:
+            own_mounts.enter()
+            names = [name for paths in chosen for name in paths.controllers]
+            stack.enter_context(loaded(arguments.uncork, ours(names)))
         for paths in chosen:
             play(arguments, paths)
-
-
-@contextlib.contextmanager
-def loaded(uncork: str, chosen: list[Paths]) -> Iterator[None]:
-    """This kernel has the controllers meanwhile."""
-    own_mounts.enter()
-    names = ours([name for paths in chosen for name in paths.controllers])
-    subprocess.run([uncork, "kernel", "load", *names], check=True, stdout=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        subprocess.run([uncork, "kernel", "unload", *names], check=False, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":
