@@ -88,12 +88,6 @@ def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> No
     assert sum(one.reason == "switched on" for one in known) == 20
 
 
-def expected_harm(found: Decisions) -> float:
-    """Traffic that is on and that its probabilities expect to be harmed."""
-    on = found.arm == "bbr"
-    return float((found.share * (1 - found.p_safe))[on].sum())
-
-
 HALF_GAIN_TWICE_AS_MUCH = {at: 0.1 if at % 2 else 0.05 for at in range(len(SMALL.share))}
 
 

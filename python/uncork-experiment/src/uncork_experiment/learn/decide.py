@@ -416,11 +416,11 @@ def _wish(
     is_on = now.arm == settings.treated
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
     is_kept = now.p_kept >= settings.doubt
+    is_good = is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
     is_free = ~is_pinned & ~is_broken & ~is_frozen
-    may_be_on = is_free & is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
-    is_spared = _spared(now, is_on, may_be_on, settings)
-    wants_off = is_on & ((now.p_gain < settings.doubt) | ~is_kept | ~is_spared)
-    wants_on = ~is_on & is_worth & is_kept & is_spared & is_beyond_chance
+    is_spared = _spared(now, is_on, is_free & is_good, settings)
+    wants_off = is_on & ~(is_good & is_spared)
+    wants_on = ~is_on & is_good & is_spared & is_beyond_chance
     wants = wants_on | wants_off
     is_new = settings.as_of - now.since < settings.dwell
     control, treated = settings.control, settings.treated

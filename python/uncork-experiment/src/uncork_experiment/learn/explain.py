@@ -116,9 +116,8 @@ def _would_change(one: Decision, settings: Settings) -> str:
     return (
         f"on at a lift of {words.change(math.exp(needed))} with the present error, if "
         f"P(lift > −{100 * settings.tolerated:g} %) is then {settings.sure:g}, P(limit kept) is "
-        f"{settings.doubt:g}, at most "
-        f"{words.quantity(settings.harmed, 'share')} of the traffic may be harmed, "
-        "and it is no chance find that anybody gains"
+        f"{settings.doubt:g}, at most {words.quantity(settings.harmed, 'share')} of the traffic may be "
+        "harmed, and it is no chance find that anybody gains"
     )
 
 
