@@ -33,10 +33,16 @@ LIMIT_S = 4 * 3600
 PROGRAMS = {"iperf3": "iperf3", "ip": "ip2", "tc": "tc2"}
 INIT = """#!/bin/busybox sh
 . /start.sh
+
+# What does not work ends the guest, and the end of its console says why.
+must() {
+    "$@" || poweroff -f
+}
+
 mkdir -p /var/run /run/netns
 ln -s /run/netns /var/run/netns
 echo "KERNEL $(uname -r)"
-uncork kernel load LOAD
+must uncork kernel load LOAD
 for host in s c; do
     ip2 netns add $host
 done
@@ -47,8 +53,8 @@ for host in s c; do
     ip2 -n $host link set lo up
     ip2 -n $host link set veth0 up
 done
-tc2 -n s qdisc add dev veth0 root tbf rate RATE burst 256kb latency 5ms
-tc2 -n c qdisc add dev veth0 root netem delay DELAY limit 100000
+must tc2 -n s qdisc add dev veth0 root tbf rate RATE burst 256kb latency 5ms
+must tc2 -n c qdisc add dev veth0 root netem delay DELAY limit 100000
 
 packets() {
     ip2 netns exec $1 cat /sys/class/net/veth0/statistics/tx_packets

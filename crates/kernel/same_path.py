@@ -87,9 +87,11 @@ INIT = """#!/bin/busybox sh
 . /start.sh
 uncork kernel load LOAD
 RUN > run.json 2> errors || cat errors
-echo BEGIN
-gzip -c run.json | base64
-echo END
+if [ -s run.json ]; then
+    echo BEGIN
+    gzip -c run.json | base64
+    echo END
+fi
 poweroff -f
 """
 # For each cell and controller, in the order of the scenario: a value for each seed.
@@ -250,6 +252,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, help="downloads at a time, each over its own path; or guests")
     parser.add_argument("--kernel", metavar="NAME|BZIMAGE", help="the kernel that plays, in virtual time")
     arguments = parser.parse_args()
+    if arguments.simulated < 2:
+        parser.error(f"--simulated {arguments.simulated}: a range needs 2 seeds at least")
     if arguments.kernel and arguments.kernel not in kernels.KERNELS and not Path(arguments.kernel).is_file():
         parser.error(
             f"unknown kernel {arguments.kernel}; give a bzImage or one of {', '.join(kernels.KERNELS)}"
