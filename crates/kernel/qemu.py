@@ -79,7 +79,9 @@ def command(kernel: Path, initramfs: Path, *, in_virtual_time: bool = False) -> 
     machine = ["-cpu", "Haswell-noTSX", "-m", "1G", "-smp", "1", "-nographic", "-no-reboot", "-net", "none"]
     files = ["-kernel", str(kernel), "-initrd", str(initramfs)]
     arguments = "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on"
-    return ["qemu-system-x86_64", "-accel", *how, *machine, *files, "-append", arguments]
+    # It ends with the script, however that ends.
+    tied = ["setpriv", "--pdeathsig", "KILL"]
+    return [*tied, "qemu-system-x86_64", "-accel", *how, *machine, *files, "-append", arguments]
 
 
 def installed(program: str) -> Path:
