@@ -218,7 +218,7 @@ fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
          uncork_bbr3 is loaded\n{namespace} has uncork_bbr3 as its default\n\
          new connections get this program's uncork_bbr3\n\
          warning: {namespace}: Operation not permitted (os error 1): where uncork_bbr3 is the default, new connections get the old copy until it is \
-         set again; run `uncork kernel upgrade` as root\nuncork_bbr3 is unloaded\n",
+         set again; run `uncork kernel upgrade` as the host's root\nuncork_bbr3 is unloaded\n",
         fallback()
     );
     assert_eq!(seen, expected);

@@ -76,7 +76,7 @@ fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
     let Others { results, hidden_processes } = each_then_renew(&names, upgrade, told)?;
     let names = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     let consequence = format!(
-        "where {names} is the default, new connections get the old copy until it is set again; run `uncork kernel upgrade` as root"
+        "where {names} is the default, new connections get the old copy until it is set again; run `uncork kernel upgrade` as the host's root"
     );
     for (processes, result) in results {
         if let Err(error) = result {
