@@ -29,6 +29,7 @@ from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Found, Guardrails
 from uncork_experiment.learn.harm import LEAST, Margins
 from uncork_experiment.learn.lift import Lifts
+from uncork_experiment.learn.mixture import Belief, beliefs
 from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
 
@@ -230,7 +231,7 @@ def _entries(view: View, overrides: Overrides) -> _Entries:
     # Where the entry of each country and AS is; of unknown ones the next wider.
     is_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
     country_at = np.where(is_country, np.cumsum(is_country), 0)
-    is_system = np.array([not name.startswith("?") for name in tree.systems], dtype=np.bool_)
+    is_system = _known(tree.systems)
     above_system = country_at[tree.country]
     system_at = np.where(is_system, len(countries) + np.cumsum(is_system), above_system)
     key = np.concatenate([[EVERYBODY], countries, systems, np.asarray(tree.networks, dtype=np.object_)])
@@ -254,13 +255,10 @@ def _keys(names: Sequence[str] | Mapping[str, str]) -> Texts:
 def _now(view: View, entries: _Entries, settings: Settings, before: Before, total: int) -> Decisions:
     """Each entry as it is in force, with what is known of it today."""
     section, lifts = view.section, view.lifts
-    network = lifts.network
     others = entries.bounds[-1] - entries.bounds[-2]
-    mean, variance = _columns(lifts, others)
-    prior = mean.copy()
-    prior_variance = variance.copy()
+    belief, prior, prior_variance = _beliefs(lifts, others, settings)
+    mean = belief.mean
     low, high = entries.bounds[3:5]
-    prior[low:high], prior_variance[low:high] = network.prior_mean, network.prior_variance
     raw, raw_error = np.full((2, len(mean)), np.nan)
     at = np.fromiter(lifts.raw, dtype=np.int64, count=len(lifts.raw))
     raw[low + at] = [one.lift for one in lifts.raw.values()]
@@ -276,7 +274,6 @@ def _now(view: View, entries: _Entries, settings: Settings, before: Before, tota
             np.repeat(LEVELS[3:], others),
         ]
     )
-    sd = np.sqrt(variance)
     limit, harm, harm_sd, p_kept = _least_kept(view.margins, len(mean), others)
     arm, since = _in_force(section.name, entries, before, settings)
     parent = entries.key[entries.above]
@@ -296,9 +293,9 @@ def _now(view: View, entries: _Entries, settings: Settings, before: Before, tota
         prior=prior,
         prior_sd=np.sqrt(prior_variance),
         lift=mean,
-        sd=sd,
-        p_gain=ndtr(mean / sd),
-        p_safe=ndtr((mean - math.log1p(-settings.tolerated)) / sd),
+        sd=belief.sd,
+        p_gain=belief.above[0],
+        p_safe=belief.above[1],
         by=by.astype(np.object_),
         parent=parent,
         limit=limit,
@@ -308,11 +305,30 @@ def _now(view: View, entries: _Entries, settings: Settings, before: Before, tota
     )
 
 
+def _beliefs(lifts: Lifts, others: int, settings: Settings) -> tuple[Belief, Floats, Floats]:
+    """Of all entries what is believed, with the probabilities of any gain and of no harm; and mean and
+    variance before their own evidence.
+    """
+    limits = 0.0, math.log1p(-settings.tolerated)
+    mean, variance = _columns(lifts, others)
+    high = len(mean) - others
+    networks = slice(high - len(lifts.network.mean), high)
+    prior, prior_variance = mean.copy(), variance.copy()
+    prior[networks], prior_variance[networks] = lifts.network.prior_mean, lifts.network.prior_variance
+    found = Belief.normal(mean, variance, limits)
+    if settings.kinds:
+        unknown, network = beliefs(lifts, limits)
+        system = unknown.of(_known(lifts.hierarchy.systems))
+        wide, rest = slice(networks.start - len(system.mean)), slice(networks.stop, None)
+        found = Belief.concat([found.of(wide), system, network, found.of(rest)])
+    return found, prior, prior_variance
+
+
 def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
     """Means and variances of all entries. Of a wide one: of a network of which nothing else is known."""
     tree, tau2 = lifts.hierarchy, lifts.network.tau2
     known_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
-    known_system = np.array([not name.startswith("?") for name in tree.systems], dtype=np.bool_)
+    known_system = _known(tree.systems)
     of_system = tau2 + lifts.system.tau2
     of_country = of_system + lifts.country.tau2
 
@@ -325,6 +341,11 @@ def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
     wider = (of_country, of_system, tau2, 0.0)
     mean = column(*(level.mean for level in levels))
     return mean, column(*(level.variance + more for level, more in zip(levels, wider, strict=True)))
+
+
+def _known(systems: Sequence[str]) -> Bools:
+    """Which of these are ASes, and not those of a country whose AS is not known."""
+    return np.array([not name.startswith("?") for name in systems], dtype=np.bool_)
 
 
 def _least_kept(margins: Sequence[Margins], count: int, others: int) -> tuple[Texts, Floats, Floats, Floats]:

@@ -114,7 +114,7 @@ def _would_change(one: Decision, settings: Settings) -> str:
     safe = math.log1p(-settings.tolerated) + _quantile(settings.sure) * one.sd
     needed = max(safe, math.log1p(settings.worth))
     return (
-        f"on at a lift of {words.change(math.exp(needed))} with the present error, if "
+        f"on at a lift of about {words.change(math.exp(needed))} with the present error, if "
         f"P(lift > −{100 * settings.tolerated:g} %) is then {settings.sure:g}, P(limit kept) is "
         f"{settings.doubt:g}, at most {words.quantity(settings.harmed, 'share')} of the traffic may be "
         "harmed, and it is no chance find that anybody gains"

@@ -201,6 +201,7 @@ def _first(of: Posterior, count: int) -> Posterior:
         of.is_outlier[:count],
         of.own_mean[:count],
         of.own_variance[:count],
+        of.is_expected[:count],
     )
 
 

@@ -64,6 +64,8 @@ class Settings:
     """
     harmed: float = 0.002
     """Most of a section's traffic that is harmed, with the probability `sure`."""
+    kinds: bool = True
+    """Whether siblings may be of several kinds (mixture.py), or are spread normally, as before that."""
     harm: float = 0.05
     """How much worse the measure may be in the last days, by a bound that holds at every look."""
     recent: tuple[int, ...] = (3, 1)
@@ -112,8 +114,8 @@ class Settings:
     @staticmethod
     def read(document: Mapping[str, object]) -> Settings:
         """The settings that `document` wrote."""
-        # Versions of before that limit had none.
-        values: dict[str, Any] = {"harmed": 1.0, **document}
+        # Versions of before these had none.
+        values: dict[str, Any] = {"harmed": 1.0, "kinds": False, **document}
         for name in ("sites", "guardrails", "recent"):
             values[name] = tuple(values[name])
         values["prior"] = {name: (lift, sd) for name, (lift, sd) in values.get("prior", {}).items()}

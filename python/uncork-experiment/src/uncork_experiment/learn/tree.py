@@ -71,11 +71,14 @@ class Posterior:
     """By the node's own evidence and that of all below it, without anything from above."""
     own_variance: Floats
     """Infinite: no evidence."""
+    is_expected: NDArray[np.bool_]
+    """Whether something else than parent and siblings says what to expect."""
 
     def lean(self) -> Posterior:
         """Without what led to mean and variance."""
         nothing = self.mean[:0]
-        return Posterior(self.mean, self.variance, nothing, nothing, self.tau2, nothing > 0, nothing, nothing)
+        no = nothing > 0
+        return Posterior(self.mean, self.variance, nothing, nothing, self.tau2, no, nothing, nothing, no)
 
 
 def posteriors(levels: list[Level]) -> list[Posterior]:
@@ -84,7 +87,7 @@ def posteriors(levels: list[Level]) -> list[Posterior]:
     mean, variance = _combine(*ROOT, up[0].mean, up[0].variance)
     no = np.zeros(len(mean), dtype=np.bool_)
     start = (np.full(len(mean), ROOT[0]), np.full(len(mean), ROOT[1]))
-    found = [Posterior(mean, variance, *start, 0.0, no, up[0].mean, up[0].variance)]
+    found = [Posterior(mean, variance, *start, 0.0, no, up[0].mean, up[0].variance, no)]
     for level, info in zip(levels[1:], up[1:], strict=True):
         found.append(_down(level, info, found[-1]))
     return found
@@ -140,14 +143,23 @@ def _down(level: Level, info: _Info, above: Posterior) -> Posterior:
     parent_precision = np.where(is_alone, 1 / ROOT[1], parent_precision)
     prior_mean = parent_weighted / parent_precision
     prior_variance = 1 / parent_precision + info.tau2 * level.extra
+    is_expected = np.zeros(len(prior_mean), dtype=np.bool_)
     for at, (expected, spread) in level.expected.items():
-        prior_mean[at], prior_variance[at] = expected, spread
+        prior_mean[at], prior_variance[at], is_expected[at] = expected, spread, True
     mean, variance = _combine(prior_mean, prior_variance, info.mean, info.variance)
     # An outlier is not like its siblings: only its own evidence counts.
     mean = np.where(info.is_outlier, info.mean, mean)
     variance = np.where(info.is_outlier, info.variance, variance)
     return Posterior(
-        mean, variance, prior_mean, prior_variance, info.tau2, info.is_outlier, info.mean, info.variance
+        mean=mean,
+        variance=variance,
+        prior_mean=prior_mean,
+        prior_variance=prior_variance,
+        tau2=info.tau2,
+        is_outlier=info.is_outlier,
+        own_mean=info.mean,
+        own_variance=info.variance,
+        is_expected=is_expected,
     )
 
 
