@@ -17,7 +17,7 @@ use crate::parallel;
 
 const ORACLE_STREAM: u64 = 7 << 56;
 /// Parts that are left out one at a time to find the error.
-const PARTS: usize = 20;
+const PARTS: u32 = 20;
 /// Connections between two looks at the error.
 const STEP: u32 = 100;
 /// A standard error of a lift that needs no more connections.
@@ -123,16 +123,24 @@ impl Lift {
 /// What connections of one controller are like.
 #[derive(Debug, Default)]
 struct Sample {
-    values: Vec<f64>,
+    /// Of each response, with the number of its connection: those of one are not independent.
+    values: Vec<(u32, f64)>,
     sent: u64,
     resent: u64,
 }
 
 impl Sample {
-    fn add(&mut self, (value, flow): (f64, FlowRecord)) {
-        self.values.push(value);
-        self.sent += flow.bytes_sent;
-        self.resent += flow.bytes_retransmitted;
+    fn add(
+        &mut self,
+        connection: u32,
+        responses: Vec<FlowRecord>,
+        value: impl Fn(&FlowRecord) -> f64,
+    ) {
+        for response in responses {
+            self.values.push((connection, value(&response)));
+            self.sent += response.bytes_sent;
+            self.resent += response.bytes_retransmitted;
+        }
     }
 
     fn resent_share(&self) -> f64 {
@@ -230,7 +238,7 @@ impl Place<'_> {
     /// What these samples of `connections` each tell.
     fn of(&self, samples: &Samples, connections: u32) -> Lift {
         let Samples { control, treated, alone } = samples;
-        let lift = |treated: &Sample, without: Option<usize>| {
+        let lift = |treated: &Sample, without: Option<u32>| {
             let [one, other] =
                 [control, treated].map(|sample| self.statistic(&sample.values, without));
             let ratio = libm::log(other / one);
@@ -276,27 +284,28 @@ impl Place<'_> {
         let OracleSpec { control, treated, .. } = spec;
         let has_neighbours = self.world.profile_of(network).uplink.is_some();
         for nth in more {
-            let value = |cc, neighbours| {
-                let flow = self.connection(network, (spec.draw, nth), cc, neighbours);
-                (self.value(&flow), flow)
+            let add = |sample: &mut Sample, cc, neighbours| {
+                let responses = self.connection(network, (spec.draw, nth), cc, neighbours);
+                sample.add(nth, responses, |response| self.value(response));
             };
-            samples.control.add(value(control, control));
-            samples.treated.add(value(treated, treated));
+            add(&mut samples.control, control, control);
+            add(&mut samples.treated, treated, treated);
             // Nobody decides by it, so it need not be exact.
             if has_neighbours && nth < LEAST {
-                samples.alone.add(value(treated, control));
+                add(&mut samples.alone, treated, control);
             }
         }
     }
 
-    /// The `nth` connection of a draw. Users, hours, sizes and losses are the same for all controllers.
+    /// The responses on the `nth` connection of a draw. Users, hours, sizes and losses are the same for all
+    /// controllers.
     fn connection(
         &self,
         network: u32,
         (draw, nth): (u16, u32),
         cc: CcSpec,
         neighbours: CcSpec,
-    ) -> FlowRecord {
+    ) -> Vec<FlowRecord> {
         let place = (self.system * PROFILES + self.profile) * 2 + usize::from(self.is_large);
         let stream = ORACLE_STREAM | u64::from(draw) << 40 | (place as u64) << 24 | u64::from(nth);
         let mut rng = Rng::new(self.world.spec.seed, stream);
@@ -307,7 +316,7 @@ impl Place<'_> {
                 break hour;
             }
         };
-        let asked = if self.is_large { Asked::large(&mut rng) } else { Asked::small(&mut rng) };
+        let asked = if self.is_large { Asked::large(&mut rng) } else { Asked::other(&mut rng) };
         let user = traffic::user(&mut rng, users);
         let mut visitors = vec![Visitor { user, asked, cc, is_kept: true }];
         let cross = self.world.cross_flows(network, hour, asked);
@@ -320,8 +329,7 @@ impl Place<'_> {
             }));
         }
         let seed = rng.next_u64();
-        let played = Scene { network, visitors, cross, seed }.play(self.world);
-        played.responses[0][0].clone()
+        Scene { network, visitors, cross, seed }.play(self.world).responses.swap_remove(0)
     }
 
     fn value(&self, flow: &FlowRecord) -> f64 {
@@ -333,8 +341,8 @@ impl Place<'_> {
     }
 
     /// The p10 or the median, without the values of a part.
-    fn statistic(&self, values: &[f64], without: Option<usize>) -> f64 {
-        let kept = values.iter().enumerate().filter(|(at, _)| Some(at % PARTS) != without);
+    fn statistic(&self, values: &[(u32, f64)], without: Option<u32>) -> f64 {
+        let kept = values.iter().filter(|(nth, _)| Some(nth % PARTS) != without);
         let kept: Vec<f64> = kept.map(|(_, value)| *value).collect();
         let share = if self.is_large { 0.1 } else { 0.5 };
         uncork_flow::quantile(&kept, share).unwrap_or(f64::NAN)
@@ -342,11 +350,11 @@ impl Place<'_> {
 }
 
 /// The standard error of an estimate by leaving out one part at a time.
-fn jackknife(estimate: impl Fn(usize) -> f64) -> f64 {
+fn jackknife(estimate: impl Fn(u32) -> f64) -> f64 {
     let without: Vec<f64> = (0..PARTS).map(estimate).collect();
-    let mean = without.iter().sum::<f64>() / PARTS as f64;
+    let mean = without.iter().sum::<f64>() / f64::from(PARTS);
     let squares: f64 = without.iter().map(|one| (one - mean) * (one - mean)).sum();
-    libm::sqrt(squares * (PARTS - 1) as f64 / PARTS as f64)
+    libm::sqrt(squares * f64::from(PARTS - 1) / f64::from(PARTS))
 }
 
 #[cfg(test)]
@@ -400,6 +408,23 @@ mod tests {
         );
         assert_ne!(first, second);
         assert_eq!(first, rows(0));
+    }
+
+    /// The chunks of songs are small objects, too: a controller is judged by them as it is in the records.
+    #[test]
+    fn small_objects_are_those_of_a_day() {
+        let world = world();
+        let network = &world.networks[0];
+        let at = Place {
+            world: &world,
+            system: network.system as usize,
+            profile: network.profile,
+            is_large: false,
+        };
+        let cubic = CcSpec::new(Algorithm::Cubic);
+        let responses = |nth| at.connection(0, (0, nth), cubic, cubic).len();
+        let songs = (0..400).filter(|&nth| responses(nth) > 1).count();
+        assert!((20..60).contains(&songs), "{songs} of 400");
     }
 
     #[test]

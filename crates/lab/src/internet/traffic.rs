@@ -41,6 +41,11 @@ impl Asked {
         Self::Object((pareto(rng, 1.2, LARGE_BYTES as f64, 12e6) as u64).max(LARGE_BYTES))
     }
 
+    /// What is no download: an oracle of small objects has as many songs among them as a day has.
+    pub(super) fn other(rng: &mut Rng) -> Self {
+        if uniform(rng) < SONGS { Self::Song } else { Self::small(rng) }
+    }
+
     /// A part of a page, 5 kB to 3 MB with a heavy tail.
     pub(super) fn small(rng: &mut Rng) -> Self {
         Self::Object((pareto(rng, 0.8, 5e3, 2.9e6) as u64).min(LARGE_BYTES - 1))
