@@ -85,7 +85,7 @@ class _Mixture:
     def told(self, mean: Floats, variance: Floats) -> _Mixture:
         """With evidence of each node; none where its variance is infinite."""
         knows = np.isfinite(variance)[:, None]
-        own, spread = np.where(knows, mean[:, None], 0.0), np.where(knows, variance[:, None], 1.0)
+        own, spread = mean[:, None], np.where(knows, variance[:, None], 1.0)
         fits = np.where(knows, _log_density(own - self.mean, spread + self.variance), 0.0)
         precision = np.where(knows, 1 / spread, 0.0)
         after = 1 / (1 / self.variance + precision)
@@ -115,17 +115,15 @@ def beliefs(lifts: Lifts, limits: Sequence[float]) -> tuple[Belief, Belief]:
     network, system = lifts.network, lifts.hierarchy.system
     share = _share(network)
     above = _systems(lifts.system)
-    said = np.isfinite(network.own_variance) & ~network.is_outlier
-    mean = np.where(said, network.own_mean, 0.0)
-    precision = np.where(said, 1 / (network.own_variance + network.tau2), 0.0)
+    said = np.where(network.is_outlier, 0.0, 1 / (network.own_variance + network.tau2))
     found = []
     for start in range(0, max(len(system), 1), CHUNK):
         rows = slice(start, start + CHUNK)
         of = system[rows]
         parent = _Mixture(above.weight[of], above.mean[of], above.variance[of])
-        before = parent.without(mean[rows], precision[rows]).below(network.tau2, share)
-        now = before.told(network.own_mean[rows], network.own_variance[rows])
-        found.append(now.belief(limits))
+        own = network.own_mean[rows]
+        before = parent.without(own, said[rows]).below(network.tau2, share)
+        found.append(before.told(own, network.own_variance[rows]).belief(limits))
     return above.below(network.tau2, share).belief(limits), Belief.concat(found)
 
 
