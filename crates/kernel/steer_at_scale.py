@@ -402,6 +402,7 @@ def ask_until(stop: Event, port: int, seed: int, results: multiprocessing.Queue[
 
 
 def serve(listener: socket.socket) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while True:
         connection, _ = listener.accept()
         controller = connection.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode()

@@ -1,9 +1,9 @@
-//! Longest-prefix match in about two cache misses, for programs and for the kernel.
+//! Longest-prefix match in about one cache miss, for programs and for the kernel.
 //!
 //! A trie compressed in levels and in paths (Nilsson and Karlsson, "IP-Address Lookup Using LC-Tries", 1999), with
-//! networks pushed down to disjoint leaves. A node tells apart as many bits as its addresses fill; bits that all of them
-//! share are compared at once. So the table of a million networks has three or four levels, of which the last two are
-//! not in the caches. IPv4 and IPv6 have a trie each.
+//! networks pushed down to disjoint leaves. A node tells apart as many bits as take the least memory; bits that all of
+//! its addresses share are compared at once; and where few segments are left, a cache line lists them. So the table of a
+//! million networks has two or three levels, of which the last is not in the caches. IPv4 and IPv6 have a trie each.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -12,19 +12,26 @@ use std::ops::Range;
 const VALUE: u32 = 1 << 31;
 /// Bits that must be as expected: three words, expected bits, entry if they are not, entry if they are.
 const SHARED: u32 = 1 << 30;
-const BITS_AT: u32 = 25;
+/// A cache line of segments, by the next [`LISTED_BITS`] of the address: where each begins, in ascending order, and their
+/// values, two in a word. The first begins at 0; the last one fills the places that are left.
+const LIST: u32 = 1 << 29;
+const BITS_AT: u32 = 24;
 const UNIT: usize = 4;
-/// 256 MiB. A place could be twice as far.
+/// 256 MiB, as far as a place can be.
 const MOST_WORDS: usize = 1 << 26;
 /// So that the first node stays in a cache.
 const MOST_BITS: u32 = 20;
-/// One of so many entries of a node is filled, at least.
-const SPARSE: usize = 4;
 /// To compare fewer shared bits costs more than to store them.
 const LEAST_SHARED: u32 = 3;
 const MOST_SHARED: u32 = 32;
-/// Entries that a cache line has.
+/// Entries that a cache line has, and segments of a list.
 const LINE: usize = 16;
+/// The highest of 16 is for comparing four at once.
+const LISTED_BITS: u32 = 15;
+/// A number times this is the number in four fields of 16 bits.
+const FIELDS: u64 = 0x0001_0001_0001_0001;
+/// A node of so few bits is no larger than a list, and quicker.
+const FEW_BITS: u32 = 4;
 
 /// Where IPv4 addresses are (RFC 4291 §2.5.5.2).
 const MAPPED: u128 = 0xffff << 32;
@@ -37,8 +44,8 @@ pub struct PrefixMap {
     v6: u32,
 }
 
-/// A network: its address, IPv4 mapped; its prefix length, 96 more for IPv4; its value, below 2³¹.
-pub(crate) type Network = (u128, u8, u32);
+/// A network: its address, IPv4 mapped; its prefix length, 96 more for IPv4; its value.
+pub(crate) type Network = (u128, u8, u16);
 
 /// The networks take more than 256 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +60,7 @@ impl Default for PrefixMap {
 
 impl PrefixMap {
     /// The map of `networks`, of which no two are equal. Other addresses have the value `outside`.
-    pub(crate) fn new(networks: &[Network], outside: u32) -> Result<Self, TooLarge> {
+    pub(crate) fn new(networks: &[Network], outside: u16) -> Result<Self, TooLarge> {
         let mut words = Words::default();
         let is_v4 = |(first, bits, _): &Network| *bits >= 96 && first >> 32 == MAPPED >> 32;
         let around_v4 = networks.iter().filter(|(first, bits, _)| {
@@ -70,7 +77,7 @@ impl PrefixMap {
     }
 
     /// The value of an address; IPv4-mapped addresses are IPv4.
-    pub fn find(&self, address: IpAddr) -> u32 {
+    pub fn find(&self, address: IpAddr) -> u16 {
         match address.to_canonical() {
             IpAddr::V4(v4) => self.walk(self.v4, u64::from(v4.to_bits()) << 32, 0),
             IpAddr::V6(v6) => {
@@ -81,10 +88,13 @@ impl PrefixMap {
     }
 
     /// From the entry of a trie with an address, its first bits highest.
-    fn walk(&self, mut entry: u32, mut high: u64, mut low: u64) -> u32 {
+    fn walk(&self, mut entry: u32, mut high: u64, mut low: u64) -> u16 {
         while entry & VALUE == 0 {
             let (at, bits) = node(entry);
             let first = (high >> (64 - bits)) as u32;
+            if entry & LIST != 0 {
+                return self.words[at..].first_chunk().map_or(0, |list| listed(list, first));
+            }
             if entry & SHARED == 0 {
                 entry = self.words[at + first as usize];
             } else if self.words[at] == first {
@@ -95,11 +105,11 @@ impl PrefixMap {
             high = high << bits | low >> (64 - bits);
             low <<= bits;
         }
-        entry & !VALUE
+        (entry & !VALUE) as u16
     }
 
     /// First and last address of blocks with one value, IPv4 mapped: all addresses, in the order of each family.
-    pub(crate) fn each(&self, mut visit: impl FnMut(u128, u128, u32)) {
+    pub(crate) fn each(&self, mut visit: impl FnMut(u128, u128, u16)) {
         let mapped = |v4: u128| MAPPED | v4 >> 96;
         let mut visit_v4 = |first, last, value| visit(mapped(first), mapped(last), value);
         self.each_below(self.v4, 0, 0, &mut visit_v4);
@@ -111,14 +121,26 @@ impl PrefixMap {
         entry: u32,
         first: u128,
         depth: u32,
-        visit: &mut dyn FnMut(u128, u128, u32),
+        visit: &mut dyn FnMut(u128, u128, u16),
     ) {
         let last = first | u128::MAX.checked_shr(depth).unwrap_or(0);
         if entry & VALUE != 0 {
-            return visit(first, last, entry & !VALUE);
+            return visit(first, last, (entry & !VALUE) as u16);
         }
         let (at, bits) = node(entry);
         let inner = depth + bits;
+        if entry & LIST != 0 {
+            let list = &self.words[at..at + LINE];
+            let begins: [_; LINE] =
+                std::array::from_fn(|index| first | place(half(list, index), bits, depth));
+            for (index, begin) in begins.iter().enumerate() {
+                let next = begins.get(index + 1).filter(|next| *next > begin);
+                visit(*begin, next.map_or(last, |next| next - 1), half(list, LINE + index) as u16);
+                if next.is_none() {
+                    return;
+                }
+            }
+        }
         if entry & SHARED == 0 {
             for slot in 0..1 << bits {
                 let begins = first | place(slot, bits, depth);
@@ -127,7 +149,7 @@ impl PrefixMap {
             return;
         }
         let expected = first | place(self.words[at], bits, depth);
-        let otherwise = self.words[at + 1] & !VALUE;
+        let otherwise = (self.words[at + 1] & !VALUE) as u16;
         if let Some(before) = expected.checked_sub(1).filter(|before| *before >= first) {
             visit(first, before, otherwise);
         }
@@ -154,6 +176,30 @@ const fn node(entry: u32) -> (usize, u32) {
     ((entry & ((1 << BITS_AT) - 1)) as usize * UNIT, (entry >> BITS_AT & 31) + 1)
 }
 
+/// The entry for a node at this place.
+const fn entry_of(bits: u32, at: usize) -> u32 {
+    (bits - 1) << BITS_AT | (at / UNIT) as u32
+}
+
+/// The half of a list's words that has this index: where a segment begins, and after [`LINE`] of these the values.
+const fn half(list: &[u32], index: usize) -> u32 {
+    list[index / 2] >> (index % 2 * 16) & 0xffff
+}
+
+/// The value of the segment of a list that has these bits. Four segments at a time, without a branch: a field's highest
+/// bit stays where the bits are at its segment's begin or after it.
+fn listed(list: &[u32; LINE], bits: u32) -> u16 {
+    let keys = u64::from(bits) * FIELDS | FIELDS << LISTED_BITS;
+    let begun: u64 = list[..LINE / 2]
+        .chunks_exact(2)
+        .map(|pair| keys.wrapping_sub(u64::from(pair[1]) << 32 | u64::from(pair[0])))
+        .map(|compared| compared >> LISTED_BITS & FIELDS)
+        .sum();
+    // The sum of the four fields. The first segment begins at 0.
+    let begun = begun.wrapping_mul(FIELDS) >> 48;
+    half(list, LINE + (begun as usize - 1) % LINE) as u16
+}
+
 /// Where a slot of a node of `bits` begins, whose addresses share `depth` bits.
 fn place(slot: u32, bits: u32, depth: u32) -> u128 {
     u128::from(slot) << (128 - bits) >> depth
@@ -162,11 +208,11 @@ fn place(slot: u32, bits: u32, depth: u32) -> u128 {
 /// Networks flattened: where each value begins, in ascending order.
 struct Segments {
     starts: Vec<u128>,
-    values: Vec<u32>,
+    values: Vec<u16>,
 }
 
 impl Segments {
-    fn new(mut networks: Vec<Network>, outside: u32) -> Self {
+    fn new(mut networks: Vec<Network>, outside: u16) -> Self {
         networks.sort_unstable_by_key(|(first, bits, _)| (*first, *bits));
         let mut flat = Self { starts: Vec::new(), values: Vec::new() };
         flat.begin(0, outside);
@@ -182,7 +228,7 @@ impl Segments {
     }
 
     /// Closes the networks that end before `next`, or all.
-    fn close(&mut self, around: &mut Vec<(u128, u32)>, next: Option<u128>) {
+    fn close(&mut self, around: &mut Vec<(u128, u16)>, next: Option<u128>) {
         while let Some((last, _)) = around.pop_if(|(last, _)| next.is_none_or(|it| *last < it)) {
             if let (Some(after), Some((_, value))) = (last.checked_add(1), around.last()) {
                 self.begin(after, *value);
@@ -191,7 +237,7 @@ impl Segments {
     }
 
     /// Begins a segment. One that begins at the same place had no address.
-    fn begin(&mut self, start: u128, value: u32) {
+    fn begin(&mut self, start: u128, value: u16) {
         if self.starts.last() == Some(&start) {
             self.starts.pop();
             self.values.pop();
@@ -215,22 +261,19 @@ impl Segments {
         are_alike.then(|| (first, (first ^ (after - 1)).leading_zeros()))
     }
 
-    /// How many bits a node tells apart, after `depth` bits: as many as leave it filled.
-    fn bits(&self, inside: &Range<usize>, depth: u32) -> u32 {
+    /// The bits that tell these segments apart, of the bits after `depth`.
+    fn left(&self, inside: &Range<usize>, depth: u32) -> u32 {
+        let free = self.borders(inside).iter().map(|border| border.trailing_zeros()).min();
+        128 - free.unwrap_or(0) - depth
+    }
+
+    /// How many of the `left` bits after `depth` a node tells apart: as many as take the least memory.
+    fn bits(&self, inside: &Range<usize>, depth: u32, left: u32) -> u32 {
         let borders = self.borders(inside);
-        // How many borders are in another slot than the one before, by the number of bits that it takes.
-        let mut differ = [0_usize; 129];
-        for pair in borders.windows(2) {
-            differ[(pair[0] ^ pair[1]).leading_zeros() as usize + 1] += 1;
-        }
-        let least_free = borders.iter().map(|border| border.trailing_zeros()).min().unwrap_or(0);
-        let most = MOST_BITS.min(128 - least_free - depth);
-        let mut slots = 1;
-        let filled = (1..=most).take_while(|bits| {
-            slots += differ[(depth + bits) as usize];
-            *bits <= 2 || slots * SPARSE >= 1 << bits
-        });
-        filled.last().unwrap_or(1)
+        // With fewer, lists are too small even if all are full.
+        let least = (borders.len() / LINE).max(4).ilog2().min(MOST_BITS);
+        let words = |bits: &u32| words(borders, depth + bits, left - bits) + (1 << bits);
+        (least..=MOST_BITS.min(left)).min_by_key(words).unwrap_or(least)
     }
 
     /// The segments with an address in the block of 2^(128 - depth) addresses from `first`, of these.
@@ -243,11 +286,28 @@ impl Segments {
     }
 }
 
+/// Words below a node, about, if its slots share `depth` bits and `left` ones remain.
+fn words(borders: &[u128], depth: u32, left: u32) -> usize {
+    let slots = borders.chunk_by(|one, next| (one ^ next).leading_zeros() >= depth);
+    let of_slot = |borders: &[u128]| {
+        let begins = usize::from(borders[0].trailing_zeros() >= 128 - depth);
+        match borders.len() - begins {
+            0 => 0,
+            _ if left <= FEW_BITS => UNIT.max(1 << left),
+            1 | 2 => UNIT,
+            inner if inner < LINE && left <= LISTED_BITS => LINE,
+            // It takes another read.
+            inner => inner * UNIT,
+        }
+    };
+    slots.map(of_slot).sum()
+}
+
 #[derive(Default)]
 struct Words(Vec<u32>);
 
 impl Words {
-    fn trie(&mut self, networks: Vec<Network>, outside: u32) -> Result<u32, TooLarge> {
+    fn trie(&mut self, networks: Vec<Network>, outside: u16) -> Result<u32, TooLarge> {
         let segments = Segments::new(networks, outside);
         self.entry(&segments, 0..segments.starts.len(), 0, 0)
     }
@@ -260,25 +320,69 @@ impl Words {
         first: u128,
         depth: u32,
     ) -> Result<u32, TooLarge> {
-        let value = VALUE | all.values[inside.start];
+        let value = VALUE | u32::from(all.values[inside.start]);
         if inside.len() == 1 {
             return Ok(value);
         }
+        let left = all.left(&inside, depth);
+        let is_listed = inside.len() <= LINE && left <= LISTED_BITS;
         let shared = all.shared(&inside).filter(|(_, shared)| *shared >= depth + LEAST_SHARED);
-        if let Some((address, shared)) = shared {
-            let bits = MOST_SHARED.min(shared - depth);
-            let expected = (address << depth >> (128 - bits)) as u32;
-            let first = first | place(expected, bits, depth);
-            let at = self.room(3)?;
-            let within = all.within(&inside, first, depth + bits);
-            let inner = self.entry(all, within, first, depth + bits)?;
-            self.0[at..at + 3].copy_from_slice(&[expected, value, inner]);
-            return Ok(SHARED | (bits - 1) << BITS_AT | (at / UNIT) as u32);
+        match shared {
+            _ if left <= FEW_BITS => self.node(all, inside, left, (first, depth)),
+            // Of one network it takes less than a list.
+            Some(shared) if shared.1 == depth + left || !is_listed => {
+                self.shared(all, inside, shared, (first, depth))
+            }
+            _ if is_listed => self.list(all, inside, depth),
+            _ => {
+                let bits = all.bits(&inside, depth, left);
+                self.node(all, inside, bits, (first, depth))
+            }
         }
-        let bits = all.bits(&inside, depth);
+    }
+
+    fn shared(
+        &mut self,
+        all: &Segments,
+        inside: Range<usize>,
+        (address, shared): (u128, u32),
+        (first, depth): (u128, u32),
+    ) -> Result<u32, TooLarge> {
+        let value = VALUE | u32::from(all.values[inside.start]);
+        let bits = MOST_SHARED.min(shared - depth);
+        let expected = (address << depth >> (128 - bits)) as u32;
+        let first = first | place(expected, bits, depth);
+        let at = self.room(3)?;
+        let within = all.within(&inside, first, depth + bits);
+        let inner = self.entry(all, within, first, depth + bits)?;
+        self.0[at..at + 3].copy_from_slice(&[expected, value, inner]);
+        Ok(SHARED | entry_of(bits, at))
+    }
+
+    fn list(&mut self, all: &Segments, inside: Range<usize>, depth: u32) -> Result<u32, TooLarge> {
+        let at = self.room(LINE)?;
+        let segments = inside.clone().chain(std::iter::repeat(inside.end - 1));
+        for (index, segment) in segments.take(LINE).enumerate() {
+            let is_first = segment == inside.start;
+            let begin =
+                if is_first { 0 } else { all.starts[segment] << depth >> (128 - LISTED_BITS) };
+            let shift = index % 2 * 16;
+            self.0[at + index / 2] |= (begin as u32) << shift;
+            self.0[at + (LINE + index) / 2] |= u32::from(all.values[segment]) << shift;
+        }
+        Ok(LIST | entry_of(LISTED_BITS, at))
+    }
+
+    fn node(
+        &mut self,
+        all: &Segments,
+        inside: Range<usize>,
+        bits: u32,
+        (first, depth): (u128, u32),
+    ) -> Result<u32, TooLarge> {
         let at = self.room(1 << bits)?;
         self.fill(all, inside, (at, bits), (first, depth))?;
-        Ok((bits - 1) << BITS_AT | (at / UNIT) as u32)
+        Ok(entry_of(bits, at))
     }
 
     fn fill(
@@ -301,7 +405,8 @@ impl Words {
                 .get(current + 1)
                 .map_or(1 << bits, |next| ((next - first) << depth >> (128 - bits)) as u32);
             if to > slot {
-                self.0[at + slot as usize..at + to as usize].fill(VALUE | all.values[current]);
+                self.0[at + slot as usize..at + to as usize]
+                    .fill(VALUE | u32::from(all.values[current]));
                 slot = to;
                 continue;
             }
@@ -333,9 +438,9 @@ mod tests {
 
     use super::*;
 
-    const OUTSIDE: u32 = 99;
+    const OUTSIDE: u16 = 99;
 
-    fn network(address: u128, bits: u8, value: u32) -> Network {
+    fn network(address: u128, bits: u8, value: u16) -> Network {
         (address & !u128::MAX.checked_shr(bits.into()).unwrap_or(0), bits, value)
     }
 
@@ -344,7 +449,7 @@ mod tests {
     }
 
     /// A search through all networks.
-    fn longest(networks: &[Network], address: u128) -> u32 {
+    fn longest(networks: &[Network], address: u128) -> u16 {
         let around = networks.iter().filter(|(first, bits, _)| {
             address & !u128::MAX.checked_shr((*bits).into()).unwrap_or(0) == *first
         });
@@ -365,7 +470,11 @@ mod tests {
             (0_u128..4),
             (0_u128..4).prop_map(|drawn| u128::MAX - drawn),
         ];
-        let one = (base, 0_u8..=128, 0_u32..8);
+        // Close together, so that they are listed.
+        let near = (0_u128..1 << 15, any::<bool>()).prop_map(|(drawn, is_v4)| {
+            if is_v4 { MAPPED | drawn } else { 0x2001_0db8 << 96 | drawn }
+        });
+        let one = prop_oneof![(base, 0_u8..=128, 0_u16..8), (near, 113_u8..=128, 0_u16..8)];
         prop::collection::vec(one, 0..200).prop_map(|drawn| {
             let networks = drawn.into_iter().map(|(at, bits, value)| network(at, bits, value));
             let mut networks: Vec<_> = networks.collect();
@@ -418,7 +527,7 @@ mod tests {
     #[test]
     fn no_networks_take_no_words() {
         let map = map(&[]);
-        assert_eq!((map.words(), map.roots()), (&[][..], [VALUE | OUTSIDE; 2]));
+        assert_eq!((map.words(), map.roots()), (&[][..], [VALUE | u32::from(OUTSIDE); 2]));
         assert_eq!(map.find(Ipv4Addr::LOCALHOST.into()), OUTSIDE);
     }
 
@@ -432,7 +541,7 @@ mod tests {
     fn every_length_has_its_first_and_last_address() {
         let at = 0x2001_0db8_5555_aaaa_5555_aaaa_5555_aaaa_u128;
         let networks: Vec<_> =
-            (1_u8..=128).map(|bits| network(at, bits, u32::from(bits))).collect();
+            (1_u8..=128).map(|bits| network(at, bits, u16::from(bits))).collect();
         let map = map(&networks);
         for (first, bits, _) in &networks {
             let last = first | u128::MAX.checked_shr((*bits).into()).unwrap_or(0);
@@ -442,13 +551,23 @@ mod tests {
         }
     }
 
-    /// A /24 among random ones takes fewer than 48 bytes.
+    /// Fifteen networks after each other, and what follows, below the bits that they share.
+    #[test]
+    fn segments_of_few_bits_are_listed_in_one_line() {
+        let nth = |n: u16| network(0xfe7f << 112 | u128::from(n) << 82, 46, n);
+        let map = map(&(0..15).map(nth).collect::<Vec<_>>());
+        assert_eq!((map.roots()[1] & (VALUE | SHARED), map.words().len()), (SHARED, 2 * LINE));
+        assert_eq!(map.words()[2] & LIST, LIST);
+    }
+
+    /// A /24 among random ones takes fewer than 24 bytes.
     #[test]
     fn memory_is_bounded() {
         let spread = |n: u32| u128::from(n.wrapping_mul(0x9e37_79b1) >> 8 << 8);
-        let networks: Vec<_> = (0..200_000).map(|n| (MAPPED | spread(n), 120, n % 2)).collect();
+        let networks: Vec<_> =
+            (0..200_000).map(|n| (MAPPED | spread(n), 120, (n % 2) as u16)).collect();
         let map = PrefixMap::new(&networks, OUTSIDE).expect("it is small");
-        assert!(map.words().len() * 4 < 48 * 200_000, "{}", map.words().len());
+        assert!(map.words().len() * 4 < 24 * 200_000, "{}", map.words().len());
         let hosts = |n: u64| (u128::from(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)) << 64 | 1, 128, 1);
         let many: Vec<_> = (0..4_000_000).map(hosts).collect();
         assert_eq!(PrefixMap::new(&many, OUTSIDE), Err(TooLarge));

@@ -30,6 +30,12 @@ enum {
 #define LINE 16
 /* Each level of the table has at least two bits of an address, but the last. */
 #define LEVELS 64
+/* Kinds of entries of the table. */
+#define VALUE (1U << 31)
+#define SHARED (1U << 30)
+#define LIST (1U << 29)
+#define LISTED_BITS 15
+#define FIELDS 0x0001000100010001ULL
 #define WORDS 16
 #define ARMS 32
 #define DAY 86400
@@ -75,9 +81,13 @@ struct head {
 	u32 has_ports, has_windows; /* whether a rule's listener is a port, and whether the time decides in a rule */
 };
 
-/* Words of the table of networks, as many as a cache line has. */
-struct line {
+/* Words of the table of networks, as many as a cache line has; or a list of segments. */
+union line {
 	u32 words[LINE];
+	struct {
+		u64 begins[LINE / 4]; /* of 16 bits each */
+		u16 values[LINE];
+	} list;
 };
 
 struct client {
@@ -154,7 +164,7 @@ struct {
 struct {
 	NUMBER(type, MAP_ARRAY);
 	TYPE(key, u32);
-	TYPE(value, struct line);
+	TYPE(value, union line);
 	NUMBER(max_entries, 1);
 } lines SECTION(".maps");
 
@@ -320,23 +330,38 @@ static always_inline u64 unit_of(const struct client *client)
 	return __builtin_bswap64(client->high) & 0xffffffffffffULL;
 }
 
+/* The value of the segment that has `key`. Four segments at a time, without a branch: a field's highest bit stays where
+ * the key is at its segment's begin or after it.
+ */
+static always_inline u32 listed(const union line *line, u64 key)
+{
+	u64 keys = key * FIELDS | FIELDS << LISTED_BITS, begun = 0;
+
+	for (u32 i = 0; i < LINE / 4; i++)
+		begun += (keys - line->list.begins[i]) >> LISTED_BITS & FIELDS;
+	/* The sum of the four fields. The first segment begins at 0. */
+	return line->list.values[((begun * FIELDS >> 48) - 1) & (LINE - 1)];
+}
+
 /* The row of an address, as PrefixMap::walk in crates/policy/src/prefix_map.rs. */
 noinline u32 row_of(u32 entry, u64 high, u64 low)
 {
-	const struct line *line;
+	const union line *line;
 	u32 at, bits, first, index;
 
-	for (u32 i = 0; i < LEVELS && !(entry >> 31); i++) {
-		bits = (entry >> 25 & 31) + 1;
+	for (u32 i = 0; i < LEVELS && !(entry & VALUE); i++) {
+		bits = (entry >> 24 & 31) + 1;
 		first = high >> (64 - bits);
-		at = (entry & ((1 << 25) - 1)) * 4;
-		if (!(entry >> 30 & 1))
+		at = (entry & ((1 << 24) - 1)) * 4;
+		if (!(entry & (SHARED | LIST)))
 			at += first;
 		index = at / LINE;
 		line = lookup(&lines, &index);
 		if (!line)
 			return 0;
-		if (!(entry >> 30 & 1))
+		if (entry & LIST)
+			return listed(line, first);
+		if (!(entry & SHARED))
 			entry = line->words[at % LINE];
 		else if (line->words[at % LINE] == first)
 			entry = line->words[at % LINE / 4 * 4 + 2];
@@ -345,7 +370,7 @@ noinline u32 row_of(u32 entry, u64 high, u64 low)
 		high = high << bits | low >> (64 - bits);
 		low <<= bits;
 	}
-	return entry & 0x7fffffff;
+	return entry & ~VALUE;
 }
 
 /* What the policy says. `listener` has a bit for each rule whose listener is right. */

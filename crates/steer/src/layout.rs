@@ -158,7 +158,7 @@ pub(crate) fn head(flat: &Flat, policy: u64, tai_offset: i64) -> Vec<u8> {
     bytes.0
 }
 
-/// `struct line`s, one behind the other.
+/// `union line`s, one behind the other.
 pub(crate) fn lines(words: &[u32]) -> Vec<u8> {
     let mut bytes = Bytes(Vec::with_capacity(size_of_val(words).next_multiple_of(LINE)));
     for word in words {

@@ -48,7 +48,7 @@ pub struct FlatNetwork {
     /// The prefix length.
     pub bits: u8,
     /// The index of its row.
-    pub row: u32,
+    pub row: u16,
 }
 
 /// A rule that may decide: its conditions on the client's address hold.

@@ -57,7 +57,7 @@ pub(super) fn fill(
     let mut items = items(policy, origins);
     items.sort_unstable();
     // The networks around the current one, outermost first: last address, what is known, row.
-    let mut around: Vec<(u128, Known, u32)> = vec![(u128::MAX, nothing, outside)];
+    let mut around: Vec<(u128, Known, u16)> = vec![(u128::MAX, nothing, outside)];
     for same in items.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
         let (first, bits, _) = same[0];
         while around.len() > 1 && around.last().is_some_and(|(last, ..)| *last < first) {
@@ -137,13 +137,13 @@ impl Known {
 struct Rows<'a> {
     policy: &'a Policy,
     bases: &'a [u16],
-    by_known: HashMap<Known, u32>,
-    index: HashMap<Vec<Candidate>, u32>,
+    by_known: HashMap<Known, u16>,
+    index: HashMap<Vec<Candidate>, u16>,
 }
 
 impl Rows<'_> {
     /// The row for what is known, new if there is none yet.
-    fn of(&mut self, known: &Known, flat: &mut Flat) -> Result<u32, FlatError> {
+    fn of(&mut self, known: &Known, flat: &mut Flat) -> Result<u16, FlatError> {
         if let Some(row) = self.by_known.get(known) {
             return Ok(*row);
         }
@@ -151,7 +151,7 @@ impl Rows<'_> {
         let next = flat.rows.len();
         let row = *self.index.entry(candidates).or_insert_with_key(|candidates| {
             flat.rows.push(candidates.clone());
-            next as u32
+            next as u16
         });
         if flat.rows.len() > MOST_ROWS {
             let problem = format!("more than {MOST_ROWS} combinations of rules among its networks");

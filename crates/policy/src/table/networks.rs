@@ -17,7 +17,7 @@ pub(super) struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct Networks(PrefixMap);
 
-const NONE: u32 = u32::MAX >> 1;
+const NONE: u16 = u16::MAX;
 const MAPPED: Network = (0xffff << 32, 96, NONE);
 
 impl Networks {
@@ -25,7 +25,7 @@ impl Networks {
     pub(super) fn new(
         networks: impl IntoIterator<Item = (u128, u8, u8)>,
     ) -> Result<Self, TooLarge> {
-        let value = |bits: u8, arm: u8| u32::from(bits) << 8 | u32::from(arm);
+        let value = |bits: u8, arm: u8| u16::from_be_bytes([bits, arm]);
         let networks = networks.into_iter();
         let mut all: Vec<Network> =
             networks.map(|(first, bits, arm)| (first, bits, value(bits, arm))).collect();
@@ -36,7 +36,7 @@ impl Networks {
     }
 
     pub(super) fn find(&self, client: IpAddr) -> Option<Found> {
-        let [_, _, bits, arm] = Some(self.0.find(client)).filter(|it| *it != NONE)?.to_be_bytes();
+        let [bits, arm] = Some(self.0.find(client)).filter(|it| *it != NONE)?.to_be_bytes();
         let bits = if client.to_canonical().is_ipv4() { bits - 96 } else { bits };
         Some(Found { bits, arm })
     }
@@ -44,7 +44,7 @@ impl Networks {
     /// Networks and their arms; some come twice.
     pub(super) fn each(&self, mut visit: impl FnMut(u128, u8, u8)) {
         self.0.each(|first, last, value| {
-            let [_, _, bits, arm] = value.to_be_bytes();
+            let [bits, arm] = value.to_be_bytes();
             let size = u128::MAX.checked_shr(bits.into()).unwrap_or(0);
             let mut next = (value != NONE).then_some(first & !size);
             while let Some(network) = next.filter(|network| *network <= last) {
