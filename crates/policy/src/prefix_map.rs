@@ -189,7 +189,7 @@ const fn half(list: &[u32], index: usize) -> u32 {
 /// The value of the segment of a list that has these bits. Four segments at a time, without a branch: a field's highest
 /// bit stays where the bits are at its segment's begin or after it.
 fn listed(list: &[u32; LINE], bits: u32) -> u16 {
-    let keys = u64::from(bits) * FIELDS | FIELDS << LISTED_BITS;
+    let keys = (u64::from(bits) * FIELDS) | (FIELDS << LISTED_BITS);
     let begun: u64 = list[..LINE / 2]
         .chunks_exact(2)
         .map(|pair| keys.wrapping_sub(u64::from(pair[1]) << 32 | u64::from(pair[0])))
@@ -368,7 +368,7 @@ impl Words {
                 if is_first { 0 } else { all.starts[segment] << depth >> (128 - LISTED_BITS) };
             let shift = index % 2 * 16;
             self.0[at + index / 2] |= (begin as u32) << shift;
-            self.0[at + (LINE + index) / 2] |= u32::from(all.values[segment]) << shift;
+            self.0[at + LINE / 2 + index / 2] |= u32::from(all.values[segment]) << shift;
         }
         Ok(LIST | entry_of(LISTED_BITS, at))
     }
