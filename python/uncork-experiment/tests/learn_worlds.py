@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment.learn.decide import Before, View, decide
+from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.entries import Before, View
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import MIN_TAIL, Estimate, Hierarchy, Rest, hierarchy, shrink

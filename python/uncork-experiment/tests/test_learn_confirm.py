@@ -15,8 +15,9 @@ from learning import FIRST_DAY, NOW
 from uncork_experiment.learn import confirm, demo, evidence
 from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.confirm import CONFIRMED, LEVEL, OPEN, REFUTED, Blocks, Trial, Trials
-from uncork_experiment.learn.decide import Before, View, decide_with_trials
+from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.entries import Before, View
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import shrink
 from uncork_experiment.learn.settings import Overrides

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from learn_worlds import SETTINGS, World, world
-from uncork_experiment.learn.decide import Before, State, View, decide
+from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decision, Decisions
+from uncork_experiment.learn.entries import Before, State, View
 from uncork_experiment.learn.guardrails import Guardrails, Watched
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
 from uncork_experiment.learn.proof import log_evidence_of_gain

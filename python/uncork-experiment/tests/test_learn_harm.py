@@ -9,8 +9,9 @@ from scipy.special import ndtri
 
 from learn_worlds import SETTINGS, World, world
 from uncork_experiment.learn import guardrails
-from uncork_experiment.learn.decide import Before, State, View, decide
+from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decision
+from uncork_experiment.learn.entries import Before, State, View
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.harm import LEAST, Margins, margins
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink

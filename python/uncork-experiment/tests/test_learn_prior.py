@@ -14,8 +14,8 @@ import pytest
 from learning import KEY
 from uncork_experiment.learn import demo
 from uncork_experiment.learn.cli import main
-from uncork_experiment.learn.decide import EVERYBODY
 from uncork_experiment.learn.decisions import Decision
+from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.lift import Estimate, Hierarchy, shrink
 from uncork_experiment.learn.prior import read
 from uncork_experiment.learn.store import Store

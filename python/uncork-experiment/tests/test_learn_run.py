@@ -25,8 +25,8 @@ from learning import FIRST_DAY, KEY, NOW
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
-from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.entries import Before
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store

@@ -9,8 +9,8 @@ import numpy as np
 
 from uncork_experiment import words
 from uncork_experiment.learn.confirm import Trial, Trials
-from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decisions, Floats, Ints
+from uncork_experiment.learn.entries import Before
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
 

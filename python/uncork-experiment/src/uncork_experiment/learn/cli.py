@@ -19,7 +19,7 @@ from uncork_experiment.commands.design import span
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence, networks, proposal, twin
-from uncork_experiment.learn.decide import EVERYBODY, level_of
+from uncork_experiment.learn.entries import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.page import page

@@ -11,8 +11,8 @@ import numpy as np
 from uncork_experiment import words
 from uncork_experiment.learn import networks
 from uncork_experiment.learn.changes import NORMAL
-from uncork_experiment.learn.decide import EVERYBODY
 from uncork_experiment.learn.decisions import Decision
+from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date

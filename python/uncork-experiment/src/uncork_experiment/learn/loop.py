@@ -17,7 +17,7 @@ from pathlib import Path
 
 from uncork_experiment.commands.common import write
 from uncork_experiment.learn import metrics, tablefile
-from uncork_experiment.learn.decide import EVERYBODY
+from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
 

@@ -16,8 +16,8 @@ from uncork_experiment import words
 from uncork_experiment.document import package_version
 from uncork_experiment.learn import regret
 from uncork_experiment.learn.changes import mean_lift
-from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
+from uncork_experiment.learn.entries import Before
 from uncork_experiment.learn.explain import in_force
 from uncork_experiment.learn.gain import DAYS, Gain, Gains, gains
 from uncork_experiment.learn.settings import LARGE, Settings

@@ -34,8 +34,8 @@ from uncork_experiment.errors import InputError
 from uncork_experiment.learn import confirm, signature
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
-from uncork_experiment.learn.decide import Before
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.entries import Before
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
 

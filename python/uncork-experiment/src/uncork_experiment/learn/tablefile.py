@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from uncork_experiment.learn import networks
-from uncork_experiment.learn.decide import EVERYBODY, LEVELS, level_of
 from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
+from uncork_experiment.learn.entries import EVERYBODY, LEVELS, level_of
 from uncork_experiment.learn.settings import HOLDBACK, LARGE, LIMIT_TEXT, TABLE_RULE, Settings
 from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 

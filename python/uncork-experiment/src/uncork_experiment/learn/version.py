@@ -12,9 +12,10 @@ import pyarrow as pa
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import confirm, guardrails, harm, tablefile
 from uncork_experiment.learn.changes import told
-from uncork_experiment.learn.decide import Before, View, decide_with_trials
+from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.digits import rounded
+from uncork_experiment.learn.entries import Before, View
 from uncork_experiment.learn.evidence import Section, blocks, sections
 from uncork_experiment.learn.guardrails import Found
 from uncork_experiment.learn.lift import lifts
