@@ -778,6 +778,46 @@ status 3
     assert_eq!(seen, expected);
 }
 
+#[test]
+fn dead_connections_that_a_program_has_open_are_told_to_have_no_record() {
+    let script = r#"
+        cat > holds.py <<'END'
+import socket, time
+server = socket.create_server(("10.1.0.1", 8081))
+open("listens", "w").close()
+held = [server.accept()[0] for _ in range(3)]
+open("accepted", "w").close()
+time.sleep(600)
+END
+        cat > resets.py <<'END'
+import pathlib, socket, struct, time
+clients = [socket.create_connection(("10.1.0.1", 8081), 10, ("10.1.1.7", 0)) for _ in range(3)]
+while not pathlib.Path("accepted").exists():
+    time.sleep(0.05)
+for client in clients:
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+END
+        steer apply policy.toml --cgroup "$CGROUP" > /dev/null
+        "$UNCORK" steer record out.jsonl --every 100ms 2> said & recorder=$!
+        sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 holds.py' &
+        for i in $(seq 100); do [ -e out.jsonl ] && [ -e listens ] && break; sleep 0.05; done
+        sleep 0.5
+        python3 resets.py
+        sleep 0.5
+        kill -INT $recorder
+        wait $recorder
+        wc -l < out.jsonl
+        cat said"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+0
+warning: 3 connections have no record: no notice of their sockets' end came; a program has them open, they are in another \
+network namespace, or notices were lost
+";
+    assert_eq!(seen, expected);
+}
+
 /// The pins are their owner's. Whoever may open them needs no capability to read, nor to take the policy out of force.
 #[test]
 fn readers_need_the_right_to_open_the_pins_and_no_other() {

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::mem;
 use std::time::Duration;
 
 use uncork_flow::{Arm, Choice, FlowRecord};
@@ -19,8 +20,8 @@ use crate::names::Names;
 use crate::sockets::Sockets;
 use crate::steered::Steered;
 
-/// Ends that wait for their sockets: a program may keep the socket of a dead connection open.
-const MOST_WAITING: usize = 1 << 20;
+/// Half of the ends that wait for their sockets at most.
+const MOST_WAITING: usize = 1 << 19;
 
 /// Writes the records of one steered cgroup.
 #[derive(Debug)]
@@ -44,6 +45,10 @@ pub struct Summary {
     pub untold: u64,
     /// Connections of policies whose description is gone.
     pub unnamed: u64,
+    /// Connections whose end the program has told, and the kernel has not told of their sockets.
+    pub unnoticed: u64,
+    /// How often the kernel's notices came faster than they were read.
+    pub lost_notices: u64,
 }
 
 /// Ends of connections whose sockets are not destroyed yet, and the meaning of what they were given.
@@ -53,9 +58,38 @@ struct Ends<'a> {
     ring: Ring,
     /// Those that are open.
     sockets: Sockets,
-    waiting: HashMap<u64, End>,
+    waiting: Waiting,
     names: Names<'a>,
     unnamed: u64,
+}
+
+/// Ends that wait for the kernel's notices of their sockets, by cookie. It may never come: a program may keep the socket of a
+/// dead connection open, notices are lost, or the socket is in another network namespace.
+#[derive(Debug, Default)]
+struct Waiting {
+    new: HashMap<u64, End>,
+    old: HashMap<u64, End>,
+    given_up: u64,
+}
+
+impl Waiting {
+    /// Where there are too many, the older half is given up.
+    fn insert(&mut self, end: End) {
+        if self.new.len() >= MOST_WAITING {
+            self.given_up += self.old.len() as u64;
+            self.old = mem::take(&mut self.new);
+        }
+        self.new.insert(end.cookie, end);
+    }
+
+    fn remove(&mut self, cookie: u64) -> Option<End> {
+        self.new.remove(&cookie).or_else(|| self.old.remove(&cookie))
+    }
+
+    /// All that came to nothing.
+    fn unnoticed(&self) -> u64 {
+        self.given_up + self.new.len() as u64 + self.old.len() as u64
+    }
 }
 
 impl<'a> Recorder<'a> {
@@ -78,7 +112,7 @@ impl<'a> Recorder<'a> {
             origins,
             ring,
             sockets,
-            waiting: HashMap::new(),
+            waiting: Waiting::default(),
             names: Names::of(steered),
             unnamed: 0,
         };
@@ -125,10 +159,12 @@ impl<'a> Recorder<'a> {
     /// If the kernel does not tell.
     pub fn end(self) -> Result<Summary, Error> {
         let Self { session, ends, lost, lost_before, records, writer, .. } = self;
+        let lost_notices = session.tracker().lost_notices();
         session.end()?;
         drop(records);
         let untold = count(&lost)?.saturating_sub(lost_before);
-        Ok(Summary { records: writer.end(), untold, unnamed: ends.unnamed })
+        let (unnamed, unnoticed) = (ends.unnamed, ends.waiting.unnoticed());
+        Ok(Summary { records: writer.end(), untold, unnamed, unnoticed, lost_notices })
     }
 }
 
@@ -137,10 +173,7 @@ impl Ends<'_> {
     fn read(&mut self) {
         let waiting = &mut self.waiting;
         self.ring.read(|bytes| {
-            let end = End::read(bytes);
-            if waiting.len() < MOST_WAITING {
-                waiting.insert(end.cookie, end);
-            }
+            waiting.insert(End::read(bytes));
         });
     }
 
@@ -155,7 +188,7 @@ impl Ends<'_> {
     fn told(&mut self, cookie: u64, record: &FlowRecord) -> Option<FlowRecord> {
         // The program has told before the kernel's notice came.
         self.read();
-        let end = self.waiting.remove(&cookie).or_else(|| self.untold(cookie, record))?;
+        let end = self.waiting.remove(cookie).or_else(|| self.untold(cookie, record))?;
         let decision = end.decision;
         let Some(description) = self.names.description(decision.policy) else {
             self.unnamed += 1;
@@ -202,4 +235,27 @@ fn name_of<'a>(listener: &str, names: &'a [(String, u16)]) -> Option<&'a str> {
 
 fn count(lost: &Map) -> Result<u64, Error> {
     lost.count(0).map_err(Error::step("read the count of lost ends"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Decision;
+
+    #[test]
+    fn ends_that_wait_are_bounded_and_counted() {
+        let mut waiting = Waiting::default();
+        let decision = Decision { policy: 0, unit: 0, outcome: 0, is_moved: false };
+        let end = |cookie| End { cookie, decision, in_force: String::new() };
+        for cookie in 0..3 * MOST_WAITING as u64 + 7 {
+            waiting.insert(end(cookie));
+        }
+        assert_eq!(waiting.new.len() + waiting.old.len(), MOST_WAITING + 7);
+        assert_eq!(waiting.unnoticed(), 3 * MOST_WAITING as u64 + 7);
+        let newest = 3 * MOST_WAITING as u64;
+        assert!(waiting.remove(0).is_none());
+        assert!(waiting.remove(newest).is_some(), "of the new ones");
+        assert!(waiting.remove(newest - 1).is_some(), "of the old ones");
+        assert_eq!(waiting.unnoticed(), 3 * MOST_WAITING as u64 + 5);
+    }
 }

@@ -57,7 +57,7 @@ fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
 }
 
 /// What the records do not have.
-fn warn(Summary { records, untold, unnamed }: Summary) {
+fn warn(Summary { records, untold, unnamed, unnoticed, lost_notices }: Summary) {
     if let Some(lost) = lost_records::told(records.written, records.lost) {
         eprintln!("warning: {lost}");
     }
@@ -66,5 +66,17 @@ fn warn(Summary { records, untold, unnamed }: Summary) {
     }
     if unnamed > 0 {
         eprintln!("warning: {unnamed} connections have no record: their policy is too old");
+    }
+    if lost_notices > 0 {
+        eprintln!(
+            "warning: the kernel's notices of ended sockets came faster than they were read, {lost_notices} times; \
+             with CAP_NET_ADMIN there is room for more"
+        );
+    }
+    if unnoticed > 0 {
+        eprintln!(
+            "warning: {unnoticed} connections have no record: no notice of their sockets' end came; a program has them \
+             open, they are in another network namespace, or notices were lost"
+        );
     }
 }
