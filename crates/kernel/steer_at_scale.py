@@ -2,6 +2,7 @@
 """`uncork steer` at scale: what a connection and a look-up cost, and policies of a million networks exchanged.
 
     sudo crates/kernel/steer_at_scale.py --uncork target/release/uncork cost
+    sudo crates/kernel/steer_at_scale.py --uncork target/release/uncork record
     sudo crates/kernel/steer_at_scale.py --uncork target/release/uncork look-up
     sudo crates/kernel/steer_at_scale.py --uncork target/release/uncork exchange
 
@@ -9,6 +10,8 @@
 take turns with no program and with an empty one, each without a recorder of its connections and with one. Nanoseconds
 are the kernel's own statistics of BPF programs; what they add is that of the empty program. The thread's CPU time per
 connection, measured without statistics, is told, too: its noise is larger than what a program takes.
+
+`record`: the same connections, all of them recorded. Each must have a record.
 
 `look-up`: a program (look_up.bpf.c) looks up networks of the table in force in random order, with the function of
 `steer`; the kernel runs it again and again and tells the mean time (BPF_PROG_TEST_RUN). What the same program takes
@@ -232,7 +235,7 @@ def cpu_ns() -> int:
 def recorder(uncork: str, files: Path) -> Iterator[None]:
     """Reads the ring of ends, which is full after some 18,000 of them otherwise."""
     command = [uncork, "steer", "record", str(files / "records.jsonl")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         time.sleep(0.5)
         try:
             yield
@@ -310,6 +313,28 @@ def cost(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
         more = statistics.median(mine - bare for mine, bare in pairs)
         spread = f"{min(each):.0f}–{max(each):.0f}"
         print(f"| {name} | {runs:.1f} | {middle:.0f} | {spread} | {middle - empty * runs:.0f} | {more:.0f} |")
+
+
+# --- record ---
+
+
+def record(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
+    (files / "policy.toml").write_text(POLICIES["an experiment"])
+    steer(arguments.uncork, "apply", str(files / "policy.toml"), "--cgroup", str(cgroup))
+    try:
+        listener = listener_of(cgroup, 8080)
+        with recorder(arguments.uncork, files):
+            began = time.monotonic()
+            connect(listener, arguments.connections, arguments.at_once, random.Random(3))
+            took = time.monotonic() - began
+            time.sleep(1)
+    finally:
+        steer(arguments.uncork, "revert", "--cgroup", str(cgroup))
+    records = (files / "records.jsonl").read_bytes().count(b"\n")
+    count = arguments.connections
+    print(f"{count} connections in {took:.1f} s, {count / took:.0f} per second: {records} records")
+    if records != count:
+        sys.exit("steer_at_scale.py: connections without a record")
 
 
 # --- look-up ---
@@ -466,6 +491,10 @@ def main() -> None:
     one.add_argument("--connections", type=int, default=10_000, help="in each round")
     one.add_argument("--at-once", type=int, default=500, help="how many of them are open at once")
     one.add_argument("--policy", action="append", help="only this one (repeatable)")
+    second = what.add_parser("record")
+    second.set_defaults(run=record)
+    second.add_argument("--connections", type=int, default=200_000)
+    second.add_argument("--at-once", type=int, default=500, help="how many of them are open at once")
     third = what.add_parser("look-up")
     third.set_defaults(run=look_up)
     third.add_argument("--rounds", type=int, default=9)
