@@ -1,6 +1,8 @@
 //! `uncork steer`: a server that knows nothing of it gets a policy, each in namespaces and a cgroup of its own.
 #![cfg(target_os = "linux")]
 mod common;
+#[path = "../../policy/tests/policy/mmdb.rs"]
+mod mmdb;
 
 use std::fs;
 use std::path::PathBuf;
@@ -1038,4 +1040,342 @@ what a killed process or a removed cgroup had left is removed
 0
 ";
     assert_eq!(seen, expected);
+}
+
+/// Makes a database of origins with these bytes.
+fn database(name: &str, bytes: &[u8]) -> String {
+    format!("python3 -c 'open(\"{name}.mmdb\", \"wb\").write(bytes({bytes:?}))'\n")
+}
+
+/// Rules by origin and a table, with clients at the ends of networks and beside them.
+const ORIGINS: &str = r#"
+cat > origins.toml <<'END'
+[default]
+tcp = "reno"
+[experiment.trial]
+unit = "prefix"
+share = "100%"
+[experiment.trial.arm.only]
+tcp = "cubic"
+pacing_cap = "80mbit"
+[table]
+file = "networks.table"
+[table.arm.fast]
+tcp = "cubic"
+[table.arm.slow]
+tcp = "reno"
+pacing_cap = "40mbit"
+[[rule]]
+name = "system"
+asn = "AS64500"
+experiment = "trial"
+[[rule]]
+name = "country"
+country = "PE"
+use = { tcp = "cubic", pacing_cap = "160mbit" }
+[[rule]]
+name = "learned"
+table = "all"
+END
+cat > body <<'END'
+uncork-table 1
+version 1
+made 2026-01-01T00:00:00Z
+expires 2100-01-01T00:00:00Z
+section all
+AS64501 fast
+CL slow
+10.5.0.0/16 fast
+10.5.128.0/17 slow
+END
+{ cat body; echo "sha256 $(sha256sum < body | cut -d ' ' -f 1)"; } > networks.table
+ip route add local 10.0.0.0/8 dev lo
+ip address add fd01:0:2::7/128 dev lo nodad
+serve
+geo="--geo system.mmdb --geo system6.mmdb --geo country.mmdb --geo other.mmdb"
+steer apply origins.toml --cgroup "$CGROUP" $geo > /dev/null
+"$UNCORK" steer record out.jsonl --every 100ms $geo & recorder=$!
+for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+sleep 0.5
+for client in 10.1.255.255 10.2.0.0 10.2.255.255 10.3.0.0 10.3.255.255 10.4.0.0 10.5.0.0 10.5.127.255 10.5.128.0 10.6.0.0 \
+    fd01:0:1::7 fd01:0:2::7; do
+    echo "$client $(ask $client)"
+done
+sleep 3
+kill -INT $recorder
+wait $recorder
+# Without the databases nothing of origins matches.
+steer apply origins.toml --cgroup "$CGROUP" > /dev/null 2>&1
+echo "without: $(ask 10.2.0.0), $(ask 10.4.0.0), $(ask 10.5.0.0)"
+cat out.jsonl"#;
+
+#[test]
+fn origins_and_a_table_decide_and_are_recorded() {
+    let databases = [
+        database("system", &mmdb::of_asn(0x0a02_0000, 16, 64_500)),
+        database("system6", &mmdb::database_v6(0xfd01_0000_0001 << 80, 48, &mmdb::asn(64_501))),
+        database("country", &mmdb::of_country(0x0a02_0000, 15, "PE")),
+        database("other", &mmdb::of_country(0x0a04_0000, 15, "CL")),
+    ];
+    let Some(seen) = succeed(&format!("{}{ORIGINS}", databases.concat())) else { return };
+    let expected = "\
+10.1.255.255 reno -
+10.2.0.0 cubic 10000000
+10.2.255.255 cubic 10000000
+10.3.0.0 cubic 20000000
+10.3.255.255 cubic 20000000
+10.4.0.0 reno 5000000
+10.5.0.0 cubic -
+10.5.127.255 cubic -
+10.5.128.0 reno 5000000
+10.6.0.0 reno -
+fd01:0:1::7 cubic -
+fd01:0:2::7 reno -
+without: reno -, reno -, cubic -
+";
+    let (told, records) = seen.split_at(seen.len().min(expected.len()));
+    assert_eq!(told, expected);
+    let expected = [
+        "10.1.255.0/24 - - default - reno",
+        "10.2.0.0/24 64500 PE system only cubic",
+        "10.2.255.0/24 64500 PE system only cubic",
+        "10.3.0.0/24 - PE country - cubic",
+        "10.3.255.0/24 - PE country - cubic",
+        "10.4.0.0/24 - CL learned - reno",
+        "10.5.0.0/24 - CL learned - cubic",
+        "10.5.127.0/24 - CL learned - cubic",
+        "10.5.128.0/24 - CL learned - reno",
+        "10.6.0.0/24 - - default - reno",
+        "fd01:0:1::/48 64501 - learned - cubic",
+        "fd01:0:2::/48 - - default - reno",
+    ];
+    assert_eq!(in_short(records), expected);
+}
+
+/// Client, system, country, rule, arm and controller of each record, sorted.
+fn in_short(records: &str) -> Vec<String> {
+    let records: Vec<serde_json::Value> =
+        records.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+    assert_describes("flow-record", &records);
+    let words = records.iter().map(|record| {
+        let (service, choice) = (&record["service"], &record["choice"]);
+        let origin = [&service["client"], &service["asn"], &service["country"]];
+        let given = [&choice["rule"], &choice["arm"]["arm"], &record["cc"]];
+        let words = origin.into_iter().chain(given).map(|value| match value {
+            serde_json::Value::Null => "-".to_owned(),
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    });
+    let mut words: Vec<String> = words.collect();
+    words.sort_unstable();
+    words
+}
+
+/// The other side's address counts, not the service's own; and no listener, although a rule is for all listeners.
+#[test]
+fn connections_that_the_service_opens_are_steered_by_the_other_side() {
+    let script = r#"
+        cat > opened.toml <<'END'
+[default]
+tcp = "reno"
+[[rule]]
+name = "accepted"
+listener = "*"
+use = { tcp = "cubic", pacing_cap = "40mbit" }
+[[rule]]
+name = "own"
+client = ["10.1.1.0/24", "fd01:0:1::/48"]
+use = { tcp = "cubic", pacing_cap = "160mbit" }
+[[rule]]
+name = "upstream"
+client = ["10.1.2.0/24", "fd01::1"]
+use = { tcp = "cubic", pacing_cap = "80mbit" }
+END
+        cat > opens.py <<'END'
+import socket
+def given(connection):
+    controller = connection.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode()
+    cap = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, 47, 8), "little")
+    return f"{controller} {'-' if cap > 2**60 else cap}"
+for source, target in [("10.1.1.7", "10.1.2.7"), ("10.1.1.7", "10.1.3.7"), ("10.1.2.7", "10.1.1.7"),
+                       ("::ffff:10.1.1.7", "::ffff:10.1.2.7"), ("fd01:0:1::7", "fd01::1"), ("fd01::1", "fd01:0:1::7")]:
+    with socket.create_connection((target, 8080), 10, (source, 0)) as connection:
+        connection.recv(100)
+        print(f"{source} to {target}: {given(connection)}")
+END
+        # The server is in another cgroup: it is not steered.
+        python3 server.py &
+        for i in $(seq 100); do ss -Hltn 'sport = 8080' | grep -q . && break; sleep 0.05; done
+        steer apply opened.toml --cgroup "$CGROUP" > /dev/null
+        steer record out.jsonl --for 4s --every 100ms > /dev/null & recorder=$!
+        for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+        sleep 0.5
+        sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 opens.py'
+        steer explain 10.1.2.7 --opened
+        steer status | tail -4
+        wait $recorder
+        cat out.jsonl"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+10.1.1.7 to 10.1.2.7: cubic 10000000
+10.1.1.7 to 10.1.3.7: reno -
+10.1.2.7 to 10.1.1.7: cubic 20000000
+::ffff:10.1.1.7 to ::ffff:10.1.2.7: cubic 10000000
+fd01:0:1::7 to fd01::1: cubic 10000000
+fd01::1 to fd01:0:1::7: cubic 20000000
+10.1.2.7, opened by the service: cubic, at most 80 Mbit/s
+  rule 3 `upstream` (line 11) decides
+  default   -    reno                       1
+  accepted  -    cubic, at most 40 Mbit/s   0
+  own       -    cubic, at most 160 Mbit/s  2
+  upstream  -    cubic, at most 80 Mbit/s   3
+";
+    let (told, records) = seen.split_at(seen.len().min(expected.len()));
+    assert_eq!(told, expected);
+    let expected = [
+        "10.1.1.0/24 - - own - cubic",
+        "10.1.2.0/24 - - upstream - cubic",
+        "10.1.2.0/24 - - upstream - cubic",
+        "10.1.3.0/24 - - default - reno",
+        "fd01:0:1::/48 - - own - cubic",
+        "fd01::/48 - - upstream - cubic",
+    ];
+    assert_eq!(in_short(records), expected);
+}
+
+/// By the kernel's clock. All windows begin and end hours from now.
+#[test]
+fn the_time_of_a_connection_decides() {
+    let script = r#"
+        cat > windows.py <<'END'
+import datetime
+now = datetime.datetime.now(datetime.timezone.utc)
+at = lambda hours: now + datetime.timedelta(hours=hours)
+time = lambda hours: f"{at(hours):%Y-%m-%dT%H:%M:%SZ}"
+hours = lambda begin, end: f'from = "{at(begin):%H}:00", to = "{at(end):%H}:00"'
+days = lambda begin, end: "days = [" + ", ".join(f'"{at(24 * day):%a}"'.lower() for day in range(begin, end)) + "]"
+windows = [
+    f"since = {time(-2)}, until = {time(2)}",
+    f"until = {time(-2)}",
+    f"since = {time(2)}",
+    hours(-3, 3),
+    hours(3, -3),
+    # Local time seven hours ahead: around now there, and around now here.
+    hours(4, 10) + ', utc_offset = "+07:00"',
+    hours(-3, 3) + ', utc_offset = "+07:00"',
+    days(-1, 2),
+    days(2, 6),
+    # They have begun today, or yesterday.
+    hours(-3, 3) + ", " + days(-1, 1),
+    hours(-3, 3) + ", " + days(1, 6),
+]
+print('[default]\ntcp = "reno"')
+for number, window in enumerate(windows):
+    print(f'[[rule]]\nclient = "10.8.{number}.0/24"\ntime = {{ {window} }}\nuse = {{ tcp = "cubic" }}')
+END
+        python3 windows.py > windows.toml
+        ip route add local 10.0.0.0/8 dev lo
+        serve
+        steer apply windows.toml --cgroup "$CGROUP" > /dev/null
+        ask $(seq -s, -f '10.8.%g.1' 0 10)
+        cat windows.toml"#;
+    let Some(seen) = succeed(script) else { return };
+    let given: Vec<&str> = seen.lines().take(11).collect();
+    let [holds, fails] = ["cubic -", "reno -"];
+    let expected = [holds, fails, fails, holds, fails, holds, fails, holds, fails, holds, fails];
+    assert_eq!(given, expected, "{seen}");
+}
+
+#[test]
+fn three_capabilities_are_enough_to_move_open_connections() {
+    let script = r#"
+        cat > hold.py <<'END'
+import pathlib, socket, time
+connection, _ = socket.create_server(("10.1.0.1", 8090)).accept()
+while not pathlib.Path("moved").exists():
+    time.sleep(0.05)
+print(connection.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode())
+END
+        chmod 1777 /sys/fs/bpf
+        with() {
+            caps=$1
+            shift
+            setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all$caps --ambient-caps=-all$caps --bounding-set=-all$caps \
+                "$UNCORK" steer "$@"
+        }
+        three=,+bpf,+perfmon,+net_admin
+        sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 hold.py' & server=$!
+        for i in $(seq 100); do ss -Hltn 'sport = 8090' | grep -q . && break; sleep 0.05; done
+        printf '[default]\ntcp = "reno"\n' > one.toml
+        printf '[default]\ntcp = "cubic"\n' > two.toml
+        with $three apply one.toml --cgroup "$CGROUP" > /dev/null
+        python3 -c 'import socket, time; held = socket.create_connection(("10.1.0.1", 8090), 10); time.sleep(600)' &
+        for i in $(seq 100); do steer status | grep -q 'default .* 1$' && break; sleep 0.05; done
+        with $three apply two.toml --cgroup "$CGROUP" > /dev/null
+        with "" move 2>&1 || echo status $?
+        with $three move
+        touch moved
+        wait $server"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+error: cannot load the types of uncork steer move without the privilege; run as root, or with CAP_BPF, CAP_PERFMON and \
+CAP_NET_ADMIN
+status 3
+1 of 1 open connections have other settings
+  1 from reno to cubic
+1 moved, 0 refused, 0 ended meanwhile
+cubic
+";
+    assert_eq!(seen, expected);
+}
+
+/// Wherever they come from, their places in the table are free after their end, although nobody reads.
+#[test]
+fn connections_from_thousands_of_networks_leave_nothing_after_their_end() {
+    let script = r#"
+        cat > trial.toml <<'END'
+[experiment.trial]
+unit = "prefix"
+share = "100%"
+[experiment.trial.arm.control]
+tcp = "reno"
+[experiment.trial.arm.cubic]
+tcp = "cubic"
+[[rule]]
+experiment = "trial"
+END
+        cat > networks.py <<'END'
+import random
+draw = random.Random(1)
+print(",".join(f"10.{number >> 8}.{number & 255}.{draw.randrange(256)}" for number in draw.sample(range(1 << 16), 4000)))
+END
+        ip route add local 10.0.0.0/8 dev lo
+        serve
+        steer apply trial.toml --cgroup "$CGROUP" > /dev/null
+        # One of the service that is open meanwhile.
+        python3 -m http.server 8081 > /dev/null 2>&1 &
+        for i in $(seq 100); do ss -Hltn 'sport = 8081' | grep -q . && break; sleep 0.05; done
+        sh -c 'echo $$ > "$CGROUP/cgroup.procs"
+            exec python3 -c "import socket, time; held = socket.create_connection((\"10.1.0.1\", 8081), 10); time.sleep(600)"' & held=$!
+        for i in $(seq 100); do ss -Htn 'dport = 8081' | grep -q . && break; sleep 0.05; done
+        ask $(python3 networks.py) > given
+        wc -l < given
+        sort -u given
+        taken() { for i in $(seq 20); do [ "$(python3 map.py taken)" = $1 ] && break; sleep 0.2; done; python3 map.py taken; }
+        taken 1
+        kill $held
+        taken 0
+        steer status | tail -3"#;
+    let Some(seen) = succeed(&format!("{MAP}{script}")) else { return };
+    println!("{seen}");
+    let lines: Vec<&str> = seen.lines().collect();
+    let [given, one, other, open, left, arms @ ..] = &lines[..] else { panic!("{seen}") };
+    assert_eq!((*given, *one, *other), ("4000", "cubic -", "reno -"));
+    assert_eq!((*open, *left), ("1", "0"));
+    let counts = arms.iter().filter_map(|line| line.split_whitespace().last()?.parse().ok());
+    let counts: Vec<u32> = counts.collect();
+    assert_eq!((counts.len(), counts[0], counts[1] + counts[2]), (3, 0, 4_001), "{seen}");
+    assert!(counts[1..].iter().all(|count| *count > 1_800), "{seen}");
 }

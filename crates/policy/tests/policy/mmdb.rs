@@ -34,10 +34,20 @@ fn extended(kind: u8, payload: &[u8]) -> Vec<u8> {
 
 /// An IPv4 database with `data` for one network of at most 31 bits: one node per bit.
 pub fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
+    with_one_network(4, u128::from(network) << 96, bits, data)
+}
+
+/// Likewise of IPv6, with at most 127 bits.
+pub fn database_v6(network: u128, bits: u32, data: &[u8]) -> Vec<u8> {
+    with_one_network(6, network, bits, data)
+}
+
+/// The network's first bit is the highest.
+fn with_one_network(version: u16, network: u128, bits: u32, data: &[u8]) -> Vec<u8> {
     let mut tree = Vec::new();
     for bit in 0..bits {
         let next = if bit + 1 == bits { bits + 16 } else { bit + 1 };
-        let records = if network >> (31 - bit) & 1 == 1 { [bits, next] } else { [next, bits] };
+        let records = if network >> (127 - bit) & 1 == 1 { [bits, next] } else { [next, bits] };
         for record in records {
             tree.extend(&record.to_be_bytes()[1..]);
         }
@@ -48,7 +58,7 @@ pub fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
         ("build_epoch", extended(9, &[0, 0, 0, 1])),
         ("database_type", string("Test")),
         ("description", map(&[])),
-        ("ip_version", uint16(4)),
+        ("ip_version", uint16(version)),
         ("languages", extended(11, &[])),
         ("node_count", uint32(bits)),
         ("record_size", uint16(24)),
@@ -56,12 +66,22 @@ pub fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
     [&tree[..], &[0; 16], data, b"\xab\xcd\xefMaxMind.com", &metadata].concat()
 }
 
+/// What a database says of an autonomous system.
+pub fn asn(asn: u32) -> Vec<u8> {
+    map(&[("autonomous_system_number", uint32(asn))])
+}
+
+/// What a database says of a country.
+pub fn country(code: &str) -> Vec<u8> {
+    map(&[("country", map(&[("iso_code", string(code))]))])
+}
+
 /// A database that maps a network to an autonomous system.
-pub fn of_asn(network: u32, bits: u32, asn: u32) -> Vec<u8> {
-    database(network, bits, &map(&[("autonomous_system_number", uint32(asn))]))
+pub fn of_asn(network: u32, bits: u32, number: u32) -> Vec<u8> {
+    database(network, bits, &asn(number))
 }
 
 /// A database that maps a network to a country.
 pub fn of_country(network: u32, bits: u32, code: &str) -> Vec<u8> {
-    database(network, bits, &map(&[("country", map(&[("iso_code", string(code))]))]))
+    database(network, bits, &country(code))
 }
