@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import ibis
@@ -20,7 +21,10 @@ from uncork_experiment.engines import clickhouse, spark
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.explain import explain
+from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
+from uncork_experiment.learn.tablefile import table_name
 from uncork_experiment.reduce import to_arrow
 
 SMALL = tuple(replace(one, networks=2) for one in demo.SYSTEMS[:2])
@@ -175,12 +179,28 @@ def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[st
         "harm     retransmitted:ratio +",
         "P(at most +2.00 pp) 0.0",
         "limit    retransmitted:ratio of 198.18.24.0/24: at most +2.00 pp; broken in the last 3 days",
-        "version 1: control",
     ):
         assert words in told, words
     assert main(["explain", str(learned), "203.0.113.1", "--asn", "AS64501"]) == 0
     assert "by the entry AS64501" in capsys.readouterr().out
     assert main(["explain", str(learned), "nobody"]) == 2
+
+
+def test_changes_have_the_day_on_which_they_were_put_in_force(tmp_path: Path, counts: pa.Table) -> None:
+    store = Store(tmp_path)
+    for day, arm in enumerate(("bbr", "control", "bbr")):
+        store.override(Overrides({"198.18.24.0/24": arm}))
+        number, _ = store.plan(SETTINGS, counts, NOW)
+        store.apply(number, NOW + timedelta(days=day))
+    store.apply(2, NOW + timedelta(days=9), "rollback")
+    told = [line for line in explain(store, "198.18.24.9", None, None).splitlines() if "version" in line]
+    expected = [
+        "  2026-11-09  version 1: bbr, pinned",
+        "  2026-11-10  version 2: control, pinned",
+        "  2026-11-11  version 3: bbr, pinned",
+        "  2026-11-18  version 2: control, pinned",
+    ]
+    assert told == [line for _ in ("large", "small") for line in expected]
 
 
 def test_a_plan_that_fails_leaves_nothing(
@@ -342,13 +362,13 @@ def test_errors_name_place_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixt
         assert words in capsys.readouterr().err, words
 
 
-def test_the_server_takes_what_was_learned(learned: Path) -> None:
+def decided(policy: Path, address: str) -> tuple[str, str]:
+    """The name of the rule by which the server decides, and the controller."""
     uncork = os.environ.get("UNCORK") or shutil.which("uncork")
     if not uncork:
         pytest.skip("*** NOT RUN: set UNCORK=/path/to/uncork ***")
-    policy = learned / "current/policy.toml"
     subprocess.run([uncork, "policy", "check", str(policy)], check=True, timeout=60)
-    asked = ["--ip", "198.18.0.9", "--at", "2026-11-10T00:00:00Z", "--path", "/a", "--size", "1MB"]
+    asked = ["--ip", address, "--at", "2026-11-10T00:00:00Z", "--path", "/a", "--size", "1MB"]
     told = subprocess.run(
         [uncork, "policy", "explain", str(policy), *asked, "--format", "json"],
         check=True,
@@ -357,4 +377,26 @@ def test_the_server_takes_what_was_learned(learned: Path) -> None:
         text=True,
     )
     decision = json.loads(told.stdout)["decision"]
-    assert (decision["name"], decision["tcp"]) == ("learned, small", "bbr")
+    return decision["name"], decision["tcp"]
+
+
+def test_the_server_takes_what_was_learned(learned: Path) -> None:
+    assert decided(learned / "current/policy.toml", "198.18.0.9") == ("learned, small", "bbr")
+
+
+def test_a_client_between_sites_has_the_control_arm_whatever_the_table_says(
+    tmp_path: Path, counts: pa.Table
+) -> None:
+    """Two policies with the same table, which was learned where there are no sites."""
+    client = pc.replace_substring(counts["client"].cast(pa.string()), "198.18.0.0", "10.1.2.0")
+    at = counts.column_names.index("client")
+    counted = counts.set_column(at, "client", client.dictionary_encode())
+    without, with_sites = Store(tmp_path / "without"), Store(tmp_path / "with")
+    for store, sites in ((without, ()), (with_sites, SETTINGS.sites)):
+        store.override(Overrides({"*": "bbr"}))
+        store.plan(replace(SETTINGS, sites=sites), counted, NOW)
+    assert "\n10.1.2.0/24 bbr\n" in without.text(1, table_name(1))
+    assert decided(without.path(1) / "policy.toml", "10.1.2.3") == ("learned, small", "bbr")
+    shutil.copy(without.path(1) / table_name(1), with_sites.path(1))
+    assert decided(with_sites.path(1) / "policy.toml", "10.1.2.3") == ("between sites", "cubic")
+    assert decided(with_sites.path(1) / "policy.toml", "198.18.1.3") == ("learned, small", "bbr")

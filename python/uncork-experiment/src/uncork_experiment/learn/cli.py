@@ -14,11 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from uncork_experiment.cli import Parser, run_command
-from uncork_experiment.commands.common import write
+from uncork_experiment.commands.analyze import DIALECTS
+from uncork_experiment.commands.common import instant, write
 from uncork_experiment.commands.design import span
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import demo, evidence, networks, proposal, twin
+from uncork_experiment.keys import DAY_NS
+from uncork_experiment.learn import demo, networks, proposal, resultfile, twin
 from uncork_experiment.learn.entries import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
 from uncork_experiment.learn.loop import Loop
@@ -70,7 +72,12 @@ def parser() -> argparse.ArgumentParser:
 
     plan = add("plan", "propose a version from records, and say what it would change", _plan)
     proposal.add_options(plan)
-    plan.add_argument("--show-sql", metavar="DIALECT", help="print the query instead: trino, bigquery ...")
+    plan.add_argument(
+        "--show-sql",
+        metavar="DIALECT",
+        choices=DIALECTS,
+        help="print the query for your own engine, and end: " + ", ".join(DIALECTS),
+    )
     _add_run(add("run", "plan, check and apply, again and again, until it is ended", _run))
     apply = in_directory("apply", "put a version in force", _apply)
     apply.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the latest]")
@@ -142,12 +149,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
+    now = datetime.now(UTC)
     if options.show_sql:
-        sys.stdout.write(evidence.sql(proposal.settings_of(options, 20_000, "0" * 32), options.show_sql))
+        sys.stdout.write(_sql(options, now))
         return 0
-    _, changes = proposal.propose(options, _store(options), datetime.now(UTC))
+    _, changes = proposal.propose(options, _store(options), now)
     sys.stdout.write(f"{changes}\nPut it in force with: uncork learn apply {options.output}\n")
     return 0
+
+
+def _sql(options: argparse.Namespace, now: datetime) -> str:
+    """The query for records before `--until`, else before today."""
+    if options.where:
+        raise InputError("--where", "the query is of a table `records`", "make it a view with this condition")
+    until = instant(options.until, "--until")
+    as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
+    on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
+    # The policy's key is no part of the query.
+    settings = proposal.settings_of(options, as_of, "0" * 32)
+    return resultfile.sql(settings, options.show_sql, on_trial)
 
 
 def _store(options: argparse.Namespace) -> Store:

@@ -33,6 +33,11 @@ REMEMBERED = 90
 """Days that a verdict holds. Then the AS is tried again."""
 LEAST_CONTRAST = 0.2
 """How much more of an AS has to have the treated arm on one day of a pair than on the other."""
+MOST_MIXED = 1 / 3
+"""Of what the switchback changes, how much may have the other arm on a day that counts. A day runs on the
+coin of the day before until its first plan. Such a mix has a level between those of the arms: it makes the
+total effect smaller, and does not turn its sign.
+"""
 
 OPEN, CONFIRMED, REFUTED = "open", "confirmed", "refuted"
 
@@ -75,37 +80,50 @@ def is_on_today(trial: Trial, key: Key, settings: Settings, day: int) -> bool:
     return bool(hashlib.sha256(text.encode()).digest()[0] & 1) != bool(second)
 
 
+def _is_due(trial: Trial, settings: Settings) -> bool:
+    """Whether it is time for a look. One for which there was no plan on its day is made at the next plan."""
+    days = settings.day - trial.since
+    if not settings.whole_days:
+        return days in LOOKS
+    # The day of the last look; before the first one it is far below zero.
+    looked = trial.decided - trial.since
+    return any(looked < look <= days for look in LOOKS)
+
+
 def judged(trial: Trial, key: Key, blocks: Blocks | None, settings: Settings) -> Trial:
     """The trial with what its days say, and its verdict if it is time for one."""
-    days = settings.as_of - trial.since
-    if trial.verdict != OPEN or days not in LOOKS:
+    if trial.verdict != OPEN or not _is_due(trial, settings):
         return trial
+    is_last = settings.day - trial.since >= LOOKS[-1]
     effect = total_effect(trial, key, blocks, settings)
     if effect is None:
-        verdict = REFUTED if days == LOOKS[-1] else OPEN
-        return Trial(trial.since, verdict, settings.as_of)
+        return Trial(trial.since, REFUTED if is_last else OPEN, settings.day)
     is_safe = effect.ratio_low >= 1 - settings.tolerated and effect.ratio >= 1 + settings.worth
-    is_over = effect.ratio_high < 1 + settings.worth or days == LOOKS[-1]
+    is_over = effect.ratio_high < 1 + settings.worth or is_last
     verdict = CONFIRMED if is_safe else REFUTED if is_over else OPEN
     ends = (effect.ratio, effect.ratio_low, effect.ratio_high)
-    return Trial(trial.since, verdict, settings.as_of, *ends)
+    return Trial(trial.since, verdict, settings.day, *ends)
 
 
 def total_effect(trial: Trial, key: Key, blocks: Blocks | None, settings: Settings) -> Effect | None:
-    """By the pairs of days on which the servers did as the schedule said; None if they are too few."""
+    """By the pairs of days that are over, and on which the servers did as the schedule said; None if they
+    are too few.
+    """
     if blocks is None:
         return None
     known = {day: at for at, day in enumerate(blocks.day.tolist())}
+    within = blocks.share[(blocks.day >= trial.since) & (blocks.day < settings.day)]
     starts: list[int] = []
     treated: list[bool] = []
     pairs: list[int] = []
     levels: list[float] = []
-    for pair in range((settings.as_of - trial.since) // 2):
+    for pair in range((settings.day - trial.since) // 2):
         days = (trial.since + 2 * pair, trial.since + 2 * pair + 1)
         if not all(day in known for day in days):
             continue
         on, off = sorted(days, key=lambda day: not is_on_today(trial, key, settings, day))
-        if blocks.share[known[on]] - blocks.share[known[off]] < LEAST_CONTRAST:
+        most, least = float(blocks.share[known[on]]), float(blocks.share[known[off]])
+        if most - least < LEAST_CONTRAST or (settings.whole_days and _is_mixed(most, least, within)):
             continue
         starts += [on, off]
         treated += [True, False]
@@ -117,6 +135,12 @@ def total_effect(trial: Trial, key: Key, blocks: Blocks | None, settings: Settin
     rng = np.random.default_rng(trial.since)
     effect = level_effect(schedule, np.array(levels), rng, level=LEVEL)
     return effect if isinstance(effect, Effect) else None
+
+
+def _is_mixed(on: float, off: float, within: Floats) -> bool:
+    """Whether one of two days had both arms for long, by the treated arm's share on them and on all days."""
+    low, high = float(within.min()), float(within.max())
+    return max(high - on, off - low) > MOST_MIXED * (high - low)
 
 
 @dataclass(frozen=True)
@@ -171,21 +195,26 @@ def gates(
             continue
         key = systems.section, name
         trial = trials.get(key)
-        if trial is not None and trial.verdict != OPEN and settings.as_of - trial.decided >= REMEMBERED:
+        if trial is not None and trial.verdict != OPEN and settings.day - trial.decided >= REMEMBERED:
             trial = None
         wants = systems.wants[members]
         if trial is None and own[wants].sum() <= settings.confirm * own.sum():
             continue
         if trial is None and (on_trial == 0 or on_trial + own.sum() <= room):
-            trial = Trial(settings.as_of)
+            # Part of today is over, on what was in force before.
+            trial = Trial(settings.day + 1 if settings.whole_days else settings.day)
             on_trial += float(own.sum())
         if trial is None:
             waits = f"waits: a switchback has to confirm {name}"
             yield Gate(at, members, _part(members, systems, settings), waits, None)
             continue
+        if settings.whole_days and settings.day < trial.since:
+            stays = _part(members, systems, settings) & systems.is_on[members]
+            yield Gate(at, members, stays, f"waits: the switchback of {name} begins tomorrow", trial)
+            continue
         trial = judged(trial, key, blocks.get(key), settings)
         if trial.verdict == OPEN:
-            is_on = is_on_today(trial, key, settings, settings.as_of)
+            is_on = is_on_today(trial, key, settings, settings.day)
             yield Gate(at, members, wants & is_on, f"switchback of {name}: {'on' if is_on else 'off'}", trial)
         elif trial.verdict == REFUTED:
             yield Gate(at, members, np.zeros(len(members), np.bool_), f"no total gain of {name}", trial)

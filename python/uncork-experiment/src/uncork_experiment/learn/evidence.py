@@ -27,7 +27,7 @@ from uncork_experiment.learn.networks import are_clients
 from uncork_experiment.learn.settings import CLASSES, HOLDBACK, PRIMARY, TABLE_RULE, Settings
 from uncork_experiment.metrics import LARGE_BYTES, METRICS, Metric, missing, size
 from uncork_experiment.reduce import Queries, ReducePlan, Run, bin_value, in_scope
-from uncork_experiment.schema import Columns, canonical, unbound
+from uncork_experiment.schema import Columns, canonical
 
 TRAFFIC, STEERED, HELD = "traffic", "steered", "held"
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
@@ -65,16 +65,7 @@ def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -
             raise InputError(
                 "records", f"they have no column {name!r}", "use records of `uncork serve`, or import them"
             )
-    table = _keyed(records, settings)
-    until = settings.as_of * DAY_NS
-    plan = ReducePlan(
-        control=settings.control,
-        arms=(settings.control, settings.treated),
-        experiment=settings.experiment,
-        by=tuple(f"learn_{name}" for name in KEY_COLUMNS),
-        metrics=(),
-        window=(until - settings.window * DAY_NS, until),
-    )
+    table, plan = _keyed(records, settings), scope(settings)
     names = [name for name in metrics(settings) if name in METRICS]
     known = [name for name in names if not missing(METRICS[name], columns)]
     if not any(measure.metric in known for measure in PRIMARY.values()):
@@ -88,6 +79,19 @@ def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -
     ]
     held = [_held(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known]
     return fold(lambda one, other: one.union(other), [*parts, _traffic(table, plan), *steered, *held])
+
+
+def scope(settings: Settings) -> ReducePlan:
+    """Which records count, and by what."""
+    until = settings.as_of * DAY_NS
+    return ReducePlan(
+        control=settings.control,
+        arms=(settings.control, settings.treated),
+        experiment=settings.experiment,
+        by=tuple(f"learn_{name}" for name in KEY_COLUMNS),
+        metrics=(),
+        window=(until - settings.window * DAY_NS, until),
+    )
 
 
 def metrics(settings: Settings) -> list[str]:
@@ -112,15 +116,16 @@ def read(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str
     The query runs once for each metric, so that an engine's wide rows of one metric are there at a time.
     """
     found = query(records, settings, on_trial)
-    parts = [_narrow(run(found.filter(found["metric"] == name))) for name in metrics(settings)]
+    parts = [narrow(run(found.filter(found["metric"] == name))) for name in metrics(settings)]
     whole = pa.concat_tables(parts).unify_dictionaries()
     columns = {name: whole[name] for name in COLUMNS}
     # Of a million networks there is no room for what is not needed any more.
     del parts, whole
-    return _in_order(columns)
+    return in_order(columns)
 
 
-def _narrow(wide: pa.Table) -> pa.Table:
+def narrow(wide: pa.Table) -> pa.Table:
+    """The columns of the evidence, with words as numbers."""
     columns = {}
     for name, kind in COLUMNS.items():
         column = wide[name]
@@ -128,7 +133,7 @@ def _narrow(wide: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _in_order(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
+def in_order(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
     """Rows and dictionaries sorted; nulls come last. Takes the columns, one at a time."""
     arrays: dict[str, pa.Array] = {}
     for name, kind in COLUMNS.items():
@@ -164,12 +169,16 @@ def _order(ranks: Iterable[NDArray[np.signedinteger]]) -> Ints:
 
 
 def _sorted_dictionary(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """With the words that rows have, and no others: a file may have more of them."""
     words = column.dictionary
-    order = pc.sort_indices(words)
+    is_used = np.zeros(len(words), dtype=np.bool_)
+    is_used[np.asarray(column.indices.drop_null())] = True
+    order = np.asarray(pc.sort_indices(words))
+    order = order[is_used[order]]
     rank = np.empty(len(words), dtype=np.int32)
-    rank[np.asarray(order)] = np.arange(len(words), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
     indices = pa.array(rank).take(column.indices) if len(words) else column.indices
-    return pa.DictionaryArray.from_arrays(indices, words.take(order))
+    return pa.DictionaryArray.from_arrays(indices, words.take(pa.array(order)))
 
 
 def last_day(records: ir.Table, run: Run) -> int:
@@ -179,11 +188,6 @@ def last_day(records: ir.Table, run: Run) -> int:
     if latest is None:
         raise InputError("records", "they have no time (service_start_unix_ns)", "see docs/results.md")
     return int(latest)
-
-
-def sql(settings: Settings, dialect: str) -> str:
-    """The query in a dialect, over a table `records` with all canonical columns."""
-    return f"{ibis.to_sql(query(unbound(), settings), dialect=dialect)};\n"
 
 
 def _keyed(records: ir.Table, settings: Settings) -> ir.Table:
@@ -248,12 +252,16 @@ def _steered(
     some = some.filter(t["arm_experiment"].isnull(), t["service_asn"].isin(systems))
     some = some.filter(some["learn_class"] == of_class)
     t = Columns(some)
-    names = [{*settings.arms[arm].values()} for arm in (settings.treated, settings.control)]
-    treated = sorted(names[0] - names[1])
     keys = [f"learn_{name}" for name in ("class", "place", "asn", "day")]
-    arm = ibis.cases((t["cc"].isin(treated), settings.treated), else_=settings.control)
+    arm = ibis.cases((t["cc"].isin(treated_by(settings)), settings.treated), else_=settings.control)
     rows = some.select(*keys, arm=arm, bucket=ibis.null().cast("int64"), x=metric.value(t))
     return _binned(rows, metric, STEERED)
+
+
+def treated_by(settings: Settings) -> list[str]:
+    """The controllers that only the treated arm has."""
+    names = [{*settings.arms[arm].values()} for arm in (settings.treated, settings.control)]
+    return sorted(names[0] - names[1])
 
 
 def _held(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) -> ir.Table:

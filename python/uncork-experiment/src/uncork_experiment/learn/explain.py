@@ -128,24 +128,31 @@ def _quantile(p: float) -> float:
 
 
 def _history(store: Store, entry: Decision) -> Iterator[str]:
-    """The last changes of the entry in versions that were in force."""
+    """The last changes of the entry, by the day on which the version was put in force."""
     found = []
     arm: str | None = None
-    for number in in_force(store):
+    for day, number in _put_in_force(store):
         decisions = store.decisions_about(number, [entry.key])
         rows = np.flatnonzero((decisions.key == entry.key) & (decisions.section == entry.section))
         now = decisions[int(rows[0])] if len(rows) else None
         if now is not None and now.arm != arm:
-            found.append(f"  version {number}: {now.arm}, {now.reason}")
+            found.append(f"  {day}  version {number}: {now.arm}, {now.reason}")
             arm = now.arm
     yield from found[-CHANGES:]
 
 
 def in_force(store: Store) -> Sequence[int]:
     """The versions that were put in force, in this order."""
+    return [number for _, number in _put_in_force(store)]
+
+
+def _put_in_force(store: Store) -> Iterator[tuple[str, int]]:
+    """The day (UTC) and the version of each time that one was put in force."""
     known = set(store.numbers())
-    numbers = (line.get("version") for line in store.log() if line["done"] in ("apply", "rollback"))
-    return [number for number in numbers if isinstance(number, int) and number in known]
+    for line in store.log():
+        number = line.get("version")
+        if line["done"] in ("apply", "rollback") and isinstance(number, int) and number in known:
+            yield str(line["at"])[:10], number
 
 
 def _named(key: str) -> str:

@@ -16,7 +16,7 @@ from uncork_experiment.commands.common import Progress, add_reading, instant, re
 from uncork_experiment.commands.design import connection_settings
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS
-from uncork_experiment.learn import evidence, prior, twin
+from uncork_experiment.learn import evidence, prior, resultfile, twin
 from uncork_experiment.learn.settings import CLASSES, GUARDRAILS, SITES, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
@@ -29,6 +29,12 @@ def add_options(one: argparse.ArgumentParser) -> None:
     """The options of a plan."""
     one.add_argument("paths", nargs="*", metavar="PATH", type=Path, help="files or directories of records")
     one.add_argument("-o", "--output", type=Path, metavar="DIR", help="directory of versions")
+    one.add_argument(
+        "--evidence",
+        type=Path,
+        metavar="FILE",
+        help="in place of records: the result of the query of plan --show-sql, as Parquet",
+    )
     what = one.add_argument_group("experiment")
     what.add_argument("--experiment", default="explore", metavar="NAME", help="[default: explore]")
     what.add_argument("--control", default="control", metavar="ARM", help="[default: control]")
@@ -121,17 +127,19 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     current = store.current()
     key = options.key or (store.settings(current).key if current is not None else "")
     progress = Progress()
+    if options.evidence is not None:
+        return _from_result(options, store, key, now, progress)
     records = read_records(options, progress)
     progress("the last day")
     until = instant(options.until, "--until")
+    today = int(now.timestamp()) // DAY_SECONDS
     if until is not None:
-        as_of = until // DAY_NS
+        settings = settings_of(options, until // DAY_NS, key)
     else:
-        as_of = _not_after(evidence.last_day(records.table, records.run) + 1, now)
-    settings = settings_of(options, as_of, key)
+        as_of = _not_after(evidence.last_day(records.table, records.run) + 1, today + 1)
+        settings = settings_of(options, as_of, key, today)
     progress("evidence")
-    on_trial = sorted({name for _, name in store.trials(current)}) if current is not None else []
-    counts = evidence.read(records.table, settings, records.run, on_trial)
+    counts = evidence.read(records.table, settings, records.run, on_trial(store))
     # The engine's memory is not needed any more; decisions of a million networks need it.
     del records
     gc.collect()
@@ -142,9 +150,36 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     return number, changes
 
 
-def _not_after(as_of: int, now: datetime) -> int:
-    """The day, but at the latest tomorrow: a server whose clock is ahead must not set the time of expiry."""
-    latest = int(now.timestamp()) // DAY_SECONDS + 1
+def _from_result(
+    options: argparse.Namespace, store: Store, key: str, now: datetime, progress: Progress
+) -> tuple[int, str]:
+    """Adds a version by the result of a query on an engine of the operator's."""
+    for name, is_given in (("PATH", options.paths), ("--where", options.where)):
+        if is_given:
+            raise InputError(name, "with --evidence no records are read", "leave one of the two out")
+    progress("evidence")
+    result = resultfile.read(options.evidence)
+    until = instant(options.until, "--until")
+    settings = settings_of(options, result.as_of if until is None else until // DAY_NS, key)
+    counts = resultfile.counts(result, settings, on_trial(store))
+    # As above: decisions of a million networks need the memory.
+    del result
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    progress("decisions")
+    number, changes = store.plan(settings, counts, now)
+    progress.done()
+    return number, changes
+
+
+def on_trial(store: Store) -> list[str]:
+    """The ASes that a switchback is to confirm, by the version in force."""
+    current = store.current()
+    return sorted({name for _, name in store.trials(current)}) if current is not None else []
+
+
+def _not_after(as_of: int, latest: int) -> int:
+    """The day, but not after the latest: a server whose clock is ahead must not set the time of expiry."""
     if as_of > latest:
         print(
             f"warning: records of {date(as_of - 1)} are from the future and are left out: compare the clocks "
@@ -154,8 +189,8 @@ def _not_after(as_of: int, now: datetime) -> int:
     return min(as_of, latest)
 
 
-def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
-    """The settings that the options declare."""
+def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | None = None) -> Settings:
+    """The settings that the options declare. `today` is the day of the plan; None: it is `as_of`."""
     if not KEY.match(key):
         raise InputError("--key", "it needs 32 hexadecimal digits", "make one with: openssl rand -hex 16")
     if not UNITS.match(options.unit):
@@ -171,6 +206,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
         options.control: connection_settings(options.control_settings, "--control-settings"),
         options.treated: connection_settings(options.treated_settings, "--treated-settings"),
     }
+    confirm = share(options.confirm, "--confirm")
     return Settings(
         experiment=options.experiment,
         control=options.control,
@@ -190,13 +226,15 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str) -> Settings:
         half_life=options.half_life,
         dwell=options.dwell,
         changed=share(options.changed, "--changed"),
-        confirm=share(options.confirm, "--confirm"),
+        confirm=confirm,
         only=options.only,
         random=share(options.random, "--random"),
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,
         rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
         prior=prior.read(options.prior, *_controllers(options, arms)) if options.prior else {},
+        # Without a switchback nothing depends on the day: the same records give the same version on any day.
+        today=today if confirm < 1 else None,
     )
 
 

@@ -92,6 +92,19 @@ class Settings:
     """The class of objects that decides for all connections; empty: each decides for its own."""
     prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """What a calibrated twin expects of ASes: lift of large objects (log scale) and standard deviation."""
+    today: int | None = None
+    """The day on which the version is made, whose coin the switchbacks turn: it is in force at once. While
+    records arrive, `as_of` is tomorrow. None: the day is `as_of`.
+    """
+    whole_days: bool = True
+    """Whether a switchback begins with a whole day, counts no day on which both arms were in force for long,
+    and makes up for a look that was missed. Before, it did not.
+    """
+
+    @property
+    def day(self) -> int:
+        """The day on which the version comes in force."""
+        return self.as_of if self.today is None else self.today
 
     def limits(self) -> tuple[Limit, ...]:
         """The guardrails; all are ratios, which add up over networks."""
@@ -115,7 +128,7 @@ class Settings:
     def read(document: Mapping[str, object]) -> Settings:
         """The settings that `document` wrote."""
         # Versions of before these had none.
-        values: dict[str, Any] = {"harmed": 1.0, "kinds": False, **document}
+        values: dict[str, Any] = {"harmed": 1.0, "kinds": False, "whole_days": False, **document}
         for name in ("sites", "guardrails", "recent"):
             values[name] = tuple(values[name])
         values["prior"] = {name: (lift, sd) for name, (lift, sd) in values.get("prior", {}).items()}
