@@ -25,6 +25,16 @@ loads() {
     for one in $controllers; do
         uncork kernel load "$one" || return 1
     done
+    uncork kernel status --format json > status.json
+    cat status.json
+    grep -o '"verified_instructions": [0-9].*' status.json > verified.txt
+    [ "$(wc -l < verified.txt)" = "$(echo $controllers | wc -w)" ] || return 1
+    say verified "$(largest < verified.txt)"
+}
+
+# The largest number at the ends of lines.
+largest() {
+    awk '{ if ($NF + 0 > most) most = $NF + 0 } END { if (most) print most }'
 }
 
 # Each controller moves 1 MB over a path with this loss.
@@ -62,7 +72,9 @@ END
         sleep 1
         iperf3 -c 127.0.0.1 -R -n 100K
     ) || return 1
-    uncork steer status || return 1
+    uncork steer status --format json > status.json
+    cat status.json
+    say steer-verified "$(grep -o '"verified_instructions": [0-9]*' status.json | largest)"
     uncork steer revert
 }
 

@@ -439,6 +439,8 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         some="$drop --inh-caps=-all,$caps --ambient-caps=-all,$caps --bounding-set=-all,$caps"
         none="$drop --inh-caps=-all --ambient-caps=-all --bounding-set=-all"
         $some "$UNCORK" kernel load
+        $none "$UNCORK" kernel upgrade 2>&1 || echo status $?
+        $some "$UNCORK" kernel upgrade
         # It reads nothing that is anybody's.
         $none "$UNCORK" kernel status 2>&1 | grep 'uncork_bbr3 \|note'
         $some "$UNCORK" kernel unload
@@ -447,6 +449,9 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         kernel load 2>&1 || echo status $?"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "uncork_bbr3 is loaded\n\
+        error: cannot load the types of uncork_bbr3 without the privilege; run as root, or with CAP_BPF, \
+        CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
+        new connections get this program's uncork_bbr3\n\
         uncork_bbr3   yes     no       0\n\
         note: it is not known whether more can be loaded: cannot load the types of uncork_reno without the privilege; run as \
         root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN\n\
@@ -456,6 +461,111 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         error: no BPF file system at /sys/fs/bpf keeps what is loaded; mount it: mount -t bpf bpf /sys/fs/bpf\n\
         status 3\n";
     assert_eq!(seen, expected);
+}
+
+/// The commands of a unit as a script, in which a failure fails unless it has a minus, as systemd sees it.
+fn commands(unit: &str, which: &str) -> String {
+    let lines = unit.lines().filter_map(|line| line.strip_prefix(which)?.strip_prefix('='));
+    let commands = lines.map(|line| {
+        let (line, otherwise) =
+            line.strip_prefix('-').map_or((line, "return 1"), |line| (line, "true"));
+        let arguments = line.strip_prefix("/usr/bin/uncork ").expect("it runs uncork only");
+        format!("$LIMIT \"$UNCORK\" {arguments} || {otherwise}\n")
+    });
+    commands.collect()
+}
+
+/// `deploy/systemd/live.sh` runs the unit where all goes well.
+#[test]
+fn a_boot_at_which_a_step_fails_leaves_the_kernel_s_own_controllers() {
+    let _alone = alone();
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/systemd/uncork-kernel.service");
+    let unit = fs::read_to_string(unit).expect("it is there");
+    let (start, stop_post) = (commands(&unit, "ExecStart"), commands(&unit, "ExecStopPost"));
+    assert!(!start.is_empty() && !stop_post.is_empty());
+    let script = format!(
+        r#"
+        start() {{
+            {start}
+        }}
+        stop_post() {{
+            {stop_post}
+        }}
+        # Of all, this one alone is loaded here; others on this machine may load others.
+        reno() {{ grep -o uncork_reno /proc/sys/net/ipv4/tcp_available_congestion_control; }}
+        state() {{ echo $(reno) default $(cat /proc/sys/net/ipv4/tcp_congestion_control); }}
+        boot() {{
+            CONTROLLERS=$1 LIMIT=${{2:-}}
+            echo "boot: $CONTROLLERS"
+            start > output 2>&1 && {{ cat output; exit 9; }}
+            grep error: output || true
+            state
+            LIMIT=
+            stop_post 2>&1 || exit 9
+            for i in $(seq 100); do reno > registered.txt || break; sleep 0.05; done
+            [ -z "$(find /sys/fs/bpf/uncork -type f 2> /dev/null)" ] || exit 9
+            state
+        }}
+        echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+        boot "uncork_vegas"
+        boot "uncork_reno uncork_reno"
+        # The default cannot be written.
+        mount --bind /proc/sys /proc/sys
+        mount -o remount,bind,ro /proc/sys
+        boot "uncork_reno"
+        umount /proc/sys
+        # Killed when it tells that the default is set: the disk has room for the line before.
+        boot "uncork_reno" "prlimit --fsize=25""#
+    );
+    let Some(seen) = succeed(&script) else { return };
+    let fallback = fallback();
+    let boots: Vec<&str> = seen.split("boot: ").skip(1).collect();
+    let [unknown, twice, read_only, killed] = boots[..] else { panic!("{seen}") };
+    assert!(unknown.starts_with("uncork_vegas\nerror: invalid value 'uncork_vegas'"), "{unknown}");
+    assert!(unknown.ends_with("default reno\nerror: none is loaded\ndefault reno\n"), "{unknown}");
+    assert_eq!(
+        twice,
+        "uncork_reno uncork_reno\nerror: uncork_reno is loaded already; unload it first\n\
+         uncork_reno default reno\nuncork_reno is unloaded\ndefault reno\n"
+    );
+    assert!(
+        read_only.starts_with("uncork_reno\nerror: cannot make uncork_reno the default"),
+        "{read_only}"
+    );
+    assert!(
+        read_only.ends_with("\nuncork_reno default reno\nuncork_reno is unloaded\ndefault reno\n"),
+        "{read_only}"
+    );
+    assert_eq!(
+        killed,
+        format!(
+            "uncork_reno\nuncork_reno default uncork_reno\n\
+             the default is {fallback}, no longer uncork_reno\nuncork_reno is unloaded\ndefault {fallback}\n"
+        )
+    );
+}
+
+#[test]
+fn status_tells_what_verification_took_to_those_who_may_know() {
+    let _alone = alone();
+    let script = r#"
+        kernel load uncork_reno uncork_cubic > /dev/null
+        kernel status --format json
+        echo poor
+        setpriv --bounding-set=-sys_admin "$UNCORK" kernel status --format json
+        kernel unload > /dev/null"#;
+    let Some(seen) = succeed(script) else { return };
+    let (root, poor) = seen.split_once("poor\n").expect("two documents");
+    let documents = [root, poor].map(|text| serde_json::from_str::<Value>(text).expect("JSON"));
+    assert_describes("kernel-1", &documents);
+    let counts = documents.each_ref().map(|document| {
+        let controllers = document["controllers"].as_array().expect("a list").iter();
+        controllers.filter_map(|one| one["verified_instructions"].as_u64()).collect::<Vec<_>>()
+    });
+    let [cubic, reno] = counts[0][..] else { panic!("{root}") };
+    // The kernel's limit is a million.
+    assert!(1000 < reno && reno < cubic && cubic < 1_000_000, "{root}");
+    assert!(counts[1].is_empty(), "{poor}");
 }
 
 #[test]

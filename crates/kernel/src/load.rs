@@ -27,7 +27,6 @@ const PROGRAMS: [(&str, &str); 7] = [
 /// Where a kernel has this member, it tells it what others tell `cwnd_event`.
 const TX_START: &str = "cwnd_event_tx_start";
 
-const MAP_STRUCT_OPS: u32 = 26;
 const FLAG_LINK: u32 = 1 << 13;
 /// Any user may choose the controller.
 const NON_RESTRICTED: u32 = 1;
@@ -38,6 +37,27 @@ const RECORDS_TRACED: u32 = 1 << 16;
 pub fn probe(pins: &Pins) -> Result<(), Error> {
     pins.check_file_system()?;
     Loaded::new(Algorithm::Reno).map(drop)
+}
+
+/// The most instructions that the verifier has looked at for one of the programs of what is registered at `pin`.
+pub(crate) fn verified_instructions(pin: &Path) -> Result<u32, Error> {
+    let asked = |error| Error::step(format!("ask about {}", pin.display()), error);
+    let CongestionOps { ops, value, data, .. } = KernelTypes::read()?.congestion_ops()?;
+    let map = sys::open_pin(pin).and_then(sys::structure_map).map_err(asked)?;
+    let mut content = vec![0_u8; value.size as usize];
+    sys::element(map.as_fd(), &[0; 4], &mut content).map_err(asked)?;
+    // Where programs were written, the kernel shows their numbers.
+    let number = |member| {
+        let bytes = content.get(data + ops.member(member)?.offset..)?.first_chunk()?;
+        Some(u64::from_ne_bytes(*bytes) as u32).filter(|number| *number != 0)
+    };
+    let mut most = 0;
+    for number in PROGRAMS.iter().filter_map(|(member, _)| number(member)) {
+        let program = sys::program_by_id(number).map_err(asked)?;
+        let info = sys::program_info(program.as_fd()).map_err(asked)?;
+        most = most.max(info.verified_instructions);
+    }
+    Ok(most)
 }
 
 /// What the verifier has found of a program.
@@ -194,7 +214,7 @@ impl Loader {
         let failed = |error| Error::step(format!("fill in {}", self.algorithm), error);
         let spec = MapSpec {
             name: self.algorithm.name(),
-            kind: MAP_STRUCT_OPS,
+            kind: sys::MAP_TYPE_STRUCT_OPS,
             key_size: 4,
             value_size: value.size,
             max_entries: 1,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::algorithm::Algorithm;
 use crate::error::Error;
 use crate::host;
-use crate::load::Loaded;
+use crate::load::{self, Loaded};
 use crate::registration::unregister;
 
 /// Where the pins are.
@@ -76,6 +76,18 @@ impl Pins {
         // Only empty directories can be removed; with other pins it stays.
         let _ = std::fs::remove_dir(&self.0);
         Ok(())
+    }
+
+    /// The most instructions that the verifier has looked at for one of the programs of a loaded controller.
+    ///
+    /// # Errors
+    ///
+    /// Without `CAP_SYS_ADMIN`.
+    pub fn verified_instructions(&self, algorithm: Algorithm) -> Result<u32, Error> {
+        if !self.has(algorithm) {
+            return Err(Error::NotLoaded(algorithm.name()));
+        }
+        load::verified_instructions(&self.path(algorithm))
     }
 
     /// Whether there is a file system for the pins.

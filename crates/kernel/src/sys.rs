@@ -21,6 +21,7 @@ const OBJ_PIN: u32 = 6;
 const OBJ_GET: u32 = 7;
 const PROG_TEST_RUN: u32 = 10;
 const PROG_GET_FD_BY_ID: u32 = 13;
+const MAP_GET_FD_BY_ID: u32 = 14;
 const OBJ_GET_INFO_BY_FD: u32 = 15;
 const PROG_QUERY: u32 = 16;
 const BTF_LOAD: u32 = 18;
@@ -36,6 +37,7 @@ const PROG_TYPE_XDP: u32 = 6;
 const PROG_TYPE_SOCK_OPS: u32 = 13;
 const PROG_TYPE_TRACING: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
+pub(crate) const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const ATTACH_SOCK_OPS: u32 = 3;
 const ATTACH_ITERATOR: u32 = 28;
 const ATTACH_STRUCT_OPS: u32 = 44;
@@ -396,10 +398,15 @@ struct ById {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for ById {}
 
+/// Opens the program with this number, for those who have CAP_SYS_ADMIN.
+pub(crate) fn program_by_id(id: u32) -> io::Result<OwnedFd> {
+    open(PROG_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })
+}
+
 /// The name of the program with this number. The kernel tells it only to those who have CAP_SYS_ADMIN.
 pub(crate) fn program_name(id: u32) -> io::Result<String> {
     use aya_obj::generated::bpf_prog_info as Told;
-    let program = open(PROG_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })?;
+    let program = program_by_id(id)?;
     let info = info::<{ size_of::<Told>() }>(program.as_fd())?;
     let name: [u8; 16] = bytes_at(&info, offset_of!(Told, name));
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
@@ -545,6 +552,18 @@ pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<(u32, u64)> {
     // struct bpf_link_info: type, id, prog_id, padding, cgroup.cgroup_id.
     let info = info::<32>(link)?;
     Ok((u32::from_ne_bytes(bytes_at(&info, 8)), u64::from_ne_bytes(bytes_at(&info, 16))))
+}
+
+/// The map of a registered structure. `pinned` is that map, or the link that registers it: then it is for those who
+/// have CAP_SYS_ADMIN.
+pub(crate) fn structure_map(pinned: OwnedFd) -> io::Result<OwnedFd> {
+    // The first member is the type in both; struct bpf_link_info: type, id, prog_id, padding, struct_ops.map_id.
+    let info = info::<32>(pinned.as_fd())?;
+    if u32::from_ne_bytes(bytes_at(&info, 0)) == MAP_TYPE_STRUCT_OPS {
+        return Ok(pinned);
+    }
+    let id = u32::from_ne_bytes(bytes_at(&info, 16));
+    open(MAP_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })
 }
 
 #[repr(C)]

@@ -31,6 +31,8 @@ pub struct Status {
     /// How long the program has run in all, in nanoseconds, and how often, if the kernel counts
     /// (`sysctl kernel.bpf_stats_enabled=1`).
     pub cost: (u64, u64),
+    /// The instructions that the kernel's verifier looked at for the program.
+    pub verified_instructions: u32,
 }
 
 /// Connections since the policy was applied.
@@ -99,7 +101,8 @@ impl Steered {
         let counts = counts.collect::<Result<Vec<_>, _>>()?;
         let program =
             Program::open(&directory.join("program"))?.ok_or_else(|| self.damaged("no program"))?;
-        Ok(Some(Status { description, counts, cost: program.cost()? }))
+        let verified_instructions = program.verified_instructions()?;
+        Ok(Some(Status { description, counts, cost: program.cost()?, verified_instructions }))
     }
 
     fn description(&self, directory: &Path) -> Result<Description, Error> {

@@ -60,6 +60,7 @@ impl FromStr for ByteCount {
     }
 }
 
+#[expect(clippy::disallowed_types, reason = "only hosts write text")]
 impl fmt::Display for ByteCount {
     /// The shortest form that parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,5 @@
 //! Decimal numbers, parsed and printed exactly.
+#![expect(clippy::disallowed_types, reason = "only hosts read and write text")]
 
 use core::fmt;
 

@@ -15,6 +15,7 @@ mod rate;
 mod ratio;
 mod rng;
 mod time;
+#[expect(clippy::disallowed_types, reason = "it does without u128 where there is none")]
 pub mod wide;
 
 pub use bytes::ByteCount;

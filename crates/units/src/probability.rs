@@ -43,6 +43,7 @@ impl Probability {
     }
 
     /// `num` / `den`, rounded to the nearest step and at most 1; a `den` of 0 counts as 1.
+    #[expect(clippy::disallowed_types, reason = "only hosts have probabilities")]
     pub const fn of(num: u64, den: u64) -> Self {
         let den = if den == 0 { 1 } else { den };
         if num >= den {
@@ -86,6 +87,7 @@ fn bare(number: Decimal) -> Problem {
     if number.is_fraction() { Problem::Fraction(number) } else { Problem::NoUnit(number) }
 }
 
+#[expect(clippy::disallowed_types, reason = "only hosts write text")]
 impl fmt::Display for Probability {
     /// In percent, exactly.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -117,6 +117,7 @@ impl FromStr for Rate {
     }
 }
 
+#[expect(clippy::disallowed_types, reason = "only hosts write text")]
 impl fmt::Display for Rate {
     /// The shortest form in bits that parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

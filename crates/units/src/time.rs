@@ -135,8 +135,8 @@ impl TimeDelta {
 }
 
 const fn saturating_nanos(duration: Duration) -> u64 {
-    let nanos = duration.as_nanos();
-    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+    let whole = saturating_mul(duration.as_secs(), 1_000_000_000);
+    whole.saturating_add(duration.subsec_nanos() as u64)
 }
 
 impl From<Duration> for TimeDelta {
@@ -212,6 +212,7 @@ impl FromStr for TimeDelta {
     }
 }
 
+#[expect(clippy::disallowed_types, reason = "only hosts write text")]
 impl fmt::Display for TimeDelta {
     /// The shortest form that parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

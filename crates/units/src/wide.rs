@@ -3,7 +3,7 @@
 //! The controllers are compiled to BPF too, for the Linux kernel. BPF has no wider multiplication
 //! than 64 bits and cannot call a library for one, so the functions of `limbs` do with halves of
 //! 32 bits there. `u64::saturating_mul`, `u64::checked_mul` and `u64::isqrt` are 128-bit
-//! multiplications in disguise; `clippy.toml` keeps them out of the code that is compiled to BPF.
+//! multiplications in disguise; `clippy.toml` keeps them and `u128` out of the code that is compiled to BPF.
 //! Elsewhere the machine's own instructions are used. Tests hold the two to the same results.
 
 /// Whether the target lacks 128-bit arithmetic.

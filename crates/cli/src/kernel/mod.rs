@@ -179,6 +179,8 @@ struct ControllerStatus {
     loaded: bool,
     default: bool,
     connections: u64,
+    /// `None` if it is not loaded by our pin, or the kernel does not tell.
+    verified_instructions: Option<u32>,
 }
 
 fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
@@ -190,6 +192,7 @@ fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
         loaded: available.iter().any(|name| name == one.name()),
         default: default == one.name(),
         connections: users.get(one.name()).copied().unwrap_or(0),
+        verified_instructions: pins.verified_instructions(one).ok(),
     });
     let missing = probe(pins).err();
     let status = Status {

@@ -29,6 +29,7 @@ struct CgroupStatus<'a> {
     /// Of the program, if the kernel counts.
     runs: u64,
     run_ns: u64,
+    verified_instructions: u32,
     decided: Vec<DecidedStatus<'a>>,
 }
 
@@ -52,6 +53,7 @@ pub(super) fn status_json(all: &[Status]) -> Result<String, Failure> {
             networks: description.networks,
             runs: *runs,
             run_ns: *run_ns,
+            verified_instructions: status.verified_instructions,
             decided: counted(description, &status.counts).collect(),
         }
     });
