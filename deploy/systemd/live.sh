@@ -23,7 +23,7 @@ mount -t overlay overlay -o "lowerdir=$tree,upperdir=$scratch/layers/upper,workd
 root=$scratch/root
 
 install -D "$program" "$root/usr/bin/uncork"
-cp -r "$units"/*.service "$units"/*.socket "$units/uncork-host.service.d" "$root/etc/systemd/system"
+cp -r "$units"/*.service "$units"/*.socket "$units"/*.path "$units/uncork-host.service.d" "$root/etc/systemd/system"
 install -D -m 644 "$units/uncork-serve.sysusers" "$root/etc/sysusers.d/uncork-serve.conf"
 install -d -m 700 "$root/etc/uncork" "$root/etc/uncork/tls"
 install -d -m 755 "$root/srv/www"
@@ -42,6 +42,14 @@ chmod 755 "$root/etc/uncork"
 
 printf 'algorithm = "reno"\npersist = true\n' >"$root/etc/uncork/host.toml"
 
+# What `uncork steer` is for: a service that opens its ports itself.
+cat >"$root/etc/systemd/system/web.service" <<'END'
+[Service]
+ExecStart=/usr/bin/uncork serve --root /srv/www --listen 127.0.0.1:8080
+Restart=always
+END
+echo 'OPTIONS=--listener web=8080' >"$root/etc/uncork/steer-web.env"
+
 cat >"$root/check" <<'END'
 #!/bin/bash
 failed=0
@@ -54,6 +62,28 @@ default() { [[ $(cat /proc/sys/net/ipv4/tcp_congestion_control) == $1 ]]; }
 get() { curl -skf -m 20 --retry 3 --retry-connrefused -o "${2-/dev/null}" "https://localhost/$1"; }
 is_whole() { cmp "/tmp/large.$1" /srv/www/large; }
 slow() { curl -skf -m 60 --limit-rate 1M -o "/tmp/large.$1" https://localhost/large; }
+# Versions as those of `uncork learn run`: 1 and 2 differ, 3 cannot be applied.
+learned=/var/lib/uncork-serve/learned
+version=0
+install -d -o uncork-serve -g uncork-serve -m 750 "${learned%/*}"
+for controller in reno cubic vegas; do
+    install -d $learned/versions/000$((++version))
+    printf '[[rule]]\nlistener = "web"\nuse = { tcp = "%s" }\n' $controller >$learned/versions/000$version/policy.toml
+done
+leads_to() { ln -s "versions/000$1" $learned/.current && mv -T $learned/.current $learned/current; }
+steers() {
+    for i in {1..50}; do
+        uncork steer explain 203.0.113.7 --port 8080 --cgroup /sys/fs/cgroup/system.slice/web.service 2>&1 | grep -w "$1" && return
+        sleep 0.1
+    done
+    uncork steer status
+    false
+}
+changes_40_times() { for i in {1..20}; do leads_to 2 && sleep 0.0$i && leads_to 1 && sleep 0.1 || return; done; }
+has_failed() { systemctl is-failed uncork-steer-again@web && journalctl -u uncork-steer@web | grep vegas; }
+applies() { journalctl -u uncork-steer@web | grep -c "for new connections of"; }
+is_not_applied_again() { local before=$(applies); echo >>$learned/log.jsonl; sleep 2; ((before > 0 && before == $(applies))); }
+nothing_is_steered() { uncork steer status 2>&1 | grep -E "nothing is steered|no policy is in force"; }
 step "uncork-serve starts" systemctl start uncork-serve.socket uncork-serve
 step "a file over HTTPS" get large /tmp/large.0
 step "the file is whole" is_whole 0
@@ -81,6 +111,37 @@ echo "${other:-reno}" >/proc/sys/net/ipv4/tcp_congestion_control
 step "uncork-host starts" systemctl restart uncork-host
 step "reno is the default again" default reno
 step "host revert" uncork host revert
+leads_to 1
+step "uncork-steer is enabled" systemctl enable uncork-steer@web
+step "it starts with the service" systemctl start web
+step "the policy is in force" steers reno
+leads_to 2
+step "another version is" steers cubic
+step "a line in the log changes nothing" is_not_applied_again
+leads_to 3
+sleep 2
+step "one that cannot be applied is told of" has_failed
+step "the one before stays" steers cubic
+step "uncork-steer is active" systemctl is-active uncork-steer@web
+step "the link changes 40 times" changes_40_times
+step "the last version is in force" steers reno
+step "the service restarts" systemctl restart web
+step "with the policy" steers reno
+step "the service is killed" systemctl kill --signal=KILL web
+sleep 2
+step "the next has the policy" steers reno
+step "uncork-steer stops" systemctl stop uncork-steer@web
+step "nothing is steered" nothing_is_steered
+leads_to 2
+sleep 2
+step "nor with another version" nothing_is_steered
+leads_to 3
+step "a policy that cannot be applied does not start" bash -c '! systemctl start uncork-steer@web'
+leads_to 2
+step "the next does" steers cubic
+step "the service stops" systemctl stop web
+step "nothing is steered without it" nothing_is_steered
+step "what the killed service left is removed" uncork steer revert
 step "all others stop" systemctl stop uncork-serve.socket uncork-serve uncork-watch
 step "no unit has failed" bash -c '! systemctl --failed --plain --no-legend | grep uncork'
 ((failed)) && journalctl --no-pager -u 'uncork*'
@@ -102,7 +163,8 @@ ln -s ../check.service "$root/etc/systemd/system/multi-user.target.wants/check.s
 
 bpf=/sys/fs/bpf
 mountpoint -q $bpf || { mount -t bpf bpf $bpf && mounted=$bpf; }
-SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes timeout 5m systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit \
+SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=yes SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes timeout 5m \
+    systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit \
     --private-network --capability=all --system-call-filter=bpf --bind=$bpf --console=pipe </dev/null >"$scratch/layers/console" 2>&1 ||
     tail -n 20 "$scratch/layers/console"
 cat "$root/result"

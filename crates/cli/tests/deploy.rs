@@ -190,6 +190,9 @@ fn units() -> Scratch {
         "uncork-serve.service",
         "uncork-serve.socket",
         "uncork-learn.service",
+        "uncork-steer@.service",
+        "uncork-steer@.path",
+        "uncork-steer-again@.service",
     ] {
         let text = text(&format!("systemd/{unit}")).replace("/usr/bin/uncork", this);
         fs::write(scratch.path(unit), text).unwrap();
@@ -239,10 +242,14 @@ fn units_are_valid_and_hardened() {
         "uncork-serve.service",
         "uncork-host.service",
         "uncork-learn.service",
+        "uncork-steer@.service",
+        "uncork-steer-again@.service",
     ] {
         assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
         assert_runs(analyze(&security, unit));
     }
+    let path = "uncork-steer@.path";
+    assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], path));
     let drop_in = units.path("uncork-watch.service.d");
     fs::create_dir(&drop_in).unwrap();
     fs::copy(deploy("systemd/uncork-watch.service.d/notices.conf"), drop_in.join("notices.conf"))
@@ -263,6 +270,26 @@ fn the_servers_unit_allows_openat2() {
     let user = unit.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
     assert!(text("systemd/uncork-serve.sysusers").contains(&format!("u {user} ")));
     assert!(text("systemd/uncork-learn.service").contains(&format!("User={user}\n")));
+}
+
+/// What watches, what applies and what writes the learned policy agree on where it is, and on who may read it.
+#[test]
+fn the_units_that_steer_have_the_policy_of_the_one_that_learns() {
+    let learn = text("systemd/uncork-learn.service");
+    let user = learn.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
+    let directory = learn.split_once("--output ").unwrap().1.split(' ').next().unwrap();
+    let watched = format!("PathChanged={directory}");
+    assert!(text("systemd/uncork-steer@.path").lines().any(|line| line == watched));
+    let steer = text("systemd/uncork-steer@.service");
+    for unit in [&steer, &text("systemd/uncork-steer-again@.service")] {
+        let policy = format!("Environment=POLICY={directory}/current/policy.toml");
+        let group = format!("SupplementaryGroups={user}");
+        for wanted in [policy, group] {
+            assert!(unit.lines().any(|line| line == wanted), "{wanted}");
+        }
+    }
+    let command = |name: &str| steer.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    assert_eq!(command("ExecReload="), command("ExecStart="));
 }
 
 #[test]
