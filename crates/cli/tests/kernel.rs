@@ -102,6 +102,30 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
     assert!(!after.contains("\"connections\": 0"), "{after}");
 }
 
+#[test]
+fn a_route_and_a_program_choose_it_by_name() {
+    let _alone = alone();
+    let script = r#"
+        ip route replace local 10.1.1.7/32 dev lo table local congctl uncork_reno 2> /dev/null && exit 9
+        kernel load uncork_reno > /dev/null
+        ip route replace local 10.1.1.7/32 dev lo table local congctl uncork_reno
+        python3 - <<'END'
+import socket
+def opened(address, asked=None):
+    listener, client = socket.create_server((address, 0)), socket.socket()
+    if asked:
+        client.setsockopt(socket.IPPROTO_TCP, 13, asked)
+    client.connect(listener.getsockname())
+    return client.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode()
+print(opened("10.1.1.7"), opened("127.0.0.1", b"uncork_reno"), opened("127.0.0.1"))
+END
+        kernel unload > /dev/null
+        cat /proc/sys/net/ipv4/tcp_congestion_control"#;
+    let Some(seen) = succeed(script) else { return };
+    let (given, default) = seen.trim_end().split_once('\n').expect("two lines");
+    assert_eq!(given, format!("uncork_reno uncork_reno {default}"));
+}
+
 /// A thousand connections that each echo 20 kB, before and after each word that is read: "done" says that all of
 /// them have.
 const THOUSAND: &str = r#"
