@@ -1,9 +1,6 @@
 """From records to versions in force, through the commands."""
 
-import json
-import os
 import shutil
-import subprocess
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlglot
 
-from learning import FIRST_DAY, KEY, NOW, SETTINGS
+from learning import FIRST_DAY, KEY, NOW, SETTINGS, check, decision
 from uncork_experiment.engines import clickhouse, spark
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
@@ -345,6 +342,60 @@ def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:
     assert left[9] == set()
 
 
+def test_an_as_that_turns_over_is_left_within_hours_by_plans_of_each_hour(tmp_path: Path) -> None:
+    """As above, with 8,000 records a day of the AS's random share and, from noon on, a plan each hour: large
+    objects are off after half a day at the latest, small ones after a day. The other AS keeps BBR.
+    """
+    hour, day = 3600 * 10**9, 86_400 * 10**9
+    noon = (FIRST_DAY + 7) * day + 12 * hour
+    other = replace(demo.SYSTEMS[2], lift=0.3)
+    good, bad = (
+        demo.table((replace(demo.SYSTEMS[0], lift=lift), other), days=9, daily=1600) for lift in (0.3, -0.5)
+    )
+
+    def between(table: pa.Table, since: int, until: int) -> pa.Table:
+        start = np.array(table["service_start_unix_ns"])
+        return table.filter(pa.array((start >= since) & (start < until)))
+
+    store = Store(tmp_path)
+
+    def on_at(time: int) -> dict[str, set[tuple[str, str]]]:
+        """Class and network of all that are on after a plan at this time, by AS."""
+        # Of the days before that, the limits that look at three days see nothing.
+        table = pa.concat_tables([between(good, noon - 4 * day, noon), between(bad, noon, time)])
+        settings = replace(SETTINGS, as_of=(time - 1) // day + 1, changed=1.0)
+        number, _ = store.plan(settings, evidence.read(ibis.memtable(table), settings, to_arrow), NOW)
+        store.apply(number, NOW)
+        rows = [one for one in store.decisions(number) if one.level == "network" and one.arm == "bbr"]
+        return {
+            name: {(one.section, one.key) for one in rows if one.parent == name}
+            for name in ("AS64501", "AS64511")
+        }
+
+    before = on_at(noon)
+    assert [len(of) for of in before.values()] == [10, 10]
+    left: dict[str, int] = {}
+    for after in range(1, 25):
+        on_now = on_at(noon + after * hour)
+        assert on_now["AS64511"] == before["AS64511"], after
+        still = {of_class for of_class, _ in on_now["AS64501"]}
+        assert not still & left.keys(), "once off, it stays off"
+        left |= dict.fromkeys({"large", "small"} - still - left.keys(), after)
+        if not still:
+            break
+    mine = bad.filter(pc.equal(bad["service_asn"], 64501))
+    table_share = 1 - SETTINGS.random - SETTINGS.holdback
+    for of_class, most in (("large", 12), ("small", 24)):
+        assert left.get(of_class, 99) <= most, of_class
+        is_of = np.array(mine["size_bytes"]) >= 3_000_000
+        own = mine.filter(pa.array(is_of if of_class == "large" else ~is_of))
+        daily = pc.sum(own["bytes_acked"]).as_py() / 9
+        given = pc.sum(between(own, noon, noon + left[of_class] * hour)["bytes_acked"]).as_py() * table_share
+        told = f"{given / SETTINGS.random / 1e9:.1f} GB meanwhile, {given / daily:.0%} of a day's bytes"
+        print(f"{of_class}: off after {left[of_class]} h; the table gave bbr {told}")
+        assert given <= daily * most / 24 * table_share * 1.05
+
+
 def test_errors_name_place_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(demo.table(SMALL, days=1, daily=5), tmp_path / "r.parquet")
     common = ["plan", str(tmp_path / "r.parquet"), "-o", str(tmp_path / "out")]
@@ -364,20 +415,9 @@ def test_errors_name_place_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def decided(policy: Path, address: str) -> tuple[str, str]:
     """The name of the rule by which the server decides, and the controller."""
-    uncork = os.environ.get("UNCORK") or shutil.which("uncork")
-    if not uncork:
-        pytest.skip("*** NOT RUN: set UNCORK=/path/to/uncork ***")
-    subprocess.run([uncork, "policy", "check", str(policy)], check=True, timeout=60)
-    asked = ["--ip", address, "--at", "2026-11-10T00:00:00Z", "--path", "/a", "--size", "1MB"]
-    told = subprocess.run(
-        [uncork, "policy", "explain", str(policy), *asked, "--format", "json"],
-        check=True,
-        timeout=60,
-        capture_output=True,
-        text=True,
-    )
-    decision = json.loads(told.stdout)["decision"]
-    return decision["name"], decision["tcp"]
+    check(policy)
+    found = decision(policy, address, "--size", "1MB")
+    return found["name"], found["tcp"]
 
 
 def test_the_server_takes_what_was_learned(learned: Path) -> None:

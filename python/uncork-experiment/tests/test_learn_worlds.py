@@ -88,6 +88,39 @@ def test_an_adversary_moves_only_its_own_networks(fake: float) -> None:
     assert moved[evil].all() == (fake > 0)
 
 
+@pytest.mark.parametrize("fake", [0.15, 0.3, 2.0])
+@pytest.mark.parametrize("systems", [1, 10])
+def test_faked_gains_in_ases_near_the_threshold_harm_nobody_else(systems: int, fake: float) -> None:
+    """A fifth of the networks of an AS fake gains, or of each of ten: those ASes that gain next to nothing.
+    If many do, more of the others are not sure enough any more; but hardly any is switched on.
+    """
+    one = world(networks=3000, systems=60)
+    members = [np.flatnonzero(one.tree.system == at) for at in range(len(one.tree.systems))]
+    means = [np.average(one.lift[of], weights=one.share[of]) for of in members]
+    near = np.argsort(np.abs(means))[:10]
+    if systems == 1:
+        near = [max(near, key=lambda at: one.share[members[at]].sum())]
+    rng = np.random.default_rng(1)
+    evil = np.concatenate([rng.choice(members[at], len(members[at]) // 5, replace=False) for at in near])
+    lying = one.lift.copy()
+    lying[evil] = fake
+    honest, steered = Evidence(one), Evidence(one)
+    for seed in range(7):
+        honest.day(np.random.default_rng(seed), one.lift)
+        steered.day(np.random.default_rng(seed), lying)
+    calm, moved = (is_on(planned(it, 7, Decisions.concat([])), one) for it in (honest, steered))
+    others = np.ones(len(one.share), dtype=np.bool_)
+    others[evil] = False
+    total = one.share[others].sum()
+    off, on = (float(one.share[others & of].sum() / total) for of in (calm & ~moved, moved & ~calm))
+    worse = float(one.share[others & moved & (one.lift < -0.02)].sum() / total)
+    print(f"{systems} of 60 ASes, {fake:+}: off {off:.2%}, on {on:.2%}; with BBR and worse {worse:.2%}")
+    assert moved[evil].any()
+    assert on < 0.01
+    assert worse < 0.002
+    assert off + on < (0.01 if systems == 1 else 0.02)
+
+
 def test_what_turns_over_is_left() -> None:
     """Without guardrails: old evidence fades. With them: test_learn_records.py."""
     one = world(networks=500, systems=10, mean=0.15, of_systems=0.02)

@@ -6,6 +6,7 @@ Everything after it is arithmetic on this table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce as fold
@@ -30,6 +31,8 @@ from uncork_experiment.reduce import Queries, ReducePlan, Run, bin_value, in_sco
 from uncork_experiment.schema import Columns, canonical
 
 TRAFFIC, STEERED, HELD = "traffic", "steered", "held"
+HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
+"""A name of a host or an address, as policies write them."""
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -379,7 +382,7 @@ def sections(evidence: pa.Table, settings: Settings) -> Iterator[Section]:
     words = {name: _Words.of(columns[name]) for name, kind in COLUMNS.items() if kind == TEXT}
     is_client = np.append(are_clients(columns["client"].dictionary, settings.sites), False)
     usable = is_client[words["client"].codes]
-    for place in sorted({word or "" for word in words["place"].words}):
+    for place in _places(words["place"], settings):
         at_place = usable & (words["place"].has(place) | (words["place"].has(None) & (place == "")))
         for of_class in (settings.only,) if settings.only else CLASSES:
             rows = np.flatnonzero(at_place & words["class"].has(of_class))
@@ -415,6 +418,21 @@ class _Words:
         rank = np.full(len(words) + 1, -1, dtype=np.int64)
         rank[order] = np.arange(len(words))
         return rank[self.codes], words[order]
+
+
+def _places(words: _Words, settings: Settings) -> list[str]:
+    """The places in order; one, without a name, if nothing tells places apart. A client sends what host it
+    likes, or none. What is no name of a host would be a condition that a server refuses, or one that holds
+    for the hosts of others.
+    """
+    named = sorted({word or "" for word in words.words})
+    if not settings.place:
+        return named
+    is_place = HOST.fullmatch if settings.place == "host" else bool
+    places = [place for place in named if is_place(place)]
+    if not places and len(words.codes):
+        raise InputError("--place", f"no record has the name of a {settings.place}", "leave it out")
+    return places
 
 
 def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: Settings) -> Section:

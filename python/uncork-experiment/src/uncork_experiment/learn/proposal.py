@@ -125,7 +125,14 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     if store.is_stopped():
         raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
     current = store.current()
-    key = options.key or (store.settings(current).key if current is not None else "")
+    before = store.settings(current).key if current is not None else ""
+    key = options.key or before
+    if before and KEY.match(key) and key != before:
+        print(
+            "warning: --key is not the key of the version in force: it draws other clients for the holdback "
+            "and the random share; leave it out to keep them",
+            file=sys.stderr,
+        )
     progress = Progress()
     if options.evidence is not None:
         return _from_result(options, store, key, now, progress)

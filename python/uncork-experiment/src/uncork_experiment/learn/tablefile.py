@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -114,7 +115,7 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
     for name, place, of_class in sections:
         bound = "min" if of_class == LARGE else "below"
         lines += ["[[rule]]", f"name = {json.dumps(TABLE_RULE + name)}", *where]
-        lines += [f"{settings.place} = {json.dumps(place)}"] if settings.place else []
+        lines += [f"{settings.place} = {json.dumps(_literal(place))}"] if settings.place else []
         lines += [] if settings.only else [f'size = {{ {bound} = "{LIMIT_TEXT}" }}']
         lines += [f"table = {json.dumps(name)}", ""]
     return "\n".join(lines)
@@ -122,6 +123,11 @@ def policy(version: int, sections: Sequence[tuple[str, str, str]], settings: Set
 
 def _settings(arm: Arm) -> list[str]:
     return [f"{key} = {json.dumps(value)}" for key, value in arm.settings.items()]
+
+
+def _literal(name: str) -> str:
+    """A pattern that only this name matches."""
+    return re.sub(r"([*\\])", r"\\\1", name)
 
 
 def table_name(version: int) -> str:
