@@ -126,12 +126,11 @@ END
     assert_eq!(given, format!("uncork_reno uncork_reno {default}"));
 }
 
-/// A thousand connections that each echo 20 kB, before and after each word that is read: "done" says that all of
-/// them have.
-const THOUSAND: &str = r#"
+/// Connections that each carry 20 kB, before and after each word that is read: "done" says that all of them have.
+const CONNECTIONS: &str = r#"
 import selectors, socket, sys
-COUNT, SIZE = 1000, 20000
-listener = socket.create_server(("127.0.0.1", 5202), backlog=COUNT)
+COUNT, SIZE = int(sys.argv[1]), 20000
+listener = socket.create_server(("127.0.0.1", 0), backlog=COUNT)
 pairs = []
 for _ in range(COUNT):
     client = socket.create_connection(listener.getsockname())
@@ -168,12 +167,12 @@ fn an_upgrade_and_an_unload_under_a_thousand_connections_lose_and_stop_none() {
     let script = format!(
         r#"
         ulimit -n 4096
-        cat > thousand.py <<'END'
-{THOUSAND}
+        cat > connections.py <<'END'
+{CONNECTIONS}
 END
         kernel load --default uncork_bbr3
         mkfifo words answers
-        python3 thousand.py < words > answers 2> errors & program=$!
+        python3 connections.py 1000 < words > answers 2> errors & program=$!
         exec 8> words 9< answers
         ask() {{
             echo go >&8
@@ -202,6 +201,38 @@ END
         "{seen}"
     );
     assert!(seen.contains("connections keep it until they end"), "{seen}");
+}
+
+/// Both ends of each connection have it.
+#[test]
+fn twenty_thousand_sockets_use_a_controller_at_once() {
+    let _alone = alone();
+    let script = format!(
+        r#"
+        ulimit -n 6000
+        cat > connections.py <<'END'
+{CONNECTIONS}
+END
+        kernel load --default uncork_bbr3 > /dev/null
+        for number in 1 2 3 4; do
+            mkfifo words$number
+            python3 connections.py 2500 < words$number > answers$number & programs="${{programs-}} $!"
+        done
+        exec 5> words1 6> words2 7> words3 8> words4
+        for descriptor in 5 6 7 8; do echo go >&$descriptor; done
+        for number in 1 2 3 4; do
+            for i in $(seq 1200); do [ -s answers$number ] && break; sleep 0.05; done
+        done
+        cat answers?
+        kernel status --format json > status.json
+        grep -A3 '"uncork_bbr3"' status.json | tail -1
+        exec 5>&- 6>&- 7>&- 8>&-
+        wait $programs
+        kernel unload > /dev/null"#
+    );
+    let Some(seen) = succeed(&script) else { return };
+    let expected = format!("{}      \"connections\": 20000,\n", "done uncork_bbr3\n".repeat(4));
+    assert_eq!(seen, expected);
 }
 
 /// A namespace whose default is an old copy would keep its programs.

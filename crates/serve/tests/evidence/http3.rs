@@ -165,7 +165,8 @@ fn idle_connections_have_records() {
     assert_eq!(told, [("quic", 0, 0), ("h3", 1, 0), ("h3", 1, 1)]);
     for (record, at_least) in all.iter().zip([300, 600, 900]) {
         let took = record.completion_ns.expect("an end") / 1_000_000;
-        assert!((at_least..at_least + 2_000).contains(&took), "{took} ms: {record:?}");
+        // The timer may have begun a little before the record.
+        assert!((at_least - 1..at_least + 2_000).contains(&took), "{took} ms: {record:?}");
     }
     let [_, stalled] = records(&scratch.path("records.jsonl")).try_into().expect("two responses");
     assert_eq!((stalled.flow, stalled.completion_ns), (2, None));
