@@ -140,7 +140,7 @@ def _checked(file: Path) -> pa.Table:
         # Words as numbers: a wide result of a million networks needs much memory.
         table = pq.ParquetFile(file, read_dictionary=texts).read(list(COLUMNS))
     except (pa.ArrowException, OSError) as error:
-        why = str(error).splitlines()[0]
+        why = str(error).splitlines()[0].rstrip(".")
         raise InputError(str(file), f"it cannot be read as Parquet: {why}", AGAIN) from None
     return pa.table({name: _typed(file, name, table[name]) for name in COLUMNS})
 
