@@ -134,8 +134,23 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
             file=sys.stderr,
         )
     progress = Progress()
-    if options.evidence is not None:
-        return _from_result(options, store, key, now, progress)
+    if options.evidence is None:
+        settings, counts = _from_records(options, store, key, now, progress)
+    else:
+        settings, counts = _from_result(options, store, key, progress)
+    # The engine's memory is not needed any more; decisions of a million networks need it.
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    progress("decisions")
+    number, changes = store.plan(settings, counts, now)
+    progress.done()
+    return number, changes
+
+
+def _from_records(
+    options: argparse.Namespace, store: Store, key: str, now: datetime, progress: Progress
+) -> tuple[Settings, pa.Table]:
+    """Settings and evidence by the records, up to their last day if no other is given."""
     records = read_records(options, progress)
     progress("the last day")
     until = instant(options.until, "--until")
@@ -146,21 +161,13 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
         as_of = _not_after(evidence.last_day(records.table, records.run) + 1, today + 1)
         settings = settings_of(options, as_of, key, today)
     progress("evidence")
-    counts = evidence.read(records.table, settings, records.run, on_trial(store))
-    # The engine's memory is not needed any more; decisions of a million networks need it.
-    del records
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    progress("decisions")
-    number, changes = store.plan(settings, counts, now)
-    progress.done()
-    return number, changes
+    return settings, evidence.read(records.table, settings, records.run, on_trial(store))
 
 
 def _from_result(
-    options: argparse.Namespace, store: Store, key: str, now: datetime, progress: Progress
-) -> tuple[int, str]:
-    """Adds a version by the result of a query on an engine of the operator's."""
+    options: argparse.Namespace, store: Store, key: str, progress: Progress
+) -> tuple[Settings, pa.Table]:
+    """Likewise by the result of a query on an engine of the operator's."""
     for name, is_given in (("PATH", options.paths), ("--where", options.where)):
         if is_given:
             raise InputError(name, "with --evidence no records are read", "leave one of the two out")
@@ -168,15 +175,7 @@ def _from_result(
     result = resultfile.read(options.evidence)
     until = instant(options.until, "--until")
     settings = settings_of(options, result.as_of if until is None else until // DAY_NS, key)
-    counts = resultfile.counts(result, settings, on_trial(store))
-    # As above: decisions of a million networks need the memory.
-    del result
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    progress("decisions")
-    number, changes = store.plan(settings, counts, now)
-    progress.done()
-    return number, changes
+    return settings, resultfile.counts(result, settings, on_trial(store))
 
 
 def on_trial(store: Store) -> list[str]:
