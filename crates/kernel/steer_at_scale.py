@@ -319,17 +319,14 @@ def cost(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
 
 
 def record(arguments: argparse.Namespace, cgroup: Path, files: Path) -> None:
-    (files / "policy.toml").write_text(POLICIES["an experiment"])
-    steer(arguments.uncork, "apply", str(files / "policy.toml"), "--cgroup", str(cgroup))
-    try:
-        listener = listener_of(cgroup, 8080)
-        with recorder(arguments.uncork, files):
-            began = time.monotonic()
-            connect(listener, arguments.connections, arguments.at_once, random.Random(3))
-            took = time.monotonic() - began
-            time.sleep(1)
-    finally:
-        steer(arguments.uncork, "revert", "--cgroup", str(cgroup))
+    policy = "an experiment"
+    (files / f"{policy}.toml").write_text(POLICIES[policy])
+    listener = listener_of(cgroup, 8080)
+    with program_of(policy + RECORDED, arguments, cgroup, files):
+        began = time.monotonic()
+        connect(listener, arguments.connections, arguments.at_once, random.Random(3))
+        took = time.monotonic() - began
+        time.sleep(1)
     records = (files / "records.jsonl").read_bytes().count(b"\n")
     count = arguments.connections
     print(f"{count} connections in {took:.1f} s, {count / took:.0f} per second: {records} records")
