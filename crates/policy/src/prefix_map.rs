@@ -137,9 +137,10 @@ impl PrefixMap {
                 let next = begins.get(index + 1).filter(|next| *next > begin);
                 visit(*begin, next.map_or(last, |next| next - 1), half(list, LINE + index) as u16);
                 if next.is_none() {
-                    return;
+                    break;
                 }
             }
+            return;
         }
         if entry & SHARED == 0 {
             for slot in 0..1 << bits {
