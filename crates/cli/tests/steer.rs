@@ -45,6 +45,18 @@ ip link set lo up
 for address in 10.1.0.1 10.1.1.7 10.1.2.7 10.1.3.7; do ip address add $address/32 dev lo; done
 for address in fd01::1 fd01:0:1::7; do ip address add $address/128 dev lo nodad; done
 echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+# Of two arms, as a part of a policy.
+experiment() {
+    cat <<END
+[experiment.$1]
+unit = "prefix"
+share = "100%"
+[experiment.$1.arm.control]
+tcp = "reno"
+[experiment.$1.arm.cubic]
+tcp = "cubic"
+END
+}
 steer() { "$UNCORK" steer "$@"; }
 uncork() { "$UNCORK" "$@"; }
 ask() { python3 client.py "$1" "${2-1}"; }
@@ -180,19 +192,11 @@ reno -
 #[test]
 fn experiments_give_each_network_its_arm() {
     let script = r#"
-        cat > experiment.toml <<'END'
-key = "000102030405060708090a0b0c0d0e0f"
-[experiment.trial]
-unit = "prefix"
-share = "100%"
-[experiment.trial.arm.control]
-tcp = "reno"
-[experiment.trial.arm.cubic]
-tcp = "cubic"
-[[rule]]
-listener = "8080"
-experiment = "trial"
-END
+        {
+            echo 'key = "000102030405060708090a0b0c0d0e0f"'
+            experiment trial
+            printf '[[rule]]\nlistener = "8080"\nexperiment = "trial"\n'
+        } > experiment.toml
         serve
         steer apply experiment.toml --cgroup "$CGROUP" > /dev/null
         for client in 10.1.1.7 10.1.2.7 10.1.3.7 fd01:0:1::7; do
@@ -221,23 +225,12 @@ END
 
 /// Two policies one after the other, and a server of another service.
 const RECORDED: &str = r#"
-experiment() {
-    cat <<END
-key = "000102030405060708090a0b0c0d0e0f"
-[experiment.$1]
-unit = "prefix"
-share = "100%"
-[experiment.$1.arm.control]
-tcp = "reno"
-[experiment.$1.arm.cubic]
-tcp = "cubic"
-[[rule]]
-name = "all"
-listener = "web"
-experiment = "$1"
-END
+policy() {
+    echo 'key = "000102030405060708090a0b0c0d0e0f"'
+    experiment $1
+    printf '[[rule]]\nname = "all"\nlistener = "web"\nexperiment = "%s"\n' $1
 }
-apply() { experiment $1 > $1.toml; steer apply $1.toml --cgroup "$CGROUP" --listener web=8080 > /dev/null; }
+apply() { policy $1 > $1.toml; steer apply $1.toml --cgroup "$CGROUP" --listener web=8080 > /dev/null; }
 # A server of another service.
 sed 's/8080/8081/' server.py > other.py
 sed 's/8080/8081/' client.py > elsewhere.py
@@ -1335,17 +1328,7 @@ cubic
 #[test]
 fn connections_from_thousands_of_networks_leave_nothing_after_their_end() {
     let script = r#"
-        cat > trial.toml <<'END'
-[experiment.trial]
-unit = "prefix"
-share = "100%"
-[experiment.trial.arm.control]
-tcp = "reno"
-[experiment.trial.arm.cubic]
-tcp = "cubic"
-[[rule]]
-experiment = "trial"
-END
+        { experiment trial; printf '[[rule]]\nexperiment = "trial"\n'; } > trial.toml
         cat > networks.py <<'END'
 import random
 draw = random.Random(1)
