@@ -3,6 +3,7 @@
 
     crates/kernel/kernels.py --uncork target/release/uncork
     crates/kernel/kernels.py --uncork target/release/uncork debian-6.1 ubuntu-6.8
+    crates/kernel/kernels.py --uncork target/release/uncork --killed debian-6.1
 
 The kernels are packages of Debian and Ubuntu, as they are, from their own archives by apt, with its check of
 their signatures; they stay in target/kernels. A guest has them in memory, with busybox, iperf3 and uncork, and
@@ -12,7 +13,10 @@ needed, and times in the table say nothing about speed.
 "verified" and "of steer" are the most instructions that the verifier looked at for one program: of all
 controllers, and of a policy. Its limit is a million; more than 600,000 are not as expected.
 
-Needs qemu-system-x86_64, apt, dpkg-deb, xz, zstd, iperf3 and ldd. Exit status 1 if a kernel did other than is
+--killed does another thing there: it kills `uncork kernel load`, `upgrade` and `unload` at each of their steps
+that others can see, by strace. Each time connections must work, and the next `unload` must leave nothing.
+
+Needs qemu-system-x86_64, apt, dpkg-deb, xz, zstd, iperf3 and ldd (--killed: strace). Exit status 1 if a kernel did other than is
 expected of it.
 """
 
@@ -32,9 +36,11 @@ import qemu
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "target" / "kernels"
-GUEST = Path(__file__).with_name("guest.sh")
-# Of one boot, and of one download.
-BOOT_S, DOWNLOAD_S = 400, 600
+HERE = Path(__file__).parent
+# What `uncork kernel` is killed by on a machine, too (crates/cli/tests/kernel.rs).
+CLI_TESTS = ROOT / "crates" / "cli" / "tests"
+# Of one boot, one with commands that are killed, and one download.
+BOOT_S, KILLED_S, DOWNLOAD_S = 400, 1800, 600
 # What the verifier may look at for one program: far below its limit, because the next kernel's may follow more paths.
 MOST_VERIFIED = 600_000
 # Debian's modules that the guest needs, each with what it depends on.
@@ -221,21 +227,27 @@ def image(parts: list[Path]) -> Path:
     return next(path for part in parts for path in part.rglob("vmlinuz*"))
 
 
-def boot(name: str, uncork: Path) -> Result:
+def boot(name: str, uncork: Path, *, killed: bool = False) -> Result:
+    """Boots a kernel, in which `guest.sh` tries everything, or `guest_killed.sh` kills commands."""
     parts = packages(name)
     files = guest(parts, uncork)
     files.program("bin/iperf3", qemu.installed("iperf3"))
-    files.file("init", GUEST.read_bytes())
+    if killed:
+        files.program("bin/strace", qemu.installed("strace"))
+        files.file("functions.sh", (CLI_TESTS / "common" / "killed.sh").read_bytes())
+        files.file("killed.sh", (CLI_TESTS / "kernel" / "killed.sh").read_bytes())
+    files.file("init", (HERE / ("guest_killed.sh" if killed else "guest.sh")).read_bytes())
     initramfs = KEPT / f"{name}.initramfs"
     initramfs.write_bytes(files.compressed())
     log = KEPT / f"{name}.log"
+    limit = KILLED_S if killed else BOOT_S
     began = time.monotonic()
     with log.open("wb") as out:
         try:
             command = qemu.command(image(parts), initramfs)
-            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, timeout=BOOT_S, check=False)
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
-            out.write(f"\nkernels.py: ended after {BOOT_S} s\n".encode())
+            out.write(f"\nkernels.py: ended after {limit} s\n".encode())
     initramfs.unlink()
     said = re.findall(r"^UNCORK (\S+) (.*?)\r?$", log.read_text(errors="replace"), re.MULTILINE)
     return Result(name, time.monotonic() - began, dict(said), log)
@@ -246,18 +258,35 @@ STEPS = ["load", "0 %", "1 %", "state", "steer", "upgrade", "unload"]
 VERIFIED = {"verified": "verified", "steer-verified": "of steer"}
 
 
+def killed_table(results: list[Result]) -> str:
+    """How many steps each command was killed at, by kernel."""
+    rows = [["kernel", "version", "killed", "s"]]
+    for result in results:
+        said = result.said.get
+        rows.append(
+            [result.name, said("kernel", "did not boot"), said("killed", "–"), f"{result.seconds:.0f}"]
+        )
+    return markdown(rows)
+
+
 def table(results: list[Result]) -> str:
     rows = [["kernel", "version", *STEPS, *VERIFIED.values(), "s"]]
     for result in results:
         cells = [result.said.get(step.replace(" ", ""), "–") for step in STEPS]
         cells += [f"{count:,}" if count else "–" for count in map(result.verified, VERIFIED)]
         rows.append([result.name, result.said.get("kernel", "did not boot"), *cells, f"{result.seconds:.0f}"])
+    return markdown(rows)
+
+
+def markdown(rows: list[list[str]]) -> str:
     head, *body = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
 
 
-def as_expected(kernel: Kernel, result: Result) -> bool:
+def as_expected(kernel: Kernel, result: Result, *, killed: bool) -> bool:
     said = result.said.get
+    if killed:
+        return said("killed", "").startswith("yes")
     if kernel.loads != "yes":
         return said("load", "").startswith(kernel.loads)
     counts = [result.verified(whose) for whose in VERIFIED]
@@ -270,6 +299,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program to run")
+    parser.add_argument(
+        "--killed", action="store_true", help="kill commands at each of their steps (minutes)"
+    )
     parser.add_argument("names", nargs="*", metavar="KERNEL", help=f"default: all of {', '.join(KERNELS)}")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in KERNELS]
@@ -280,9 +312,9 @@ def main() -> int:
     results = []
     for name in arguments.names or KERNELS:
         print(f"{name} …", file=sys.stderr, flush=True)
-        results.append(boot(name, arguments.uncork))
-    print(table(results))
-    failed = [result for result in results if not as_expected(KERNELS[result.name], result)]
+        results.append(boot(name, arguments.uncork, killed=arguments.killed))
+    print((killed_table if arguments.killed else table)(results))
+    failed = [one for one in results if not as_expected(KERNELS[one.name], one, killed=arguments.killed)]
     for result in failed:
         print(f"kernels.py: {result.name} is not as expected; see {result.log}", file=sys.stderr)
     return 1 if failed else 0

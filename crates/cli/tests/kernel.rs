@@ -409,44 +409,7 @@ END
 "#;
 
 /// Killed at each step that others can see: sockets always get a controller that works, and the next `unload` leaves nothing.
-const KILLED: &str = r#"
-default() { cat /proc/sys/net/ipv4/tcp_congestion_control; }
-copies() { grep -c '_cong_control' /proc/kallsyms || true; }
-soon() { for i in $(seq 200); do "$@" && return; sleep 0.05; done; echo "not soon: $*"; exit 9; }
-is_registered_as_pinned() {
-    if [ -e /sys/fs/bpf/uncork/uncork_reno ]; then registered > /dev/null; else ! registered > /dev/null; fi
-}
-no_more_copies() { [ "$(copies)" -le "$before" ]; }
-echo reno > /proc/sys/net/ipv4/tcp_congestion_control
-before=$(copies)
-loaded() { kernel load --default uncork_reno > /dev/null; }
-unloaded() {
-    kernel unload > /dev/null 2>&1 || [ $? = 1 ]
-    soon is_registered_as_pinned
-    registered && exit 9
-    [ -z "$(find /sys/fs/bpf/uncork -type f 2> /dev/null)" ] || exit 9
-    echo reno > /proc/sys/net/ipv4/tcp_congestion_control
-    soon no_more_copies
-}
-for command in load upgrade unload; do
-    begin=loaded words=$command
-    [ $command != load ] || begin=unloaded words="load --default uncork_reno"
-    $begin
-    steps "$UNCORK" kernel $words > steps.txt
-    unloaded
-    while read -r call number; do
-        $begin
-        killed $call $number "$UNCORK" kernel $words
-        soon is_registered_as_pinned
-        got=$(timeout 20 python3 connect.py)
-        # What is the default was loaded, whole, and still is unless it was unloaded.
-        [ "$got" = "$(default)" ] || { echo "$command, $call $number: $got"; exit 9; }
-        [ $command != upgrade ] || [ "$got" = uncork_reno ] || exit 9
-        kernel $words > /dev/null 2>&1 || [ $? = 1 ] || exit 9
-        unloaded
-    done < steps.txt
-    echo $command $(wc -l < steps.txt)
-done"#;
+const KILLED: &str = include_str!("kernel/killed.sh");
 
 #[test]
 fn a_command_that_is_killed_at_any_step_leaves_a_controller_that_works_and_no_other() {
@@ -454,7 +417,11 @@ fn a_command_that_is_killed_at_any_step_leaves_a_controller_that_works_and_no_ot
     if !can_kill() {
         return;
     }
-    let Some(seen) = succeed(&format!("{SHELL}{CONNECT}{KILLED}")) else { return };
+    let Some(seen) = succeed(&format!(
+        "{SHELL}{CONNECT}\nconnect() {{ timeout 20 python3 connect.py; }}\n{KILLED}"
+    )) else {
+        return;
+    };
     println!("steps: {seen}");
     let steps = seen.lines().filter_map(|line| line.split_once(' ')?.1.parse().ok());
     let steps: Vec<u32> = steps.collect();

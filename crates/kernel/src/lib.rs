@@ -27,7 +27,7 @@ pub use host::{available, check_pin_directory, default, fall_back, set_default};
 pub use load::{Loaded, VerifiedProgram, probe};
 pub use map::Map;
 pub use object::{Maps, Object, ProgramKind};
-pub use pin::{DIRECTORY, Pins};
+pub use pin::{DIRECTORY, Pins, Removed};
 pub use program::{CgroupLink, Program, programs_at};
 pub use registration::Registration;
 pub use ring::Ring;

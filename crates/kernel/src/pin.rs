@@ -1,7 +1,6 @@
 //! What is loaded stays registered by a pin in the BPF file system, also after the loader has ended.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::algorithm::Algorithm;
 use crate::error::Error;
@@ -11,6 +10,15 @@ use crate::registration::unregister;
 
 /// Where the pins are.
 pub const DIRECTORY: &str = "/sys/fs/bpf/uncork";
+
+/// What [`Pins::remove`] has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// A controller that sockets could choose.
+    Controller,
+    /// A pin without a registration, of a command that was killed before Linux 6.4. It only took memory.
+    Leftover,
+}
 
 /// The pins below a directory of a BPF file system.
 #[derive(Clone, Debug)]
@@ -26,9 +34,14 @@ impl Pins {
         self.0.join(algorithm.name())
     }
 
-    /// Whether the controller is loaded. The pin alone may be what a killed loader has left.
+    /// Whether there is a pin: of a controller that is loaded, or what a killed command has left of one.
+    pub fn is_pinned(&self, algorithm: Algorithm) -> bool {
+        self.path(algorithm).exists()
+    }
+
+    /// Whether the controller is loaded.
     pub fn has(&self, algorithm: Algorithm) -> bool {
-        self.path(algorithm).exists() && is_registered(algorithm)
+        self.is_pinned(algorithm) && is_registered(algorithm)
     }
 
     /// Registers a controller until [`Self::remove`]. Whatever fails, or kills the process, before the
@@ -36,13 +49,12 @@ impl Pins {
     pub fn add(&self, loaded: &Loaded) -> Result<(), Error> {
         let algorithm = loaded.algorithm();
         self.check_free(algorithm)?;
-        self.make_directory()?;
-        let path = self.path(algorithm);
-        // What a killed loader has left: `check_free` says that it has no effect.
-        if path.exists() {
-            unregister(&path).map_err(|error| cannot_remove(&path, error))?;
+        // What a killed command has left: `check_free` says that it has no effect.
+        if self.is_pinned(algorithm) {
+            self.remove_pin(algorithm)?;
         }
-        loaded.register_at(&path)
+        self.make_directory()?;
+        loaded.register_at(&self.path(algorithm))
     }
 
     /// Whether the name is free.
@@ -66,13 +78,22 @@ impl Pins {
         loaded.replace_at(&self.path(algorithm))
     }
 
-    /// Unregisters a controller. Connections that use it keep it until they end.
-    pub fn remove(&self, algorithm: Algorithm) -> Result<(), Error> {
-        if !self.has(algorithm) {
+    /// Unregisters a controller, or removes what a killed command has left of one. Connections that use it
+    /// keep it until they end.
+    pub fn remove(&self, algorithm: Algorithm) -> Result<Removed, Error> {
+        if !self.is_pinned(algorithm) {
             return Err(Error::NotLoaded(algorithm.name()));
         }
+        let removed =
+            if is_registered(algorithm) { Removed::Controller } else { Removed::Leftover };
+        self.remove_pin(algorithm)?;
+        Ok(removed)
+    }
+
+    fn remove_pin(&self, algorithm: Algorithm) -> Result<(), Error> {
         let path = self.path(algorithm);
-        unregister(&path).map_err(|error| cannot_remove(&path, error))?;
+        unregister(&path)
+            .map_err(|error| Error::step(format!("remove {}", path.display()), error))?;
         // Only empty directories can be removed; with other pins it stays.
         let _ = std::fs::remove_dir(&self.0);
         Ok(())
@@ -104,8 +125,4 @@ impl Pins {
 
 fn is_registered(algorithm: Algorithm) -> bool {
     host::available().iter().any(|name| name == algorithm.name())
-}
-
-fn cannot_remove(path: &Path, error: io::Error) -> Error {
-    Error::step(format!("remove {}", path.display()), error)
 }

@@ -10,8 +10,8 @@ use serde::Serialize;
 use uncork_diag::{Diag, DiagError, Query, TcpState};
 use uncork_host::{Others, in_other_namespaces};
 use uncork_kernel::{
-    Algorithm, DIRECTORY, Error, Loaded, Missing, Pins, available, default, fall_back, probe,
-    set_default,
+    Algorithm, DIRECTORY, Error, Loaded, Missing, Pins, Removed, available, default, fall_back,
+    probe, set_default,
 };
 
 use crate::args::TextFormat;
@@ -60,17 +60,20 @@ fn load(pins: &Pins, names: &[Algorithm], first_is_default: bool) -> Result<(), 
     Ok(())
 }
 
-/// The controllers named, or all that are loaded.
-fn chosen(pins: &Pins, names: &[Algorithm]) -> Result<Vec<Algorithm>, Failure> {
+/// The controllers named, or all that are there.
+fn chosen(
+    names: &[Algorithm],
+    is_there: impl Fn(Algorithm) -> bool,
+) -> Result<Vec<Algorithm>, Failure> {
     if !names.is_empty() {
         return Ok(names.to_vec());
     }
-    let loaded: Vec<_> = Algorithm::ALL.into_iter().filter(|one| pins.has(*one)).collect();
-    if loaded.is_empty() { Err(Failure::Missed("none is loaded".to_owned())) } else { Ok(loaded) }
+    let there: Vec<_> = Algorithm::ALL.into_iter().filter(|one| is_there(*one)).collect();
+    if there.is_empty() { Err(Failure::Missed("none is loaded".to_owned())) } else { Ok(there) }
 }
 
 fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
-    let names = chosen(pins, names)?;
+    let names = chosen(names, |one| pins.has(one))?;
     let upgrade = |algorithm| pins.replace(&Loaded::new(algorithm)?);
     let told = |algorithm| format!("new connections get this program's {algorithm}\n");
     let Others { results, hidden_processes } = each_then_renew(&names, upgrade, told)?;
@@ -135,17 +138,22 @@ fn set_again(names: &[Algorithm]) -> Result<Option<Algorithm>, Error> {
 }
 
 fn unload(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
-    for algorithm in chosen(pins, names)? {
+    for algorithm in chosen(names, |one| pins.is_pinned(one))? {
         // The default first: new connections are never without a controller.
         if pins.has(algorithm) && default() == algorithm.name() {
             let other = fall_back().map_err(failure)?;
             stdout::write(format!("the default is {other}, no longer {algorithm}\n").as_bytes())?;
         }
         let users = connections_by_controller().unwrap_or_default();
-        pins.remove(algorithm).map_err(failure)?;
-        let text = match users.get(algorithm.name()) {
-            Some(n) => format!("{algorithm} is unloaded; {n} connections keep it until they end\n"),
-            None => format!("{algorithm} is unloaded\n"),
+        let removed = pins.remove(algorithm).map_err(failure)?;
+        let text = match (removed, users.get(algorithm.name())) {
+            (Removed::Leftover, _) => {
+                format!("{algorithm} was not loaded; what a killed command had left is removed\n")
+            }
+            (Removed::Controller, Some(n)) => {
+                format!("{algorithm} is unloaded; {n} connections keep it until they end\n")
+            }
+            (Removed::Controller, None) => format!("{algorithm} is unloaded\n"),
         };
         stdout::write(text.as_bytes())?;
     }
