@@ -25,6 +25,7 @@ root=$scratch/root
 install -D "$program" "$root/usr/bin/uncork"
 cp -r "$units"/*.service "$units"/*.socket "$units"/*.path "$units/uncork-host.service.d" "$root/etc/systemd/system"
 install -D -m 644 "$units/uncork-serve.sysusers" "$root/etc/sysusers.d/uncork-serve.conf"
+install -D -m 644 "$units/uncork-steer.tmpfiles" "$root/etc/tmpfiles.d/uncork-steer.conf"
 install -d -m 700 "$root/etc/uncork" "$root/etc/uncork/tls"
 install -d -m 755 "$root/srv/www"
 head -c 5000000 /dev/urandom >"$root/srv/www/large"
@@ -83,6 +84,14 @@ changes_40_times() { for i in {1..20}; do leads_to 2 && sleep 0.0$i && leads_to 
 has_failed() { systemctl is-failed uncork-steer-again@web && journalctl -u uncork-steer@web | grep vegas; }
 applies() { journalctl -u uncork-steer@web | grep -c "for new connections of"; }
 is_not_applied_again() { local before=$(applies); echo >>$learned/log.jsonl; sleep 2; ((before > 0 && before == $(applies))); }
+records() { find /var/lib/uncork-steer/web -name "*.parquet" | wc -l; }
+# Each start of the service has records of its connections, which the loop's user reads and no other.
+has_records() {
+    for i in {1..50}; do (($(records) == $1)) && break; sleep 0.1; done
+    (($(records) == $1)) || { ls -lR /var/lib/uncork-steer; return 1; }
+    local first=$(find /var/lib/uncork-steer/web -name "*.parquet" | head -n 1)
+    runuser -u uncork-serve -- head -c 4 "$first" | grep PAR1 && ! runuser -u nobody -- head -c 4 "$first"
+}
 nothing_is_steered() { uncork steer status 2>&1 | grep -E "nothing is steered|no policy is in force"; }
 step "uncork-serve starts" systemctl start uncork-serve.socket uncork-serve
 step "a file over HTTPS" get large /tmp/large.0
@@ -112,7 +121,7 @@ step "uncork-host starts" systemctl restart uncork-host
 step "reno is the default again" default reno
 step "host revert" uncork host revert
 leads_to 1
-step "uncork-steer is enabled" systemctl enable uncork-steer@web
+step "uncork-steer is enabled" systemctl enable uncork-steer@web uncork-steer-record@web
 step "it starts with the service" systemctl start web
 step "the policy is in force" steers reno
 leads_to 2
@@ -125,13 +134,18 @@ step "the one before stays" steers cubic
 step "uncork-steer is active" systemctl is-active uncork-steer@web
 step "the link changes 40 times" changes_40_times
 step "the last version is in force" steers reno
+step "a download of the service" curl -sf -o /dev/null http://127.0.0.1:8080/large
 step "the service restarts" systemctl restart web
 step "with the policy" steers reno
+step "and has a file of records" has_records 1
+step "another download" curl -sf -o /dev/null http://127.0.0.1:8080/large
 step "the service is killed" systemctl kill --signal=KILL web
 sleep 2
 step "the next has the policy" steers reno
 step "uncork-steer stops" systemctl stop uncork-steer@web
 step "nothing is steered" nothing_is_steered
+step "the killed service has records, too" has_records 2
+step "nothing records" bash -c '! systemctl is-active uncork-steer-record@web'
 leads_to 2
 sleep 2
 step "nor with another version" nothing_is_steered

@@ -193,6 +193,7 @@ fn units() -> Scratch {
         "uncork-steer@.service",
         "uncork-steer@.path",
         "uncork-steer-again@.service",
+        "uncork-steer-record@.service",
     ] {
         let text = text(&format!("systemd/{unit}")).replace("/usr/bin/uncork", this);
         fs::write(scratch.path(unit), text).unwrap();
@@ -244,6 +245,7 @@ fn units_are_valid_and_hardened() {
         "uncork-learn.service",
         "uncork-steer@.service",
         "uncork-steer-again@.service",
+        "uncork-steer-record@.service",
     ] {
         assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
         assert_runs(analyze(&security, unit));
@@ -288,6 +290,12 @@ fn the_units_that_steer_have_the_policy_of_the_one_that_learns() {
             assert!(unit.lines().any(|line| line == wanted), "{wanted}");
         }
     }
+    let record = text("systemd/uncork-steer-record@.service");
+    assert!(record.lines().any(|line| line == format!("Group={user}")));
+    let cgroup = "Environment=CGROUP=";
+    let of_cgroup =
+        |unit: &str| unit.lines().find(|line| line.starts_with(cgroup)).map(str::to_owned);
+    assert_eq!(of_cgroup(&record), of_cgroup(&steer));
     let command = |name: &str| steer.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     assert_eq!(command("ExecReload="), command("ExecStart="));
 }
