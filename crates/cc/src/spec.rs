@@ -106,6 +106,21 @@ impl CcSpec {
         }
     }
 
+    /// What a socket of Linux has by this name: the kernel's own `reno`, `cubic` and `bbr`, or this crate's as
+    /// `uncork kernel load` registers them, such as `uncork_bbr3`. `None`: this crate has nothing like it.
+    pub fn in_kernel(name: &str) -> Option<Self> {
+        match name {
+            "reno" => Some(Self::new(Algorithm::Reno)),
+            "cubic" => Some(Self::new(Algorithm::Cubic).as_in_linux()),
+            "bbr" => Some(Self::new(Algorithm::Bbr1)),
+            _ => {
+                let name = name.strip_prefix("uncork_")?;
+                let own = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+                own.map(Self::new)
+            }
+        }
+    }
+
     fn choose(&mut self, option: &str) -> Result<(), SpecError> {
         if option.is_empty() {
             return Err(SpecError::MissingOption(self.algorithm));
@@ -218,6 +233,25 @@ mod tests {
         assert_eq!(in_linux("cubic"), Ok("cubic:linux".into()));
         for text in ["cubic:linux", "reno", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor"] {
             assert_eq!(in_linux(text), Ok(text.into()));
+        }
+    }
+
+    #[test]
+    fn the_kernels_names_are_of_controllers() {
+        for (name, cc) in [
+            ("reno", "reno"),
+            ("cubic", "cubic:linux"),
+            ("bbr", "bbr1"),
+            ("uncork_bbr1", "bbr1"),
+            ("uncork_bbr2", "bbr2"),
+            ("uncork_bbr3", "bbr3"),
+            ("uncork_cubic", "cubic"),
+            ("uncork_reno", "reno"),
+        ] {
+            assert_eq!(CcSpec::in_kernel(name), cc.parse().ok(), "{name}");
+        }
+        for name in ["", "bbr1", "bbr3", "dctcp", "unknown", "uncork_", "uncork_vegas"] {
+            assert_eq!(CcSpec::in_kernel(name), None, "{name}");
         }
     }
 

@@ -49,6 +49,7 @@ const FROM_RECORDS_EXAMPLES: &str = "\
 Examples:
   uncork lab from-records records/ -o mine.toml
   uncork lab from-records records.jsonl --cc cubic --cc bbr3 --cc bbr3:loss_floor -o mine.toml
+  uncork lab from-records records/ --cc cubic:linux --cc bbr1 --only 203.0.113.0/24 -o network.toml
   uncork lab run mine.toml -o report";
 
 const EXIT_STATUS: &str = "\
@@ -197,6 +198,13 @@ pub(crate) struct FromRecordsArgs {
     #[arg(long, value_name = "N", value_parser = clients, default_value = "20")]
     #[arg(allow_hyphen_values = true)]
     pub(crate) clients: u32,
+    /// Give networks with at least N responses of more than 3 MB populations of their own, beside their
+    /// systems' [default: systems alone]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    pub(crate) by_network: Option<u32>,
+    /// The clients of this system or network alone, such as AS64500 or 203.0.113.0/24 [default: all]
+    #[arg(long, value_name = "AS|NETWORK", conflicts_with = "by_network")]
+    pub(crate) only: Option<String>,
     /// File for the scenario; by default it is printed
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

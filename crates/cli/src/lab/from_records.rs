@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use uncork_flow::{FlowRecord, read_flows, read_json_lines};
-use uncork_lab::{Twin, TwinSpec};
+use uncork_lab::{NoTwin, Twin, TwinSpec};
 
 use super::args::FromRecordsArgs;
 use crate::failure::Failure;
@@ -20,10 +20,17 @@ pub(super) fn from_records(args: &FromRecordsArgs) -> Result<(), Failure> {
     for file in files(&args.records)? {
         records.extend(read(&file)?);
     }
-    let spec = TwinSpec { controllers: args.cc.clone(), clients: args.clients };
+    let spec = TwinSpec {
+        controllers: args.cc.clone(),
+        clients: args.clients,
+        by_network: args.by_network.map(|least| least as usize),
+        only: args.only.clone(),
+    };
     let shown = args.records.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
-    let twin = Twin::of(&records, &spec)
-        .map_err(|error| Failure::value(ARGUMENT, shown.join(" "), error))?;
+    let twin = Twin::of(&records, &spec).map_err(|error| match &error {
+        NoTwin::NotThere(only) => Failure::value("--only <AS|NETWORK>", only, &error),
+        _ => Failure::value(ARGUMENT, shown.join(" "), &error),
+    })?;
     for note in &twin.left_out {
         eprintln!("{note}; left out");
     }

@@ -181,7 +181,8 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
 fn twin(records: &[u8]) -> Scenario {
     let records = read_json_lines(records).expect("records");
     let controllers = [Algorithm::Cubic, Algorithm::Bbr3].map(CcSpec::new).to_vec();
-    let twin = Twin::of(&records, &TwinSpec { controllers, clients: 20 }).expect("a twin");
+    let spec = TwinSpec { controllers, clients: 20, by_network: None, only: None };
+    let twin = Twin::of(&records, &spec).expect("a twin");
     scenario(&twin.text, &[])
 }
 

@@ -7,6 +7,7 @@ mod from_logs;
 mod meaning;
 mod mistakes;
 mod mutations;
+mod of_kernel;
 mod presets;
 mod reference;
 mod sampling;

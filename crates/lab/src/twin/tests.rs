@@ -1,0 +1,201 @@
+//! Twins of records that are made up: who has a line, and what is said of the others.
+
+use uncork_cc::{Algorithm, CcSpec};
+use uncork_flow::{FlowRecord, Quantiles, Scope, Service};
+
+use super::{NoTwin, Twin, TwinSpec};
+
+const CONTROLLERS: [Algorithm; 2] = [Algorithm::Cubic, Algorithm::Bbr3];
+
+fn spec(by_network: Option<usize>, only: Option<&str>) -> TwinSpec {
+    TwinSpec {
+        controllers: CONTROLLERS.map(CcSpec::new).to_vec(),
+        clients: 20,
+        by_network,
+        only: only.map(ToOwned::to_owned),
+    }
+}
+
+/// A response of 10 MB over a line of 20 Mbit/s and 40 ms, of `uncork serve`.
+fn response(cc: &str, network: &str, asn: Option<u32>) -> FlowRecord {
+    let service = Service {
+        client: Some(network.into()),
+        asn,
+        rwnd_limited_ns: Some(0),
+        app_limited_ns: Some(0),
+        min_rtt_ns: Some(40_000_000),
+        ..Service::blank(Scope::Response, 0, "h3", "main")
+    };
+    FlowRecord {
+        busy_ns: 4_200_000_000,
+        bytes_acked: 10_000_000,
+        bytes_delivered: 10_000_000,
+        packets_sent: 7_000,
+        packets_lost: 35,
+        rtt_ms: Some(Quantiles { min: 40.0, p50: 55.0, p95: 80.0 }),
+        service: Some(service),
+        ..FlowRecord::blank("serve", "main", cc, (0, 0))
+    }
+}
+
+/// The same as `uncork steer record` has it.
+fn connection(cc: &str, network: &str, asn: Option<u32>) -> FlowRecord {
+    let mut record = response(cc, network, asn);
+    let service = record.service.as_mut().expect("it has that part");
+    service.scope = Scope::Connection;
+    FlowRecord { engine: "watch".into(), ..record }
+}
+
+const NETWORKS: [&str; 2] = ["198.18.0.0/24", "2001:db8:7::/48"];
+
+/// Ten records of each controller and network.
+fn records(of: fn(&str, &str, Option<u32>) -> FlowRecord, ccs: [&str; 2]) -> Vec<FlowRecord> {
+    let pairs = NETWORKS.iter().flat_map(|network| ccs.map(|cc| (cc, *network)));
+    pairs.flat_map(|(cc, network)| vec![of(cc, network, Some(64_500)); 10]).collect()
+}
+
+/// The text below the head.
+fn body(twin: &Twin) -> &str {
+    twin.text.split_once("[run]").expect("a table").1
+}
+
+fn names(twin: &Twin) -> Vec<&str> {
+    let lines = twin.text.lines();
+    lines.filter_map(|line| line.strip_prefix("[path.")?.split(']').next()).collect()
+}
+
+#[test]
+fn the_kernels_connections_make_the_same_twin_as_responses() {
+    let of = |records: &[FlowRecord]| Twin::of(records, &spec(None, None)).expect("a twin");
+    let served = of(&records(response, ["cubic", "bbr3"]));
+    for ccs in [["cubic", "bbr"], ["reno", "uncork_bbr3"], ["uncork_cubic", "uncork_bbr1"]] {
+        let kernels = of(&records(connection, ccs));
+        assert_eq!(body(&kernels), body(&served), "{ccs:?}");
+        assert!(kernels.text.contains("40 of 40 records are the kernel's"), "{}", kernels.text);
+    }
+    assert!(!served.text.contains("the kernel's"), "{}", served.text);
+}
+
+#[test]
+fn connections_of_serve_are_not_counted_beside_their_responses() {
+    let mut all = records(response, ["cubic", "bbr3"]);
+    let alone = Twin::of(&all, &spec(None, None)).expect("a twin");
+    let served = |mut record: FlowRecord| {
+        record.engine = "serve".into();
+        record
+    };
+    all.extend(records(connection, ["cubic", "bbr3"]).into_iter().map(served));
+    assert_eq!(Twin::of(&all, &spec(None, None)).expect("a twin"), alone);
+}
+
+#[test]
+fn controllers_that_nobody_knows_are_left_out_and_told() {
+    let mut all = records(connection, ["cubic", "bbr"]);
+    let alone = Twin::of(&all, &spec(None, None)).expect("a twin");
+    all.extend(records(connection, ["unknown", "vegas"]));
+    let twin = Twin::of(&all, &spec(None, None)).expect("a twin");
+    assert_eq!(twin.text, alone.text);
+    let notes = ["unknown", "vegas"]
+        .map(|name| format!("20 responses have a controller that no rule knows, {name:?}"));
+    assert_eq!(twin.left_out, notes);
+}
+
+/// As on a server where BBR is the default.
+#[test]
+fn clients_that_have_all_bbr_have_no_line() {
+    let all = vec![connection("bbr", NETWORKS[0], Some(64_500)); 20];
+    let error = Twin::of(&all, &spec(None, None)).expect_err("no loss").to_string();
+    assert!(error.contains("all 20 responses are BBR's"), "{error}");
+}
+
+/// Between two passes of the recorder: BBR's show the rate, CUBIC's nothing.
+#[test]
+fn connections_that_no_pass_saw_show_no_queue() {
+    let unseen = |mut record: FlowRecord| {
+        record.rtt_ms = None;
+        record
+    };
+    let all: Vec<_> = records(connection, ["cubic", "bbr"]).into_iter().map(unseen).collect();
+    let error = Twin::of(&all, &spec(None, None)).expect_err("no queue was seen").to_string();
+    assert!(error.contains("as64500: of 20 responses none shows a queue"), "{error}");
+    assert!(error.contains("20 responses without BBR have no round-trip times"), "{error}");
+
+    let mut some = records(connection, ["cubic", "bbr"]);
+    some.extend(all);
+    let twin = Twin::of(&some, &spec(None, None)).expect("a twin");
+    assert!(
+        twin.text.contains("[path.as64500]  # 60 responses, 40 show the rate"),
+        "{}",
+        twin.text
+    );
+    assert!(twin.text.contains("20 of BBR between two passes"), "{}", twin.text);
+    assert_eq!(twin.left_out, ["20 responses without BBR have no round-trip times: nobody looked"]);
+}
+
+/// With pauses the rate says nothing of the path. Of a response, the server of files has no pauses.
+#[test]
+fn connections_with_too_little_to_send_tell_nothing() {
+    let idle = |mut record: FlowRecord| {
+        let busy = record.busy_ns;
+        record.service.as_mut().expect("it has that part").app_limited_ns = Some(busy / 5);
+        record
+    };
+    let all = |of| records(of, ["cubic", "bbr"]).into_iter().map(idle).collect::<Vec<_>>();
+    let error = Twin::of(&all(connection), &spec(None, None)).expect_err("no path").to_string();
+    assert!(
+        error.ends_with(
+            "40 responses were held back by the client, or had too little to send; left out"
+        ),
+        "{error}"
+    );
+    assert!(Twin::of(&all(response), &spec(None, None)).is_ok());
+}
+
+#[test]
+fn networks_with_enough_responses_have_lines_beside_their_systems() {
+    let mut all = records(response, ["cubic", "bbr3"]);
+    all.push(response("cubic", "198.18.1.0/24", Some(64_500)));
+    let by = |least| Twin::of(&all, &spec(Some(least), None)).expect("a twin");
+    assert_eq!(names(&by(20)), ["as64500", "\"198.18.0.0/24\"", "\"2001:db8:7::/48\""]);
+    assert_eq!(names(&by(21)), ["as64500"]);
+    assert_eq!(by(1).left_out, ["198.18.1.0/24: of 1 responses too few show the rate"]);
+    let [with, without] = [by(20), Twin::of(&all, &spec(None, None)).expect("a twin")];
+    let line = |twin: &Twin| {
+        body(twin).split("[path.").nth(1).map(|text| text.split("[flow").next().map(str::to_owned))
+    };
+    assert_eq!(line(&with), line(&without), "the system keeps all its records");
+}
+
+#[test]
+fn one_system_or_network_may_have_the_twin_alone() {
+    let all = records(response, ["cubic", "bbr3"]);
+    for (only, name) in [("AS64500", "as64500"), (NETWORKS[1], "\"2001:db8:7::/48\"")] {
+        let twin = Twin::of(&all, &spec(None, Some(only))).expect("a twin");
+        assert_eq!(names(&twin), [name]);
+    }
+    let error = Twin::of(&all, &spec(None, Some("AS64501"))).expect_err("nobody");
+    assert_eq!(error, NoTwin::NotThere("AS64501".into()));
+}
+
+#[test]
+fn records_that_make_no_twin_are_told_why() {
+    let error = |records: &[FlowRecord], by| {
+        Twin::of(records, &spec(by, None)).expect_err("no twin").to_string()
+    };
+    let small = FlowRecord { bytes_acked: 1_000, ..response("cubic", NETWORKS[0], Some(64_500)) };
+    assert!(error(&[small], None).starts_with("none of 1 records is of more than 3 MB"));
+    let nowhere = [response("bbr3", NETWORKS[0], None)];
+    assert!(error(&nowhere, None).starts_with("no record has an AS; record with"));
+    assert!(error(&nowhere, Some(2)).ends_with("write a smaller --by-network"));
+    let mut mixed = records(response, ["cubic", "bbr3"]);
+    mixed.extend(nowhere);
+    let twin = Twin::of(&mixed, &spec(None, None)).expect("a twin");
+    assert_eq!(twin.left_out, ["1 responses have no AS, and no line of their network"]);
+    assert!(Twin::of(&mixed, &spec(Some(20), None)).expect("a twin").left_out.is_empty());
+    let few = error(&[response("cubic", NETWORKS[0], Some(64_500))], None);
+    assert!(few.contains("give BBR to a few per cent"), "{few}");
+    assert!(few.ends_with("as64500: of 1 responses too few show the rate; left out"), "{few}");
+    // A client that is no network is no name of a line.
+    let odd = vec![response("cubic", "\"]\n[run]", Some(64_500)); 30];
+    assert_eq!(names(&Twin::of(&odd, &spec(Some(1), None)).expect("a twin")), ["as64500"]);
+}
