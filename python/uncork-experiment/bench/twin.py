@@ -2,11 +2,12 @@
 
     python bench/twin.py --seeds 1,2                      a week in each of two worlds
     python bench/twin.py --seeds 1,2 --days 2 --keep DIR  goes on with what bench/internet.py kept there
+    python bench/twin.py --seeds 2 --by-network 20        networks with 20 large responses have lines, too
 
 In each world the loop of bench/internet.py runs for some days. `uncork lab from-records` makes a twin of its
 records, `uncork lab run` tries the controllers in it, and `uncork learn calibrate` holds the predictions to
 what the experiment measured. The truth is known here, so the lines that the twin has are held to the true
-ones, too (`uncork lab internet lines`).
+ones, too (`uncork lab internet lines`), and networks' lifts to the true lifts.
 
 It needs `uncork`: on the PATH, or where UNCORK says.
 """
@@ -31,10 +32,11 @@ from pathlib import Path
 
 import internet
 import numpy as np
+import pyarrow.parquet as pq
 from scipy import stats
 
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import twin
+from uncork_experiment.learn import twin, twinpage
 from uncork_experiment.learn.lift import Estimate
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.truth import Oracle
@@ -138,9 +140,9 @@ def systems(found: twin.Trial, oracle: Oracle, scenario: Path, lines: Path) -> l
     for pair in pairs:
         others = [one for one in pairs if one is not pair]
         fit = twin.calibrate(
-            {one.system: one.predicted for one in others}, {one.system: one.measured for one in others}
+            {one.name: one.predicted for one in others}, {one.name: one.measured for one in others}
         )
-        name = pair.system
+        name = pair.name
         rows.append(
             System(
                 name,
@@ -224,6 +226,33 @@ def by_kind(rows: Sequence[System]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def by_network(flows: Path, oracle: Oracle) -> str:
+    """Networks with lines of their own: how far predictions by these, by the lines of their ASes, and by the
+    mean of both are from the truth.
+    """
+    predicted, truth = twin.predicted(pq.read_table(flows), *CONTROLLERS), oracle.truths["large"]
+    rows = [
+        (predicted[network].lift, predicted[system].lift, lift)
+        for network, system, lift in zip(truth.network, truth.system, truth.alone, strict=True)
+        if network in predicted and system in predicted
+    ]
+    if not rows:
+        return ""
+    own, of_system, true = np.array(rows).T
+    lines = [f"{len(rows)} networks against the truth, predicted by"]
+    for name, lifts in (
+        ("their lines", own),
+        ("their ASes'", of_system),
+        ("the mean", (own + of_system) / 2),
+    ):
+        rank, off = float(stats.spearmanr(lifts, true).statistic), lifts - true
+        lines.append(
+            f"  {name:12} rank correlation {rank:.2f}, median off {np.median(np.abs(off)):.3f}, root of the "
+            f"mean square {math.sqrt(float(np.mean(off**2))):.3f}"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def prior_plan(directory: Path, days: int, prior: Path) -> str:
     """Whether `learn plan` takes the prior: what it says first."""
     until = (internet.START + timedelta(days)).isoformat()
@@ -243,6 +272,9 @@ def main() -> int:
     """The command line."""
     parser = internet.arguments(__doc__ or "", 150)
     parser.add_argument("--clients", type=int, default=200, help="of the twin's ASes, with each arm [200]")
+    parser.add_argument(
+        "--by-network", type=int, metavar="N", help="lines of networks with N large responses"
+    )
     options = parser.parse_args()
     for world, directory in internet.worlds(options):
         _world(world, directory, options)
@@ -257,6 +289,8 @@ def _world(world: internet.World, directory: Path, options: argparse.Namespace) 
     lab = [world.program, "lab"]
     run([*lab, "internet", "lines", *world.arguments(), "-o", lines])
     words = [word for cc in CONTROLLERS for word in ("--cc", cc)]
+    if options.by_network is not None:
+        words += ["--by-network", str(options.by_network)]
     records = sorted((directory / "records").glob("*.parquet"))
     ends = (internet.START + timedelta(options.days)).strftime("%Y%m%d")
     records = [file for file in records if file.name < f"responses-{ends}"]
@@ -268,11 +302,12 @@ def _world(world: internet.World, directory: Path, options: argparse.Namespace) 
     evidence, settings = store.evidence(options.days), store.settings(options.days)
     found = twin.trial(evidence, settings, output / "flows.parquet")
     rows = systems(found, oracle, scenario, lines)
-    (directory / "twin.html").write_text(twin.page(found))
+    (directory / "twin.html").write_text(twinpage.page(found))
     (directory / "prior.json").write_text(found.prior())
+    networks = by_network(output / "flows.parquet", oracle)
     print(
         f"seed {world.seed}, {options.days} days, {options.clients} clients of each AS; the twin's run took "
-        f"{cpu:.0f} s of CPU, {wall:.0f} s\n\n{told(found, rows)}\n{by_kind(rows)}",
+        f"{cpu:.0f} s of CPU, {wall:.0f} s\n\n{told(found, rows)}\n{by_kind(rows)}\n{networks}",
         flush=True,
     )
     print(prior_plan(directory, options.days, directory / "prior.json") + "\n", flush=True)

@@ -149,4 +149,4 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     broken.write_text("{", encoding="utf-8")
     for path, message in ((broken, "is no JSON"), (tmp_path / "absent.json", "No such file")):
         with pytest.raises(Exception, match=message):
-            read(path, "cubic", "bbr3")
+            read(path, [("cubic", "bbr3")])

@@ -3,17 +3,23 @@
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from learning import KEY
 from pages import WIDTHS, assert_fits
 from uncork_experiment.errors import InputError
+from uncork_experiment.learn import demo
+from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.lift import Estimate
-from uncork_experiment.learn.twin import Trial, calibrate, page, predicted
+from uncork_experiment.learn.twin import Trial, calibrate, controllers, in_kernel, predicted
+from uncork_experiment.learn.twinpage import page
 
 
 def drawn(
@@ -68,17 +74,17 @@ def test_the_prior_covers_the_truth() -> None:
     assert 0.9 < np.std(scores) < 1.25
 
 
-def flows(systems: int, clients: int, gain: float = 1.3) -> pa.Table:
-    """A twin's runs of twenty: pairs of clients with the same path."""
+def flows(groups: Sequence[str], clients: int, ccs: Mapping[str, float]) -> pa.Table:
+    """A twin's runs of twenty: clients with the same path, and how fast each controller is on it."""
     rng = np.random.default_rng(1)
     rows = []
-    for at in range(systems):
+    for group in groups:
         for client in range(clients):
             rate = 2e7 * math.exp(rng.normal(0, 0.4))
-            for nth, (cc, factor) in enumerate((("cubic", 1.0), ("bbr3", gain), ("bbr3:loss_floor", 1.1))):
+            for nth, (cc, factor) in enumerate(ccs.items()):
                 rows.append(
                     {
-                        "group": f"as{64_512 + at}",
+                        "group": group,
                         "cc": cc,
                         "seed": 1 + client // 20,
                         "flow": 3 * (client % 20) + nth,
@@ -90,9 +96,12 @@ def flows(systems: int, clients: int, gain: float = 1.3) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
+OF_QUIC = {"cubic": 1.0, "bbr3": 1.3, "bbr3:loss_floor": 1.1}
+
+
 def test_pairs_of_clients_predict() -> None:
-    found = predicted(flows(2, 60), "cubic", "bbr3")
-    assert sorted(found) == ["AS64512", "AS64513"]
+    found = predicted(flows(["as64512", "2001:db8::/48"], 60, OF_QUIC), "cubic", "bbr3")
+    assert sorted(found) == ["2001:db8::/48", "AS64512"]
     one = found["AS64512"]
     assert one.lift == pytest.approx(math.log(1.3), abs=1e-6)
     assert one.error < 1e-6, "the same clients have both, so their spread cancels"
@@ -100,10 +109,98 @@ def test_pairs_of_clients_predict() -> None:
 
 def test_too_few_clients_are_refused() -> None:
     with pytest.raises(InputError, match="--clients 40"):
-        predicted(flows(1, 30), "cubic", "bbr3")
+        predicted(flows(["as64512"], 30, OF_QUIC), "cubic", "bbr3")
     of_twin, of_records, _ = drawn(2, 1.0, 0.1)
     with pytest.raises(InputError, match="2 ASes"):
         calibrate(of_twin, of_records)
+
+
+@pytest.mark.parametrize(
+    ("name", "controller"),
+    [("bbr", "bbr1"), ("cubic", "cubic:linux"), ("reno", "reno"), ("uncork_bbr3", "bbr3"), ("htcp", "htcp")],
+)
+def test_the_kernels_controllers_are_the_librarys(name: str, controller: str) -> None:
+    assert in_kernel(name) == controller
+
+
+def test_arms_have_controllers_by_transport() -> None:
+    arms = {"control": {"quic": "cubic", "tcp": "cubic"}, "bbr": {"quic": "bbr3", "tcp": "bbr"}}
+    both = {"quic": ("cubic", "bbr3"), "tcp": ("cubic:linux", "bbr1")}
+    assert controllers(arms, "control", "bbr") == both
+    arms["bbr"] = {"tcp": "uncork_bbr3"}
+    assert controllers(arms, "control", "bbr") == {"tcp": ("cubic:linux", "bbr3")}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A version of records as `uncork steer record` writes them: whole connections, without sizes."""
+    table = demo.table()
+    for name, values in (
+        ("engine", ["watch"] * len(table)),
+        ("service_scope", ["connection"] * len(table)),
+        ("size_bytes", pa.nulls(len(table), pa.int64())),
+    ):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, pa.array(values, table.schema.field(at).type))
+    directory = tmp_path_factory.mktemp("steered")
+    pq.write_table(table, directory / "records.parquet")
+    words = [
+        "plan",
+        directory / "records.parquet",
+        "-o",
+        directory / "learned",
+        "--key",
+        KEY,
+        "--only",
+        "large",
+    ]
+    assert main([str(word) for word in words]) == 0
+    assert main(["apply", str(directory / "learned")]) == 0
+    return directory / "learned"
+
+
+SYSTEMS = [f"as{number}" for number in (64501, 64502, 64511, 64512, 64521, 64522)]
+OF_TCP = {"cubic:linux": 1.0, "bbr1": 1.3, "bbr3": 1.2}
+
+
+def calibrated(store: Path, table: pa.Table, *words: str) -> int:
+    pq.write_table(table, store / "flows.parquet")
+    flows, page = str(store / "flows.parquet"), str(store / "twin.html")
+    prior = ["--prior", str(store / "prior.json")]
+    return main(["calibrate", str(store), flows, "-o", page, *prior, *words])
+
+
+def test_records_of_the_kernel_calibrate_by_the_controllers_of_tcp(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert calibrated(store, flows(SYSTEMS, 40, OF_TCP), "--transport", "tcp") == 0
+    assert "6 ASes, bbr1 over cubic:linux: " in capsys.readouterr().out
+    found = json.loads((store / "prior.json").read_text())
+    assert (found["control"], found["treated"]) == ("cubic:linux", "bbr1")
+    assert 'id="untried"' in (store / "twin.html").read_text(), "bbr3 over cubic:linux"
+
+
+def test_a_twin_without_the_controllers_says_how_to_make_one(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = flows(SYSTEMS, 40, OF_TCP)
+    assert calibrated(store, table) == 2
+    assert "make the twin with --cc cubic --cc bbr3, or say --transport tcp" in capsys.readouterr().err
+
+
+def test_networks_are_held_to_their_own_measurements(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those with lines of their own, beside what the lines of their ASes predict for them."""
+    networks = [f"198.18.{at}.0/24" for at in range(12)]
+    assert calibrated(store, flows([*SYSTEMS, *networks], 40, OF_TCP), "--transport", "tcp") == 0
+    told = capsys.readouterr().out
+    assert "6 ASes, bbr1 over" in told, "networks are none of them"
+    number = re.search(r"^(\d+) networks: rank correlation", told, flags=re.M)
+    assert number is not None, told
+    assert 8 <= int(number[1]) <= 12
+    text = (store / "twin.html").read_text()
+    ElementTree.fromstring(text.split("\n", 1)[1])
+    assert 'id="by-network"' in text
+    assert not any("/" in name for name in json.loads((store / "prior.json").read_text())["systems"])
 
 
 def trial(slope: float) -> Trial:

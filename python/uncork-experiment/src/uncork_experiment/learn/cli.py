@@ -20,7 +20,7 @@ from uncork_experiment.commands.design import span
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS
-from uncork_experiment.learn import demo, networks, proposal, resultfile, twin
+from uncork_experiment.learn import demo, networks, proposal, resultfile, twin, twinpage
 from uncork_experiment.learn.entries import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
 from uncork_experiment.learn.loop import Loop
@@ -115,6 +115,11 @@ def parser() -> argparse.ArgumentParser:
     calibrate = in_directory("calibrate", "hold a twin's predictions to what was measured", _calibrate)
     calibrate.add_argument("flows", metavar="FLOWS", type=Path, help="flows.parquet of the twin's run")
     calibrate.add_argument("-o", "--output", metavar="FILE", type=Path, default=Path("twin.html"))
+    calibrate.add_argument(
+        "--transport",
+        choices=twin.TRANSPORTS,
+        help="whose controllers the arms' records have [default: quic, if the arms have such]",
+    )
     calibrate.add_argument("--prior", metavar="FILE", type=Path, help="write what it expects of other ASes")
     made_up = add("demo", "write records of an experiment, which are made up", _demo)
     made_up.add_argument("-o", "--output", required=True, metavar="DIR", type=Path)
@@ -261,8 +266,9 @@ def _report(options: argparse.Namespace) -> int:
 def _calibrate(options: argparse.Namespace) -> int:
     store = Store(options.directory)
     number = store.need_current()
-    found = twin.trial(store.evidence(number), store.settings(number), options.flows)
-    write(options.output, twin.page(found))
+    evidence, settings = store.evidence(number), store.settings(number)
+    found = twin.trial(evidence, settings, options.flows, options.transport)
+    write(options.output, twinpage.page(found))
     if options.prior:
         write(options.prior, found.prior())
     print(f"{found.told()}{options.output}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from uncork_experiment.errors import InputError
@@ -16,18 +16,18 @@ Prior = Mapping[str, tuple[float, float]]
 """Of each AS the expected lift of large objects, as a logarithm, and its standard deviation."""
 
 
-def read(path: Path, control: str, treated: str) -> Prior:
-    """The file, if it is about these controllers, and if its twin has earned to be believed."""
+def read(path: Path, controllers: Collection[tuple[str, str]]) -> Prior:
+    """The file, if it is about a control and treated of these, and if its twin has earned to be believed."""
     document = _document(path)
     if document.get("schema") != SCHEMA or document.get("class") != LARGE:
         raise InputError(
             str(path), f"is no prior of schema {SCHEMA} for {LARGE} objects", "make it with calibrate --prior"
         )
-    if (document.get("control"), document.get("treated")) != (control, treated):
+    if (document.get("control"), document.get("treated")) not in controllers:
+        arms = " or ".join(f"{treated} and {control}" for control, treated in controllers)
         raise InputError(
             str(path),
-            f"is about {document.get('treated')} over {document.get('control')}, the arms have {treated} and "
-            f"{control}",
+            f"is about {document.get('treated')} over {document.get('control')}, the arms have {arms}",
             "make the twin with the controllers of the arms",
         )
     if document.get("earned") is not True:

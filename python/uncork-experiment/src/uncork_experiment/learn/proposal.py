@@ -238,12 +238,12 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,
         rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
-        prior=prior.read(options.prior, *_controllers(options, arms)) if options.prior else {},
+        prior=prior.read(options.prior, _controllers(options, arms)) if options.prior else {},
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )
 
 
-def _controllers(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> tuple[str, str]:
-    """Control and treated, as a twin names them."""
-    return twin.controller(arms, options.control), twin.controller(arms, options.treated)
+def _controllers(options: argparse.Namespace, arms: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
+    """Control and treated of each transport, as a twin names them."""
+    return list(dict.fromkeys(twin.controllers(arms, options.control, options.treated).values()))

@@ -1,4 +1,4 @@
-"""A twin held to what was measured: predicted lifts of ASes beside those of the experiment.
+"""A twin held to what was measured: predicted lifts of ASes and networks beside those of the experiment.
 
 `uncork lab from-records` makes the twin, `uncork lab run` what controllers do in it. Whether its predictions
 may stand for ASes without data is decided by how well they predict the ones that have some.
@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -18,22 +17,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from uncork_experiment import words
-from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.evidence import Counts, Section, sections
-from uncork_experiment.learn.lift import Estimate, Hierarchy, hierarchy, pools
+from uncork_experiment.learn.lift import NORMAL, Estimate, Hierarchy, hierarchy, pools
 from uncork_experiment.learn.prior import SCHEMA
 from uncork_experiment.learn.settings import LARGE, PRIMARY, Settings
 from uncork_experiment.metrics import LARGE_BYTES
-from uncork_experiment.report import svg, tables
-from uncork_experiment.report.figures import Figure, percent
-from uncork_experiment.report.page import document, figure
 
 Floats = NDArray[np.float64]
 
-NORMAL = 1.959963984540054
+QUIC, TCP = "quic", "tcp"
+TRANSPORTS = (QUIC, TCP)
+IN_KERNEL: Mapping[str, str] = {"bbr": "bbr1", "cubic": "cubic:linux", "reno": "reno"}
+"""The kernel's own controllers, as the library has them. Those of `uncork kernel load` have a prefix."""
+PREFIX = "uncork_"
 QUANTILE = 0.1
 """Of the throughput of large objects, as `uncork learn` compares them."""
 PARTS = 20
@@ -50,9 +48,9 @@ LEAST_SKILL = 0.25
 
 @dataclass(frozen=True)
 class Pair:
-    """An AS with both figures; lifts are logarithms."""
+    """An AS or network with both figures; lifts are logarithms."""
 
-    system: str
+    name: str
     predicted: Estimate
     measured: Estimate
 
@@ -99,17 +97,38 @@ class Calibration:
         return Estimate(self.offset + self.slope * predicted.lift, spread)
 
 
-def measured(evidence: pa.Table, settings: Settings) -> dict[str, Estimate]:
-    """The lift of large objects of each AS that has enough records, over all places."""
-    found: dict[str, Estimate] = {}
+@dataclass(frozen=True)
+class Measured:
+    """The lifts of large objects in an experiment, over all places."""
+
+    systems: Mapping[str, Estimate]
+    """Of ASes that have enough records,"""
+    networks: Mapping[str, Estimate]
+    """and of networks that have."""
+    system_of: Mapping[str, str]
+    """The AS of each network."""
+
+
+def measured(evidence: pa.Table, settings: Settings) -> Measured:
+    """What the experiment says of ASes and networks."""
+    found = Measured({}, {}, {})
     for section in sections(evidence, settings):
         if section.of_class == LARGE and not section.place:
-            found.update(_by_system(section, settings))
-    if not found:
+            found = Measured(_by_system(section, settings), *_by_network(section, settings))
+    if not found.systems:
         raise InputError(
             "records", "no AS has a lift of large objects", "plan with more records, without --place"
         )
     return found
+
+
+def _by_network(section: Section, settings: Settings) -> tuple[dict[str, Estimate], dict[str, str]]:
+    tree = hierarchy(section)
+    counts: Counts = section.metrics["throughput"]
+    raw, _ = pools(counts, settings, tree, PRIMARY[LARGE]).estimates(section.bytes)
+    names = [str(name) for name in tree.networks]
+    of = {names[at]: tree.systems[tree.system[at]] for at in raw}
+    return {names[at]: one for at, one in raw.items()}, of
 
 
 def _by_system(section: Section, settings: Settings) -> dict[str, Estimate]:
@@ -126,7 +145,7 @@ def _by_system(section: Section, settings: Settings) -> dict[str, Estimate]:
 
 
 def predicted(flows: pa.Table, control: str, treated: str) -> dict[str, Estimate]:
-    """The lift of each AS in the twin: classes as `uncork lab from-records` names them."""
+    """The lift of each AS and network in the twin: classes as `uncork lab from-records` names them."""
     found = {}
     table = flows.select(["group", "cc", "seed", "flow", "bytes_acked", "busy_ns"]).to_pandas()
     for group, rows in table.groupby("group"):
@@ -142,8 +161,14 @@ def predicted(flows: pa.Table, control: str, treated: str) -> dict[str, Estimate
                 f"has {len(values[control])} clients with {control}, {len(values[treated])} with {treated}",
                 f"make the twin with both, and --clients {FEWEST_CLIENTS} or more",
             )
-        found[str(group).upper()] = _paired(values[control], values[treated])
+        name = str(group)
+        found[name if is_network(name) else name.upper()] = _paired(values[control], values[treated])
     return found
+
+
+def is_network(name: str) -> bool:
+    """Whether it is a network; else it is an AS."""
+    return "/" in name
 
 
 def _paired(control: Floats, treated: Floats) -> Estimate:
@@ -160,7 +185,7 @@ def _paired(control: Floats, treated: Floats) -> Estimate:
 
 
 def calibrate(of_twin: Mapping[str, Estimate], of_records: Mapping[str, Estimate]) -> Calibration:
-    """Predictions held to measurements, by AS."""
+    """Predictions held to measurements, by AS or by network."""
     pairs = [Pair(name, of_twin[name], of_records[name]) for name in sorted(of_twin) if name in of_records]
     if len(pairs) < 3:
         raise InputError(
@@ -236,7 +261,7 @@ def _rest(x: Floats, y: Floats, errors: Floats) -> float:
 
 
 def _skill(x: Floats, y: Floats, errors: Floats) -> float:
-    """Each AS by the line of the others, against the mean of the others."""
+    """Each by the line of the others, against the mean of the others."""
     by_line, by_mean = 0.0, 0.0
     for at in range(len(x)):
         keep = np.arange(len(x)) != at
@@ -249,6 +274,24 @@ def _skill(x: Floats, y: Floats, errors: Floats) -> float:
 
 
 @dataclass(frozen=True)
+class ByNetwork:
+    """Predictions of networks, and what lines of their own are worth beside those of their ASes."""
+
+    own: Calibration
+    by_system: Calibration
+    """The same networks, each predicted by its AS's line."""
+
+    def told(self) -> str:
+        """For a terminal."""
+        own, by_system = self.own, self.by_system
+        return (
+            f"{len(own.pairs)} networks: rank correlation {own.rank:.2f} ({own.rank_low:.2f} to "
+            f"{own.rank_high:.2f}), skill {own.skill:.2f}; by the lines of their ASes {by_system.rank:.2f} "
+            f"and {by_system.skill:.2f}."
+        )
+
+
+@dataclass(frozen=True)
 class Trial:
     """The twin's predictions of the controllers, and how far they may be trusted."""
 
@@ -257,10 +300,12 @@ class Trial:
     calibration: Calibration
     of_twin: Mapping[str, Mapping[str, Estimate]]
     """By controller, then by AS: lifts over the control arm's."""
+    networks: ByNetwork | None = None
+    """If enough networks have lines of their own, and were measured."""
 
     def unknown(self) -> dict[str, Estimate]:
         """Predictions for the ASes that have no measurement."""
-        known = {pair.system for pair in self.calibration.pairs}
+        known = {pair.name for pair in self.calibration.pairs}
         return {name: one for name, one in self.of_twin[self.treated].items() if name not in known}
 
     def told(self) -> str:
@@ -270,8 +315,10 @@ class Trial:
             f"{len(fit.pairs)} ASes, {self.treated} over {self.control}: rank correlation {fit.rank:.2f} "
             f"({fit.rank_low:.2f} to {fit.rank_high:.2f}), slope {fit.slope:.2f} "
             f"(±{NORMAL * fit.slope_error:.2f}), skill {fit.skill:.2f}.",
-            _earned(fit),
+            earned(fit),
         ]
+        if self.networks is not None:
+            lines.append(self.networks.told())
         return "\n".join(lines) + "\n"
 
     def prior(self) -> str:
@@ -297,7 +344,8 @@ class Trial:
         return json.dumps(document, indent=1) + "\n"
 
 
-def _earned(fit: Calibration) -> str:
+def earned(fit: Calibration) -> str:
+    """Whether predictions may stand for ASes without data, in words."""
     if fit.earned:
         return "Its predictions may stand for ASes without data."
     return (
@@ -306,105 +354,75 @@ def _earned(fit: Calibration) -> str:
     )
 
 
-def controller(arms: Mapping[str, Mapping[str, str]], arm: str) -> str:
-    """What flows of an arm have in the twin: the library's controllers."""
-    return arms[arm].get("quic", arm)
+def in_kernel(name: str) -> str:
+    """What a socket of Linux has by this name, as the library's controller."""
+    return name.removeprefix(PREFIX) if name.startswith(PREFIX) else IN_KERNEL.get(name, name)
 
 
-def trial(evidence: pa.Table, settings: Settings, flows: Path) -> Trial:
-    """The twin's flows against the records that a version was made of."""
-    control, treated = (controller(settings.arms, arm) for arm in (settings.control, settings.treated))
+def controllers(
+    arms: Mapping[str, Mapping[str, str]], control: str, treated: str
+) -> dict[str, tuple[str, str]]:
+    """Of each transport that both arms have a controller for: control and treated, as the twin names them."""
+    found = {}
+    for transport in TRANSPORTS:
+        names = [arms[arm].get(transport) for arm in (control, treated)]
+        one, other = (in_kernel(name) if name and transport == TCP else name for name in names)
+        if one and other:
+            found[transport] = (one, other)
+    return found
+
+
+def trial(evidence: pa.Table, settings: Settings, flows: Path, transport: str | None = None) -> Trial:
+    """The twin's flows against the records that a version was made of. Without a `transport`, it is QUIC if
+    the arms have a controller for it.
+    """
+    known = controllers(settings.arms, settings.control, settings.treated)
+    control, treated = _of_transport(known, transport)
     try:
         table = pq.read_table(flows)
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(str(flows), str(error), "give flows.parquet of uncork lab run -o") from None
-    controllers = sorted(set(table["cc"].to_pylist()) - {control})
-    if treated not in controllers:
+    there = set(table["cc"].to_pylist())
+    if not {control, treated} <= there:
+        other = "".join(f", or say --transport {name}" for name, pair in known.items() if {*pair} <= there)
+        remedy = f"make the twin with --cc {control} --cc {treated}{other}"
+        raise InputError(str(flows), f"has only flows with {', '.join(sorted(there))}", remedy)
+    of_twin = {cc: predicted(table, control, cc) for cc in sorted(there - {control})}
+    of_records = measured(evidence, settings)
+    systems = {cc: _part(of, networks=False) for cc, of in of_twin.items()}
+    fit = calibrate(systems[treated], of_records.systems)
+    return Trial(control, treated, fit, systems, _networks(of_twin[treated], of_records))
+
+
+def _of_transport(known: Mapping[str, tuple[str, str]], transport: str | None) -> tuple[str, str]:
+    if not known:
         raise InputError(
-            str(flows), f"has no flows with {treated}", f"make the twin with --cc {control} --cc {treated}"
+            "the arms",
+            "have no controllers of one transport",
+            "plan with --treated-settings quic=bbr3,tcp=bbr",
         )
-    of_twin = {cc: predicted(table, control, cc) for cc in controllers}
-    return Trial(control, treated, calibrate(of_twin[treated], measured(evidence, settings)), of_twin)
-
-
-def page(found: Trial) -> str:
-    """Predicted beside measured, as one file."""
-    fit = found.calibration
-    header = (
-        f'<header>\n<p class="kind">uncork learn</p>\n<h1>The twin: {escape(found.treated)} over '
-        f"{escape(found.control)}, predicted and measured</h1>\n"
-        '<p class="question">Throughput of large objects, tenth percentile, by AS.</p>\n</header>\n'
-        '<section class="verdict" aria-label="Calibration">\n'
-        f'<p class="sentence">{escape(_earned(fit))}</p>\n'
-        f"<p>{escape(found.told().splitlines()[0])} Skill 1 predicts every AS, 0 no better than the mean of "
-        "the others.</p>\n</section>\n"
-    )
-    parts = [header, figure(_beside(found), 1), _table(found), _untried(found)]
-    footer = f"<footer>\n<p>Made by uncork-experiment {escape(package_version())}</p>\n</footer>\n"
-    return document("uncork learn: the twin", "".join([*parts, footer]))
-
-
-def _beside(found: Trial) -> Figure:
-    fit = found.calibration
-    points: list[tuple[str, float, float, float, float, str, float]] = []
-    for pair in fit.pairs:
-        off = abs(pair.measured.lift - fit.prior(pair.predicted).lift)
-        reach = NORMAL * math.hypot(pair.measured.error, fit.prior(pair.predicted).error)
-        tone = "open" if off <= reach else "worse"
-        lifts = (math.expm1(one.lift) for one in (pair.predicted, pair.measured))
-        x, y, low, high = (100 * value for value in (*lifts, *_ends(pair.measured)))
-        points.append((pair.system, x, y, low, high, tone, 0.3))
-    across = svg.around("predicted lift", [point[1] for point in points], zero=True, shown=percent)
-    up = svg.around("measured lift", [v for point in points for v in point[2:5]], zero=True, shown=percent)
-    caption = (
-        "Each AS by the lift that the twin predicts and the one that the experiment measured, with its 95 % "
-        "interval. Marked as worse: off the line by more than both errors and the spread explain."
-    )
-    chart = svg.Scatter("Predicted and measured lift by AS", caption, across, up, points)
-    return Figure("beside", "Predicted and measured", caption, chart.render)
-
-
-def _ends(one: Estimate) -> tuple[float, float]:
-    return math.expm1(one.lift - NORMAL * one.error), math.expm1(one.lift + NORMAL * one.error)
-
-
-def _shown(one: Estimate) -> str:
-    low, high = _ends(one)
-    return f"{words.change(math.exp(one.lift))} ({words.interval(1 + low, 1 + high)})"
-
-
-def _table(found: Trial) -> str:
-    rows = sorted(found.calibration.pairs, key=lambda pair: -pair.measured.lift)
-    cells = [
-        [escape(text) for text in (one.system, _shown(one.predicted), _shown(one.measured))] for one in rows
-    ]
-    body = tables.table(["AS", "predicted", "measured"], cells, left=(0,))
-    return f'<section id="systems">\n<h2>By AS</h2>\n{body}</section>\n'
-
-
-def _untried(found: Trial) -> str:
-    """Controllers that no client has had, and ASes that no experiment was in."""
-    others = [cc for cc in found.of_twin if cc != found.treated]
-    fit = found.calibration
-    unknown = found.unknown() if fit.earned else {}
-    parts = []
-    if others:
-        systems = sorted({name for cc in others for name in found.of_twin[cc]})
-        cells = [
-            [escape(name), *(escape(_shown(found.of_twin[cc][name])) for cc in others)] for name in systems
-        ]
-        parts.append(
-            '<section id="untried">\n<h2>Controllers that nobody has had</h2>\n<p>As the twin predicts them, '
-            "over the control arm; held to no measurement.</p>\n"
-            f"{tables.table(['AS', *map(escape, others)], cells, left=(0,))}</section>\n"
+    if transport is not None and transport not in known:
+        raise InputError(
+            f"--transport {transport}", "the arms have no controllers for it", f"choose {', '.join(known)}"
         )
-    if unknown:
-        cells = [[escape(name), escape(_shown(fit.prior(one)))] for name, one in sorted(unknown.items())]
-        parts.append(
-            '<section id="prior">\n<h2>ASes without data</h2>\n'
-            f"{tables.table(['AS', 'expected'], cells, left=(0,))}</section>\n"
-        )
-    return "".join(parts)
+    return known[transport or next(iter(known))]
+
+
+def _part(of_twin: Mapping[str, Estimate], *, networks: bool) -> dict[str, Estimate]:
+    return {name: one for name, one in of_twin.items() if is_network(name) == networks}
+
+
+def _networks(of_twin: Mapping[str, Estimate], of_records: Measured) -> ByNetwork | None:
+    """Of networks whose ASes have lines, too, so that the two are held to the same measurements."""
+    by_system = {
+        name: of_twin[system]
+        for name, system in of_records.system_of.items()
+        if name in of_twin and system in of_twin
+    }
+    if len(by_system) < FEWEST_SYSTEMS:
+        return None
+    own = {name: of_twin[name] for name in by_system}
+    return ByNetwork(calibrate(own, of_records.networks), calibrate(by_system, of_records.networks))
 
 
 assert LARGE_BYTES == 3_000_000, "the twin has objects of more than this, as uncork lab from-records does"
