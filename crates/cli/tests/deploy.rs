@@ -194,6 +194,9 @@ fn units() -> Scratch {
         "uncork-steer@.path",
         "uncork-steer-again@.service",
         "uncork-steer-record@.service",
+        "uncork-routes.service",
+        "uncork-routes.path",
+        "uncork-routes.timer",
     ] {
         let text = text(&format!("systemd/{unit}")).replace("/usr/bin/uncork", this);
         fs::write(scratch.path(unit), text).unwrap();
@@ -246,12 +249,14 @@ fn units_are_valid_and_hardened() {
         "uncork-steer@.service",
         "uncork-steer-again@.service",
         "uncork-steer-record@.service",
+        "uncork-routes.service",
     ] {
         assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
         assert_runs(analyze(&security, unit));
     }
-    let path = "uncork-steer@.path";
-    assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], path));
+    for unit in ["uncork-steer@.path", "uncork-routes.path", "uncork-routes.timer"] {
+        assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
+    }
     let drop_in = units.path("uncork-watch.service.d");
     fs::create_dir(&drop_in).unwrap();
     fs::copy(deploy("systemd/uncork-watch.service.d/notices.conf"), drop_in.join("notices.conf"))
@@ -281,7 +286,11 @@ fn the_units_that_steer_have_the_policy_of_the_one_that_learns() {
     let user = learn.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
     let directory = learn.split_once("--output ").unwrap().1.split(' ').next().unwrap();
     let watched = format!("PathChanged={directory}");
-    assert!(text("systemd/uncork-steer@.path").lines().any(|line| line == watched));
+    for unit in ["uncork-steer@.path", "uncork-routes.path"] {
+        assert!(text(&format!("systemd/{unit}")).lines().any(|line| line == watched), "{unit}");
+    }
+    let group = format!("SupplementaryGroups={user}");
+    assert!(text("systemd/uncork-routes.service").lines().any(|line| line == group));
     let steer = text("systemd/uncork-steer@.service");
     for unit in [&steer, &text("systemd/uncork-steer-again@.service")] {
         let policy = format!("Environment=POLICY={directory}/current/policy.toml");

@@ -18,7 +18,7 @@ pub const SLOTS: u16 = 10_000;
 pub const BUCKETS: u8 = 100;
 
 /// Prefix lengths (IPv4, IPv6) that identify a client: the usual assignment of a subscriber or site.
-const CLIENT_BITS: (u8, u8) = (24, 48);
+pub(crate) const CLIENT_BITS: (u8, u8) = (24, 48);
 
 /// The unit that an experiment assigns to arms.
 #[derive(Clone, Debug, PartialEq, Eq)]

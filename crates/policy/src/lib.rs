@@ -16,6 +16,7 @@ mod decision;
 mod experiment;
 mod explain;
 mod facts;
+mod files;
 mod flat;
 mod glob;
 mod headers;
@@ -37,9 +38,10 @@ pub use decision::{Assignment, By, Decision};
 pub use experiment::{BUCKETS, SLOTS, bucket, slot};
 pub use explain::{Asked, ConditionTrace, Explanation, RuleTrace};
 pub use facts::{Fact, Facts};
+pub use files::FileError;
 pub use flat::{
     Candidate, Flat, FlatArm, FlatError, FlatExperiment, FlatNetwork, FlatRule, FlatWindow,
-    Listeners, Outcome,
+    Listeners, NetworkDecision, NetworksAsked, Outcome,
 };
 pub use headers::Headers;
 pub use origin::{Origin, OriginError, Origins};

@@ -8,7 +8,8 @@ use crate::condition::{Condition, Test};
 use crate::experiment::Experiment;
 use crate::table_use::TableUse;
 use crate::{
-    Assignment, By, Decision, Fact, Facts, PolicyError, Settings, TableError, Verdict, read,
+    Assignment, By, Decision, Fact, Facts, PolicyError, Settings, TableError, UnixTime, Verdict,
+    read,
 };
 
 /// Chooses the controller of each connection.
@@ -127,6 +128,11 @@ impl Policy {
     /// The file of the table of networks, as the policy names it, if a rule asks for one.
     pub fn table_file(&self) -> Option<&str> {
         self.table.as_ref().map(|it| &*it.file)
+    }
+
+    /// From when on no entry of the table counts, if one was taken.
+    pub fn table_expires(&self) -> Option<UnixTime> {
+        self.table.as_ref().and_then(TableUse::expires)
     }
 
     /// Whether a table of networks was taken, or none is needed.

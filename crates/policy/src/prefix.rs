@@ -38,7 +38,7 @@ pub struct Prefixes(Box<[(u128, u128)]>);
 
 impl Prefix {
     /// The network of prefix length `bits` that contains `address`.
-    pub(crate) fn of(address: IpAddr, bits: u8) -> Self {
+    pub fn of(address: IpAddr, bits: u8) -> Self {
         let address = match address.to_canonical() {
             IpAddr::V4(v4) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
@@ -53,8 +53,13 @@ impl Prefix {
     }
 
     /// The network address, with host bits zero.
-    pub(crate) fn address(self) -> IpAddr {
+    pub fn address(self) -> IpAddr {
         self.address
+    }
+
+    /// The prefix length.
+    pub fn bits(self) -> u8 {
+        self.bits
     }
 
     /// The network's address with IPv4 mapped (RFC 4291 §2.5.5.2), and its prefix length, then 96 more.

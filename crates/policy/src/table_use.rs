@@ -97,6 +97,19 @@ impl TableUse {
         });
     }
 
+    /// How many entries are by system or country, and what those for everybody give.
+    pub(crate) fn wide_entries(&self) -> (usize, Vec<&Settings>) {
+        let Some(loaded) = &self.loaded else { return (0, Vec::new()) };
+        let sections = (0..self.sections.len()).filter_map(|index| loaded.section(index));
+        let (mut origins, mut everybody) = (0, Vec::new());
+        for section in sections {
+            origins += section.by_origin();
+            let arm = section.everybody().and_then(|arm| loaded.arms.get(usize::from(arm)));
+            everybody.extend(arm.and_then(|arm| self.arms.get(*arm)).map(|(_, settings)| settings));
+        }
+        (origins, everybody)
+    }
+
     /// Whether entries are for systems or countries.
     pub(crate) fn asks_origin(&self) -> bool {
         let mut loaded = self.loaded.iter().flat_map(|loaded| &loaded.table.sections);

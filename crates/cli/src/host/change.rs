@@ -46,7 +46,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
 fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     let ttl_s = args.ttl.map(|ttl| ttl.as_nanos().div_ceil(1_000_000_000));
     let Some(file) = &args.file else {
-        return changing(&args.state, "Nothing to restore at boot.", change::apply_again);
+        return changing(&args.state, "Nothing to apply again.", change::apply_again);
     };
     let (name, text) = read(file)?;
     let desired = parse(&name, &text, args.color)?;
@@ -75,7 +75,7 @@ fn changing(
     let _lock = lock(args)?;
     let report = command(&mut host(args)).map_err(failure)?;
     stdout::write(report.text(nothing).as_bytes())?;
-    if report.has_left() { Err(Failure::Status(1)) } else { Ok(()) }
+    if report.has_left() || report.refused.is_some() { Err(Failure::Status(1)) } else { Ok(()) }
 }
 
 fn directory(args: &StateArgs) -> StateDirectory {
@@ -116,6 +116,9 @@ pub(super) fn failure(error: impl Into<ChangeError>) -> Failure {
         ChangeError::Plan(PlanError::Impossible(_)) => Failure::Environment(format!(
             "this host cannot reach the desired state; nothing was changed\n{error}"
         )),
+        ChangeError::Plan(PlanError::Policy(_)) => {
+            Failure::Usage(format!("nothing was changed\n{error}"))
+        }
         _ => Failure::Environment(error.to_string()),
     }
 }

@@ -32,7 +32,10 @@ files in /etc. If this command dies, a process that it started before undoes wha
 undoes changes that nobody confirms. With --ttl, files are written by `confirm`: until then a reboot brings back the \
 old state, too.
 
-Exit status: 0 done or nothing to do, 1 another change waits for `confirm`, 2 wrong usage or file, 3 impossible here; \
+The policy of [routes] is read again by each `apply`. If it is refused, nothing is changed; but if the table of the routes in \
+force has expired, or after a reboot, all else is applied without it.
+
+Exit status: 0 done or nothing to do, 1 another change waits for `confirm`, or it was applied without its policy, 2 wrong usage or file, 3 impossible here; \
 nothing was changed, 5 a bug.";
 
 const CONFIRM_EXAMPLES: &str = "\
@@ -103,7 +106,7 @@ pub(crate) struct ApplyArgs {
     /// Undo the changes after this time, unless `uncork host confirm` is run before: 90s, 10min or 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     pub(super) ttl: Option<TimeDelta>,
-    /// Apply the state that was applied before the reboot; for the unit that `persist` installs
+    /// Apply the state in force again, after a reboot or with what its policy says now; for units of systemd
     #[arg(long, conflicts_with_all = ["file", "ttl"])]
     pub(super) boot: bool,
     /// Colours in messages

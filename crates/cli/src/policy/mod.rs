@@ -6,7 +6,7 @@ mod json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy, Signed};
+use uncork_policy::{Fact, Facts, FileError, Headers, Origin, Origins, Policy};
 
 use crate::args::{Color, TextFormat};
 use crate::color;
@@ -24,29 +24,20 @@ pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
 
 /// Reads a policy, with its table. With a `key`, its owner must have signed both.
 pub(crate) fn read(file: &Path, key: Option<&Path>, color: Color) -> Result<Policy, Failure> {
-    let given = file.display().to_string();
-    let text =
-        fs::read_to_string(file).map_err(|error| Failure::unreadable("<FILE>", file, &error))?;
-    let beside = |name: &str| file.parent().unwrap_or(Path::new("")).join(name);
-    let unsigned = |error| Failure::value("<FILE>", &given, error);
-    let signed = key.map(|key| {
-        let signed = Signed::beside(file, key, |path| fs::read(path));
-        signed.map_err(|error| Failure::value("--policy-key <FILE>", key.display(), error))
-    });
-    let signed = signed.transpose()?;
-    let check = |path: &Path, bytes: &[u8]| {
-        signed.as_ref().map_or(Ok(()), |it| it.check(path, bytes).map_err(unsigned))
-    };
-    check(file, text.as_bytes())?;
-    let mut policy = Policy::parse(&given, &text)
-        .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(color))))?;
-    if let Some(path) = policy.table_file().map(beside) {
-        let bytes = fs::read(&path).map_err(|error| Failure::unreadable("table", &path, &error))?;
-        check(&path, &bytes)?;
-        let taken = policy.take_table(&bytes);
-        taken.map_err(|error| Failure::value("table", path.display(), error))?;
-    }
-    Ok(policy)
+    let policy = Policy::from_files(file, key, |path| fs::read(path));
+    policy.map_err(|error| match error {
+        FileError::Unreadable(file, error) => Failure::unreadable("<FILE>", &file, &error),
+        FileError::UnreadableTable(file, error) => Failure::unreadable("table", &file, &error),
+        FileError::Policy(file, error) => {
+            let name = file.display().to_string();
+            Failure::Shown(error.render(&name, color::on_stderr(color)))
+        }
+        FileError::Table(file, error) => Failure::value("table", file.display(), error),
+        FileError::Signature(key, error) => {
+            Failure::value("--policy-key <FILE>", key.display(), error)
+        }
+        FileError::Unsigned(error) => Failure::value("<FILE>", file.display(), error),
+    })
 }
 
 fn check(args: &FileArgs) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use super::desired_state::DesiredState;
 use super::files::SYSCTLS;
 use super::host::{Host, HostError, Now};
 use super::journal::{Applied, Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
-use super::knob::Knob;
+use super::knob::{Knob, Value};
 use super::plan::{Plan, PlanError, plan};
 
 /// A desired state and where it came from.
@@ -33,6 +33,8 @@ pub struct Report {
     pub remaining_s: Option<u64>,
     /// What happens to live connections.
     pub warnings: Vec<String>,
+    /// Why the policy of the desired state has no routes, although it asks for them.
+    pub refused: Option<String>,
 }
 
 /// Why a command failed. The host is unchanged, unless the message says otherwise.
@@ -116,7 +118,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
         // The undone changes may have removed the unit that applies the desired state at boot. If
         // it cannot be restored now, the desired state is still in force, and `status` reports what
         // is missing.
-        let _ = apply_stored(host, applied);
+        let _ = apply_stored(host, applied, true);
         journal = host.load()?.unwrap_or(journal);
     }
     Ok((journal, Some(ended)))
@@ -174,29 +176,50 @@ fn rebooted(
 ///
 /// # Errors
 ///
-/// If the host cannot match the desired state, or a change fails. The host is then unchanged.
+/// If the host cannot match the desired state, or a change fails. The host is then unchanged. If only
+/// its policy is refused, and the table of the routes in force has expired, these are removed.
 pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Result<Report> {
+    apply_or(host, source, ttl_s, false)
+}
+
+/// [`apply`]; `or_without` a policy that is refused.
+fn apply_or(
+    host: &mut impl Host,
+    source: Source<'_>,
+    ttl_s: Option<u64>,
+    or_without: bool,
+) -> Result<Report> {
     let (mut journal, undone) = recover(host)?;
     let now = host.now();
     if let Some(waiting) = waiting(&journal, now.boot_s, source.text)? {
         return Ok(Report { remaining_s: Some(waiting), undone, ..Report::default() });
     }
-    let Plan { mut steps, changes, warnings } = plan(host, source.desired, &journal)?;
+    let (planned, refused) = match plan(host, source.desired, &journal) {
+        Err(PlanError::Policy(reason)) if or_without || has_expired(&journal, &now) => {
+            let without = DesiredState { policy: None, ..source.desired.clone() };
+            (plan(host, &without, &journal), Some(reason))
+        }
+        planned => (planned, None),
+    };
+    let Plan { mut steps, changes, warnings, expires_unix_s } = planned?;
     let next = Applied {
         file: source.file.to_owned(),
         desired: source.text.to_owned(),
         since_unix_s: now.unix_s,
         persist: source.desired.persist,
+        expires_unix_s,
         changes,
     };
     if steps.is_empty() {
-        let is_new = journal.applied.as_ref().is_none_or(|applied| applied.desired != source.text);
+        let is_new = journal.applied.as_ref().is_none_or(|applied| {
+            applied.desired != source.text || applied.expires_unix_s != expires_unix_s
+        });
         if is_new || journal.ended.is_some() {
             journal.applied = Some(next);
             journal.ended = None;
             host.store(&journal)?;
         }
-        return Ok(Report { undone, ..Report::default() });
+        return Ok(Report { undone, refused, ..Report::default() });
     }
     // Until the changes are confirmed, a reboot must restore the old state, too.
     let is_late = |step: &Change| ttl_s.is_some() && step.knob.survives_reboot();
@@ -215,26 +238,35 @@ pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Re
         Some(_) => complete(host, &mut journal)?,
         None => commit(host, &mut journal)?,
     }
-    Ok(Report { undone, steps, remaining_s: ttl_s, warnings, left: Vec::new() })
+    Ok(Report { undone, steps, remaining_s: ttl_s, warnings, refused, left: Vec::new() })
 }
 
-/// Applies the desired state that was in force before a reboot, if there was one.
+/// Whether the table of the routes in force has expired.
+fn has_expired(journal: &Journal, now: &Now) -> bool {
+    let expires = journal.applied.as_ref().and_then(|applied| applied.expires_unix_s);
+    expires.is_some_and(|expires| expires <= now.unix_s.cast_signed())
+}
+
+/// Applies the desired state in force again, if there is one, with what its policy says now. After a reboot it is
+/// applied without its policy, if that is refused.
 ///
 /// # Errors
 ///
 /// See [`apply`].
 pub fn apply_again(host: &mut impl Host) -> Result<Report> {
+    let before = host.load()?;
+    let is_rebooted = before.is_some_and(|journal| journal.boot != host.now().boot);
     let (journal, undone) = recover(host)?;
     let Some(applied) = journal.applied else { return Ok(Report { undone, ..Report::default() }) };
-    let report = apply_stored(host, &applied)?;
+    let report = apply_stored(host, &applied, is_rebooted)?;
     Ok(Report { undone: undone.or(report.undone), ..report })
 }
 
-fn apply_stored(host: &mut impl Host, applied: &Applied) -> Result<Report> {
+fn apply_stored(host: &mut impl Host, applied: &Applied, or_without: bool) -> Result<Report> {
     let Applied { file, desired: text, .. } = applied;
     let desired =
         DesiredState::parse(text).map_err(|error| HostError(format!("{file}: {error}")))?;
-    apply(host, Source { file, text, desired: &desired }, None)
+    apply_or(host, Source { file, text, desired: &desired }, None, or_without)
 }
 
 /// The remaining seconds if a desired state with this text waits for `confirm`. Fails if another
@@ -307,11 +339,10 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
     }
     let mut left = Vec::new();
     let mut steps = Vec::new();
-    for Change { knob, before, after } in journal.changes().to_vec() {
-        if matches!(knob, Knob::Module { .. }) {
-            continue;
-        }
-        let found = host.read(&knob)?;
+    let mut changes = journal.changes().to_vec();
+    changes.retain(|change| !matches!(change.knob, Knob::Module { .. }));
+    let found = read_all(host, &changes)?;
+    for (Change { knob, before, after }, found) in changes.into_iter().zip(found) {
         if before.holds(&found) {
             continue;
         }
@@ -338,7 +369,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
         commit(host, &mut journal)?;
     }
     let warnings = super::plan::warnings(&steps);
-    Ok(Report { undone, steps, left, warnings, remaining_s: None })
+    Ok(Report { undone, steps, left, warnings, ..Report::default() })
 }
 
 /// Starts a transaction: from now on, either all changes are made or none.
@@ -355,8 +386,8 @@ pub(super) fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> 
 }
 
 pub(super) fn perform(host: &mut impl Host, journal: &mut Journal, steps: &[Change]) -> Result<()> {
-    for step in steps {
-        if let Err(error) = change(host, step) {
+    for run in runs(steps) {
+        if let Err(error) = change(host, run) {
             let reason = error.to_string();
             let ended = undo(host, journal, UndoReason::Failed, &reason)?;
             return Err(ChangeError::Undone { reason, left: ended.left });
@@ -365,22 +396,51 @@ pub(super) fn perform(host: &mut impl Host, journal: &mut Journal, steps: &[Chan
     Ok(())
 }
 
-/// Makes one change and reads it back.
-fn change(host: &mut impl Host, step: &Change) -> std::result::Result<(), HostError> {
-    let Change { knob, before, after } = step;
-    let current = host.read(knob)?;
-    if after.holds(&current) {
-        return Ok(());
+/// Changes that are made together: consecutive routes, which are read at once, and each other setting.
+fn runs(steps: &[Change]) -> impl Iterator<Item = &[Change]> {
+    let is_route = |step: &Change| matches!(step.knob, Knob::Route { .. });
+    steps.chunk_by(move |one, next| is_route(one) && is_route(next))
+}
+
+/// Makes changes and reads them back.
+fn change(host: &mut impl Host, steps: &[Change]) -> std::result::Result<(), HostError> {
+    let mut made = Vec::new();
+    for (step, current) in steps.iter().zip(read_all(host, steps)?) {
+        let Change { knob, before, after } = step;
+        if after.holds(&current) {
+            continue;
+        }
+        if !before.holds(&current) {
+            return Err(HostError(format!("{knob} was changed meanwhile, to {current}")));
+        }
+        host.write(knob, &current, after)?;
+        made.push(step);
     }
-    if !before.holds(&current) {
-        return Err(HostError(format!("{knob} was changed meanwhile, to {current}")));
+    match unmade(host, &made)?.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(()),
     }
-    host.write(knob, &current, after)?;
-    let found = host.read(knob)?;
-    if after.holds(&found) {
-        return Ok(());
-    }
-    Err(HostError(format!("{knob} is {found} after it was set to {after}")))
+}
+
+/// What is otherwise after these changes.
+fn unmade(
+    host: &mut impl Host,
+    made: &[&Change],
+) -> std::result::Result<Vec<HostError>, HostError> {
+    let found = host.read_all(&made.iter().map(|step| &step.knob).collect::<Vec<_>>())?;
+    let unmade = made.iter().zip(found).filter(|(step, found)| !step.after.holds(found));
+    let error = |(Change { knob, after, .. }, found): (&&Change, Value)| {
+        HostError(format!("{knob} is {found} after it was set to {after}"))
+    };
+    Ok(unmade.map(error).collect())
+}
+
+/// The current values of what these change.
+fn read_all(
+    host: &mut impl Host,
+    changes: &[Change],
+) -> std::result::Result<Vec<Value>, HostError> {
+    host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())
 }
 
 /// Stores the values that the kernel reports, which are more exact than the desired state.
@@ -388,8 +448,8 @@ fn observe(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
     let Some(next) = journal.open.as_mut().and_then(|open| open.next.as_mut()) else {
         return Ok(());
     };
-    for change in &mut next.changes {
-        let found = host.read(&change.knob)?;
+    let found = read_all(host, &next.changes)?;
+    for (change, found) in next.changes.iter_mut().zip(found) {
         if change.after.holds(&found) {
             change.after = found;
         }
@@ -427,11 +487,11 @@ pub(super) fn undo(
         host.store(journal)?;
     }
     let (mut left, mut failed) = (Vec::new(), Vec::new());
-    let steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
-    for step in steps.into_iter().filter(|step| !matches!(step.knob, Knob::Module { .. })) {
-        match undo_one(host, step) {
-            Ok(found) => left.extend(found),
-            Err(error) => failed.push(error.to_string()),
+    let mut steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
+    steps.retain(|step| !matches!(step.knob, Knob::Module { .. }));
+    for run in runs(&steps) {
+        if let Err(error) = undo_run(host, run, &mut left, &mut failed) {
+            failed.push(error.to_string());
         }
     }
     if !failed.is_empty() {
@@ -444,18 +504,43 @@ pub(super) fn undo(
     Ok(ended)
 }
 
+/// Undoes changes that were made together, as many as possible: `left` gets those of other programs, `failed` the
+/// reasons of those that could not be undone.
+fn undo_run(
+    host: &mut impl Host,
+    steps: &[Change],
+    left: &mut Vec<SkippedSetting>,
+    failed: &mut Vec<String>,
+) -> std::result::Result<(), HostError> {
+    let mut back = Vec::new();
+    for (step, found) in steps.iter().zip(read_all(host, steps)?) {
+        let Change { knob, before, after } = step.clone();
+        if before.holds(&found) {
+            continue;
+        }
+        if !after.holds(&found) {
+            left.push(SkippedSetting { knob, given: after, found });
+            continue;
+        }
+        match host.write(&knob, &found, &before) {
+            Ok(()) => back.push(Change { knob, before: found, after: before }),
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    let unmade = unmade(host, &back.iter().collect::<Vec<_>>())?;
+    failed.extend(unmade.iter().map(HostError::to_string));
+    Ok(())
+}
+
+/// Undoes one change. The result is what another program has made of it.
 pub(super) fn undo_one(
     host: &mut impl Host,
     step: Change,
 ) -> std::result::Result<Option<SkippedSetting>, HostError> {
-    let Change { knob, before, after } = step;
-    let found = host.read(&knob)?;
-    if before.holds(&found) {
-        return Ok(None);
+    let (mut left, mut failed) = (Vec::new(), Vec::new());
+    undo_run(host, &[step], &mut left, &mut failed)?;
+    match failed.pop() {
+        Some(reason) => Err(HostError(reason)),
+        None => Ok(left.pop()),
     }
-    if !after.holds(&found) {
-        return Ok(Some(SkippedSetting { knob, given: after, found }));
-    }
-    let back = Change { knob, before: found, after: before };
-    change(host, &back).map(|()| None)
 }

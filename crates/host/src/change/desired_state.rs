@@ -1,16 +1,27 @@
 //! The desired state of a host, as a TOML file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use uncork_config::{ConfigError, Entry, Node, Result, Section, each};
 use uncork_units::ByteCount;
 
-const FILE: &[&str] =
-    &["algorithm", "allowed", "buffers", "modules", "namespaces", "persist", "qdisc", "route"];
+const FILE: &[&str] = &[
+    "algorithm",
+    "allowed",
+    "buffers",
+    "modules",
+    "namespaces",
+    "persist",
+    "qdisc",
+    "route",
+    "routes",
+];
 const ROUTE: &[&str] = &["to", "algorithm", "lock"];
+const ROUTES: &[&str] = &["geo", "networks", "policy", "policy_key"];
 const BUFFERS: &[&str] = &["send", "receive"];
 /// `TCP_CA_NAME_MAX` and `IFNAMSIZ`, without the final zero.
 const LONGEST: usize = 15;
@@ -35,6 +46,8 @@ pub struct DesiredState {
     pub receive_buffer: Option<ByteCount>,
     /// Routes that set their own algorithm.
     pub routes: Vec<DesiredRoute>,
+    /// A policy that decides which other routes there are.
+    pub policy: Option<RoutesPolicy>,
     /// Algorithm by network namespace of `ip netns`.
     pub namespaces: BTreeMap<String, String>,
     /// Whether the desired state survives a reboot.
@@ -50,6 +63,19 @@ pub struct DesiredRoute {
     pub algorithm: String,
     /// Whether applications cannot override it.
     pub lock: bool,
+}
+
+/// A policy whose decisions by client network become routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutesPolicy {
+    /// Its file, as an absolute path: it is read again at boot.
+    pub file: PathBuf,
+    /// The public key of whoever must have signed it.
+    pub key: Option<PathBuf>,
+    /// Databases of origins.
+    pub geo: Vec<PathBuf>,
+    /// Where it counts; empty: in the networks that it names.
+    pub networks: Vec<Prefix>,
 }
 
 /// A network in CIDR notation.
@@ -89,6 +115,7 @@ fn read(text: &str) -> Result<DesiredState> {
         modules: file.read("modules", |node| names(node, module))?.unwrap_or_default(),
         qdiscs: file.read("qdisc", |node| table(node, interface, qdisc))?.unwrap_or_default(),
         routes: each(&tree, "route", ROUTE, route)?,
+        policy: routes_policy(&file)?,
         namespaces: file
             .read("namespaces", |node| table(node, namespace, algorithm))?
             .unwrap_or_default(),
@@ -120,8 +147,9 @@ fn allows_its_default(desired: &DesiredState, file: &Section<'_>) -> Result<()> 
 }
 
 fn no_route_twice(desired: &DesiredState, tree: &Node) -> Result<()> {
+    let mut seen = BTreeSet::new();
     for (index, route) in desired.routes.iter().enumerate() {
-        if desired.routes[..index].iter().any(|other| other.to == route.to) {
+        if !seen.insert(route.to) {
             let nodes = tree.get("route").map(Node::list).transpose()?.unwrap_or_default();
             let place = nodes.get(index).map_or(&tree.place, |node| &node.place);
             let message = format!("a second [[route]] to {}", route.to);
@@ -137,6 +165,31 @@ fn route(section: &Section<'_>) -> Result<DesiredRoute> {
         algorithm: algorithm(section.need("algorithm", "\"cubic\"")?)?,
         lock: section.flag("lock")?,
     })
+}
+
+fn routes_policy(file: &Section<'_>) -> Result<Option<RoutesPolicy>> {
+    let Some(node) = file.get("routes") else { return Ok(None) };
+    let routes = Section::new("[routes]", file.key_place("routes"), node, ROUTES)?;
+    let list = |key: &str| routes.get(key).map_or(Ok(&[][..]), Node::list);
+    Ok(Some(RoutesPolicy {
+        file: path(
+            routes.need("policy", "\"/var/lib/uncork-serve/learned/current/policy.toml\"")?,
+        )?,
+        key: routes.read("policy_key", path)?,
+        geo: list("geo")?.iter().map(path).collect::<Result<_>>()?,
+        networks: list("networks")?.iter().map(Node::parse).collect::<Result<_>>()?,
+    }))
+}
+
+/// An absolute path.
+fn path(node: &Node) -> Result<PathBuf> {
+    let text = node.text()?;
+    if text.starts_with('/') {
+        return Ok(text.into());
+    }
+    let message = format!("`{text}` is not an absolute path");
+    Err(ConfigError::new(&node.place, message)
+        .help("begin it with /: the file is read again at boot, from another directory"))
 }
 
 fn buffer(node: &Node) -> Result<ByteCount> {
@@ -221,6 +274,16 @@ impl Prefix {
         let same = self.address.is_ipv4() == other.address.is_ipv4();
         same && self.bits <= other.bits && masked(other.address, self.bits) == self.address
     }
+
+    /// The networks around it, narrowest first.
+    pub(crate) fn around(self) -> impl Iterator<Item = Self> {
+        (0..self.bits).rev().map(move |bits| Self { address: masked(self.address, bits), bits })
+    }
+
+    /// The same in a policy.
+    pub(crate) fn of_policy(self) -> uncork_policy::Prefix {
+        uncork_policy::Prefix::of(self.address, self.bits)
+    }
 }
 
 /// `address` with zeros after `bits`.
@@ -302,6 +365,10 @@ mod tests {
             ),
             ("[namespaces]\n\"..\" = \"reno\"", 2, "not the name of a network namespace"),
             ("persist = 1", 1, "true or false"),
+            ("[routes]\ngeo = []", 1, "policy = \"/var/lib/uncork-serve/learned"),
+            ("[routes]\npolicy = \"a.toml\"", 2, "begin it with /"),
+            ("[routes]\npolicy = \"/a\"\npolicykey = \"/b\"", 3, "did you mean `policy_key`"),
+            ("[routes]\npolicy = \"/a\"\nnetworks = [\"10.0.0.1/8\"]", 3, "10.0.0.0/8"),
         ];
         for (text, line, part) in cases {
             let error = DesiredState::parse(text).expect_err(text);

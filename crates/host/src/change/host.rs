@@ -1,5 +1,9 @@
 //! The interface between the commands and the host.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
 use thiserror::Error;
 
 use super::desired_state::Prefix;
@@ -14,6 +18,14 @@ pub trait Host {
 
     /// The value of a setting.
     fn read(&mut self, knob: &Knob) -> Result<Value, HostError>;
+
+    /// The values of several settings, in their order.
+    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
+        knobs.iter().map(|knob| self.read(knob)).collect()
+    }
+
+    /// The bytes of a file that a desired state names.
+    fn file(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// Whether this kernel may have a module that is not loaded. Unless its file can be looked for, it may.
     fn may_load(&mut self, module: &str) -> Result<bool, HostError>;
@@ -49,6 +61,8 @@ pub struct Surroundings {
     pub has_systemd: bool,
     /// The preferred unicast routes of the main table.
     pub routes: Vec<(Prefix, Route)>,
+    /// Destinations in the main table that lead nowhere: blackholes, and what is unreachable or prohibited.
+    pub closed: BTreeSet<Prefix>,
     /// This program, for the unit that applies the desired state at boot.
     pub program: String,
     /// The directory of the journal.

@@ -36,6 +36,9 @@ pub struct Applied {
     pub since_unix_s: u64,
     /// Whether it survives a reboot.
     pub persist: bool,
+    /// When the table of its policy expires, in seconds of Unix time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_unix_s: Option<i64>,
     /// Every setting that the desired state changed.
     pub changes: Vec<Change>,
 }

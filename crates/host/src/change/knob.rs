@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::files::SYSCTLS;
+
 /// Algorithm of new connections.
 pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 /// Algorithms that unprivileged processes and other network namespaces may choose.
@@ -135,19 +137,21 @@ impl Knob {
             Self::Sysctl { .. } => 7,
             Self::File { path } if path.ends_with(UNIT) => {
                 if is_removed {
-                    12
+                    13
                 } else {
                     8
                 }
             }
             Self::Link { .. } => {
                 if is_removed {
-                    11
+                    12
                 } else {
                     9
                 }
             }
-            Self::File { .. } => 10,
+            // A boot with the sysctls alone would not load the modules of the allowed algorithms.
+            Self::File { path } if (path == SYSCTLS) == is_removed => 10,
+            Self::File { .. } => 11,
         }
     }
 
@@ -160,16 +164,16 @@ impl Knob {
     /// that.
     pub(crate) fn revert_rank(&self, target: &Value) -> u8 {
         match self {
-            // 0 to 4.
+            // 0 to 5.
             Self::File { .. } | Self::Link { .. } => self.apply_rank(target) - 8,
-            Self::Sysctl { key, .. } if key == ALLOWED => 5,
-            Self::Sysctl { namespace: None, key } if key == DEFAULT => 6,
-            Self::Sysctl { namespace: Some(_), .. } => 7,
-            Self::Route { .. } => 8,
-            Self::Sysctl { key, .. } if key != DEFAULT_QDISC => 9,
-            Self::Sysctl { .. } => 10,
-            Self::Qdisc { .. } => 11,
-            Self::Module { .. } => 12,
+            Self::Sysctl { key, .. } if key == ALLOWED => 6,
+            Self::Sysctl { namespace: None, key } if key == DEFAULT => 7,
+            Self::Sysctl { namespace: Some(_), .. } => 8,
+            Self::Route { .. } => 9,
+            Self::Sysctl { key, .. } if key != DEFAULT_QDISC => 10,
+            Self::Sysctl { .. } => 11,
+            Self::Qdisc { .. } => 12,
+            Self::Module { .. } => 13,
         }
     }
 

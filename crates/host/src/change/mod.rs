@@ -15,13 +15,14 @@ mod journal;
 mod knob;
 mod linux;
 mod plan;
+mod policy;
 mod render;
 mod route;
 mod status;
 mod trial;
 
 pub use agent::{ChangeError, Report, Source, apply, apply_again, confirm, recover, revert};
-pub use desired_state::{DesiredRoute, DesiredState, Prefix};
+pub use desired_state::{DesiredRoute, DesiredState, Prefix, RoutesPolicy};
 pub use host::{Host, HostError, Now, Surroundings};
 pub use journal::{
     Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Open, Purpose, SkippedSetting, UndoReason,

@@ -1,15 +1,17 @@
 //! Computes which settings differ from a desired state, and the order of the changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde::Serialize;
 use thiserror::Error;
 
-use super::desired_state::{DesiredRoute, DesiredState};
+use super::desired_state::{DesiredRoute, DesiredState, Prefix};
 use super::files;
 use super::host::{Host, HostError, Surroundings};
 use super::journal::{Change, Journal};
-use super::knob::{ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, Value};
+use super::knob::{ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, Route, Value};
+use super::policy::{self, PolicyRoutes, Without};
 use super::route;
 
 /// Disciplines that can be restored from their options alone.
@@ -39,6 +41,9 @@ pub struct Plan {
     /// All settings that will differ from their values before all changes.
     #[serde(skip)]
     pub(crate) changes: Vec<Change>,
+    /// When the table of the policy expires, in seconds of Unix time.
+    #[serde(skip)]
+    pub(crate) expires_unix_s: Option<i64>,
     /// What happens to live connections.
     pub warnings: Vec<String>,
 }
@@ -53,6 +58,9 @@ pub enum PlanError {
     /// remedy.
     #[error("{}", .0.join("\n"))]
     Impossible(Vec<String>),
+    /// The policy of `[routes]` is refused.
+    #[error("[routes]: {0}")]
+    Policy(String),
 }
 
 /// Compares a host with a desired state. `journal` has the changes of earlier desired states:
@@ -67,23 +75,29 @@ pub fn plan(
     journal: &Journal,
 ) -> Result<Plan, PlanError> {
     let around = host.surroundings()?;
-    let mut planner =
-        Planner { host, around, journal, goals: BTreeMap::new(), problems: Vec::new() };
-    planner.kernel(desired)?;
-    planner.qdiscs(desired)?;
-    for route in &desired.routes {
-        planner.route(route)?;
-    }
+    let changes = journal.changes().iter().map(|change| (&change.knob, change)).collect();
+    let (goals, problems) = (BTreeMap::new(), Vec::new());
+    let mut planner = Planner { host, around, changes, goals, problems };
+    let own = planner.own_routes();
+    let PolicyRoutes { routes, expires_unix_s, warnings } = planner.of_policy(desired, &own)?;
+    let mut desired = desired.clone();
+    desired.routes.extend(routes);
+    planner.kernel(&desired)?;
+    planner.qdiscs(&desired)?;
+    planner.routes(&desired.routes, &own)?;
     if desired.persist {
         planner.files();
     }
-    planner.finish()
+    let mut plan = planner.finish()?;
+    plan.warnings.extend(warnings);
+    Ok(Plan { expires_unix_s, ..plan })
 }
 
 struct Planner<'a, H> {
     host: &'a mut H,
     around: Surroundings,
-    journal: &'a Journal,
+    /// The changes of earlier desired states.
+    changes: BTreeMap<&'a Knob, &'a Change>,
     /// The current value and the desired value of each setting.
     goals: BTreeMap<Knob, (Value, Value)>,
     problems: Vec<String>,
@@ -141,7 +155,7 @@ impl<H: Host> Planner<'_, H> {
         if !self.around.is_initial {
             return Ok(());
         }
-        for algorithm in desired.algorithms() {
+        for algorithm in desired.algorithms().collect::<BTreeSet<_>>() {
             let knob = Knob::Module { name: format!("tcp_{algorithm}") };
             let current = self.host.read(&knob)?;
             let is_there = self.around.available.contains(algorithm);
@@ -175,10 +189,8 @@ impl<H: Host> Planner<'_, H> {
     fn allowed(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         let knob = Knob::sysctl(ALLOWED);
         let current = self.host.read(&knob)?;
-        // Start from the list without the changes of an earlier desired state.
-        let earlier = self.journal.changes().iter().find(|change| change.knob == knob);
-        let earlier = earlier.filter(|change| change.after.holds(&current));
-        let base = earlier.map_or(&current, |change| &change.before).as_text().unwrap_or_default();
+        let before = self.before(&knob, current.clone());
+        let base = before.as_text().unwrap_or_default();
         let mut names: Vec<String> = base.split(' ').map(str::to_owned).collect();
         match (&desired.allowed, &desired.algorithm) {
             (Some(allowed), _) => names.clone_from(allowed),
@@ -287,23 +299,77 @@ impl<H: Host> Planner<'_, H> {
         Ok(())
     }
 
-    fn route(&mut self, desired: &DesiredRoute) -> Result<(), HostError> {
-        let knob = Knob::Route { to: desired.to.to_string() };
-        let current = self.host.read(&knob)?;
-        let covering = self.around.routes.iter().filter(|(prefix, _)| prefix.covers(desired.to));
-        let base = match &current {
-            Value::Route(route) => Some(route),
-            _ => covering.max_by_key(|(prefix, _)| prefix.bits).map(|(_, route)| route),
-        };
-        let Some(base) = base else {
-            self.problem(&knob, "no route to it: add one, or remove it");
-            return Ok(());
-        };
-        let same = current == Value::Route(base.clone())
-            && base.congctl.as_ref() == Some(&desired.algorithm)
-            && base.locked == desired.lock;
-        let goal = if same { base.clone() } else { route::choosing(base, desired)? };
-        self.goal(knob, current, Value::Route(goal));
+    /// The host's routes without the changes of earlier desired states.
+    fn own_routes(&self) -> BTreeMap<Prefix, Route> {
+        let mut routes = BTreeMap::new();
+        for (to, route) in &self.around.routes {
+            let knob = Knob::Route { to: to.to_string() };
+            let current = Value::Route(route.clone());
+            if let Value::Route(own) = self.before(&knob, current) {
+                routes.insert(*to, own);
+            }
+        }
+        routes
+    }
+
+    /// The value without the change of an earlier desired state.
+    fn before(&self, knob: &Knob, current: Value) -> Value {
+        match self.changes.get(knob) {
+            Some(earlier) if earlier.after.holds(&current) => earlier.before.clone(),
+            _ => current,
+        }
+    }
+
+    fn of_policy(
+        &mut self,
+        desired: &DesiredState,
+        own: &BTreeMap<Prefix, Route>,
+    ) -> Result<PolicyRoutes, PlanError> {
+        let Some(source) = &desired.policy else { return Ok(PolicyRoutes::default()) };
+        let default = Knob::sysctl(DEFAULT);
+        let current = self.host.read(&default)?;
+        let current = self.before(&default, current);
+        let current = current.as_text().unwrap_or_default();
+        let algorithm = desired.algorithm.as_deref().unwrap_or(current);
+        let without = Without { algorithm, routes: own, desired: &desired.routes };
+        let unix_s = self.host.now().unix_s.cast_signed();
+        let read = |path: &Path| self.host.file(path);
+        let made = policy::routes(source, without, unix_s, read);
+        let mut made = made.map_err(PlanError::Policy)?;
+        made.routes.retain(|route| !self.is_closed(route.to, own));
+        Ok(made)
+    }
+
+    /// Whether the host has no way to this network on purpose. A route would make one.
+    fn is_closed(&self, to: Prefix, own: &BTreeMap<Prefix, Route>) -> bool {
+        let closed = &self.around.closed;
+        let nearest = std::iter::once(to).chain(to.around());
+        let mut nearest = nearest.skip_while(|to| !own.contains_key(to) && !closed.contains(to));
+        nearest.next().is_some_and(|to| !own.contains_key(&to))
+    }
+
+    /// Copies of the host's own routes. So a copy follows when the route that it was made of has changed.
+    fn routes(
+        &mut self,
+        desired: &[DesiredRoute],
+        own: &BTreeMap<Prefix, Route>,
+    ) -> Result<(), HostError> {
+        let knobs: Vec<Knob> =
+            desired.iter().map(|route| Knob::Route { to: route.to.to_string() }).collect();
+        let current = self.host.read_all(&knobs.iter().collect::<Vec<_>>())?;
+        for ((desired, knob), current) in desired.iter().zip(knobs).zip(current) {
+            let base =
+                own.get(&desired.to).or_else(|| desired.to.around().find_map(|to| own.get(&to)));
+            let Some(base) = base else {
+                self.problem(&knob, "no route to it: add one, or remove it");
+                continue;
+            };
+            let same = current == Value::Route(base.clone())
+                && base.congctl.as_ref() == Some(&desired.algorithm)
+                && base.locked == desired.lock;
+            let goal = if same { base.clone() } else { route::choosing(base, desired)? };
+            self.goal(knob, current, Value::Route(goal));
+        }
         Ok(())
     }
 
@@ -344,19 +410,19 @@ impl<H: Host> Planner<'_, H> {
         }
         let mut steps = Vec::new();
         let mut changes = Vec::new();
-        for earlier in self.journal.changes() {
-            if !self.goals.contains_key(&earlier.knob) {
-                let current = self.host.read(&earlier.knob)?;
-                // Keep the value if another program has changed it since.
-                if earlier.after.holds(&current) && !earlier.before.holds(&current) {
-                    let (knob, after) = (earlier.knob.clone(), earlier.before.clone());
-                    steps.push(Change { knob, before: current, after });
-                }
+        let dropped = self.changes.values().filter(|it| !self.goals.contains_key(&it.knob));
+        let dropped: Vec<&Change> = dropped.copied().collect();
+        let current =
+            self.host.read_all(&dropped.iter().map(|change| &change.knob).collect::<Vec<_>>())?;
+        for (earlier, current) in dropped.into_iter().zip(current) {
+            // Keep the value if another program has changed it since.
+            if earlier.after.holds(&current) && !earlier.before.holds(&current) {
+                let (knob, after) = (earlier.knob.clone(), earlier.before.clone());
+                steps.push(Change { knob, before: current, after });
             }
         }
         for (knob, (current, desired)) in std::mem::take(&mut self.goals) {
-            let earlier = self.journal.changes().iter().find(|change| change.knob == knob);
-            let before = match earlier {
+            let before = match self.changes.get(&knob) {
                 Some(earlier) if earlier.after.holds(&current) => earlier.before.clone(),
                 Some(earlier) if earlier.before.holds(&current) => earlier.before.clone(),
                 _ => current.clone(),
@@ -384,7 +450,7 @@ impl<H: Host> Planner<'_, H> {
                     .to_owned(),
             );
         }
-        Ok(Plan { steps, changes, warnings })
+        Ok(Plan { steps, changes, warnings, expires_unix_s: None })
     }
 }
 

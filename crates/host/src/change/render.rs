@@ -80,6 +80,11 @@ impl Report {
     pub fn text(&self, nothing: &str) -> String {
         let mut text =
             self.undone.as_ref().map_or_else(String::new, |undone| format!("{undone}\n"));
+        text.extend(
+            self.refused.as_ref().map(|reason| {
+                format!("without the policy of [routes], which is refused: {reason}\n")
+            }),
+        );
         if self.steps.is_empty() && self.left.is_empty() && self.undone.is_none() {
             text += nothing;
             text += "\n";

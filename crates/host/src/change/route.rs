@@ -24,14 +24,30 @@ pub(crate) fn of(
     message: &RouteMessage,
     names: &BTreeMap<u32, String>,
 ) -> Option<(Prefix, u32, Route)> {
-    let header = &message.header;
-    let plain = header.kind == RouteType::Unicast
-        && header.table == RouteHeader::RT_TABLE_MAIN
-        && (header.source_prefix_length, header.tos) == (0, 0)
-        && !header.flags.contains(RouteFlags::Cloned);
-    if !plain {
+    let kind = message.header.kind;
+    if kind != RouteType::Unicast || !is_of_main_table(&message.header) {
         return None;
     }
+    let (to, metric) = destination(message);
+    Some((to, metric, value(message.clone(), path(message, names))))
+}
+
+/// The destination of a route of the main table that leads nowhere.
+pub(crate) fn closed(message: &RouteMessage) -> Option<Prefix> {
+    let header = &message.header;
+    let leads_nowhere =
+        matches!(header.kind, RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit);
+    (leads_nowhere && is_of_main_table(header)).then(|| destination(message).0)
+}
+
+fn is_of_main_table(header: &RouteHeader) -> bool {
+    header.table == RouteHeader::RT_TABLE_MAIN
+        && (header.source_prefix_length, header.tos) == (0, 0)
+        && !header.flags.contains(RouteFlags::Cloned)
+}
+
+/// The destination and the metric.
+fn destination(message: &RouteMessage) -> (Prefix, u32) {
     let (mut to, mut metric) = (None, 0);
     for attribute in &message.attributes {
         match attribute {
@@ -41,12 +57,12 @@ pub(crate) fn of(
             _ => {}
         }
     }
+    let header = &message.header;
     let to = to.unwrap_or(match header.address_family {
         AddressFamily::Inet => Ipv4Addr::UNSPECIFIED.into(),
         _ => Ipv6Addr::UNSPECIFIED.into(),
     });
-    let prefix = Prefix { address: to, bits: header.destination_prefix_length };
-    Some((prefix, metric, value(message.clone(), path(message, names))))
+    (Prefix { address: to, bits: header.destination_prefix_length }, metric)
 }
 
 /// Normalises a message, so that equal routes have equal bytes.

@@ -101,8 +101,8 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
         state = State::Rebooted;
         remaining_s = None;
     }
-    let settings =
-        changes.into_iter().map(|change| setting(host, change)).collect::<Result<_, _>>()?;
+    let found = host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())?;
+    let settings = changes.into_iter().zip(found).map(setting).collect();
     Ok(Status {
         schema: STATUS_SCHEMA,
         state,
@@ -115,10 +115,9 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
     })
 }
 
-fn setting(host: &mut impl Host, change: Change) -> Result<Setting, HostError> {
+fn setting((change, found): (Change, Value)) -> Setting {
     let Change { knob, before, after } = change;
-    let found = host.read(&knob)?;
-    Ok(Setting {
+    Setting {
         setting: knob.to_string(),
         changed: !after.holds(&found),
         before: before.to_string(),
@@ -129,7 +128,7 @@ fn setting(host: &mut impl Host, change: Change) -> Result<Setting, HostError> {
             }
             _ => found.to_string(),
         },
-    })
+    }
 }
 
 fn last_end(Ended { why, at_unix_s, left }: Ended) -> LastUndo {

@@ -2,6 +2,7 @@
 //! that complete.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -71,6 +72,8 @@ pub(crate) struct KillableHost {
     pub(crate) left: u32,
     /// Seconds added to its clock.
     pub(crate) ahead_s: u64,
+    /// Its time of day, if it is not this host's.
+    pub(crate) unix_s: Option<u64>,
 }
 
 impl KillableHost {
@@ -86,6 +89,14 @@ impl Host for KillableHost {
     }
     fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
         self.alive()?.read(knob)
+    }
+    /// Killed at each of them, not only before the first.
+    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
+        knobs.iter().try_for_each(|_| self.alive().map(drop))?;
+        self.host.read_all(knobs)
+    }
+    fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.host.file(path)
     }
     fn may_load(&mut self, module: &str) -> Result<bool, HostError> {
         self.alive()?.may_load(module)
@@ -105,7 +116,8 @@ impl Host for KillableHost {
     }
     fn now(&self) -> Now {
         let now = self.host.now();
-        Now { boot_s: now.boot_s + self.ahead_s, ..now }
+        let unix_s = self.unix_s.unwrap_or(now.unix_s);
+        Now { boot_s: now.boot_s + self.ahead_s, unix_s, ..now }
     }
 }
 
@@ -138,6 +150,7 @@ pub(crate) fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
     let run = again.env(OUTER, own_netns()).env("OTHER", other).output().unwrap();
     let output = [run.stdout, run.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(run.status.success() && output[0].contains("1 passed"), "{}", output.concat());
+    print!("{}", output[0]);
 }
 
 pub(crate) fn shell(script: &str) -> String {
@@ -176,7 +189,8 @@ fn kill_everywhere(
     command: impl Fn(&mut KillableHost) -> bool,
 ) -> u32 {
     for step in 0..1_000 {
-        let mut killable = KillableHost { host: live(scratch), left: step, ahead_s: 0 };
+        let mut killable =
+            KillableHost { host: live(scratch), left: step, ahead_s: 0, unix_s: None };
         let is_through = command(&mut killable);
         recover(&mut live(scratch)).unwrap();
         let found = seen(&root(scratch));
@@ -193,8 +207,12 @@ fn kill_everywhere(
 fn killed_everywhere() {
     in_namespaces("live::killed_everywhere", |scratch| {
         let old = seen(&root(scratch));
-        apply_text(&mut KillableHost { host: live(scratch), left: 1_000, ahead_s: 0 }, FILE, None)
-            .unwrap();
+        apply_text(
+            &mut KillableHost { host: live(scratch), left: 1_000, ahead_s: 0, unix_s: None },
+            FILE,
+            None,
+        )
+        .unwrap();
         let new = seen(&root(scratch));
         for part in [
             "10.0.0.0/8 via 192.0.2.1 dev t0 proto static metric 100",
@@ -219,7 +237,7 @@ fn killed_everywhere() {
 fn a_limit_passes() {
     in_namespaces("live::a_limit_passes", |scratch| {
         let old = seen(&root(scratch));
-        let mut host = KillableHost { host: live(scratch), left: 10_000, ahead_s: 0 };
+        let mut host = KillableHost { host: live(scratch), left: 10_000, ahead_s: 0, unix_s: None };
         apply_text(&mut host, FILE, Some(1)).unwrap();
         let waiting = seen(&root(scratch));
         assert!(waiting.contains("congctl reno") && !waiting.contains("uncork-host"), "{waiting}");
@@ -256,7 +274,8 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("modules = [\"sch_nosuch\"]", "module sch_nosuch: "),
         ];
         for (text, part) in cases {
-            let mut host = KillableHost { host: live(scratch), left: 10_000, ahead_s: 0 };
+            let mut host =
+                KillableHost { host: live(scratch), left: 10_000, ahead_s: 0, unix_s: None };
             let error = apply_text(&mut host, text, None).unwrap_err().to_string();
             assert!(error.contains(part), "{part}: {error}");
             assert_eq!(seen(&root(scratch)), old, "{text}");

@@ -71,7 +71,12 @@ fn boot(number: &mut u32) -> KillableHost {
     shell(SETUP);
     *number += 1;
     let state = StateDirectory::new(Path::new(&format!("/run/state-{number}")));
-    KillableHost { host: LiveHost::new(state, Path::new("/run/root")), left: u32::MAX, ahead_s: 0 }
+    KillableHost {
+        host: LiveHost::new(state, Path::new("/run/root")),
+        left: u32::MAX,
+        ahead_s: 0,
+        unix_s: None,
+    }
 }
 
 fn visible(host: &mut KillableHost) -> Values {

@@ -5,8 +5,10 @@
 mod desired_states;
 mod faults;
 mod live;
+mod live_policies;
 mod live_sequences;
 mod memory;
 mod model;
+mod policies;
 mod sequences;
 mod trials;

@@ -1,7 +1,9 @@
 //! A host in memory that can be killed before any of its operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use netlink_packet_core::Emitable;
 use netlink_packet_route::AddressFamily;
@@ -31,6 +33,10 @@ pub(crate) struct Memory {
     pub(crate) fuse: Option<u32>,
     /// Settings that cannot be changed.
     pub(crate) broken: Vec<Knob>,
+    /// Destinations that lead nowhere.
+    pub(crate) closed: BTreeSet<Prefix>,
+    /// Files that desired states name.
+    pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 pub(crate) fn sysctl(key: &str) -> Knob {
@@ -76,6 +82,8 @@ impl Memory {
             clock: 0,
             fuse: None,
             broken: Vec::new(),
+            closed: BTreeSet::new(),
+            files: BTreeMap::new(),
         };
         memory.make_anew();
         memory
@@ -207,6 +215,7 @@ impl Host for Memory {
             boots: true,
             has_systemd: true,
             routes: self.values.iter().filter_map(route).collect(),
+            closed: self.closed.clone(),
             program: "/usr/bin/uncork".to_owned(),
             state: "/var/lib/uncork".to_owned(),
         })
@@ -215,6 +224,10 @@ impl Host for Memory {
     fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
         self.step()?;
         Ok(self.values.get(knob).cloned().unwrap_or(Value::Absent))
+    }
+
+    fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn may_load(&mut self, module: &str) -> Result<bool, HostError> {

@@ -4,6 +4,7 @@
 //! rules that hold for this network, in order. What is left to ask of each is the listener, the time, and the
 //! slot in an experiment.
 
+mod by_network;
 mod networks;
 mod refusal;
 
@@ -19,6 +20,7 @@ use crate::prefix_map::PrefixMap;
 use crate::table_use::TableUse;
 use crate::window::DAY;
 use crate::{Policy, Settings};
+pub use by_network::{NetworkDecision, NetworksAsked};
 pub use refusal::FlatError;
 
 /// A policy as tables. Everything in it is known when a connection is accepted.

@@ -14,7 +14,7 @@ use crate::{Country, Fact, Facts, Origin, Origins, Policy, Verdict};
 /// So that the rows stay in the processor's caches, and the kernel's map small.
 const MOST_ROWS: usize = 1 << 16;
 /// Where IPv4 addresses are.
-const MAPPED: (u128, u8) = (0xffff << 32, 96);
+pub(super) const MAPPED: (u128, u8) = (0xffff << 32, 96);
 
 /// What is said of a network. Several may be said of the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

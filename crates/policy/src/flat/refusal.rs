@@ -70,6 +70,40 @@ fn check_rule(policy: &Policy, rule: &Rule) -> Result<(), FlatError> {
     Ok(())
 }
 
+/// Looks for everything that the client's network does not tell.
+pub(super) fn check_by_network(policy: &Policy, remedy: &str) -> Result<(), FlatError> {
+    if policy.default.pacing_cap.is_some() {
+        let problem = "`pacing_cap` in [default]: a route sets none".to_owned();
+        return Err(whole(policy, problem, remedy));
+    }
+    for rule in &policy.rules {
+        for condition in &rule.conditions {
+            let what = match condition.test {
+                Test::Listener(_) => "the listener",
+                Test::Time(_) => "the time",
+                _ => continue,
+            };
+            let problem = format!("`{}`: a route does not know {what}", condition.written);
+            return Err(in_rule(policy, rule, problem, remedy));
+        }
+        let caps = match &rule.action {
+            Action::Settings(settings) => settings.pacing_cap.is_some(),
+            Action::Experiment(index) => policy
+                .experiments
+                .get(*index)
+                .is_some_and(|it| it.arms.iter().any(|arm| arm.settings.pacing_cap.is_some())),
+            Action::Table(_) => policy.table.as_ref().is_some_and(|table| {
+                table.arms.iter().any(|(_, settings)| settings.pacing_cap.is_some())
+            }),
+        };
+        if caps {
+            let problem = "`pacing_cap`: a route sets none".to_owned();
+            return Err(in_rule(policy, rule, problem, remedy));
+        }
+    }
+    Ok(())
+}
+
 fn in_rule(policy: &Policy, rule: &Rule, problem: String, remedy: &str) -> FlatError {
     let place = format!("{}:{}", policy.name, rule.line);
     FlatError { place, problem, remedy: remedy.to_owned() }

@@ -112,7 +112,17 @@ impl Section {
 
     /// Whether entries are for systems or countries.
     pub(crate) fn asks_origin(&self) -> bool {
-        !self.systems.is_empty() || !self.countries.is_empty()
+        self.by_origin() > 0
+    }
+
+    /// How many entries are for systems or countries.
+    pub(crate) fn by_origin(&self) -> usize {
+        self.systems.len() + self.countries.len()
+    }
+
+    /// The arm of clients that no other entry is for.
+    pub(crate) fn everybody(&self) -> Option<u8> {
+        self.everybody
     }
 
     fn network(&self, client: IpAddr) -> Option<Entry> {

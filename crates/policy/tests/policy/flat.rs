@@ -14,7 +14,7 @@ use crate::common::policy;
 use crate::mmdb::{of_asn, of_country};
 use crate::table::finished;
 
-const DAY: i64 = 86_400;
+pub(crate) const DAY: i64 = 86_400;
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 /// Networks around those of [`rule`], of systems and countries as in [`origins`]. It expires after a week.
@@ -103,7 +103,7 @@ fn holds(window: &FlatWindow, now: i64) -> bool {
     second >= window.from && on(day) || second < window.to && on(day - 1)
 }
 
-fn origins() -> Origins {
+pub(crate) fn origins() -> Origins {
     let mut origins = Origins::new();
     let databases = [of_asn(0x0a01_0000, 16, 64_500), of_country(0x0a80_0000, 10, "PE")];
     for bytes in databases {
@@ -129,7 +129,7 @@ fn flat_told(outcome: &Outcome) -> Told {
     (outcome.rule, arm, outcome.tcp.clone())
 }
 
-fn octet(is: bool) -> u8 {
+pub(crate) fn octet(is: bool) -> u8 {
     if is { 128 } else { 1 }
 }
 
@@ -168,7 +168,7 @@ fn one_of(key: &str, values: &'static [&'static str]) -> impl Strategy<Value = O
 }
 
 /// A rule; CC stands for its own controller.
-fn rule() -> impl Strategy<Value = String> {
+pub(crate) fn rule() -> impl Strategy<Value = String> {
     let clients = prop::option::of(prop::collection::vec(network(), 1..4))
         .prop_map(|it| it.map(|it| format!("client = [\"{}\"]\n", it.join("\", \""))));
     let listener = one_of("listener", &["public", "i*", "443", "*"]);
@@ -189,7 +189,7 @@ fn rule() -> impl Strategy<Value = String> {
     })
 }
 
-fn whole(rules: &[String], share: u8) -> Policy {
+pub(crate) fn whole(rules: &[String], share: u8) -> Policy {
     let head = format!(
         "key = \"000102030405060708090a0b0c0d0e0f\"\n[default]\ntcp = \"d\"\n\
          [experiment.e]\nunit = \"prefix\"\nshare = \"{share}%\"\n\

@@ -1,5 +1,6 @@
 //! Tests of policy texts.
 
+mod by_network;
 mod common;
 mod experiments;
 mod explain;

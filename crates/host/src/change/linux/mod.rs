@@ -52,7 +52,8 @@ impl Host for LiveHost {
             is_initial: is_initial(),
             boots: state::is_boot_namespace(),
             has_systemd: guard::has_systemd(),
-            routes: routes::all().map_err(|error| HostError(format!("routes: {error}")))?,
+            routes: routes::all().map_err(routes::unreadable)?,
+            closed: routes::closed().map_err(routes::unreadable)?,
             program: program.display().to_string(),
             state: self.state.path().display().to_string(),
         })
@@ -68,6 +69,23 @@ impl Host for LiveHost {
             Knob::Link { path } => files::read_link(&self.below(path)),
         };
         read.map_err(|error| HostError(format!("cannot read {knob}: {error}")))
+    }
+
+    /// The routes are read at once.
+    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
+        let has_routes = knobs.iter().any(|knob| matches!(knob, Knob::Route { .. }));
+        let routes =
+            if has_routes { routes::all().map_err(routes::unreadable)? } else { Vec::new() };
+        let routes = routes::by_name(routes);
+        let mut read = |knob: &&Knob| match knob {
+            Knob::Route { to } => Ok(routes.get(to).cloned().map_or(Value::Absent, Value::Route)),
+            knob => self.read(knob),
+        };
+        knobs.iter().map(&mut read).collect()
+    }
+
+    fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(path)
     }
 
     fn may_load(&mut self, module: &str) -> Result<bool, HostError> {

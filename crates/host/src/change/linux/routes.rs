@@ -1,5 +1,6 @@
 //! Routes of the main table.
 
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
@@ -22,6 +23,24 @@ pub(super) fn all() -> io::Result<Vec<(Prefix, Route)>> {
         routes.dedup_by_key(|(to, ..)| *to);
         Ok(routes.into_iter().map(|(to, _, route)| (to, route)).collect())
     })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(super) fn unreadable(error: io::Error) -> HostError {
+    HostError(format!("routes: {error}"))
+}
+
+/// The destinations in the main table that lead nowhere.
+pub(super) fn closed() -> io::Result<BTreeSet<Prefix>> {
+    netlink(|netlink| {
+        let mut closed = BTreeSet::new();
+        netlink.routes(|message| closed.extend(route::closed(&message)))?;
+        Ok(closed)
+    })
+}
+
+pub(super) fn by_name(routes: Vec<(Prefix, Route)>) -> HashMap<String, Route> {
+    routes.into_iter().map(|(to, route)| (to.to_string(), route)).collect()
 }
 
 pub(super) fn read(to: &str) -> io::Result<Value> {

@@ -1,0 +1,131 @@
+//! Routes that give clients the controllers which a policy decides by their networks.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use uncork_policy::{NetworkDecision, NetworksAsked, Origins, Policy, UnixTime};
+
+use super::desired_state::{DesiredRoute, Prefix, RoutesPolicy};
+use super::knob::Route;
+
+/// As many as `apply` makes within seconds.
+const MOST_ROUTES: usize = 50_000;
+
+/// The routes of a policy.
+#[derive(Debug, Default)]
+pub(crate) struct PolicyRoutes {
+    pub(crate) routes: Vec<DesiredRoute>,
+    /// When the table of the policy expires, in seconds of Unix time.
+    pub(crate) expires_unix_s: Option<i64>,
+    /// What of the policy counts for no route.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What is there without the routes of the policy.
+#[derive(Clone, Copy)]
+pub(crate) struct Without<'a> {
+    /// The algorithm of connections whose route sets none.
+    pub(crate) algorithm: &'a str,
+    /// The host's own routes.
+    pub(crate) routes: &'a BTreeMap<Prefix, Route>,
+    /// Those of `[[route]]`, which win.
+    pub(crate) desired: &'a [DesiredRoute],
+}
+
+/// The routes that `source` asks for at this time: where it decides otherwise than the route that leads there.
+///
+/// # Errors
+///
+/// The file, the place in it, the problem and the remedy.
+pub(crate) fn routes(
+    source: &RoutesPolicy,
+    without: Without<'_>,
+    unix_s: i64,
+    read: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<PolicyRoutes, String> {
+    let policy = Policy::from_files(&source.file, source.key.as_deref(), &read);
+    let policy = policy.map_err(|error| error.to_string())?;
+    let origins = origins(source, &read)?;
+    is_default(&policy, without.algorithm)?;
+    let within: Vec<_> = source.networks.iter().map(|network| network.of_policy()).collect();
+    let own = without.routes.keys().copied();
+    let desired = without.desired.iter().map(|route| route.to);
+    // A route is a network by itself: the ones around it do not reach into it.
+    let also: Vec<_> = own.chain(desired).map(Prefix::of_policy).collect();
+    let now = UnixTime(unix_s);
+    let asked = NetworksAsked { origins: &origins, now, within: &within, also: &also };
+    let decisions = policy.by_network(&asked).map_err(|error| error.to_string())?;
+    let routes = differing(&decisions, without);
+    if routes.len() > MOST_ROUTES {
+        let (name, count) = (policy.name(), routes.len());
+        return Err(format!(
+            "{name}: it takes {count} routes, and {MOST_ROUTES} are the most; a wide network with a random share takes one for \
+             each /24 or /48 with another arm: say in [routes] in which `networks` the policy is to count"
+        ));
+    }
+    let expires_unix_s = policy.table_expires().map(|UnixTime(time)| time);
+    let mut warnings = policy.left_out_by_network(!source.geo.is_empty());
+    if expires_unix_s.is_some_and(|expires| expires <= unix_s) {
+        warnings.push(format!("{}: its table has expired: no entry counts", policy.name()));
+    }
+    Ok(PolicyRoutes { routes, expires_unix_s, warnings })
+}
+
+fn origins(
+    source: &RoutesPolicy,
+    read: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Origins, String> {
+    let mut origins = Origins::new();
+    for file in &source.geo {
+        let name = file.display();
+        let bytes = read(file).map_err(|error| format!("cannot read '{name}': {error}"))?;
+        origins.add(bytes).map_err(|error| format!("'{name}': {error}"))?;
+    }
+    Ok(origins)
+}
+
+/// Clients without a route have the host's algorithm, so the policy must say the same of them.
+fn is_default(policy: &Policy, algorithm: &str) -> Result<(), String> {
+    let default = policy.settings().next().and_then(|default| default.tcp.as_deref());
+    match default {
+        Some(default) if default != algorithm => Err(format!(
+            "{}: [default] is {default}, but clients without a route get {algorithm}, the host's algorithm; set algorithm = \
+             \"{default}\" beside [routes]",
+            policy.name()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Routes for the decisions that differ from what the routes around them, or the host's, already give.
+fn differing(decisions: &[NetworkDecision], without: Without<'_>) -> Vec<DesiredRoute> {
+    let Without { algorithm, routes, desired } = without;
+    let desired: BTreeMap<Prefix, &str> =
+        desired.iter().map(|route| (route.to, &*route.algorithm)).collect();
+    let own = |to: Prefix| {
+        let route = routes.get(&to).map(|it| it.congctl.as_deref().unwrap_or(algorithm));
+        desired.get(&to).copied().or(route)
+    };
+    let mut made = Vec::new();
+    // The decisions around the current one, outermost first.
+    let mut around: Vec<(Prefix, &str)> = Vec::new();
+    for NetworkDecision { network, tcp } in decisions {
+        let to = Prefix { address: network.address(), bits: network.bits() };
+        while around.last().is_some_and(|(outer, _)| !outer.covers(to)) {
+            around.pop();
+        }
+        let inherited = || around.last().map(|(_, given)| *given);
+        let given = own(to).or_else(inherited).or_else(|| to.around().find_map(own));
+        let given = given.unwrap_or(algorithm);
+        let wanted = match desired.get(&to) {
+            Some(given) => *given,
+            None => tcp.as_deref().unwrap_or(algorithm),
+        };
+        if wanted != given {
+            made.push(DesiredRoute { to, algorithm: wanted.to_owned(), lock: false });
+        }
+        around.push((to, wanted));
+    }
+    made
+}

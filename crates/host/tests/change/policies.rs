@@ -1,0 +1,295 @@
+//! Routes of a policy, on a host in memory.
+
+use std::path::PathBuf;
+
+use data_encoding::HEXLOWER;
+use ring::digest;
+use uncork_host::change::{ChangeError, Knob, Prefix, Report, Value, apply_again, revert, status};
+
+use crate::desired_states::apply_text;
+use crate::memory::{DEFAULT, Memory, sysctl};
+
+const POLICY: &str = r#"
+[default]
+tcp = "cubic"
+[experiment.explore]
+unit = "prefix"
+share = "50%"
+[experiment.explore.arm.control]
+tcp = "cubic"
+[experiment.explore.arm.bbr]
+tcp = "bbr"
+[table]
+file = "networks.table"
+[table.arm.control]
+tcp = "cubic"
+[table.arm.bbr]
+tcp = "bbr"
+[[rule]]
+client = "198.18.0.0/16"
+experiment = "explore"
+[[rule]]
+table = "large"
+"#;
+
+const FILE: &str = "algorithm = \"cubic\"\n[routes]\npolicy = \"/policy/policy.toml\"\n";
+const EXPIRES: u64 = 7 * 86_400;
+
+/// A table that expires seven days after 1970 began.
+pub(crate) fn table(entries: &str) -> Vec<u8> {
+    let head =
+        "uncork-table 1\nversion 7\nmade 1970-01-01T00:00:00Z\nexpires 1970-01-08T00:00:00Z\n";
+    let body = format!("{head}section large\n{entries}");
+    let hash = digest::digest(&digest::SHA256, body.as_bytes());
+    format!("{body}sha256 {}\n", HEXLOWER.encode(hash.as_ref())).into_bytes()
+}
+
+fn put(host: &mut Memory, name: &str, bytes: impl Into<Vec<u8>>) {
+    host.files.insert(PathBuf::from(format!("/policy/{name}")), bytes.into());
+}
+
+fn host(entries: &str) -> Memory {
+    let mut host = Memory::new();
+    put(&mut host, "policy.toml", POLICY.replace("client = \"198.18.0.0/16\"\n", ""));
+    put(&mut host, "networks.table", table(entries));
+    host
+}
+
+/// Destination and algorithm of the routes but the default's.
+fn routes(host: &Memory) -> Vec<String> {
+    let route = |(knob, value): (&Knob, &Value)| match (knob, value) {
+        (Knob::Route { to }, Value::Route(route)) if to != "0.0.0.0/0" => {
+            Some(format!("{to} {}", route.congctl.as_deref().unwrap_or("-")))
+        }
+        _ => None,
+    };
+    host.values.iter().filter_map(route).collect()
+}
+
+/// Without the random share, which takes half of the networks away.
+fn plain(host: &mut Memory) {
+    let rule = "[[rule]]\nexperiment = \"explore\"\n";
+    let policy = POLICY.replace("client = \"198.18.0.0/16\"\n", "").replace(rule, "");
+    let (head, rest) = policy.split_once("[experiment.explore]").unwrap();
+    let (_, rest) = rest.split_once("[table]").unwrap();
+    put(host, "policy.toml", format!("{head}[table]{rest}"));
+}
+
+fn steps(report: &Report) -> Vec<String> {
+    report.steps.iter().map(|step| format!("{} {}", step.knob, step.after)).collect()
+}
+
+#[test]
+fn applied_again_only_differences_change_and_revert_restores_what_was_there_first() {
+    let mut host =
+        host("10.1.0.0/24 bbr\n10.2.0.0/16 bbr\n10.2.3.0/24 control\n10.9.0.0/24 control\n");
+    plain(&mut host);
+    let before = host.visible();
+    apply_text(&mut host, FILE, None).unwrap();
+    assert_eq!(routes(&host), ["10.1.0.0/24 bbr", "10.2.0.0/16 bbr", "10.2.3.0/24 cubic"]);
+    assert!(apply_text(&mut host, FILE, None).unwrap().steps.is_empty());
+    put(&mut host, "networks.table", table("10.1.0.0/24 bbr\n10.9.0.0/24 bbr\n10.2.3.0/24 bbr\n"));
+    let report = apply_text(&mut host, FILE, None).unwrap();
+    assert_eq!(routes(&host), ["10.1.0.0/24 bbr", "10.2.3.0/24 bbr", "10.9.0.0/24 bbr"]);
+    let steps = steps(&report);
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    assert!(steps.contains(&"route to 10.2.0.0/16 -".to_owned()), "{steps:?}");
+    // All that `status` and `revert` know is in the journal.
+    assert!(status(&mut host).unwrap().settings.len() >= 3);
+    revert(&mut host).unwrap();
+    assert_eq!(host.visible(), before);
+}
+
+#[test]
+fn an_expired_table_has_no_routes_and_the_random_share_goes_on() {
+    let mut host = host("198.18.0.0/16 bbr\n");
+    apply_text(&mut host, FILE, None).unwrap();
+    let in_force = routes(&host);
+    assert_eq!(in_force[0], "198.18.0.0/16 bbr");
+    let count = |all: &[String], algorithm| all.iter().filter(|it| it.ends_with(algorithm)).count();
+    assert!((44..84).contains(&count(&in_force, " cubic")), "{}", in_force.len());
+    assert_eq!(count(&in_force, " bbr"), 1);
+    host.clock = EXPIRES;
+    let report = apply_text(&mut host, FILE, None).unwrap();
+    assert!(report.warnings.iter().any(|it| it.contains("its table has expired")), "{report:?}");
+    let expired = routes(&host);
+    assert_eq!(count(&expired, " cubic"), 0, "{expired:?}");
+    assert!((44..84).contains(&count(&expired, " bbr")), "{}", expired.len());
+}
+
+/// Refused as long as its table counts; then its routes go, and the command tells why.
+#[test]
+fn a_policy_that_is_refused_changes_nothing_until_the_table_in_force_has_expired() {
+    let mut host = host("10.1.0.0/24 bbr\n");
+    plain(&mut host);
+    apply_text(&mut host, FILE, None).unwrap();
+    let in_force = host.visible();
+    put(&mut host, "networks.table", "cut");
+    let error = apply_text(&mut host, FILE, None).unwrap_err();
+    assert!(matches!(error, ChangeError::Plan(_)), "{error}");
+    assert!(error.to_string().contains("table '/policy/networks.table'"), "{error}");
+    assert_eq!(host.visible(), in_force);
+    host.clock = EXPIRES;
+    let report = apply_text(&mut host, FILE, None).unwrap();
+    assert!(report.refused.unwrap().contains("table '/policy/networks.table'"));
+    assert!(routes(&host).is_empty());
+    // After that, there is nothing left to take away.
+    apply_text(&mut host, FILE, None).unwrap_err();
+}
+
+#[test]
+fn after_a_reboot_the_policy_is_read_again() {
+    let file = FILE.replacen('\n', "\npersist = true\n", 1);
+    let mut host = host("10.1.0.0/24 bbr\n");
+    plain(&mut host);
+    apply_text(&mut host, &file, None).unwrap();
+    put(&mut host, "networks.table", table("10.2.0.0/24 bbr\n"));
+    host.reboot();
+    assert_eq!(routes(&host), ["10.2.0.0/24 bbr"]);
+    // Without a reboot as `apply` does: what is new of the policy, or nothing.
+    put(&mut host, "networks.table", table("10.3.0.0/24 bbr\n"));
+    apply_again(&mut host).unwrap();
+    assert_eq!(routes(&host), ["10.3.0.0/24 bbr"]);
+    put(&mut host, "networks.table", "cut");
+    assert!(matches!(apply_again(&mut host), Err(ChangeError::Plan(_))));
+    assert_eq!(routes(&host), ["10.3.0.0/24 bbr"]);
+    // A policy that is refused does not keep the rest from being set.
+    put(&mut host, "policy.toml", "no policy");
+    host.boot();
+    let report = apply_again(&mut host).unwrap();
+    assert!(report.refused.unwrap().contains("/policy/policy.toml:1"));
+    assert!(routes(&host).is_empty());
+    assert_eq!(host.values[&sysctl(DEFAULT)], Value::text("cubic"));
+}
+
+/// The host's own routes, those of the file, and a gateway that changes.
+#[test]
+fn routes_that_are_there_count() {
+    let mut host =
+        host("10.1.0.0/16 bbr\n10.1.2.0/24 control\n10.1.9.0/24 control\n10.3.0.0/24 control\n");
+    plain(&mut host);
+    let Value::Route(default) = host.values[&Knob::Route { to: "0.0.0.0/0".to_owned() }].clone()
+    else {
+        panic!("no default route")
+    };
+    let own = |to: &str, algorithm: Option<&str>| {
+        let desired =
+            format!("[[route]]\nto = \"{to}\"\nalgorithm = \"{}\"\n", algorithm.unwrap_or("reno"));
+        let mut made = Memory::new();
+        apply_text(&mut made, &desired, None).unwrap();
+        let mut value = made.values[&Knob::Route { to: to.to_owned() }].clone();
+        if let (Value::Route(route), None) = (&mut value, algorithm) {
+            route.congctl = None;
+        }
+        value
+    };
+    // A narrower route without an algorithm, in a network that the policy gives BBR, and a wider one that has Reno.
+    for (to, algorithm) in [("10.1.5.0/24", None), ("10.3.0.0/16", Some("reno"))] {
+        host.values.insert(Knob::Route { to: to.to_owned() }, own(to, algorithm));
+    }
+    let file = format!("{FILE}[[route]]\nto = \"10.1.9.0/24\"\nalgorithm = \"reno\"\n");
+    apply_text(&mut host, &file, None).unwrap();
+    let found = routes(&host);
+    let expected = [
+        "10.1.0.0/16 bbr",
+        "10.1.2.0/24 cubic",
+        "10.1.5.0/24 bbr",
+        "10.1.9.0/24 reno",
+        "10.3.0.0/16 reno",
+        "10.3.0.0/24 cubic",
+    ];
+    assert_eq!(found, expected);
+    assert!(apply_text(&mut host, &file, None).unwrap().steps.is_empty());
+    // Another gateway: copies of the default route follow.
+    let moved = default.message.replace("c0000201", "c0000209");
+    assert_ne!(moved, default.message);
+    let path = default.path.replace("192.0.2.1", "192.0.2.9");
+    let default = uncork_host::change::Route { message: moved, path, ..default };
+    host.values.insert(Knob::Route { to: "0.0.0.0/0".to_owned() }, Value::Route(default));
+    let report = apply_text(&mut host, &file, None).unwrap();
+    let steps = steps(&report);
+    assert!(steps.iter().all(|it| it.contains("via 192.0.2.9")), "{steps:?}");
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    assert_eq!(routes(&host), expected);
+}
+
+/// The host has no way to a network on purpose: a policy makes none.
+#[test]
+fn what_leads_nowhere_still_does() {
+    let mut host = host("10.1.0.0/24 bbr\n10.2.0.0/24 bbr\n10.2.3.0/24 bbr\n");
+    plain(&mut host);
+    host.closed.insert("10.2.0.0/16".parse().unwrap());
+    // What the kernel has besides the default route.
+    host.closed.insert("0.0.0.0/0".parse().unwrap());
+    apply_text(&mut host, FILE, None).unwrap();
+    assert_eq!(routes(&host), ["10.1.0.0/24 bbr"]);
+}
+
+fn refusal(policy: &str, entries: &str, file: &str) -> String {
+    let mut host = host(entries);
+    if !policy.is_empty() {
+        put(&mut host, "policy.toml", policy);
+    }
+    let before = host.visible();
+    let error = apply_text(&mut host, file, None).unwrap_err().to_string();
+    assert_eq!(host.visible(), before);
+    error
+}
+
+#[test]
+fn what_cannot_be_routes_is_refused_with_its_place() {
+    for (policy, entries, file, part) in [
+        (
+            "",
+            "10.0.0.0/8 bbr\n",
+            &*FILE.replace("cubic", "bbr"),
+            "/policy/policy.toml: [default] is cubic, but",
+        ),
+        (
+            "[[rule]]\nhost = \"a\"\nuse = { tcp = \"bbr\" }",
+            "",
+            FILE,
+            "[routes]: /policy/policy.toml:1: `host = a`",
+        ),
+        (
+            "[[rule]]\nlistener = \"a\"\nuse = { tcp = \"bbr\" }",
+            "",
+            FILE,
+            "a route does not know the listener",
+        ),
+        ("", "0.0.0.0/0 bbr\n", FILE, "deal 16777216 networks of /24 or /48"),
+        (
+            "",
+            "10.0.0.0/7 bbr\n10.0.0.0/8 control\n12.0.0.0/7 bbr\n",
+            FILE,
+            "are the most; a wide network",
+        ),
+        (
+            "",
+            "",
+            "algorithm = \"cubic\"\n[routes]\npolicy = \"/nowhere\"",
+            "cannot read '/nowhere'",
+        ),
+    ] {
+        let refused = refusal(policy, entries, file);
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+}
+
+/// Only in `networks`, and with what each address gets.
+#[test]
+fn networks_say_where_a_policy_counts() {
+    let mut host = host("10.0.0.0/8 bbr\n");
+    let file = format!("{FILE}networks = [\"10.7.0.0/20\", \"11.0.0.0/22\"]\n");
+    apply_text(&mut host, &file, None).unwrap();
+    let prefix = |route: &String| route.split(' ').next().unwrap().parse::<Prefix>().unwrap();
+    let found = routes(&host);
+    let all: Vec<Prefix> = found.iter().map(prefix).collect();
+    assert_eq!(found[0], "10.7.0.0/20 bbr");
+    assert!(
+        all.len() > 3
+            && all.iter().all(
+                |it| it.to_string().starts_with("10.7.") || it.to_string().starts_with("11.0.")
+            )
+    );
+}
