@@ -79,6 +79,7 @@ def chunk(number: int, rows: int, networks: int, random: float, known: pa.Array)
             "service_broken_off": (rng.random(rows) < 0.004).astype(np.int64),
             "arm_experiment": coded(pa.array(one, mask=~is_random), ["explore"]),
             "arm": arm,
+            "arm_unit": pa.array(rng.integers(0, 2**63, rows), mask=~is_random),
             "arm_bucket": pa.array(rng.integers(0, 100, rows), mask=~is_random),
             "arm_propensity": pa.array(np.full(rows, 0.5), mask=~is_random),
         }

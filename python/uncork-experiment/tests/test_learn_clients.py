@@ -1,6 +1,7 @@
 """What clients get by the policies of several versions, as a server reads them."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -137,12 +138,12 @@ def at(place: str | None, records: pa.Table, column: str = "service_listener") -
     return records.set_column(records.column_names.index(column), column, values)
 
 
-def planned(tmp_path: Path, place: str, *tables: pa.Table) -> Path:
+def planned(tmp_path: Path, place: str, *tables: pa.Table, more: Sequence[str] = ()) -> Path:
     """The policy of a plan through the command."""
     pq.write_table(pa.concat_tables(tables), tmp_path / "r.parquet")
     out = tmp_path / "out"
     options = ["--place", place, "--key", KEY, "--changed", "100%", "--harmed", "5%", "--until", "2026-11-09"]
-    assert main(["plan", str(tmp_path / "r.parquet"), "-o", str(out), *options]) == 0
+    assert main(["plan", str(tmp_path / "r.parquet"), "-o", str(out), *options, *more]) == 0
     assert main(["verify", str(out)]) == 0
     return out / "versions/0001/policy.toml"
 
@@ -181,6 +182,28 @@ def test_a_client_cannot_spoil_the_policy_with_a_host(tmp_path: Path) -> None:
     for size in ("5MB", "1MB"):
         told = decision(policy, *FIRST, "--host", "www.example.com", "--size", size)
         assert told["tcp"] == "cubic"
+
+
+def test_a_client_that_makes_up_hosts_makes_no_tables(tmp_path: Path) -> None:
+    """Only the hosts with most bytes have tables. Names of the others come first by the alphabet."""
+    tables = [at(name, demo.table((GAINS,), days=7), "service_host") for name in ("www.example", "x.example")]
+    fake = demo.table((LOSES,), days=1)
+    hosts = [at(f"a{n}.example", fake.slice(40 * n, 40), "service_host") for n in range(7)]
+    policy = planned(tmp_path, "host", *tables, *hosts, more=("--places", "2"))
+    known = re.findall(r'^host = "(.*)"', policy.read_text(), flags=re.M)
+    assert known == ["www.example", "www.example", "x.example", "x.example"]
+    changes = (policy.parent / "changes.txt").read_text()
+    assert "7 more hosts without a table: only the 2 with most bytes have one (--places)." in changes
+    check(policy)
+    for host, cc in (("www.example", "bbr"), ("a1.example", "cubic")):
+        assert decision(policy, *FIRST, "--host", host, "--size", "5MB")["tcp"] == cc
+
+
+def test_versions_of_before_places_were_limited_have_them_all() -> None:
+    document = SETTINGS.document()
+    assert Settings.read(document).places == 100
+    del document["places"]
+    assert Settings.read(document).places is None
 
 
 def test_places_without_a_name_are_said_to_be_none(records: pa.Table) -> None:

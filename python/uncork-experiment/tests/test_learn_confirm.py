@@ -20,7 +20,7 @@ from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.entries import Before, View
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import shrink
-from uncork_experiment.learn.settings import Overrides
+from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.reduce import to_arrow
 
@@ -150,6 +150,47 @@ def test_days_of_an_as_are_counted_from_records(tmp_path: Path) -> None:
     assert {text.rpartition(" ")[0] for text in told} <= {"switchback of AS64501:"}
 
 
+@pytest.mark.parametrize("tried_stay", [True, False])
+def test_who_is_tried_stays_in_the_trial(tried_stay: bool) -> None:
+    """Though it would not be switched on anew, as it is worth less than on the first day. Else days of the
+    coin go by on which nothing is tried.
+    """
+    one = world(networks=40, systems=1, mean=GAIN, of_systems=0.01, of_networks=0.01)
+    evidence = Evidence(one)
+    evidence.day(np.random.default_rng(5), one.lift)
+    view = View(one.section, shrink(one.tree, *evidence.estimates()), Guardrails({}, {}))
+    decisions, trials = Decisions.concat([]), {}
+    for day in range(6):
+        worth = HALF.worth if day == 0 else 9.0
+        settings = replace(HALF, as_of=HALF.as_of + day, worth=worth, tried_stay=tried_stay)
+        decisions, trials = decide_with_trials(
+            [view], settings, Overrides(), Before.of(decisions), 1.0, trials, {}
+        )
+        ((key, trial),) = trials.items()
+        is_on = day > 0 and confirm.is_on_today(trial, key, settings, settings.day)
+        assert (decisions.networks.arm == "bbr").all() == (is_on and tried_stay), day
+
+
+def test_who_is_frozen_keeps_its_arm_though_its_as_is_tried() -> None:
+    one = world(networks=40, systems=1, mean=GAIN, of_systems=0.01, of_networks=0.01)
+    evidence = Evidence(one)
+    evidence.day(np.random.default_rng(5), one.lift)
+    view = View(one.section, shrink(one.tree, *evidence.estimates()), Guardrails({}, {}))
+
+    def decided(settings: Settings, frozen: Sequence[str], before: Decisions) -> Decisions:
+        overrides = Overrides({}, tuple(frozen))
+        return decide_with_trials([view], settings, overrides, Before.of(before), 1.0, {}, {})[0]
+
+    on = decided(replace(HALF, confirm=1.0), (), Decisions.concat([]))
+    assert (on.networks.arm == "bbr").all()
+    frozen = sorted(on.networks.key.tolist())[:30]
+    for tried_stay, arms in ((True, {"bbr"}), (False, {"control"})):
+        # Half of its bytes may have it without a trial; of these none is asked for today.
+        settings = replace(HALF, as_of=HALF.as_of + 1, confirm=0.1, tried_stay=tried_stay)
+        now = decided(settings, frozen, on)
+        assert {*now.arm[np.isin(now.key, frozen)].tolist()} == arms
+
+
 def trial_of(levels: Sequence[float], shares: Sequence[float] | None = None) -> Trial:
     """The verdict after fourteen days: a level and a share of the treated arm, for days on and off."""
     trial = Trial(SETTINGS.as_of - 14)
@@ -178,7 +219,7 @@ def test_few_ases_are_tried_at_a_time() -> None:
 
 def test_the_changes_tell_verdicts_with_their_intervals() -> None:
     trials = {("large", "AS1"): trial_of((1.2, 1.0)), ("small", "AS2"): Trial(SETTINGS.as_of)}
-    text = told(1, Decisions.concat([]), Before({}), HALF, trials)
+    text = told(1, Decisions.concat([]), Before({}), HALF, trials, {}, 0)
     assert re.search(
         r"Switchback of AS1 \(large\): confirmed, since 2024-09-20; total effect \+(19|20)", text
     ), text

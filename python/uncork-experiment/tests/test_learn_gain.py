@@ -56,6 +56,15 @@ def test_what_the_table_decided_for_is_compared_with_the_holdback() -> None:
         assert course[9].holdback == pytest.approx(course[6].holdback, rel=0.1)
 
 
+def test_a_holdback_without_a_host_is_of_no_place() -> None:
+    """Some clients send no host, or make one up."""
+    table = steered(demo.table((demo.System(64_500, "PE", 5, LIFT),), days=7))
+    hosts = pa.array([(None, "no/host", "www.example", "www.example")[n % 4] for n in range(table.num_rows)])
+    settings = replace(SETTINGS, place="host")
+    counts = evidence.read(ibis.memtable(table.append_column("service_host", hosts)), settings, to_arrow)
+    assert list(gains(counts, settings)) == ["www.example/large", "www.example/small"]
+
+
 def test_nothing_is_measured_without_a_holdback() -> None:
     table = demo.table(demo.SYSTEMS[:1], days=2)
     for records in (table, steered(table.slice(0, 60))):
@@ -101,4 +110,6 @@ def _held(holdback: Visits, table: Visits) -> pa.Table:
             }
             for bucket, at in zip(buckets.tolist(), bins.tolist(), strict=True)
         ]
-    return pa.Table.from_pylist(rows)
+    counts = pa.Table.from_pylist(rows)
+    at = counts.column_names.index("place")
+    return counts.set_column(at, "place", counts["place"].dictionary_encode())

@@ -1,9 +1,11 @@
 """From records to versions in force, through the commands."""
 
+import re
 import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import ibis
 import numpy as np
@@ -15,14 +17,17 @@ import sqlglot
 
 from learning import FIRST_DAY, KEY, NOW, SETTINGS, check, decision
 from uncork_experiment.engines import clickhouse, spark
-from uncork_experiment.learn import demo, evidence
+from uncork_experiment.learn import demo, evidence, guardrails
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.evidence import sections
 from uncork_experiment.learn.explain import explain
-from uncork_experiment.learn.settings import Overrides
+from uncork_experiment.learn.lift import lifts
+from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import table_name
 from uncork_experiment.reduce import to_arrow
+from uncork_experiment.words import quantity
 
 SMALL = tuple(replace(one, networks=2) for one in demo.SYSTEMS[:2])
 
@@ -167,7 +172,7 @@ def test_rollback_restores_the_files_and_says_if_they_expired(
 def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(learned), "198.18.24.9"]) == 0
     told = capsys.readouterr().out
-    for words in (
+    for text in (
         "large objects: control, by the entry 198.18.24.0/24",
         "guardrail broken: retransmitted",
         "alone    lift of throughput:p10 +",
@@ -177,10 +182,47 @@ def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[st
         "P(at most +2.00 pp) 0.0",
         "limit    retransmitted:ratio of 198.18.24.0/24: at most +2.00 pp; broken in the last 3 days",
     ):
-        assert words in told, words
+        assert text in told, text
     assert main(["explain", str(learned), "203.0.113.1", "--asn", "AS64501"]) == 0
     assert "by the entry AS64501" in capsys.readouterr().out
     assert main(["explain", str(learned), "nobody"]) == 2
+
+
+def test_evidence_is_told_in_records_and_bytes_by_arm(learned: Path, records: pa.Table) -> None:
+    """Of a network, and of all networks of an AS, a country and everybody. Bytes are those sent."""
+    is_small = np.array(records["size_bytes"]) < 3_000_000
+    arm = np.array(records["arm"])
+    asked: dict[str, tuple[tuple[str, str | None, str | None], str, list[Any]]] = {
+        "198.18.24.0/24": (("198.18.24.9", None, None), "service_client", ["198.18.24.0/24"]),
+        "AS64512": (("203.0.113.1", "AS64512", None), "service_asn", [64512]),
+        "IN": (("203.0.113.1", None, "IN"), "service_country", ["IN"]),
+        "everybody": (("203.0.113.1", None, None), "service_country", ["PE", "IN", "DE"]),
+    }
+    for name, (who, column, values) in asked.items():
+        told = explain(Store(learned), *who)
+        mine = np.isin(np.array(records[column]), values)
+        for of_class, rows in (("large", mine & ~is_small), ("small", mine & is_small)):
+            section = told[told.index(f"{of_class} objects: ") :]
+            line = next(one for one in section.splitlines() if one.startswith("  evidence"))
+            by_arm = [rows & (arm == one) for one in ("control", "bbr")]
+            count = [int(one.sum()) for one in by_arm]
+            sent = [quantity(float(np.array(records["bytes_sent"])[one].sum()), "B") for one in by_arm]
+            networks = len(set(np.array(records["service_client"])[rows].tolist()))
+            whose = "" if name[0].isdigit() else f"of {networks} networks: "
+            control = f"{count[0]:,} records ({sent[0]} sent) of control"
+            treated = f"{count[1]:,} ({sent[1]}) of bbr"
+            assert line.startswith(f"  evidence {whose}{control} and {treated} in 28 days; "), line
+            assert f"by the entry {name}," in section.splitlines()[0]
+
+
+def test_bytes_that_records_do_not_tell_are_left_out(tmp_path: Path) -> None:
+    table = demo.table(SMALL, days=7).drop_columns(["bytes_sent", "bytes_retransmitted"])
+    store = Store(tmp_path)
+    store.plan(SETTINGS, evidence.read(ibis.memtable(table), SETTINGS, to_arrow), NOW)
+    store.apply(1, NOW)
+    told = explain(store, "198.18.0.7", None, None)
+    assert re.search(r"  evidence [\d,]+ records of control and [\d,]+ of bbr in 28 days", told)
+    assert " sent)" not in told
 
 
 def test_changes_have_the_day_on_which_they_were_put_in_force(tmp_path: Path, counts: pa.Table) -> None:
@@ -394,6 +436,31 @@ def test_an_as_that_turns_over_is_left_within_hours_by_plans_of_each_hour(tmp_pa
         told = f"{given / SETTINGS.random / 1e9:.1f} GB meanwhile, {given / daily:.0%} of a day's bytes"
         print(f"{of_class}: off after {left[of_class]} h; the table gave bbr {told}")
         assert given <= daily * most / 24 * table_share * 1.05
+
+
+def test_an_as_that_is_off_in_one_window_breaks_the_guardrail_of_everybody_in_none() -> None:
+    """42 hours after an AS turned bad, three days say so surely and one day does not yet: there, too, it
+    counts no more for everybody. The other AS gains.
+    """
+    hour, day = 3600 * 10**9, 86_400 * 10**9
+    noon, until = ((FIRST_DAY + 7) * day + hours * hour for hours in (12, 12 + 42))
+    other = replace(demo.SYSTEMS[2], lift=0.3)
+    parts = []
+    for lift, since, end in ((0.3, noon - 4 * day, noon), (-0.5, noon, until)):
+        table = demo.table((replace(demo.SYSTEMS[0], lift=lift), other), days=10, daily=400, seed=3)
+        start = np.array(table["service_start_unix_ns"])
+        parts.append(table.filter(pa.array((start >= since) & (start < end))))
+    settings = replace(SETTINGS, as_of=until // day + 1)
+    counts = evidence.read(ibis.memtable(pa.concat_tables(parts)), settings, to_arrow)
+    (large,) = (one for one in sections(counts, settings) if one.of_class == "large")
+
+    def states(settings: Settings) -> dict[str, str]:
+        found = guardrails.of_section(large, settings, lifts(large, settings).hierarchy).others
+        of = {name: {one.measure: one.state for one in found[name]} for name in ("AS64501", "AS64511", "*")}
+        return {name: one["throughput:p10"] for name, one in of.items()}
+
+    assert states(settings) == {"AS64501": "broken", "AS64511": "holds", "*": "holds"}
+    assert states(replace(settings, off_in_all=False))["*"] == "broken"
 
 
 def test_errors_name_place_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

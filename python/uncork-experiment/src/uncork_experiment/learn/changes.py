@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from uncork_experiment import words
 from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decisions import Decisions, Floats, Ints
 from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
 
@@ -18,8 +20,16 @@ SHOWN = 5
 NORMAL = 1.959963984540054
 
 
-def told(version: int, decisions: Decisions, before: Before, settings: Settings, trials: Trials) -> str:
-    """The difference to the version in force."""
+def told(
+    version: int,
+    decisions: Decisions,
+    before: Before,
+    settings: Settings,
+    trials: Trials,
+    ratios: Mapping[str, Ratio],
+    other_places: int,
+) -> str:
+    """The difference to the version in force. `other_places`: those without sections."""
     is_new = decisions.arm != before.arms(decisions, settings)
     is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
     on, off, has = (np.flatnonzero(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
@@ -30,6 +40,13 @@ def told(version: int, decisions: Decisions, before: Before, settings: Settings,
         f"Switched on: {_told_of(decisions, on)}.",
         f"Switched off: {_told_of(decisions, off)}.",
     ]
+    mismatches = dict.fromkeys(one for _, one in sorted(ratios.items()) if one.is_mismatch)
+    lines += [one.told(settings) for one in mismatches]
+    if other_places:
+        lines.append(
+            f"{words.counted(other_places, f'more {settings.place}')} without a table: only the "
+            f"{settings.places} with most bytes have one (--places)."
+        )
     wide = [f"{one.key} ({one.section}) {one.arm}" for one in decisions.where(~is_network & is_new)]
     if wide:
         more = f" and {len(wide) - 2 * SHOWN} more" if len(wide) > 2 * SHOWN else ""

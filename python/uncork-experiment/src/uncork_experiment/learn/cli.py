@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,11 +23,13 @@ from uncork_experiment.keys import DAY_NS
 from uncork_experiment.learn import demo, networks, proposal, resultfile, twin, twinpage
 from uncork_experiment.learn.entries import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
-from uncork_experiment.learn.loop import Loop
+from uncork_experiment.learn.history import told
+from uncork_experiment.learn.loop import ROUNDS, Loop
 from uncork_experiment.learn.page import page
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
+from uncork_experiment.words import counted
 
 EXAMPLES = """\
 Examples:
@@ -97,9 +99,11 @@ def parser() -> argparse.ArgumentParser:
     freeze.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country or '*'")
     freeze.add_argument("--off", action="store_true", help="no longer frozen")
     verify = in_directory(
-        "verify", "compute versions again from their inputs, and compare every byte", _verify
+        "verify", "compute versions and rounds again from their inputs, and compare every byte", _verify
     )
-    verify.add_argument("number", metavar="N", type=int, nargs="?", help="[default: all]")
+    verify.add_argument(
+        "number", metavar="N", type=int, nargs="?", help="this version alone [default: all, and all rounds]"
+    )
     _add_key(verify)
     report = in_directory("report", "write a page: lift over time, shares, who gains, changes", _report)
     page_file = Path("learned.html")
@@ -142,6 +146,13 @@ def _add_run(one: argparse.ArgumentParser) -> None:
     loop.add_argument("--every", default="1h", metavar="TIME", help="30s, 10min, 1h, 1d [default: 1h]")
     loop.add_argument("--rounds", type=int, metavar="N", help="end after N rounds [default: go on]")
     loop.add_argument(
+        "--keep",
+        type=int,
+        default=ROUNDS,
+        metavar="N",
+        help=f"inputs of the last N rounds that changed nothing, for verify [default: {ROUNDS}]",
+    )
+    loop.add_argument(
         "--metrics", type=Path, metavar="FILE", help="write metrics for Prometheus's textfile collector"
     )
 
@@ -182,6 +193,8 @@ def _store(options: argparse.Namespace) -> Store:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.keep < 0:
+        raise InputError("--keep", f"`{options.keep}` is no number of rounds", "write 0 to keep none")
     store = _store(options)
     program = os.environ.get("UNCORK") or shutil.which("uncork")
     if program is None:
@@ -194,6 +207,7 @@ def _run(options: argparse.Namespace) -> int:
         propose=lambda now: proposal.propose(options, store, now)[0],
         check=lambda policy: _check(program, policy),
         every=span(options.every, "--every"),
+        keep=options.keep,
         metrics=options.metrics,
     )
     signals = (signal.SIGTERM, signal.SIGINT)
@@ -278,9 +292,8 @@ def _calibrate(options: argparse.Namespace) -> int:
 def _history(options: argparse.Namespace) -> int:
     store = Store(options.directory)
     current = store.current()
-    for line in store.log():
-        what = " ".join(str(line[name]) for name in ("version", "entry", "arm") if line.get(name) is not None)
-        print(f"{line['at']}  {line['done']} {what}")
+    for line in told(store.log()):
+        print(line)
     for number in store.numbers():
         first = store.text(number, "changes.txt").splitlines()
         print(f"\n{'* ' if number == current else '  '}{first[0]}")
@@ -327,12 +340,36 @@ def _verify(options: argparse.Namespace) -> int:
     store = Store(options.directory, public_key=options.key)
     if options.number is not None:
         store.check(options.number)
-    status = 0
+    found: list[list[str]] = []
     for number in [options.number] if options.number is not None else store.numbers():
-        wrong = store.differences(number)
-        print(f"version {number}: {'differs in ' + ', '.join(wrong) if wrong else 'the same bytes'}")
-        status = 1 if wrong else status
-    return status
+        found.append(store.differences(number))
+        print(f"version {number}: {_compared(found[-1])}")
+    if options.number is None:
+        found += _verify_rounds(store)
+    return int(any(found))
+
+
+def _verify_rounds(store: Store) -> Iterator[list[str]]:
+    """What differs in each that changed nothing. Prints those that differ, and how many do not."""
+    logged, kept = store.unchanged(), store.rounds()
+    same = 0
+    for name in kept:
+        if not store.round_path(name).exists():
+            continue  # The loop goes on, and has forgotten it in the meantime.
+        wrong = store.round_differences(name)
+        yield wrong
+        if wrong:
+            print(f"round {name}: {_compared(wrong)}")
+        else:
+            same += logged.count(name)
+    if logged:
+        kept = store.rounds()
+        gone = sum(name not in kept for name in logged)
+        print(f"{counted(len(logged), 'round')} changed nothing: {same} the same bytes, {gone} not kept")
+
+
+def _compared(wrong: Sequence[str]) -> str:
+    return f"differs in {', '.join(wrong)}" if wrong else "the same bytes"
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from uncork_experiment.stats.switchback import DAY, Schedule, level_effect
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Texts = NDArray[np.object_]
 
 LOOKS = (14, 28)
 """Days after which a trial is looked at; at the last one it ends."""
@@ -78,6 +79,13 @@ def is_on_today(trial: Trial, key: Key, settings: Settings, day: int) -> bool:
     pair, second = divmod(day - trial.since, 2)
     text = f"{settings.key} {key[0]} {key[1]} {trial.since} {pair}"
     return bool(hashlib.sha256(text.encode()).digest()[0] & 1) != bool(second)
+
+
+def are_tried(reasons: Texts) -> Bools:
+    """Which entries a switchback tries, or will from tomorrow, by the reasons that a version gives."""
+    of_trials = ("switchback of ", "waits: the switchback of ")
+    known = {reason: reason.startswith(of_trials) for reason in set(reasons.tolist())}
+    return np.array([known[reason] for reason in reasons.tolist()], dtype=np.bool_)
 
 
 def _is_due(trial: Trial, settings: Settings) -> bool:

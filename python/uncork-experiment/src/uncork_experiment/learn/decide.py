@@ -21,6 +21,7 @@ ROUNDING = 1e-9
 LEAST_GAIN = 1e-6
 """For those that are on and expected to gain nothing."""
 AT_RISK = "too much traffic may be harmed"
+MISMATCH = "sample-ratio mismatch: nothing is switched on"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class _Wishes:
     """At once: by a guardrail, a person or a switchback."""
     wants: Bools
     """What the evidence wants to have the treated arm, whenever it may change."""
+    may_stay: Bools
+    """What it would not switch off, but for the traffic that may be harmed."""
 
 
 def decide(
@@ -62,6 +65,9 @@ def decide_with_trials(
         entries = entries_of(view, overrides)
         now = known_today(view, entries, settings, before, total)
         found = _wish(now, entries, view, settings, overrides, is_beyond_chance)
+        if settings.tried_stay:
+            tried = entries.at(list(before.tried.get(view.section.name, ())))
+            found.wants[tried] |= found.may_stay[tried]
         tree = view.lifts.hierarchy
         low, high = entries.bounds[3:5]
         systems = Systems(
@@ -146,9 +152,13 @@ def _wish(
     is_on = now.arm == settings.treated
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
     is_kept = now.p_kept >= settings.doubt
-    is_good = is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
     is_free = ~is_pinned & ~is_broken & ~is_frozen
-    is_spared = _spared(now, is_on, is_free & is_good, settings)
+    if view.is_mismatch:
+        # Such lifts say nothing: who has it keeps it, unless a limit speaks against it.
+        is_good, is_spared = is_kept & is_on, np.ones(len(now), dtype=np.bool_)
+    else:
+        is_good = is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
+        is_spared = _spared(now, is_on, is_free & is_good, settings)
     wants_off = is_on & ~(is_good & is_spared)
     wants_on = ~is_on & is_good & is_spared & is_beyond_chance
     wants = wants_on | wants_off
@@ -160,6 +170,7 @@ def _wish(
         (is_frozen, now.arm, "frozen"),
         (is_broken, now.arm, why_broken),
         (~wants & is_on, now.arm, "stays on"),
+        (~wants & is_worth & view.is_mismatch, now.arm, MISMATCH),
         (~wants & is_worth & ~is_kept, now.arm, _words("likely breaks its limit: ", now.limit)),
         (~wants & is_worth & ~is_spared, now.arm, AT_RISK),
         (~wants & is_worth, now.arm, "nobody is known to gain yet"),
@@ -173,8 +184,10 @@ def _wish(
     conditions = [holds for holds, _, _ in rules]
     arm = _first(conditions, [one for _, one, _ in rules])
     reason = _first(conditions, [one for _, _, one in rules])
-    is_forced = is_pinned | (is_broken & (now.arm != control))
-    return _Wishes(now, arm, reason, is_forced, is_free & ((is_on & ~wants_off) | wants_on))
+    is_forced = is_pinned | (is_broken & (now.arm != control)) | (is_frozen & settings.tried_stay)
+    is_wanted = is_free & ((is_on & ~wants_off) | wants_on)
+    may_stay = is_free & is_kept & (now.p_gain >= settings.doubt)
+    return _Wishes(now, arm, reason, is_forced, is_wanted, may_stay)
 
 
 def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) -> Bools:

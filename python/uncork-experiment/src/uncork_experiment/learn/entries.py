@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr
 
+from uncork_experiment.learn.confirm import are_tried
 from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, Floats, Ints, Texts, places
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.harm import LEAST, Margins
 from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.learn.mixture import Belief, beliefs
+from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Overrides, Settings
 
 EVERYBODY = "*"
@@ -47,6 +49,12 @@ class View:
     lifts: Lifts
     guardrails: Guardrails
     margins: tuple[Margins, ...] = ()
+    ratio: Ratio | None = None
+
+    @property
+    def is_mismatch(self) -> bool:
+        """Whether an arm has lost clients, so that its lifts may be those of others than were dealt."""
+        return self.ratio is not None and self.ratio.is_mismatch
 
 
 @dataclass(frozen=True)
@@ -55,24 +63,30 @@ class Before:
 
     entries: Mapping[str, tuple[Texts, Texts, Ints]]
     """Keys, arms and days of the last change, by section."""
+    tried: Mapping[str, Texts] = field(default_factory=dict)
+    """Keys of those that a switchback tries, by section."""
 
     @staticmethod
     def of(decisions: Decisions) -> Before:
         """What a version decided."""
-        return Before.columns(decisions.section, decisions.key, decisions.arm, decisions.since)
+        return Before.columns(
+            decisions.section, decisions.key, decisions.arm, decisions.since, decisions.reason
+        )
 
     @staticmethod
     def read(file: Path) -> Before:
         """What the decisions in this file were."""
-        return Before.columns(*Decisions.columns(file, "section", "key", "arm", "since"))
+        return Before.columns(*Decisions.columns(file, "section", "key", "arm", "since", "reason"))
 
     @staticmethod
-    def columns(section: Texts, key: Texts, arm: Texts, since: Ints) -> Before:
-        found = {}
+    def columns(section: Texts, key: Texts, arm: Texts, since: Ints, reason: Texts) -> Before:
+        found, tried = {}, {}
+        is_tried = are_tried(reason)
         for name in sorted(set(section.tolist())):
             rows = section == name
             found[name] = key[rows], arm[rows], since[rows]
-        return Before(found)
+            tried[name] = key[rows & is_tried]
+        return Before(found, tried)
 
     def arms(self, decisions: Decisions, settings: Settings) -> Texts:
         """What each entry had; the control arm if it was not there."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from uncork_experiment import measures
 from uncork_experiment.bins import middle
+from uncork_experiment.cubes import BUCKETS
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS, KEYS
 from uncork_experiment.learn.confirm import Blocks, Key
@@ -30,7 +31,7 @@ from uncork_experiment.metrics import LARGE_BYTES, METRICS, Metric, missing, siz
 from uncork_experiment.reduce import Queries, ReducePlan, Run, bin_value, in_scope
 from uncork_experiment.schema import Columns, canonical
 
-TRAFFIC, STEERED, HELD = "traffic", "steered", "held"
+TRAFFIC, STEERED, HELD, UNITS = "traffic", "steered", "held", "units"
 HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
 """A name of a host or an address, as policies write them."""
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
@@ -56,6 +57,7 @@ bytes, of all arms and days and of records without arm.
 `steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
 controller is of: of ASes that a switchback is to confirm. `held` are the primary measure's `bin, n` of all
 clients that the table decided for, as the treated arm, and of the holdback, as the control arm, with buckets.
+`units` are, in `n`, the distinct units of each day, arm and bucket, of all networks together.
 """
 
 
@@ -81,7 +83,8 @@ def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -
         if on_trial and PRIMARY[of_class].metric in known
     ]
     held = [_held(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known]
-    return fold(lambda one, other: one.union(other), [*parts, _traffic(table, plan), *steered, *held])
+    others = [_traffic(table, plan), *steered, *held, _units(table, plan)]
+    return fold(lambda one, other: one.union(other), [*parts, *others])
 
 
 def scope(settings: Settings) -> ReducePlan:
@@ -105,6 +108,7 @@ def metrics(settings: Settings) -> list[str]:
         TRAFFIC,
         STEERED,
         HELD,
+        UNITS,
     ]
 
 
@@ -283,6 +287,25 @@ def _held(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) 
     return _binned(rows.filter(rows["arm"].notnull()), metric, HELD)
 
 
+def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
+    """Distinct units of the experiment by class, place, propensity and day: to see if an arm loses any."""
+    keys = tuple(f"learn_{name}" for name in ("class", "place", "propensity", "day"))
+    counted = Queries.of(table, replace(plan, by=keys)).units()
+    is_assigned = (counted["bucket"] >= 0) & (counted["bucket"] < BUCKETS) & counted["arm"].isin(plan.arms)
+    null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
+    others = {"client": no_text, "asn": null, "country": no_text}
+    return counted.filter(is_assigned, counted["units"] > 0).select(
+        metric=ibis.literal(UNITS),
+        **{name: others[name] if name in others else counted[f"learn_{name}"] for name in KEY_COLUMNS},
+        arm=counted["arm"],
+        bucket=counted["bucket"],
+        bin=null,
+        n=counted["units"],
+        numerator=null,
+        denominator=null,
+    )
+
+
 def _binned(rows: ir.Table, metric: Metric, name: str) -> ir.Table:
     """Counts by bin of the values `x`, and by all other columns."""
     rows = rows.filter(rows["x"].notnull())
@@ -303,15 +326,24 @@ def _binned(rows: ir.Table, metric: Metric, name: str) -> ir.Table:
     )
 
 
+def of_metric(evidence: pa.Table, name: str) -> pa.Table:
+    """The rows of one metric. Words are compared as numbers: as text they would need much memory."""
+    return evidence.filter(pa.array(_Words.of(_whole(evidence["metric"])).has(name)))
+
+
+def section_name(place: str | None, of_class: str) -> str:
+    """`large`, or `PLACE/large`."""
+    return f"{place}/{of_class}" if place else of_class
+
+
 def blocks(evidence: pa.Table, settings: Settings) -> dict[Key, Blocks]:
     """What the table's clients of each AS on trial got, by day."""
-    steered = evidence.filter(pc.equal(evidence["metric"].cast(pa.string()), STEERED))
+    steered = of_metric(evidence, STEERED)
     sums: dict[tuple[str, str], dict[int, dict[int, list[int]]]] = {}
     for row in steered.to_pylist():
         if row["bin"] is None:
             continue
-        section = f"{row['place']}/{row['class']}" if row["place"] else row["class"]
-        days = sums.setdefault((section, f"AS{row['asn']}"), {})
+        days = sums.setdefault((section_name(row["place"], row["class"]), f"AS{row['asn']}"), {})
         both = days.setdefault(row["day"], {}).setdefault(row["bin"], [0, 0])
         both[row["arm"] == settings.treated] += row["n"]
     return {key: _blocks(key[0].rpartition("/")[2], days) for key, days in sorted(sums.items())}
@@ -382,7 +414,7 @@ def sections(evidence: pa.Table, settings: Settings) -> Iterator[Section]:
     words = {name: _Words.of(columns[name]) for name, kind in COLUMNS.items() if kind == TEXT}
     is_client = np.append(are_clients(columns["client"].dictionary, settings.sites), False)
     usable = is_client[words["client"].codes]
-    for place in _places(words["place"], settings):
+    for place in places(evidence, settings)[0]:
         at_place = usable & (words["place"].has(place) | (words["place"].has(None) & (place == "")))
         for of_class in (settings.only,) if settings.only else CLASSES:
             rows = np.flatnonzero(at_place & words["class"].has(of_class))
@@ -420,19 +452,33 @@ class _Words:
         return rank[self.codes], words[order]
 
 
-def _places(words: _Words, settings: Settings) -> list[str]:
-    """The places in order; one, without a name, if nothing tells places apart. A client sends what host it
-    likes, or none. What is no name of a host would be a condition that a server refuses, or one that holds
-    for the hosts of others.
+def places(evidence: pa.Table, settings: Settings) -> tuple[list[str], int]:
+    """The places that have sections, in order, and how many others there are; one, without a name, if nothing
+    tells places apart. A client sends what host it likes, or none. What is no name of a host would be a
+    condition that a server refuses, or one that holds for the hosts of others; and of names there is no end.
     """
-    named = sorted({word or "" for word in words.words})
+    of = _Words.of(_whole(evidence["place"]))
+    named = sorted({word or "" for word in of.words})
     if not settings.place:
-        return named
+        return named, 0
     is_place = HOST.fullmatch if settings.place == "host" else bool
-    places = [place for place in named if is_place(place)]
-    if not places and len(words.codes):
+    found = [place for place in named if is_place(place)]
+    if not found and len(of.codes):
         raise InputError("--place", f"no record has the name of a {settings.place}", "leave it out")
-    return places
+    if settings.places is None or len(found) <= settings.places:
+        return found, 0
+    amount = np.bincount(of.codes, _client_bytes(evidence, settings), len(of.words))
+    by_place = dict(zip(of.words, amount.tolist(), strict=True))
+    most = sorted(found, key=lambda place: -by_place[place])[: settings.places]
+    return sorted(most), len(found) - len(most)
+
+
+def _client_bytes(evidence: pa.Table, settings: Settings) -> Ints:
+    """Of each row; 0 of rows that are no traffic, or between sites."""
+    client = _whole(evidence["client"])
+    is_client = np.append(are_clients(client.dictionary, settings.sites), False)[_Words.of(client).codes]
+    is_traffic = _Words.of(_whole(evidence["metric"])).has(TRAFFIC)
+    return np.where(is_client & is_traffic, _ints(_whole(evidence["numerator"])), 0)
 
 
 def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: Settings) -> Section:
@@ -455,13 +501,13 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
     for at, name in enumerate((settings.control, settings.treated)):
         arm[words["arm"].has(name)] = at
     counts = {}
-    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC, STEERED, HELD}):
+    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC, STEERED, HELD, UNITS}):
         some = np.flatnonzero(words["metric"].has(name) & (arm >= 0) & (network >= 0))
         if len(some):
             values = {column: _ints(rows[column].take(pa.array(some))) for column in COUNTED}
             counts[name] = Counts(network=network[some], arm=arm[some], **values)
     return Section(
-        name=f"{place}/{of_class}" if place else of_class,
+        name=section_name(place, of_class),
         of_class=of_class,
         place=place,
         networks=names[seen],

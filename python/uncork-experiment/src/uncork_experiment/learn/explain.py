@@ -10,9 +10,11 @@ import numpy as np
 
 from uncork_experiment import words
 from uncork_experiment.learn import networks
+from uncork_experiment.learn.amounts import Amounts, amounts
 from uncork_experiment.learn.changes import NORMAL
 from uncork_experiment.learn.decisions import Decision
 from uncork_experiment.learn.entries import EVERYBODY
+from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
@@ -20,6 +22,8 @@ from uncork_experiment.learn.version import GUARDRAILS
 from uncork_experiment.rows import limit_words
 
 CHANGES = 5
+PERSONS = ("pinned", "frozen")
+"""How reasons begin that a person gave."""
 
 
 def explain(store: Store, address: str, system: str | None, country: str | None) -> str:
@@ -29,7 +33,7 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
     number = store.need_current()
     names = networks.around(address)
     settings, decisions = store.settings(number), store.decisions_about(number, names)
-    guardrails = json.loads(store.text(number, GUARDRAILS))
+    guardrails, ratios = json.loads(store.text(number, GUARDRAILS)), store.ratios(number)
     lines = [
         f"Version {number}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}."
@@ -38,7 +42,9 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
     for section in decisions.sections:
         own = {one.key: one for one in decisions if one.section == section}
         entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)
-        lines += ["", *_told(entry, own, guardrails.get(section, {}), settings), *_history(store, entry)]
+        found = amounts(store, number, entry, own)
+        told = _told(entry, own, guardrails.get(section, {}), settings, found, ratios.get(section))
+        lines += ["", *told, *_history(store, entry)]
     return "\n".join(lines) + "\n"
 
 
@@ -47,15 +53,16 @@ def _told(
     own: dict[str, Decision],
     guardrails: dict[str, dict[str, list[dict[str, object]]]],
     settings: Settings,
+    found: Amounts,
+    ratio: Ratio | None,
 ) -> Iterator[str]:
     of_class = one.section.rpartition("/")[2]
     measure = PRIMARY[of_class]
     yield f"{one.section} objects: {one.arm}, by the entry {_named(one.key)}, since {_since(one, settings)}."
     yield f"  why      {one.reason}"
-    yield (
-        f"  evidence {one.control:,} records of {settings.control} and {one.treated:,} of {settings.treated} "
-        f"in {settings.window} days; {words.quantity(one.share, 'share')} of the bytes"
-    )
+    yield f"  evidence {_evidence(one, found, settings)}"
+    if ratio is not None:
+        yield f"  ratio    {'sample-ratio mismatch: ' if ratio.is_mismatch else ''}{ratio.away(settings)}"
     if one.raw is not None and one.raw_error is not None:
         yield f"  alone    lift of {measure} {_lift(one.raw, one.raw_error)}"
     else:
@@ -80,7 +87,24 @@ def _told(
                 f"in the last {words.counted(int(str(watched['days'])), 'day')} "
                 f"({float(str(watched['low'])):+.3g} to {float(str(watched['high'])):+.3g})"
             )
-    yield f"  changes  {_would_change(one, settings)}"
+    until = "by a guardrail alone until the sample ratio is as dealt; then " if _holds(one, ratio) else ""
+    yield f"  changes  {until}{_would_change(one, settings)}"
+
+
+def _evidence(one: Decision, found: Amounts, settings: Settings) -> str:
+    """Records and bytes by arm; of a wide entry, of its networks."""
+    sent = [words.quantity(one, "B") for one in found.sent]
+    sizes = (f" ({sent[0]} sent)", f" ({sent[1]})") if any(found.sent) else ("", "")
+    whose = "" if one.level == "network" else f"of {words.counted(found.networks, 'network')}: "
+    control = f"{found.records[0]:,} records{sizes[0]} of {settings.control}"
+    treated = f"{found.records[1]:,}{sizes[1]} of {settings.treated}"
+    share = words.quantity(found.share, "share")
+    return f"{whose}{control} and {treated} in {settings.window} days; {share} of the bytes"
+
+
+def _holds(one: Decision, ratio: Ratio | None) -> bool:
+    """Whether a mismatch keeps the entry as it is."""
+    return ratio is not None and ratio.is_mismatch and not one.reason.startswith(PERSONS)
 
 
 def _harm(one: Decision, settings: Settings) -> str:
@@ -104,7 +128,7 @@ def _chain(one: Decision, own: dict[str, Decision]) -> list[str]:
 
 def _would_change(one: Decision, settings: Settings) -> str:
     """What the next versions need to decide otherwise."""
-    if one.reason.startswith(("pinned", "frozen")):
+    if one.reason.startswith(PERSONS):
         return f"only if it is no longer {one.reason.split()[0]}"
     if one.arm == settings.treated:
         return (

@@ -1,4 +1,4 @@
-"""What the table brings, measured: all clients that it decides for beside the holdback.
+"""The table's clients beside the holdback, measured: all clients that it decides for beside the holdback.
 
 The holdback is drawn by the hash of the unit, so the difference is what the table did to these clients: total
 effect and all, but for what the two groups do to each other on shared bottlenecks.
@@ -22,7 +22,7 @@ from scipy import stats
 from uncork_experiment import measures
 from uncork_experiment.bins import GAMMA
 from uncork_experiment.cubes import BUCKETS
-from uncork_experiment.learn.evidence import HELD
+from uncork_experiment.learn.evidence import HELD, places
 from uncork_experiment.learn.lift import MIN_TAIL
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.metrics import METRICS
@@ -62,7 +62,8 @@ def gains(evidence: pa.Table, settings: Settings) -> Gains:
     keys = list(zip(*(held[name].cast(pa.string()).to_pylist() for name in ("place", "class")), strict=True))
     is_table = np.asarray(pc.equal(held["arm"].cast(pa.string()), settings.treated))
     found: dict[str, list[Gain]] = {}
-    for place, of_class in sorted(set(keys)):
+    known, _ = places(evidence, settings)
+    for place, of_class in sorted(key for key in set(keys) if (key[0] or "") in known):
         some = np.array([key == (place, of_class) for key in keys])
         groups = [_Group.of(held.filter(pa.array(some & which))) for which in (~is_table, is_table)]
         days = np.unique(groups[1].day).tolist()

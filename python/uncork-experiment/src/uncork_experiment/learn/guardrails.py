@@ -66,10 +66,35 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
     country and for everybody, nor does such a country. So the harm of some holds nobody back who is without,
     and whoever makes a network look bad makes it look bad alone.
     """
-    windows = [_of_days(section, settings, tree, days) for days in settings.recent]
+    limits = (Limit(PRIMARY[section.of_class], relative=settings.harm), *settings.limits())
+    windows = [_Window(days, Judged(guardrails=limits), section, settings) for days in settings.recent]
+    networks = np.arange(len(tree.networks), dtype=np.int64)
+    levels = (
+        (tree.system, tree.systems),
+        (tree.country[tree.system], tree.countries),
+        (np.zeros(len(networks), dtype=np.int64), ("*",)),
+    )
+    told = [window.watch_networks(networks, tree.networks) for window in windows]
+    _leave_out(windows, networks, tree.networks, told, settings)
+    # From narrow to wide: who is off by a narrower entry counts no more.
+    for group, names in levels:
+        told = [window.watch(group, names, is_system=group is tree.system) for window in windows]
+        _leave_out(windows, group, names, told, settings)
     return Guardrails(
         _worst([window.entries for window in windows]), _worst([window.others for window in windows])
     )
+
+
+def _leave_out(
+    windows: Sequence[_Window],
+    group: Ints,
+    names: Sequence[str] | Texts,
+    told: Sequence[Found],
+    settings: Settings,
+) -> None:
+    """Who breaks a guardrail in one window counts no more in any."""
+    for window, own in zip(windows, told, strict=True):
+        window.leave_out(group, names, told if settings.off_in_all else (own,))
 
 
 def _worst(windows: Sequence[Found]) -> Found:
@@ -84,56 +109,55 @@ def _worst(windows: Sequence[Found]) -> Found:
     return found
 
 
-def _of_days(section: Section, settings: Settings, tree: Hierarchy, days: int) -> Guardrails:
-    primary = PRIMARY[section.of_class]
-    limits = (Limit(primary, relative=settings.harm), *settings.limits())
-    judged = Judged(guardrails=limits)
-    measures = {limit.measure.metric: limit.measure for limit in limits}
-    counts = {name: section.metrics.get(name) for name in measures}
-    some = {name: recent(of, settings, days) for name, of in counts.items() if of is not None}
-    networks = np.arange(len(tree.networks), dtype=np.int64)
-    levels = (
-        (tree.system, tree.systems),
-        (tree.country[tree.system], tree.countries),
-        (np.zeros(len(networks), dtype=np.int64), ("*",)),
-    )
+class _Window:
+    """The last days: what is found in them, level by level."""
 
-    def watched(group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> Found:
-        found: Found = {}
-        for at, cubes in _cubes(of, group).items():
-            states = guard.states(cubes, judged, "A/B")
-            told = tuple(one for state in states if (one := _watched(state, days)) is not None)
-            if told and names[at] and not names[at].startswith("?"):
-                found[names[at]] = told
-        return found
+    def __init__(self, days: int, judged: Judged, section: Section, settings: Settings) -> None:
+        self.days = days
+        self.judged = judged
+        self.measures = {limit.measure.metric: limit.measure for limit in judged.guardrails}
+        counts = {name: section.metrics.get(name) for name in self.measures}
+        self.rows = {name: recent(of, settings, days) for name, of in counts.items() if of is not None}
+        self.counts_still = {name: np.ones(len(of.n), dtype=np.bool_) for name, of in self.rows.items()}
+        """Which rows are of networks that no entry is off for."""
+        self.entries: Found = {}
+        self.others: Found = {}
 
-    entries = watched(networks, tree.networks, some)
-    index = {name: at for at, name in enumerate(tree.networks) if name in entries}
-    unbroken = {name: _unbroken(rows, measures[name], entries, index) for name, rows in some.items()}
-    others: Found = {}
-    # From narrow to wide: who is off by a narrower entry counts no more.
-    for group, names in levels:
-        is_system = group is tree.system
+    def watch_networks(self, group: Ints, names: Sequence[str] | Texts) -> Found:
+        """Each network by itself."""
+        self.entries = self._watched(group, names, self.rows)
+        return self.entries
+
+    def watch(self, group: Ints, names: Sequence[str] | Texts, *, is_system: bool) -> Found:
+        """Wide entries by all of their networks, and without those that are off."""
         all_of, without = {}, {}
-        for name, rows in some.items():
-            measure, is_in = measures[name], unbroken[name]
+        for name, rows in self.rows.items():
+            measure, is_in = self.measures[name], self.counts_still[name]
             if is_system:
                 is_in = is_in | with_enough_networks(group[rows.network], rows.network)
             all_of[name] = _without_ends(rows, group, measure)
             without[name] = _without_ends(rows.where(is_in), group, measure)
-        entries |= watched(group, names, all_of)
-        told = watched(group, names, without)
-        others |= told
-        places = {name: at for at, name in enumerate(names) if name in told}
-        for name, rows in some.items():
-            off = np.isin(group[rows.network], _broken(measures[name], told, places))
-            unbroken[name] = unbroken[name] & ~off
-    return Guardrails(entries, others)
+        self.entries |= self._watched(group, names, all_of)
+        told = self._watched(group, names, without)
+        self.others |= told
+        return told
 
+    def leave_out(self, group: Ints, names: Sequence[str] | Texts, told: Sequence[Found]) -> None:
+        """The networks of entries that break a guardrail: they count no more for wider ones."""
+        known = {name for found in told for name in found}
+        places = {name: at for at, name in enumerate(names) if name in known}
+        for name, rows in self.rows.items():
+            broken = [_broken(self.measures[name], found, places) for found in told]
+            self.counts_still[name] &= ~np.isin(group[rows.network], np.concatenate(broken))
 
-def _unbroken(rows: Counts, measure: Measure, known: Found, index: Mapping[str, int]) -> Bools:
-    """Which rows are of networks that do not break this by themselves."""
-    return np.asarray(~np.isin(rows.network, _broken(measure, known, index)), dtype=np.bool_)
+    def _watched(self, group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> Found:
+        found: Found = {}
+        for at, cubes in _cubes(of, group).items():
+            states = guard.states(cubes, self.judged, "A/B")
+            told = tuple(one for state in states if (one := _watched(state, self.days)) is not None)
+            if told and names[at] and not names[at].startswith("?"):
+                found[names[at]] = told
+        return found
 
 
 def _broken(measure: Measure, known: Found, index: Mapping[str, int]) -> Ints:

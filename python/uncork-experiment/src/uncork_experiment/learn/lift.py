@@ -305,14 +305,19 @@ def factors(counts: Counts, amount: Ints, settings: Settings) -> Floats:
     """What each row counts: less the older it is, by inverse propensity where that has changed. `amount`: of
     each row, for the mean propensity.
     """
-    age = settings.as_of - 1 - counts.day
-    factor = np.asarray(0.5 ** (np.maximum(age, 0) / settings.half_life))
+    factor = faded(counts.day, settings)
     for arm in (0, 1):
         rows = (counts.arm == arm) & (counts.propensity > 0)
         if rows.any():
             mean = float((amount[rows] * counts.propensity[rows]).sum() / amount[rows].sum())
             factor[rows] = factor[rows] * mean / counts.propensity[rows]
     return factor
+
+
+def faded(day: Ints, settings: Settings) -> Floats:
+    """What evidence of these days counts today."""
+    age = settings.as_of - 1 - day
+    return np.asarray(0.5 ** (np.maximum(age, 0) / settings.half_life))
 
 
 def recent(counts: Counts, settings: Settings, days: int) -> Counts:

@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from uncork_experiment.commands.common import write
-from uncork_experiment.learn import metrics, tablefile
+from uncork_experiment.learn import metrics
 from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
@@ -25,6 +25,8 @@ SWITCH_SECONDS = 1.0
 """How often the kill switch is looked at between rounds."""
 RETRY_SECONDS = 60.0
 """Until the kill switch is tried again if it failed."""
+ROUNDS = 168
+"""Rounds that change nothing whose inputs are kept: a week of one each hour."""
 
 
 @dataclass
@@ -38,6 +40,8 @@ class Loop:
     """Raises if a server would refuse this policy."""
     every: float
     """Seconds from the beginning of a round to that of the next."""
+    keep: int = ROUNDS
+    """The inputs of so many rounds that changed nothing."""
     metrics: Path | None = None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -71,8 +75,9 @@ class Loop:
 
     def _round(self, is_stopped: bool) -> str:
         began, now = time.monotonic(), self.now()
+        inputs: Mapping[str, str] = {}
         try:
-            result = self._stop(now) if is_stopped else self._learn(now)
+            result, inputs = (self._stop(now), inputs) if is_stopped else self._learn(now)
             self.succeeded = now
         except Exception as error:  # Whatever it is: the next round may succeed.
             result = "failed"
@@ -80,7 +85,8 @@ class Loop:
         self.results[result] += 1
         seconds = time.monotonic() - began
         try:
-            self.store.note(now, "round", result=result, version=self.store.current())
+            self.store.note(now, "round", result=result, version=self.store.current(), **inputs)
+            self.store.forget_rounds(self.keep)
             if self.metrics is not None:
                 write(
                     self.metrics, metrics.text(self.store, self.results, self.succeeded, self.every, seconds)
@@ -89,14 +95,12 @@ class Loop:
             self._say(now, f"no log or metrics: {type(error).__name__}: {error}")
         return result
 
-    def _learn(self, now: datetime) -> str:
-        """A plan of today's records, put in force if it changes anything."""
-        before = self.store.current()
+    def _learn(self, now: datetime) -> tuple[str, Mapping[str, str]]:
+        """A plan of today's records, put in force if it changes anything. If not, the log has its inputs."""
         number = self.propose(now)
-        if before is not None and self._is_same(number, before):
-            self.store.remove(number)
-            return "unchanged"
-        return self._apply(number, now)
+        if self.store.changes_nothing(number):
+            return "unchanged", {"inputs_sha256": self.store.set_aside(number)}
+        return self._apply(number, now), {}
 
     def _apply(self, number: int, now: datetime) -> str:
         self.check(self.store.path(number) / "policy.toml")
@@ -106,14 +110,6 @@ class Loop:
         first = self.store.text(number, "changes.txt").splitlines()
         self._say(now, " ".join(first[:4]))
         return "applied"
-
-    def _is_same(self, number: int, before: int) -> bool:
-        """Whether servers would do the same by both, and as long."""
-        settings = self.store.settings(number)
-        if settings != self.store.settings(before):
-            return False
-        texts = [tablefile.table(0, self.store.decisions(one), settings) for one in (number, before)]
-        return texts[0] == texts[1]
 
     def _stop(self, now: datetime) -> str:
         """The control arm for everybody, the random share too, by the evidence of the version in force."""

@@ -58,6 +58,11 @@ def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
         _family("traffic_share", "gauge", "Share of the bytes of clients, by arm of their network.", share),
         _gauge("changed_share", "Share of the bytes whose arm changed on the last day.", changed),
         _gauge("guardrails_broken", "Guardrails that are broken, of all entries.", broken),
+        _gauge(
+            "sample_ratio_mismatches",
+            "Sections of which an arm has lost clients.",
+            len(store.mismatches(number)),
+        ),
     ]
 
 

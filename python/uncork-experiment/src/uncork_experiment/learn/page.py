@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -23,6 +23,7 @@ from uncork_experiment.learn.gain import DAYS, Gain, Gains, gains
 from uncork_experiment.learn.settings import LARGE, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
+from uncork_experiment.learn.total import Total, totals
 from uncork_experiment.learn.truth import Oracle
 from uncork_experiment.report import palette, svg, tables
 from uncork_experiment.report.figures import Figure, percent
@@ -77,7 +78,7 @@ def page(store: Store, oracle: Path | None = None) -> str:
     ]
     body = "".join(
         [
-            _header(last, measured),
+            _header(last, measured, totals(store.trials(last.number), last.networks)),
             *(figure(one, n) for n, one in enumerate(figures, 1)),
             _changes(points),
             _footer(store, oracle),
@@ -86,7 +87,7 @@ def page(store: Store, oracle: Path | None = None) -> str:
     return document(f"uncork learn: version {last.number}", body)
 
 
-def _header(last: Point, measured: Gains) -> str:
+def _header(last: Point, measured: Gains, confirmed: Mapping[str, Total]) -> str:
     settings = last.settings
     gain, low, high = last.gain()
     share = words.quantity(last.share(settings.treated), "share")
@@ -101,7 +102,8 @@ def _header(last: Point, measured: Gains) -> str:
         f"expires {date(settings.as_of + settings.ttl)}.</p>\n</header>\n"
         f'<section class="verdict" aria-label="In force">\n<p class="sentence">{escape(sentence)}</p>\n'
         "<p>The lift is what the random share says of the networks that the table switches on, as if arms "
-        f"did not share bottlenecks: an expectation. {_beside_holdback(measured)}</p>\n</section>\n"
+        f"did not share bottlenecks: an expectation. {_beside_holdback(measured)} {_by_switchback(confirmed)}"
+        "</p>\n</section>\n"
     )
 
 
@@ -114,7 +116,21 @@ def _beside_holdback(measured: Gains) -> str:
         f"({words.interval(math.exp(one.low), math.exp(one.high))})"
         for section, (*_, one) in measured.items()
     )
-    return escape(f"Measured against the holdback, in {DAYS} days: {', '.join(parts)}.")
+    return escape(
+        f"Measured against the holdback, in {DAYS} days: {', '.join(parts)}; where it shares bottlenecks "
+        "with the table's clients, this is not the total gain."
+    )
+
+
+def _by_switchback(confirmed: Mapping[str, Total]) -> str:
+    """What the confirmed ASes gained as a whole, in a sentence."""
+    parts = [
+        f"{section} objects of {one.systems} AS{'' if one.systems == 1 else 'es'} with "
+        f"{words.quantity(one.share, 'share')} of the bytes "
+        f"{words.change(one.ratio)} ({words.interval(one.low, one.high)})"
+        for section, one in confirmed.items()
+    ]
+    return escape(f"Total gain, by switchbacks: {', '.join(parts)}.") if parts else ""
 
 
 def _measured(measured: Gains, settings: Settings) -> list[Figure]:
@@ -142,7 +158,8 @@ def _course(name: str, section: str, course: Sequence[Gain], settings: Settings)
     y = svg.around("lift over the holdback", [v for point in points for v in point], zero=True, shown=percent)
     caption = (
         f"All {section} objects that the table decided for, beside those of the holdback: {DAYS} days each, "
-        f"with 95 % intervals. Last: {course[-1].table} records beside {course[-1].holdback}."
+        f"with 95 % intervals. Last: {course[-1].table} records beside {course[-1].holdback}. Where both "
+        "share bottlenecks, this is not the total gain."
     )
     line = svg.Line(
         settings.treated,
@@ -152,7 +169,7 @@ def _course(name: str, section: str, course: Sequence[Gain], settings: Settings)
         dots=True,
     )
     chart = svg.Chart(f"Measured lift of {section} objects", caption, x, y, [line], legend=False)
-    return Figure(name, f"What it brought: {section} objects", caption, chart.render)
+    return Figure(name, f"Beside the holdback: {section} objects", caption, chart.render)
 
 
 def _over_time(points: Sequence[Point]) -> list[Figure]:

@@ -96,6 +96,13 @@ def add_options(one: argparse.ArgumentParser) -> None:
     files.add_argument("--listener", default="", metavar="NAME", help="only connections of this listener")
     files.add_argument("--place", default="", choices=("listener", "host"), help="what tells PoPs apart")
     files.add_argument(
+        "--places",
+        type=int,
+        default=100,
+        metavar="N",
+        help="only the N places with most bytes have tables [default: 100]",
+    )
+    files.add_argument(
         "--only",
         default="",
         choices=CLASSES,
@@ -144,6 +151,8 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     progress("decisions")
     number, changes = store.plan(settings, counts, now)
     progress.done()
+    for one in dict.fromkeys(store.mismatches(number).values()):
+        print(f"warning: {one.told(store.settings(number))}", file=sys.stderr)
     return number, changes
 
 
@@ -205,6 +214,8 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         )
     if options.place == "listener" and options.listener:
         raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
+    if options.places < 1:
+        raise InputError("--places", f"`{options.places}` is no number of places", "write 1 or more")
     for limit in options.guardrail:
         measures.parse_limit(limit)
     sites = SITES if not options.site else () if options.site == ["none"] else tuple(options.site)
@@ -221,6 +232,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         as_of=as_of,
         key=key,
         place=options.place,
+        places=options.places,
         unit=options.unit,
         listener=options.listener,
         sites=sites,

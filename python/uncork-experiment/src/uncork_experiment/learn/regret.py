@@ -19,11 +19,10 @@ from uncork_experiment.report.figures import Figure, percent
 
 def figures(versions: Sequence[tuple[Settings, Decisions]], oracle: Oracle, ink: str) -> list[Figure]:
     """By class of objects: the true lift over all traffic, by version; the line above is the oracle's."""
-    _, last = versions[-1]
-    known = [name for name in CLASSES if name in last.sections]
-    if not known:
+    if any(settings.place for settings, _ in versions):
         raise InputError("--oracle", "these versions tell places apart, the oracle does not", "leave it out")
-    return [_figure(name, versions, oracle, ink) for name in known]
+    _, last = versions[-1]
+    return [_figure(name, versions, oracle, ink) for name in CLASSES if name in last.sections]
 
 
 def _figure(

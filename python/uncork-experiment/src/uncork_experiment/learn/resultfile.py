@@ -19,7 +19,7 @@ from uncork_experiment.learn import evidence
 from uncork_experiment.learn.evidence import COLUMNS, TEXT, TRAFFIC
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.reduce import in_scope
+from uncork_experiment.reduce import compiled, in_scope
 from uncork_experiment.schema import canonical, unbound
 
 QUERY = "query"
@@ -52,7 +52,7 @@ def sql(settings: Settings, dialect: str, on_trial: Sequence[str] = ()) -> str:
     return (
         f"-- Evidence of records before {date(settings.as_of)}. Write the result as Parquet. Then, with\n"
         "-- the same options: uncork learn plan --evidence FILE\n"
-        f"{ibis.to_sql(whole, dialect=dialect)};\n"
+        f"{compiled(whole, dialect)};\n"
     )
 
 

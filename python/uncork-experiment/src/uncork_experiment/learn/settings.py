@@ -46,6 +46,8 @@ class Settings:
     """Of the policy: 32 hexadecimal digits."""
     place: str = ""
     """What tells the points of presence apart: `listener` or `host`; empty: nothing does."""
+    places: int | None = 100
+    """Most places that have sections: those with most bytes. None: all, as before there was a limit."""
     unit: str = "prefix"
     listener: str = ""
     sites: tuple[str, ...] = SITES
@@ -70,6 +72,10 @@ class Settings:
     """How much worse the measure may be in the last days, by a bound that holds at every look."""
     recent: tuple[int, ...] = (3, 1)
     """Days that guardrails look at: the longer for small harm, the shorter for large harm, soon."""
+    off_in_all: bool = True
+    """Whether who breaks a guardrail in some of these days counts no more for wider entries in any. Before,
+    each of them was judged alone.
+    """
     window: int = 28
     """Days of evidence."""
     half_life: float = 14.0
@@ -100,6 +106,11 @@ class Settings:
     """Whether a switchback begins with a whole day, counts no day on which both arms were in force for long,
     and makes up for a look that was missed. Before, it did not.
     """
+    tried_stay: bool = True
+    """Whether a network that a switchback tries counts as on, also on days without, when it is asked what it
+    wants, and one that is frozen keeps its arm. Before, the former left the trial on each day on which it
+    would not have been switched on anew, and the latter was switched off.
+    """
 
     @property
     def day(self) -> int:
@@ -128,7 +139,15 @@ class Settings:
     def read(document: Mapping[str, object]) -> Settings:
         """The settings that `document` wrote."""
         # Versions of before these had none.
-        values: dict[str, Any] = {"harmed": 1.0, "kinds": False, "whole_days": False, **document}
+        missing = {
+            "harmed": 1.0,
+            "kinds": False,
+            "whole_days": False,
+            "tried_stay": False,
+            "places": None,
+            "off_in_all": False,
+        }
+        values: dict[str, Any] = {**missing, **document}
         for name in ("sites", "guardrails", "recent"):
             values[name] = tuple(values[name])
         values["prior"] = {name: (lift, sd) for name, (lift, sd) in values.get("prior", {}).items()}

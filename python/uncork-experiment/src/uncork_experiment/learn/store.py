@@ -8,6 +8,8 @@ versions/0003/inputs.json        settings, overrides, the version before
 versions/0003/inputs.sig         its signature, if a key was given
 versions/0003/evidence.parquet   counts of the records
 versions/0003/policy.toml …      what follows from them
+rounds/4f1d…/inputs.json         those of a plan that changed nothing, under their SHA-256, and its signature
+rounds/4f1d…/evidence.parquet    its counts, unless they are those of the version before
 
 Files are on the disk before they get the name that others look for: a crash leaves the old state or the new.
 """
@@ -31,11 +33,12 @@ import pyarrow.parquet as pq
 
 from uncork_experiment.commands.common import OutputError, write
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import confirm, signature
+from uncork_experiment.learn import confirm, sample_ratio, signature, tablefile
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
 
@@ -94,26 +97,26 @@ class Store:
     def trials(self, number: int) -> Trials:
         return confirm.read(json.loads(self.text(number, version_.TRIALS)))
 
+    def ratios(self, number: int) -> dict[str, Ratio]:
+        """By section, the units of the arms over those that were dealt."""
+        return sample_ratio.read(json.loads(self.text(number, version_.GUARDRAILS)))
+
+    def mismatches(self, number: int) -> dict[str, Ratio]:
+        """Those that are not as dealt."""
+        return {name: one for name, one in self.ratios(number).items() if one.is_mismatch}
+
     def text(self, number: int, name: str) -> str:
         return (self.path(number) / name).read_text(encoding="utf-8")
 
     def settings(self, number: int) -> Settings:
-        return Settings.read(self._document(number)["settings"])  # type: ignore[arg-type]
+        return _settings(_document(self.path(number)))
 
     def evidence(self, number: int) -> pa.Table:
         return pq.read_table(self.path(number) / EVIDENCE)
 
-    def _document(self, number: int) -> dict[str, object]:
-        document: dict[str, object] = json.loads(self.text(number, INPUTS))
-        if document.get("schema") != SCHEMA:
-            raise InputError(
-                str(self.path(number)), f"is not of schema {SCHEMA}", "plan again with this version of uncork"
-            )
-        return document
-
     def overrides_of(self, number: int) -> Overrides:
         """Those that a version was planned with."""
-        return _overrides(self._document(number)["overrides"])
+        return _overrides(_document(self.path(number))["overrides"])
 
     def overrides(self) -> Overrides:
         """What a person decided."""
@@ -164,14 +167,12 @@ class Store:
                 "overrides": {"pins": dict(overrides.pins), "frozen": list(overrides.frozen)},
             }
             files = version_.files(self._inputs(document, evidence))
-            part = self.root / "versions" / f".{number:04d}.{os.getpid()}"
+            part = self._part(number)
             try:
                 part.mkdir(parents=True)
                 pq.write_table(evidence, part / EVIDENCE, compression="zstd")
                 document["evidence_sha256"] = _digest(part / EVIDENCE)
-                document["sha256"] = {
-                    name: hashlib.sha256(content).hexdigest() for name, content in files.items()
-                }
+                document["sha256"] = {name: _sha256(content) for name, content in files.items()}
                 write(part / INPUTS, _json(document))
                 for name, content in files.items():
                     (part / name).write_bytes(content)
@@ -188,25 +189,92 @@ class Store:
             self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
         return number, files[version_.CHANGES].decode()
 
-    def _remove_parts(self) -> None:
-        """What a plan left that was killed."""
-        for part in (self.root / "versions").glob(".[0-9]*"):
-            shutil.rmtree(part, ignore_errors=True)
+    def _part(self, number: int) -> Path:
+        """What a version is called until it is whole, and when it is none any more."""
+        return self.root / "versions" / f".{number:04d}.{os.getpid()}"
 
-    def remove(self, number: int) -> None:
-        """Removes a version that never was in force."""
+    def _remove_parts(self) -> None:
+        """What a process left that was killed."""
+        for name in ("versions", "rounds"):
+            for part in (self.root / name).glob(".[0-9a-f]*"):
+                shutil.rmtree(part, ignore_errors=True)
+
+    def changes_nothing(self, number: int) -> bool:
+        """Whether servers would do the same by the version before, and as long. A sample-ratio mismatch that
+        begins or ends is a change: the version in force tells of it.
+        """
+        document = _document(self.path(number))
+        before = _before(document)
+        return (
+            before is not None
+            and self._does_as(before, _settings(document), self.decisions(number))
+            and self.mismatches(number).keys() == self.mismatches(before).keys()
+        )
+
+    def _does_as(self, before: int, settings: Settings, decisions: Decisions) -> bool:
+        """Whether servers do the same by these decisions as by a version."""
+        if settings != self.settings(before):
+            return False
+        texts = [tablefile.table(0, one, settings) for one in (decisions, self.decisions(before))]
+        return texts[0] == texts[1]
+
+    def rounds(self) -> list[str]:
+        """The plans that changed nothing and whose inputs are kept."""
+        return sorted(path.name for path in (self.root / "rounds").glob("[0-9a-f]*"))
+
+    def round_path(self, name: str) -> Path:
+        return self.root / "rounds" / name
+
+    def set_aside(self, number: int) -> str:
+        """Of a version that changes nothing only the inputs remain, as a round, and its number is free again.
+        The result is the round's name. Equal inputs are kept once.
+        """
         assert number != self.current()
         with self._alone():
-            part = self.root / "versions" / f".{number:04d}.{os.getpid()}"
+            part = self._part(number)
             self.path(number).rename(part)
-            shutil.rmtree(part)
+            self._drop_results(part)
+            round_ = self.round_path(_digest(part / INPUTS))
+            round_.parent.mkdir(exist_ok=True)
+            if round_.exists():
+                shutil.rmtree(part)
+            else:
+                part.rename(round_)
+            _to_disk(round_.parent)
+            _to_disk(part.parent)
+        return round_.name
+
+    def _drop_results(self, part: Path) -> None:
+        """All but the inputs, and the evidence too if the version before has it."""
+        document = _document(part)
+        before = _before(document)
+        assert before is not None
+        needed = {INPUTS, SIGNATURE, EVIDENCE}
+        if _has(self.path(before) / EVIDENCE, document["evidence_sha256"]):
+            needed.remove(EVIDENCE)
+        for file in part.iterdir():
+            if file.name not in needed:
+                file.unlink()
+
+    def unchanged(self) -> list[object]:
+        """The names of all rounds that changed nothing, oldest first; None if its inputs never were kept."""
+        return [line.get("inputs_sha256") for line in self.log() if line.get("result") == "unchanged"]
+
+    def forget_rounds(self, most: int) -> None:
+        """Keeps the inputs of the last so many rounds that changed nothing, and no others."""
+        needed = self.unchanged()[::-1][:most]
+        with self._alone():
+            self._remove_parts()
+            for name in {*self.rounds()} - {*needed}:
+                part = self.round_path(f".{name}")
+                self.round_path(name).rename(part)
+                shutil.rmtree(part)
 
     def _inputs(self, document: Mapping[str, object], evidence: pa.Table) -> Inputs:
-        before = document["before"]
-        assert before is None or isinstance(before, int)
+        before = _before(document)
         return Inputs(
             version=int(str(document["version"])),
-            settings=Settings.read(document["settings"]),  # type: ignore[arg-type]
+            settings=_settings(document),
             overrides=_overrides(document["overrides"]),
             before=lambda: (
                 Before.read(self.path(before) / version_.DECISIONS) if before is not None else Before({})
@@ -218,20 +286,20 @@ class Store:
 
     def damaged(self, number: int) -> list[str]:
         """The files of a version that are not as they were written, and a signature that is not right."""
-        digests = self._document(number)["sha256"]
-        assert isinstance(digests, dict)
-        wrong = [name for name, digest in digests.items() if not _has(self.path(number) / name, digest)]
-        return [*wrong, *([] if self._is_signed(number) else [SIGNATURE])]
+        path = self.path(number)
+        digests = _digests(_document(path))
+        wrong = [name for name, digest in digests.items() if not _has(path / name, digest)]
+        return [*wrong, *([] if self._is_signed(path) else [SIGNATURE])]
 
-    def _is_signed(self, number: int) -> bool:
+    def _is_signed(self, path: Path) -> bool:
         """By the key that versions must be signed with, if there is one."""
         if self.public_key is None:
             return True
         try:
-            signed = (self.path(number) / SIGNATURE).read_bytes()
+            signed = (path / SIGNATURE).read_bytes()
         except FileNotFoundError:
             return False
-        return signature.is_signed((self.path(number) / INPUTS).read_bytes(), signed, self.public_key)
+        return signature.is_signed((path / INPUTS).read_bytes(), signed, self.public_key)
 
     def apply(self, number: int, now: datetime, done: str = "apply") -> None:
         """Puts a version in force: one link is replaced, or nothing happens."""
@@ -275,15 +343,63 @@ class Store:
         """Computes a version again. The result names the files that differ from what is kept, and inputs that
         differ from what the log says.
         """
-        document = self._document(number)
-        wrong = [] if _has(self.path(number) / EVIDENCE, document["evidence_sha256"]) else [EVIDENCE]
+        path = self.path(number)
+        document = _document(path)
+        wrong = [] if _has(path / EVIDENCE, document["evidence_sha256"]) else [EVIDENCE]
         for name, content in version_.files(self._inputs(document, self.evidence(number))).items():
-            if not version_.is_same(name, (self.path(number) / name).read_bytes(), content):
+            if not version_.is_same(name, (path / name).read_bytes(), content):
                 wrong.append(name)
         planned = [line for line in self.log() if line["done"] == "plan" and line.get("version") == number]
-        if planned and not _has(self.path(number) / INPUTS, planned[-1].get("inputs_sha256")):
+        if planned and not _has(path / INPUTS, planned[-1].get("inputs_sha256")):
             wrong.append(INPUTS)
-        return [*wrong, *([] if self._is_signed(number) else [SIGNATURE])]
+        return [*wrong, *([] if self._is_signed(path) else [SIGNATURE])]
+
+    def round_differences(self, name: str) -> list[str]:
+        """Computes a round again. The result names the files that differ from what had followed, inputs that
+        differ from their name, and the version before if servers would not do the same by it.
+        """
+        path = self.round_path(name)
+        document = _document(path)
+        before = _before(document)
+        assert before is not None
+        evidence = path / EVIDENCE
+        if not evidence.exists():
+            evidence = self.path(before) / EVIDENCE
+        wrong = [] if _has(evidence, document["evidence_sha256"]) else [EVIDENCE]
+        found = version_.files(self._inputs(document, pq.read_table(evidence)))
+        if not self._does_as(before, _settings(document), Decisions.of_bytes(found[version_.DECISIONS])):
+            wrong.append(f"what version {before} does")
+        if not _is_of_this_library(evidence):
+            # Its decisions are the same values in other bytes.
+            del found[version_.DECISIONS]
+        digests = _digests(document)
+        wrong += [file for file, content in found.items() if _sha256(content) != digests.get(file)]
+        wrong += [] if _has(path / INPUTS, name) else [INPUTS]
+        return [*wrong, *([] if self._is_signed(path) else [SIGNATURE])]
+
+
+def _document(path: Path) -> dict[str, object]:
+    """The inputs of a version or a round."""
+    document: dict[str, object] = json.loads((path / INPUTS).read_text(encoding="utf-8"))
+    if document.get("schema") != SCHEMA:
+        raise InputError(str(path), f"is not of schema {SCHEMA}", "plan again with this version of uncork")
+    return document
+
+
+def _before(document: Mapping[str, object]) -> int | None:
+    before = document["before"]
+    assert before is None or isinstance(before, int)
+    return before
+
+
+def _settings(document: Mapping[str, object]) -> Settings:
+    return Settings.read(document["settings"])  # type: ignore[arg-type]
+
+
+def _digests(document: Mapping[str, object]) -> dict[str, str]:
+    digests = document["sha256"]
+    assert isinstance(digests, dict)
+    return digests
 
 
 def _parsed(line: str) -> object:
@@ -298,12 +414,21 @@ def _json(document: Mapping[str, object]) -> str:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return _sha256(path.read_bytes())
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _overrides(document: object) -> Overrides:
     assert isinstance(document, dict)
     return Overrides(document["pins"], tuple(document["frozen"]))
+
+
+def _is_of_this_library(path: Path) -> bool:
+    """Whether the library that wrote a Parquet file is that of today: equal values are then equal bytes."""
+    return bool(pq.read_metadata(path).created_by == f"parquet-cpp-arrow version {pa.cpp_version}")
 
 
 def _has(path: Path, digest: object) -> bool:

@@ -10,13 +10,13 @@ from functools import partial
 import pyarrow as pa
 
 from uncork_experiment.errors import InputError
-from uncork_experiment.learn import confirm, guardrails, harm, tablefile
+from uncork_experiment.learn import confirm, guardrails, harm, sample_ratio, tablefile
 from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.entries import Before, View
-from uncork_experiment.learn.evidence import Section, blocks, sections
+from uncork_experiment.learn.evidence import Section, blocks, places, sections
 from uncork_experiment.learn.guardrails import Found
 from uncork_experiment.learn.lift import lifts
 from uncork_experiment.learn.settings import Overrides, Settings
@@ -52,6 +52,8 @@ def files(inputs: Inputs) -> dict[str, bytes]:
             f"the experiment {settings.experiment!r} has no records with a client network in the window",
             "check --experiment and --until",
         )
+    ratios = sample_ratio.ratios(inputs.evidence, settings, [view.section.name for view in views])
+    views = [replace(view, ratio=ratios.get(view.section.name)) for view in views]
     before = inputs.before()
     days = 1 if inputs.before_as_of is None else max(settings.as_of - inputs.before_as_of, 0)
     allowance = min(settings.changed * days, 1.0)
@@ -65,12 +67,13 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         blocks(inputs.evidence, settings),
     )
     names = [(view.section.name, view.section.place, view.section.of_class) for view in views]
-    watched = _watched({view.section.name: view.guardrails for view in views})
+    watched = _watched({view.section.name: view for view in views})
     # Of a million networks there is no room for what is not needed any more.
     del views
     _release()
     table = tablefile.table(inputs.version, decisions, settings)
-    changes = told(inputs.version, decisions, before, settings, trials)
+    _, others = places(inputs.evidence, settings)
+    changes = told(inputs.version, decisions, before, settings, trials, ratios, others)
     del before
     _release()
     texts = {
@@ -107,15 +110,21 @@ def is_same(name: str, one: bytes, other: bytes) -> bool:
     """
     if one == other or name != DECISIONS:
         return one == other
-    return bool(Decisions.of_bytes(one).table().equals(Decisions.of_bytes(other).table()))
+    # Written anew by one library: tables with NaN do not equal themselves.
+    return Decisions.of_bytes(one).to_bytes() == Decisions.of_bytes(other).to_bytes()
 
 
-def _watched(of_sections: Mapping[str, guardrails.Guardrails]) -> str:
-    """By section: those of entries, and those of wide entries without networks that break them alone."""
-    document = {
-        section: {"entries": _plain(of.entries), "others": _plain(of.others)}
-        for section, of in sorted(of_sections.items())
-    }
+def _watched(views: Mapping[str, View]) -> str:
+    """By section: those of entries, those of wide entries without networks that break them alone, and the
+    ratio of the arms' units, which evidence of before does not have.
+    """
+    document = {}
+    for section, of in sorted(views.items()):
+        document[section] = {
+            "entries": _plain(of.guardrails.entries),
+            "others": _plain(of.guardrails.others),
+            **({sample_ratio.KEY: sample_ratio.document(of.ratio)} if of.ratio else {}),
+        }
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 

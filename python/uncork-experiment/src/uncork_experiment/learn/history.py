@@ -1,0 +1,29 @@
+"""The log as lines for a person: rounds that end alike are one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+
+Line = Mapping[str, object]
+SHOWN = ("version", "entry", "arm", "result")
+
+
+def told(log: Sequence[Line]) -> Iterator[str]:
+    """Oldest first. Without plans of rounds that changed nothing, of which no version remains."""
+    following = [*pairwise(log), *((line, {}) for line in log[-1:])]
+    lines = (line for line, after in following if not (line["done"] == "plan" and _is_unchanged(after)))
+    for what, alike in groupby(lines, _what):
+        times = [str(line["at"]) for line in alike]
+        if what.startswith("round") and len(times) > 1:
+            yield f"{times[0]}  {what}, {len(times)} times until {times[-1]}"
+        else:
+            yield from (f"{at}  {what}" for at in times)
+
+
+def _what(line: Line) -> str:
+    return " ".join([str(line["done"]), *(str(line[name]) for name in SHOWN if line.get(name) is not None)])
+
+
+def _is_unchanged(line: Line) -> bool:
+    return line.get("result") == "unchanged"

@@ -1,0 +1,127 @@
+"""Sample-ratio mismatch: has each arm as many clients as were dealt to it?
+
+If records of one arm are lost (a server that fails, a pipeline that drops what takes long, downloads that
+never end), the lift is of other clients than were dealt, and nothing in it tells. What is counted are units,
+each once a day: a better controller causes more downloads, which is no mismatch. Old days count less, as in
+the evidence of lifts, and units by inverse propensity: so both arms are to have the same sum, even where
+shares changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncork_experiment import words
+from uncork_experiment.cubes import BUCKETS
+from uncork_experiment.learn.decisions import texts
+from uncork_experiment.learn.digits import rounded
+from uncork_experiment.learn.evidence import UNITS, of_metric, section_name
+from uncork_experiment.learn.lift import faded
+from uncork_experiment.learn.settings import Settings
+from uncork_experiment.stats.srm import WatchedRatio, watched_ratio
+
+Floats = NDArray[np.float64]
+
+KEY = "sample_ratio"
+"""Of a section's ratio among its guardrails."""
+TOGETHER = "all sections"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Of one section, or of all that are no mismatch by themselves."""
+
+    of: str
+    control: int
+    """Units of each day, added up over the days: a client of three days counts three times."""
+    treated: int
+    ratio: float
+    """Units of the treated arm over those of control, as a part of what was dealt: 0.9 if one of ten is
+    missing. `low` and `high` hold at every look.
+    """
+    low: float
+    high: float
+    is_mismatch: bool
+
+    def told(self, settings: Settings) -> str:
+        """What is wrong, what follows, and what to do."""
+        return (
+            f"Sample-ratio mismatch in {self.of}: {self.away(settings)}. Nothing is switched on. Find out "
+            "which records are lost, and leave their days out (--where)."
+        )
+
+    def away(self, settings: Settings) -> str:
+        """How far the arms are from what was dealt."""
+        return (
+            f"{self.control:,} client-days of {settings.control} and {self.treated:,} of {settings.treated}, "
+            f"{words.change(self.ratio)} ({words.interval(self.low, self.high)}) off what was dealt"
+        )
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Sums by arm and bucket: shape (2, buckets)."""
+
+    weighted: Floats
+    plain: Floats
+
+    def __add__(self, other: _Units) -> _Units:
+        return _Units(self.weighted + other.weighted, self.plain + other.plain)
+
+    def ratio(self, of: str, tests: int) -> Ratio | None:
+        found = watched_ratio(*self.weighted, tests=tests)
+        return _ratio(of, found, self.plain.sum(axis=1).tolist()) if found else None
+
+
+def ratios(evidence: pa.Table, settings: Settings, sections: Iterable[str]) -> dict[str, Ratio]:
+    """By section, of those with units in enough buckets. Sections without a mismatch of their own are judged
+    together, too: a fault that is too small to be seen in each is seen in all.
+    """
+    by_section = _by_section(evidence, settings)
+    some = {name: by_section[name] for name in sections if name in by_section}
+    tests = len(some) + 1
+    found = {name: one for name, units in some.items() if (one := units.ratio(name, tests))}
+    rest = [units for name, units in some.items() if name not in found or not found[name].is_mismatch]
+    whole = sum(rest[1:], rest[0]).ratio(TOGETHER, tests) if len(rest) > 1 else None
+    if whole is not None and whole.is_mismatch:
+        found |= {name: whole for name in some if name not in found or not found[name].is_mismatch}
+    return found
+
+
+def document(ratio: Ratio) -> dict[str, object]:
+    """For JSON."""
+    return {name: rounded(value) for name, value in vars(ratio).items()}
+
+
+def read(sections: Mapping[str, Mapping[str, object]]) -> dict[str, Ratio]:
+    """What guardrails.json has of each section. Versions of before have none."""
+    return {name: Ratio(**of[KEY]) for name, of in sections.items() if KEY in of}  # type: ignore[arg-type]
+
+
+def _ratio(of: str, found: WatchedRatio, units: list[float]) -> Ratio:
+    control, treated = (int(one) for one in units)
+    return Ratio(of, control, treated, found.ratio, found.low, found.high, found.is_mismatch)
+
+
+def _by_section(evidence: pa.Table, settings: Settings) -> dict[str, _Units]:
+    """Versions of before have no units, and records without a propensity do not say what was dealt."""
+    rows = of_metric(evidence, UNITS)
+    rows = rows.filter(pc.and_(pc.greater(rows["propensity"], 0), pc.is_valid(rows["class"])))
+    columns = {name: np.asarray(rows[name]) for name in ("day", "bucket", "n", "propensity")}
+    arm = np.asarray(pc.equal(rows["arm"].cast(pa.string()), settings.treated), dtype=np.int64)
+    weight = columns["n"] * faded(columns["day"], settings) / columns["propensity"]
+    place, of_class = (texts(rows[name].combine_chunks()) for name in ("place", "class"))
+    found = {}
+    for at, of in {*zip(place.tolist(), of_class.tolist(), strict=True)}:
+        own = (place == at) & (of_class == of)
+        weighted, plain = np.zeros((2, 2, BUCKETS))
+        np.add.at(weighted, (arm[own], columns["bucket"][own]), weight[own])
+        np.add.at(plain, (arm[own], columns["bucket"][own]), columns["n"][own])
+        found[section_name(at, of)] = _Units(weighted, plain)
+    return found
