@@ -3,6 +3,7 @@
     python bench/internet.py                              300 networks, 7 days: some minutes
     python bench/internet.py --seeds 1,2,3 --keep worlds  three worlds, with intervals over them
     python bench/internet.py --networks 20000 --systems 300 --connections 1000000 --days 30 --again 2000
+    python bench/internet.py --days 35 --plan "--confirm 50% --harmed 5%"
 
 Each day `uncork lab internet records` simulates connections under the policy in force, and `uncork learn`
 plans and applies the next one. The oracle is `uncork lab internet oracle`: what each controller is worth
@@ -10,7 +11,7 @@ to each group of networks if everybody there has it. Whoever chooses the least o
 too: `--again` looks once more, with other users, at the groups that are on and near the limit of harm.
 
 With `--keep` what is there already is not made again: a second call goes on, also to more days. Remove the
-directory if `uncork` has changed.
+directory if `uncork` has changed. Other options of `plan` have another loop.
 
 It needs `uncork`: on the PATH, or where UNCORK says.
 """
@@ -23,6 +24,7 @@ import io
 import math
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -43,9 +45,11 @@ from uncork_experiment.learn.settings import CLASSES, PRIMARY
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.truth import Choice, Flags, Oracle, Score, Scores, learned
 from uncork_experiment.metrics import METRICS
+from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy
 
 START = date(2026, 11, 2)
 KEY = "000102030405060708090a0b0c0d0e0f"
+ARMS = ("control", "bbr")
 BPFTUNE_LOSS = 0.015
 """bpftune changes a host's connections to BBR when more than this is sent again."""
 EPSILON = 0.1
@@ -63,28 +67,57 @@ class World:
     systems: int
     connections: int
     others: str = "2%"
+    controllers: tuple[str, str] = ("cubic", "bbr3")
+    """Of the control arm and of the treated arm."""
 
     def arguments(self) -> list[str]:
         """Which world."""
         return ["--seed", str(self.seed), "--networks", str(self.networks), "--systems", str(self.systems)]
 
-    def records(self, day: date, policy: Path | None, output: Path) -> str:
-        """Simulates a day, and tells what it cost."""
-        words = ["records", "--from", day.isoformat(), "--connections", str(self.connections)]
-        words += ["--others", self.others, "-o", str(output)]
-        return self._lab(words + (["--policy", str(policy)] if policy else []))
+    def first_policy(self, directory: Path) -> Path:
+        """Writes that of the first day, on which nothing has been learned: a tenth of the users are in the
+        experiment.
+        """
+        pairs = zip(ARMS, self.controllers, strict=True)
+        control, treated = (Arm(name, {"quic": controller}) for name, controller in pairs)
+        plan = PolicyPlan("explore", control, treated, key=KEY, unit="cookie:uid", share=0.1)
+        path = directory / "first.toml"
+        path.write_text(ab_policy(plan), encoding="utf-8")
+        return path
+
+    def records(self, day: date, policy: Path, output: Path, days: int = 1) -> str:
+        """Simulates days, and tells what they cost."""
+        words = ["records", "--from", day.isoformat(), "--days", str(days)]
+        words += ["--connections", str(self.connections), "--others", self.others]
+        return self._lab([*words, "--policy", str(policy), "-o", str(output)])
+
+    def plan(self) -> list[str]:
+        """What `plan` has to know of the world."""
+        control, treated = self.controllers
+        return [
+            "--key",
+            KEY,
+            "--control-settings",
+            f"quic={control}",
+            "--treated-settings",
+            f"quic={treated}",
+        ]
 
     def oracle(self, connections: int, output: Path) -> Oracle:
         """What both controllers are worth. A file that is there already is read."""
         if not output.exists():
-            self._lab(["oracle", "--connections", str(connections), "-o", str(output)])
+            self._lab(["oracle", *self._pair(), "--connections", str(connections), "-o", str(output)])
         return Oracle.read(output)
 
     def again(self, groups: Sequence[str], connections: int, output: Path) -> Oracle:
         """What they are worth to these groups, by other users."""
-        words = ["oracle", "--connections", str(connections), "--only", ",".join(groups), "--draw", "1"]
-        self._lab([*words, "-o", str(output)])
+        words = ["--connections", str(connections), "--only", ",".join(groups), "--draw", "1"]
+        self._lab(["oracle", *self._pair(), *words, "-o", str(output)])
         return Oracle.read(output)
+
+    def _pair(self) -> list[str]:
+        control, treated = self.controllers
+        return ["--control", control, "--treated", treated]
 
     def _lab(self, words: list[str]) -> str:
         command = [self.program, "lab", "internet", words[0], *self.arguments(), *words[1:]]
@@ -173,15 +206,22 @@ def follow(world: World, oracle: Oracle, days: int, directory: Path, plan: Seque
 
 def _live(world: World, day: int, store: Store, records: Path, plan: Sequence[str]) -> str:
     """A day under the policy in force, and the version that its records make. Tells what it cost."""
-    policy = store.path(day) / "policy.toml"
-    cost = world.records(START + timedelta(day), policy if day else None, records)
-    until = (START + timedelta(day + 1)).isoformat()
+    policy = store.path(day) / "policy.toml" if day else world.first_policy(records.parent)
+    cost = world.records(START + timedelta(day), policy, records)
     start, busy = time.perf_counter(), time.process_time()
-    _learn("plan", records, "-o", store.root, "--until", until, "--key", KEY, *plan)
+    learn_from(world, day + 1, store, records, plan)
     seconds, busy = time.perf_counter() - start, time.process_time() - busy
     _learn("apply", store.root, str(day + 1))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return f"{cost}; plan: {seconds:.1f} s, {busy:.1f} s of processor time, at most {most:.0f} MiB so far"
+
+
+def learn_from(world: World, days: int, store: Store, records: Path, plan: Sequence[str]) -> None:
+    """Adds a version by the records of the first days, made at midnight: its switchbacks turn the coins of
+    the day on which it is in force.
+    """
+    until = (START + timedelta(days)).isoformat()
+    _learn("plan", records, "-o", store.root, "--until", until, *world.plan(), *plan)
 
 
 def _learn(*words: object) -> None:
@@ -308,6 +348,13 @@ def arguments(about: str, truth: int) -> argparse.ArgumentParser:
     return parser
 
 
+def place(directory: Path, plan: Sequence[str]) -> Path:
+    """Of a loop in a world's directory: loops with other options do not mix."""
+    found = directory / "".join(plan).strip("-") if plan else directory
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
 def program() -> str:
     """Where `uncork` is."""
     found = os.environ.get("UNCORK") or shutil.which("uncork")
@@ -335,14 +382,19 @@ def main() -> int:
     parser.add_argument(
         "--again", type=int, metavar="N", help="other connections for groups near the limit of harm [none]"
     )
+    parser.add_argument(
+        "--plan", default="", metavar="OPTIONS", help="of learn plan: '--confirm 50%%' [none]"
+    )
     options = parser.parse_args()
     looks: list[list[Look]] = []
     for world, directory in worlds(options):
         oracle = world.oracle(options.truth, directory / f"oracle-{options.truth}.csv")
-        looks.append(follow(world, oracle, options.days, directory))
+        plan = shlex.split(options.plan)
+        loop = place(directory, plan)
+        looks.append(follow(world, oracle, options.days, loop, plan))
         print(f"seed {world.seed}\n\n{told(looks[-1], oracle)}", flush=True)
         if options.again:
-            print(told_again(world, oracle, options.days, options.again, directory), flush=True)
+            print(told_again(world, oracle, options.days, options.again, loop), flush=True)
     if len(looks) > 1:
         print(over_seeds(looks, options.days), end="")
     return 0
