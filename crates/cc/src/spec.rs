@@ -106,21 +106,6 @@ impl CcSpec {
         }
     }
 
-    /// What a socket of Linux has by this name: the kernel's own `reno`, `cubic` and `bbr`, or this crate's as
-    /// `uncork kernel load` registers them, such as `uncork_bbr3`. `None`: this crate has nothing like it.
-    pub fn in_kernel(name: &str) -> Option<Self> {
-        match name {
-            "reno" => Some(Self::new(Algorithm::Reno)),
-            "cubic" => Some(Self::new(Algorithm::Cubic).as_in_linux()),
-            "bbr" => Some(Self::new(Algorithm::Bbr1)),
-            _ => {
-                let name = name.strip_prefix("uncork_")?;
-                let own = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
-                own.map(Self::new)
-            }
-        }
-    }
-
     fn choose(&mut self, option: &str) -> Result<(), SpecError> {
         if option.is_empty() {
             return Err(SpecError::MissingOption(self.algorithm));
@@ -191,6 +176,23 @@ fn write_options(f: &mut fmt::Formatter<'_>, algorithm: Algorithm) -> fmt::Resul
 }
 
 impl core::error::Error for SpecError {}
+
+impl CcSpec {
+    /// What a socket of Linux has by this name: the kernel's own `reno`, `cubic` and `bbr`, or this crate's as
+    /// `uncork kernel load` registers them, such as `uncork_bbr3`. `None`: this crate has nothing like it.
+    pub fn in_kernel(name: &str) -> Option<Self> {
+        match name {
+            "reno" => Some(Self::new(Algorithm::Reno)),
+            "cubic" => Some(Self::new(Algorithm::Cubic).as_in_linux()),
+            "bbr" => Some(Self::new(Algorithm::Bbr1)),
+            _ => {
+                let name = name.strip_prefix("uncork_")?;
+                let own = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+                own.map(Self::new)
+            }
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
