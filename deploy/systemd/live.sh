@@ -23,7 +23,7 @@ mount -t overlay overlay -o "lowerdir=$tree,upperdir=$scratch/layers/upper,workd
 root=$scratch/root
 
 install -D "$program" "$root/usr/bin/uncork"
-cp -r "$units"/*.service "$units"/*.socket "$units"/*.path "$units/uncork-host.service.d" "$root/etc/systemd/system"
+cp -r "$units"/*.service "$units"/*.socket "$units"/*.path "$units"/*.timer "$units/uncork-host.service.d" "$root/etc/systemd/system"
 install -D -m 644 "$units/uncork-serve.sysusers" "$root/etc/sysusers.d/uncork-serve.conf"
 install -D -m 644 "$units/uncork-steer.tmpfiles" "$root/etc/tmpfiles.d/uncork-steer.conf"
 install -d -m 700 "$root/etc/uncork" "$root/etc/uncork/tls"
@@ -43,6 +43,9 @@ chmod 755 "$root/etc/uncork"
 
 printf 'algorithm = "reno"\npersist = true\n' >"$root/etc/uncork/host.toml"
 
+# The host's routes by a policy; a client network leads to another controller than the host's.
+printf 'algorithm = "reno"\n[routes]\npolicy = "/var/lib/uncork-serve/learned/current/policy.toml"\n' >"$root/etc/uncork/routes.toml"
+
 # What `uncork steer` is for: a service that opens its ports itself.
 cat >"$root/etc/systemd/system/web.service" <<'END'
 [Service]
@@ -53,6 +56,8 @@ echo 'OPTIONS=--listener web=8080' >"$root/etc/uncork/steer-web.env"
 
 cat >"$root/check" <<'END'
 #!/bin/bash
+# A host has one boot ID. The container's own is a mount that units do not see.
+umount /proc/sys/kernel/random/boot_id
 failed=0
 step() {
     local name=$1
@@ -63,7 +68,7 @@ default() { [[ $(cat /proc/sys/net/ipv4/tcp_congestion_control) == $1 ]]; }
 get() { curl -skf -m 20 --retry 3 --retry-connrefused -o "${2-/dev/null}" "https://localhost/$1"; }
 is_whole() { cmp "/tmp/large.$1" /srv/www/large; }
 slow() { curl -skf -m 60 --limit-rate 1M -o "/tmp/large.$1" https://localhost/large; }
-# Versions as those of `uncork learn run`: 1 and 2 differ, 3 cannot be applied.
+# Versions as those of `uncork learn run`: 1 and 2 differ, 3 cannot be applied. 4 and 5 are for routes.
 learned=/var/lib/uncork-serve/learned
 version=0
 install -d -o uncork-serve -g uncork-serve -m 750 "${learned%/*}"
@@ -71,6 +76,12 @@ for controller in reno cubic vegas; do
     install -d $learned/versions/000$((++version))
     printf '[[rule]]\nlistener = "web"\nuse = { tcp = "%s" }\n' $controller >$learned/versions/000$version/policy.toml
 done
+for controller in cubic reno; do
+    install -d $learned/versions/000$((++version))
+    printf '[[rule]]\nclient = "198.51.100.0/24"\nuse = { tcp = "%s" }\n' $controller >$learned/versions/000$version/policy.toml
+done
+has_route() { for i in {1..50}; do ip route | grep "198.51.100.0/24.*congctl $1" && return; sleep 0.1; done; ip route; false; }
+has_no_route() { for i in {1..50}; do ip route | grep -q 198.51.100 || return 0; sleep 0.1; done; ip route; false; }
 leads_to() { ln -s "versions/000$1" $learned/.current && mv -T $learned/.current $learned/current; }
 steers() {
     for i in {1..50}; do
@@ -156,6 +167,25 @@ step "the next does" steers cubic
 step "the service stops" systemctl stop web
 step "nothing is steered without it" nothing_is_steered
 step "what the killed service left is removed" uncork steer revert
+leads_somewhere() {
+    ip link add uplink type veth peer far && ip link set far up && ip link set uplink up
+    ip address add 192.0.2.2/24 dev uplink && ip route add default via 192.0.2.1
+}
+step "the host has a route" leads_somewhere
+leads_to 4
+step "routes by a policy" uncork host apply /etc/uncork/routes.toml
+step "there is a route" has_route cubic
+step "uncork-routes starts" systemctl start uncork-routes.path uncork-routes.timer
+leads_to 5
+step "another version has none" has_no_route
+leads_to 4
+step "the next has it again" has_route cubic
+step "routes are reverted" uncork host revert
+step "it is gone" has_no_route
+leads_to 5 && leads_to 4
+sleep 2
+step "and stays away" has_no_route
+step "uncork-routes stops" systemctl stop uncork-routes.path uncork-routes.timer
 step "all others stop" systemctl stop uncork-serve.socket uncork-serve uncork-watch
 step "no unit has failed" bash -c '! systemctl --failed --plain --no-legend | grep uncork'
 ((failed)) && journalctl --no-pager -u 'uncork*'

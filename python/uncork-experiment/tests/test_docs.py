@@ -73,7 +73,7 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
     known = {"--again", "--bench", "--root", "--policy", "--policy-key", "--check", "--cgroup", "--records"}
-    known |= {"--ip", "--at", "--path", "--size"}
+    known |= {"--ip", "--at", "--path", "--size", "--format"}
     # Of `uncork lab`, bench/internet.py and bench/thirty.py.
     known |= {"--cc", "--clients", "--seed", "--networks", "--systems", "--connections", "--days", "--truth"}
     known |= {"--server", "--client", "--requests", "--rounds", "--seeds", "--keep", "--by-network"}
