@@ -9,8 +9,8 @@ use std::fs;
 use common::Scratch;
 use common::sandbox::succeed;
 use common::schema::assert_describes;
-use ring::digest;
 use serde_json::Value;
+use uncork_testkit::finished_table;
 
 const DEFAULT: &str = r#"
 key = "000102030405060708090a0b0c0d0e0f"
@@ -106,15 +106,9 @@ else:
 "#;
 
 fn table(entries: &str, expires: &str) -> String {
-    let body = format!(
+    finished_table(&format!(
         "uncork-table 1\nversion 7\nmade 2026-01-01T00:00:00Z\nexpires {expires}\nsection large\n{entries}"
-    );
-    let hash = digest::digest(&digest::SHA256, body.as_bytes());
-    let mut text = format!("{body}sha256 ");
-    for byte in hash.as_ref() {
-        write!(text, "{byte:02x}").unwrap();
-    }
-    text + "\n"
+    ))
 }
 
 /// Networks of /24 and /48 and a wide one, with a client in each.

@@ -82,14 +82,11 @@ fn learned(networks: usize) -> (Policy, String) {
         let network = Ipv6Addr::from((0x2000 | spread >> 12) << 112 | spread << 80);
         let _ = writeln!(body, "{network}/48 {arm}");
     }
-    let hash = ring::digest::digest(&ring::digest::SHA256, body.as_bytes());
-    let digits = hash.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    let hex: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
     let policy = policy(
         "[table]\nfile = \"t\"\n[table.arm.a]\ntcp = \"cubic\"\n[table.arm.b]\ntcp = \"bbr\"\n\
          [[rule]]\ntable = \"all\"\n",
     );
-    (policy, format!("{body}sha256 {hex}\n"))
+    (policy, uncork_testkit::finished_table(&body))
 }
 
 /// So many addresses all over the address space.

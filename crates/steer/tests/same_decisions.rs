@@ -5,13 +5,11 @@
 mod mmdb;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::{Command, Stdio};
 
 use uncork_policy::{By, Decision, Fact, Facts, Origins, Policy, UnixTime, bucket, slot};
 use uncork_steer::{Error, Loaded, Question};
-use uncork_testkit::{Capability, not_run};
+use uncork_testkit::{Capability, finished_table, not_run};
 use uncork_units::Rng;
 
 const CLIENTS: u64 = 1_000_000;
@@ -176,18 +174,8 @@ fn parsed(network: &str) -> Option<(IpAddr, u32)> {
 fn policy(text: &str, table: &str) -> Policy {
     let mut policy = Policy::parse("policy.toml", text)
         .unwrap_or_else(|error| panic!("{}", error.render("policy.toml", false)));
-    policy.take_table(finished(table).as_bytes()).expect("a table");
+    policy.take_table(finished_table(table).as_bytes()).expect("a table");
     policy
-}
-
-/// The text of a table with its last line.
-fn finished(body: &str) -> String {
-    let mut sum = Command::new("sha256sum");
-    let mut sum = sum.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sha256sum");
-    sum.stdin.take().expect("a pipe").write_all(body.as_bytes()).expect("it reads");
-    let sum = sum.wait_with_output().expect("it ends").stdout;
-    let sum = String::from_utf8(sum).expect("a hash");
-    format!("{body}sha256 {}\n", sum.split(' ').next().expect("a hash"))
 }
 
 /// The index of the rule.

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use data_encoding::HEXLOWER;
-use ring::digest;
 use uncork_host::change::{ChangeError, Knob, Prefix, Report, Value, apply_again, revert, status};
+use uncork_testkit::finished_table;
 
 use crate::desired_states::apply_text;
 use crate::memory::{DEFAULT, Memory, sysctl};
@@ -39,9 +38,7 @@ const EXPIRES: u64 = 7 * 86_400;
 pub(crate) fn table(entries: &str) -> Vec<u8> {
     let head =
         "uncork-table 1\nversion 7\nmade 1970-01-01T00:00:00Z\nexpires 1970-01-08T00:00:00Z\n";
-    let body = format!("{head}section large\n{entries}");
-    let hash = digest::digest(&digest::SHA256, body.as_bytes());
-    format!("{body}sha256 {}\n", HEXLOWER.encode(hash.as_ref())).into_bytes()
+    finished_table(&format!("{head}section large\n{entries}")).into_bytes()
 }
 
 fn put(host: &mut Memory, name: &str, bytes: impl Into<Vec<u8>>) {

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use uncork_policy::{
     Facts, FlatError, NetworkDecision, NetworksAsked, Origin, Origins, Policy, Prefix, UnixTime,
 };
+use uncork_testkit::finished_table;
 
 use crate::common::policy;
 use crate::flat::{DAY, octet, origins, rule, whole};
-use crate::table::finished;
 
 const LEARNED: &str = r#"
 key = "000102030405060708090a0b0c0d0e0f"
@@ -48,7 +48,7 @@ fn learned(entries: &str) -> Policy {
         "uncork-table 1\nversion 7\nmade 1970-01-01T00:00:00Z\nexpires 1970-01-08T00:00:00Z\n";
     let mut policy = policy(LEARNED);
     policy
-        .take_table(finished(&format!("{head}section large\n{entries}")).as_bytes())
+        .take_table(finished_table(&format!("{head}section large\n{entries}")).as_bytes())
         .expect("a table");
     policy
 }

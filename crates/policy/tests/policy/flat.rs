@@ -9,10 +9,10 @@ use uncork_policy::{
     By, Decision, Fact, Facts, Flat, FlatExperiment, FlatWindow, Origins, Outcome, Policy,
     UnixTime, slot,
 };
+use uncork_testkit::finished_table;
 
 use crate::common::policy;
 use crate::mmdb::{of_asn, of_country};
-use crate::table::finished;
 
 pub(crate) const DAY: i64 = 86_400;
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -204,7 +204,7 @@ pub(crate) fn whole(rules: &[String], share: u8) -> Policy {
     let rules: String =
         rules.map(|(index, rule)| rule.replace("CC", &format!("r{index}"))).collect();
     let mut policy = policy(&format!("{head}{rules}{used}"));
-    policy.take_table(finished(TABLE).as_bytes()).expect("a table");
+    policy.take_table(finished_table(TABLE).as_bytes()).expect("a table");
     policy
 }
 

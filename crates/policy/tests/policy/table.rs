@@ -1,7 +1,7 @@
 //! Tables of networks: which entry decides, and which tables are refused.
 
-use ring::digest;
 use uncork_policy::{Asked, Fact, Facts, Policy, UnixTime};
+use uncork_testkit::finished_table;
 
 use crate::common::{NO_HEADERS, policy, request};
 
@@ -47,17 +47,9 @@ section small
 203.0.113.0/24 bbr
 ";
 
-/// The text of a table with its last line.
-pub(crate) fn finished(body: &str) -> String {
-    let hash = digest::digest(&digest::SHA256, body.as_bytes());
-    let digits = hash.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    let hex: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
-    format!("{body}sha256 {hex}\n")
-}
-
 fn with_table() -> Policy {
     let mut policy = policy(POLICY);
-    policy.take_table(finished(BODY).as_bytes()).expect("a table");
+    policy.take_table(finished_table(BODY).as_bytes()).expect("a table");
     policy
 }
 
@@ -151,7 +143,7 @@ fn what_is_not_known_yet_does_not_decide() {
 fn tables_have_different_fingerprints() {
     let other = BODY.replace("AS64500 bbr", "AS64501 bbr");
     let mut again = policy(POLICY);
-    again.take_table(finished(&other).as_bytes()).expect("a table");
+    again.take_table(finished_table(&other).as_bytes()).expect("a table");
     assert_ne!(again.fingerprint(), with_table().fingerprint());
     assert_ne!(again.fingerprint(), policy(POLICY).fingerprint());
 }
@@ -188,7 +180,7 @@ fn broken_tables_are_refused_whole() {
         assert!(BODY.contains(old), "{old}");
         let mut policy = policy(POLICY);
         let before = policy.fingerprint();
-        let text = finished(&BODY.replacen(old, new, 1));
+        let text = finished_table(&BODY.replacen(old, new, 1));
         let error = policy.take_table(text.as_bytes()).expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}");
         assert_eq!(policy.fingerprint(), before);
@@ -199,7 +191,7 @@ fn broken_tables_are_refused_whole() {
 /// Cut anywhere, or with any byte changed, a table is refused; the one in force stays.
 #[test]
 fn damaged_tables_are_refused() {
-    let text = finished(BODY).into_bytes();
+    let text = finished_table(BODY).into_bytes();
     let mut policy = with_table();
     for at in 0..text.len() {
         assert!(policy.take_table(&text[..at]).is_err(), "cut at {at}");
