@@ -12,12 +12,12 @@ from uncork_experiment import words
 from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decisions import Decisions, Floats, Ints
 from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.lift import NORMAL
 from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
 
 SHOWN = 5
-NORMAL = 1.959963984540054
 
 
 def told(

@@ -11,9 +11,9 @@ import numpy as np
 from uncork_experiment import words
 from uncork_experiment.learn import networks
 from uncork_experiment.learn.amounts import Amounts, amounts
-from uncork_experiment.learn.changes import NORMAL
 from uncork_experiment.learn.decisions import Decision
 from uncork_experiment.learn.entries import EVERYBODY
+from uncork_experiment.learn.lift import NORMAL
 from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store

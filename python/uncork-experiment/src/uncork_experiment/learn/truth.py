@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn.decisions import Decisions
+from uncork_experiment.learn.lift import NORMAL
 from uncork_experiment.learn.settings import CLASSES
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-NORMAL = 1.959963984540054
 MADE_BY = "give the file of uncork lab internet oracle"
 HARM = 0.02
 """Traffic whose lift is below minus this is made worse."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn.digits import rounded
+from uncork_experiment.learn.entries import level_of
 from uncork_experiment.learn.evidence import Counts, Section, sections
 from uncork_experiment.learn.lift import NORMAL, Estimate, Hierarchy, hierarchy, pools
 from uncork_experiment.learn.prior import SCHEMA
@@ -162,13 +163,10 @@ def predicted(flows: pa.Table, control: str, treated: str) -> dict[str, Estimate
                 f"make the twin with both, and --clients {FEWEST_CLIENTS} or more",
             )
         name = str(group)
-        found[name if is_network(name) else name.upper()] = _paired(values[control], values[treated])
+        found[name if level_of(name) == "network" else name.upper()] = _paired(
+            values[control], values[treated]
+        )
     return found
-
-
-def is_network(name: str) -> bool:
-    """Whether it is a network; else it is an AS."""
-    return "/" in name
 
 
 def _paired(control: Floats, treated: Floats) -> Estimate:
@@ -409,7 +407,7 @@ def _of_transport(known: Mapping[str, tuple[str, str]], transport: str | None) -
 
 
 def _part(of_twin: Mapping[str, Estimate], *, networks: bool) -> dict[str, Estimate]:
-    return {name: one for name, one in of_twin.items() if is_network(name) == networks}
+    return {name: one for name, one in of_twin.items() if (level_of(name) == "network") == networks}
 
 
 def _networks(of_twin: Mapping[str, Estimate], of_records: Measured) -> ByNetwork | None:
