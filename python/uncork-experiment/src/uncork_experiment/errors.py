@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+MAX_SHOWN = 20
+"""Names that a message lists."""
+
 
 class InputError(ValueError):
     """`place` is an option, file or column; `remedy` says what to write or do instead."""
@@ -9,3 +15,12 @@ class InputError(ValueError):
     def __init__(self, place: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
         self.place, self.problem, self.remedy = place, problem, remedy
+
+
+def available(name: str, among: Iterable[str]) -> str:
+    """A remedy for a name that does not exist: the nearest one, or what there is."""
+    names = list(dict.fromkeys(among))
+    near = get_close_matches(name, names, 1)
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    listed = f"available: {', '.join(names[:MAX_SHOWN])}{more}" if names else "none is available"
+    return f"did you mean {near[0]}?" if near else listed

@@ -4,14 +4,17 @@ Distributions of positive values are counted in logarithmic bins; values that ar
 sent again) are ratios of sums. Sums are of whole numbers, so that they are exact on every engine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import ibis
 import ibis.expr.types as ir
 
-from uncork_experiment.schema import NANOS_PER_SECOND, Columns
+from uncork_experiment.errors import InputError
+from uncork_experiment.schema import CLIENT_ENGINES, NANOS_PER_SECOND, SERVER_ENGINES, Columns
 
 LARGE_BYTES: Final = 3_000_000
 """Of objects from this size on throughput is compared; of smaller ones completion time."""
@@ -32,7 +35,8 @@ class Metric:
     name: str
     title: str
     kind: Literal["distribution", "ratio"]
-    unit: Literal["bit/s", "s", ""]
+    unit: str
+    """``bit/s``, ``s``, nothing, or that of a metric of one's own."""
     better: Literal["higher", "lower"]
     needs: tuple[str, ...]
     """Columns without which it does not exist."""
@@ -43,6 +47,12 @@ class Metric:
     bounds: tuple[float, float] = (0.0, 0.0)
     """Values beyond count as these. What did not finish counts as the upper one."""
     about: str = ""
+    statistics: tuple[str, ...] = ()
+    """Of a metric of one's own: what the scorecard shows."""
+    is_share: bool = False
+    """Of a ratio of one's own: whether it is a part of a whole."""
+    is_mean: bool = False
+    """Of a ratio: whether its denominator is the number of records."""
 
 
 def size(t: Columns) -> ir.IntegerValue:
@@ -63,9 +73,22 @@ def _only(condition: ir.Value, value: ir.Value) -> ir.Value:
     return ibis.cases((condition, value), else_=ibis.null().cast(value.type()))
 
 
+def is_unfinished(t: Columns) -> ir.Value:
+    """Whether the response was broken off: reported as such, or records of others with fewer bytes than were
+    asked for. Records of uncork have no completion time then, and may leave bytes of the warm-up out.
+    """
+    engine = t["engine"].fill_null("")
+    is_own = engine.isin((*CLIENT_ENGINES, *SERVER_ENGINES, "bpf"))
+    is_short = ~is_own & (t["bytes_delivered"] < t["size_bytes"]).fill_null(False)
+    return (t["service_broken_off"] > 0).fill_null(False) | is_short
+
+
 def rate(t: Columns) -> ir.Value:
-    """Throughput by the best measure that the record has. A player's song is rated while it was fetched."""
+    """Throughput by the best measure that the record has. A player's song is rated while it was fetched; the
+    clock of a response that was broken off shows when the client gave up.
+    """
     is_timed = (t["source"] != "acked") & t["completion_ns"].notnull() & t["playback_items"].isnull()
+    is_timed &= ~is_unfinished(t)
     by_clock = _rate(t["bytes_delivered"], t["completion_ns"])
     return ibis.cases((is_timed, by_clock), else_=_rate(t["bytes_acked"], t["busy_ns"]))
 
@@ -80,7 +103,8 @@ def _bandwidth(t: Columns) -> ir.Value:
 
 def _completion(t: Columns) -> ir.Value:
     """Of smaller objects. What was asked for and did not arrive took longer than all others."""
-    took = ibis.coalesce(_seconds(t["completion_ns"]), ibis.literal(HOUR, "float64"))
+    hour = ibis.literal(HOUR, "float64")
+    took = ibis.cases((is_unfinished(t), hour), else_=ibis.coalesce(_seconds(t["completion_ns"]), hour))
     return _only(t["size_bytes"] < LARGE_BYTES, took)
 
 
@@ -102,7 +126,7 @@ HOUR: Final = 3600.0
 _SECONDS: Final = (1e-6, HOUR)
 _RATES: Final = (1e3, 1e12)
 
-METRICS: Final[dict[str, Metric]] = {
+BUILT_IN: Final[dict[str, Metric]] = {
     metric.name: metric
     for metric in (
         Metric(
@@ -213,6 +237,50 @@ METRICS: Final[dict[str, Metric]] = {
         ),
     )
 }
+
+_OWN: ContextVar[Mapping[str, Metric]] = ContextVar("own metrics", default={})  # noqa: B039 (never changed)
+
+
+class _Registry(Mapping[str, Metric]):
+    """The built-in metrics, and those of the records that are analysed."""
+
+    def __getitem__(self, name: str) -> Metric:
+        own = _OWN.get()
+        return own[name] if name in own else BUILT_IN[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*BUILT_IN, *_OWN.get()))
+
+    def __len__(self) -> int:
+        return len(BUILT_IN) + len(_OWN.get())
+
+
+METRICS: Final[Mapping[str, Metric]] = _Registry()
+"""All metrics by name. Those of one's own are there within ``declared``, in this context only."""
+
+
+@contextmanager
+def declared(metrics: Iterable[Metric]) -> Iterator[None]:
+    """Metrics of one's own, while the context lasts. A built-in one is never replaced."""
+    token = _OWN.set(_checked(metrics))
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
+def declare(metrics: Iterable[Metric]) -> None:
+    """The same until the end of a context (``contextvars.Context.run``), such as of a command."""
+    _OWN.set(_checked(metrics))
+
+
+def _checked(metrics: Iterable[Metric]) -> dict[str, Metric]:
+    own = {metric.name: metric for metric in metrics}
+    if taken := [name for name in own if name in BUILT_IN]:
+        raise InputError(
+            f"metric.{taken[0]}", "this is the name of a built-in metric", "give it another name"
+        )
+    return own
 
 
 def available(columns: frozenset[str] | set[str]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The canonical columns: the flow record's own names (docs/results.md), their types and units."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -57,6 +57,7 @@ COLUMNS: Final[tuple[Column, ...]] = (
     *_text("choice_policy", "choice_rule", "choice_cc", "arm_experiment", "arm"),
     *_count("arm_unit", "arm_bucket"),
     Column("arm_propensity", "number"),
+    Column("log_id", "count", about="Of imported logs: identifies the line. Not in uncork's own files."),
     Column("source", "text", about="How throughput was measured: one of SOURCES. Not in uncork's own files."),
 )
 
@@ -80,10 +81,10 @@ def arrow_type(column: Column) -> pa.DataType:
     return pa.uint64() if column.name == "arm_unit" else _ARROW[column.kind]
 
 
-def arrow_schema(extra: Iterable[str] = ()) -> pa.Schema:
-    """The schema of records that this package writes, with further columns of text."""
+def arrow_schema(extra: Mapping[str, Kind] | None = None) -> pa.Schema:
+    """The schema of records that this package writes, with further columns."""
     fields = [(column.name, arrow_type(column)) for column in COLUMNS]
-    return pa.schema(fields + [(name, pa.string()) for name in extra])
+    return pa.schema(fields + [(name, _ARROW[kind]) for name, kind in (extra or {}).items()])
 
 
 def unbound(extra: Iterable[str] = ()) -> ir.Table:

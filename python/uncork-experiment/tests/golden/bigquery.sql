@@ -109,6 +109,15 @@ FROM (
           AND (
             `t0`.`playback_items` IS NULL
           )
+          AND NOT (
+            COALESCE(`t0`.`service_broken_off` > 0, FALSE)
+            OR (
+              NOT (
+                COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+              )
+              AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
+            )
+          )
           THEN ieee_divide(
             CAST(`t0`.`bytes_delivered` AS FLOAT64) * 8000000000.0,
             CAST(NULLIF(`t0`.`completion_ns`, 0) AS FLOAT64)
@@ -242,7 +251,17 @@ FROM (
       `t0`.`arm_bucket` AS `bucket`,
       CASE
         WHEN `t0`.`size_bytes` < 3000000
-        THEN COALESCE(ieee_divide(CAST(`t0`.`completion_ns` AS FLOAT64), 1000000000.0), 3600.0)
+        THEN CASE
+          WHEN COALESCE(`t0`.`service_broken_off` > 0, FALSE)
+          OR (
+            NOT (
+              COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+            )
+            AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
+          )
+          THEN 3600.0
+          ELSE COALESCE(ieee_divide(CAST(`t0`.`completion_ns` AS FLOAT64), 1000000000.0), 3600.0)
+        END
         ELSE CAST(NULL AS FLOAT64)
       END AS `x`
     FROM `records` AS `t0`
@@ -1279,6 +1298,15 @@ FROM (
           )
           AND (
             `t0`.`playback_items` IS NULL
+          )
+          AND NOT (
+            COALESCE(`t0`.`service_broken_off` > 0, FALSE)
+            OR (
+              NOT (
+                COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+              )
+              AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
+            )
           )
           THEN ieee_divide(
             CAST(`t0`.`bytes_delivered` AS FLOAT64) * 8000000000.0,

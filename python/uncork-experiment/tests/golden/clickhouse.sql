@@ -96,6 +96,15 @@ FROM (
           )
           AND isNotNull("t0"."completion_ns")
           AND isNull("t0"."playback_items")
+          AND NOT (
+            COALESCE("t0"."service_broken_off" > 0, FALSE)
+            OR (
+              NOT (
+                COALESCE("t0"."engine", '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+              )
+              AND COALESCE("t0"."bytes_delivered" < "t0"."size_bytes", FALSE)
+            )
+          )
           THEN (
             CAST("t0"."bytes_delivered" AS Nullable(Float64)) * 8000000000.0
           ) / CAST(nullIf("t0"."completion_ns", 0) AS Nullable(Float64))
@@ -216,7 +225,17 @@ FROM (
       "t0"."arm_bucket" AS "bucket",
       CASE
         WHEN "t0"."size_bytes" < 3000000
-        THEN COALESCE(CAST("t0"."completion_ns" AS Nullable(Float64)) / 1000000000.0, 3600.0)
+        THEN CASE
+          WHEN COALESCE("t0"."service_broken_off" > 0, FALSE)
+          OR (
+            NOT (
+              COALESCE("t0"."engine", '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+            )
+            AND COALESCE("t0"."bytes_delivered" < "t0"."size_bytes", FALSE)
+          )
+          THEN 3600.0
+          ELSE COALESCE(CAST("t0"."completion_ns" AS Nullable(Float64)) / 1000000000.0, 3600.0)
+        END
         ELSE CAST(NULL AS Nullable(Float64))
       END AS "x"
     FROM "records" AS "t0"
@@ -1120,6 +1139,15 @@ FROM (
           )
           AND isNotNull("t0"."completion_ns")
           AND isNull("t0"."playback_items")
+          AND NOT (
+            COALESCE("t0"."service_broken_off" > 0, FALSE)
+            OR (
+              NOT (
+                COALESCE("t0"."engine", '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+              )
+              AND COALESCE("t0"."bytes_delivered" < "t0"."size_bytes", FALSE)
+            )
+          )
           THEN (
             CAST("t0"."bytes_delivered" AS Nullable(Float64)) * 8000000000.0
           ) / CAST(nullIf("t0"."completion_ns", 0) AS Nullable(Float64))

@@ -102,6 +102,15 @@ FROM (
           AND (
             "t0"."playback_items" IS NULL
           )
+          AND NOT (
+            COALESCE("t0"."service_broken_off" > 0, FALSE)
+            OR (
+              NOT (
+                COALESCE("t0"."engine", '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+              )
+              AND COALESCE("t0"."bytes_delivered" < "t0"."size_bytes", FALSE)
+            )
+          )
           THEN (
             CAST("t0"."bytes_delivered" AS DOUBLE) * CAST(8000000000.0 AS DOUBLE)
           ) / CAST(NULLIF("t0"."completion_ns", 0) AS DOUBLE)
@@ -226,10 +235,20 @@ FROM (
       "t0"."arm_bucket" AS "bucket",
       CASE
         WHEN "t0"."size_bytes" < 3000000
-        THEN COALESCE(
-          CAST("t0"."completion_ns" AS DOUBLE) / CAST(1000000000.0 AS DOUBLE),
-          CAST(3600.0 AS DOUBLE)
-        )
+        THEN CASE
+          WHEN COALESCE("t0"."service_broken_off" > 0, FALSE)
+          OR (
+            NOT (
+              COALESCE("t0"."engine", '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+            )
+            AND COALESCE("t0"."bytes_delivered" < "t0"."size_bytes", FALSE)
+          )
+          THEN CAST(3600.0 AS DOUBLE)
+          ELSE COALESCE(
+            CAST("t0"."completion_ns" AS DOUBLE) / CAST(1000000000.0 AS DOUBLE),
+            CAST(3600.0 AS DOUBLE)
+          )
+        END
         ELSE CAST(NULL AS DOUBLE)
       END AS "x"
     FROM "records" AS "t0"
@@ -1179,6 +1198,15 @@ FROM (
           )
           AND (
             "t0"."playback_items" IS NULL
+          )
+          AND NOT (
+            COALESCE("t0"."service_broken_off" > 0, FALSE)
+            OR (
+              NOT (
+                COALESCE("t0"."engine", '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+              )
+              AND COALESCE("t0"."bytes_delivered" < "t0"."size_bytes", FALSE)
+            )
           )
           THEN (
             CAST("t0"."bytes_delivered" AS DOUBLE) * CAST(8000000000.0 AS DOUBLE)

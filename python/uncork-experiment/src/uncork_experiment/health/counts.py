@@ -17,7 +17,7 @@ records are always in the sample together."""
 
 IDENTITY: Final = (
     "engine", "group", "seed", "flow", "start_ns", "completion_ns", "busy_ns", "size_bytes", "bytes_acked",
-    "service_start_unix_ns", "service_client", "service_listener", "service_scope", "arm_unit",
+    "service_start_unix_ns", "service_client", "service_listener", "service_scope", "arm_unit", "log_id",
 )  # fmt: skip
 """Columns of which two records never have all in common."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
 from uncork_experiment.sources.lines import Read, Row, RowError
 
@@ -17,19 +17,28 @@ SESSIONS: Final = 100_000
 
 _NUMBERS: Final = ("br", "d", "mtp", "ttfb", "ttlb", "msd", "bsa", "bsd", "bsda")
 
-_PAIR = re.compile(r'\s*([a-z][a-z0-9-]*)(?:=("(?:[^"\\]|\\.)*"|\([^)]*\)|[^,]*))?\s*(?:,|$)')
+_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+"""Keys of one's own have the name of a domain in front: ``com.example-bitrate``."""
+
+_PARTS: Final = re.compile(r'(?:"(?:[^"\\]|\\.)*"|\([^)]*\)|[^,])+')
+"""What stands between commas, but for those in quotation marks and in lists."""
+
+_IN_QUERY: Final = re.compile(r"(?:^|[?&\s\"])cmcd=([^&\s#]*)", re.IGNORECASE)
+_AKAMAI: Final = re.compile(r"^//\d\.\d@V/")
+"""Before the payload in Akamai's DataStream."""
 
 
 def parse(payload: str) -> Row:
-    """The keys of a payload. Of an inner list (version 2) the first member counts; a key alone is true."""
+    """The keys of a payload. Of an inner list (version 2) the first member counts; a key alone is true. A
+    part that is not a key costs nothing but itself.
+    """
     row: Row = {}
-    at = 0
-    while at < len(payload):
-        match = _PAIR.match(payload, at)
-        if match is None or match.end() == at:
-            raise RowError("CMCD: no list of keys and values")
-        row[match[1]] = _value(match[2])
-        at = match.end()
+    for part in _PARTS.findall(payload):
+        name, equals, value = part.strip().partition("=")
+        if _KEY.fullmatch(name):
+            row[name] = _value(value if equals else None)
+    if not row:
+        raise RowError("CMCD: no list of keys and values")
     return row
 
 
@@ -45,12 +54,12 @@ def _value(text: str | None) -> object:
 
 
 def payload_of(text: str) -> str | None:
-    """The payload in a field: a URL or query with ``CMCD=…``, or the payload itself, perhaps encoded."""
-    if "CMCD=" in text:
-        query = urlsplit(text).query or text
-        found = parse_qs(query).get("CMCD")
-        return found[0] if found else None
-    return unquote(text) if "%" in text else text
+    """The payload in a field: a URL, query or request line with ``CMCD=…``, or the payload itself, perhaps
+    encoded. A plus sign is itself: players encode with ``encodeURIComponent``.
+    """
+    found = _IN_QUERY.search(text)
+    payload = unquote(found[1] if found else text)
+    return _AKAMAI.sub("", payload) or None
 
 
 @dataclass
@@ -90,8 +99,8 @@ class _Session:
 class Sessions:
     """Rows with CMCD to rows of chunks and of sessions."""
 
-    source: str
-    """The field with the payload."""
+    sources: tuple[str, ...]
+    """The fields with the payload: one, or the four headers that a player may send instead of a query."""
     _open: dict[tuple[object, object], _Session] = field(default_factory=dict)
 
     def rows(self, reads: Iterable[Read]) -> Iterator[Read]:
@@ -111,7 +120,8 @@ class Sessions:
         self._open.clear()
 
     def _row(self, number: int, line: str, row: Row) -> Iterator[Read]:
-        payload = payload_of(str(row.get(self.source) or ""))
+        fields = [str(row.get(name) or "") for name in self.sources]
+        payload = payload_of(",".join(field for field in fields if field))
         if not payload:
             raise RowError("no CMCD")
         keys = parse(payload)
@@ -153,8 +163,8 @@ def _whole(keys: Row, name: str) -> int | None:
     if value is None or value is True:
         return None
     try:
-        number = int(str(value))
-    except ValueError:
+        number = round(float(str(value)))
+    except (ValueError, OverflowError):
         raise RowError(f"CMCD {name}: no whole number") from None
     if number < 0:
         raise RowError(f"CMCD {name}: negative")

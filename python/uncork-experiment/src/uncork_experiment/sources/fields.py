@@ -43,7 +43,13 @@ class Field:
     time: str | None = None
     """How a time is written: ``iso``, ``clf``, ``unix_s``, ``unix_ms``, ``unix_us``, ``unix_ns``."""
     is_in: tuple[str, ...] = ()
-    """1 if the value is one of these, else 0."""
+    """1 if the value is one of these, else 0. The empty text is a field that is there without a value."""
+    none: tuple[str, ...] = ()
+    """Further values that mean a missing one, such as HAProxy's ``-1``."""
+    any_of: tuple["Field", ...] = ()
+    """1 if one of these is 1, 0 if one is known: what several fields of a log report."""
+    is_end: bool = False
+    """The time is that of the end: the start is earlier by the duration (``completion_ns``)."""
     is_network: bool = False
     """An address, of which the /24 or /48 is kept."""
     pattern: re.Pattern[str] | None = None
@@ -60,6 +66,8 @@ def units_of(column: Column) -> tuple[str, ...]:
 
 def converter(column: Column, field: Field) -> Callable[[Row], Value]:
     """The function from a row to the column's value. It raises ``RowError``."""
+    if field.any_of:
+        return _any([converter(column, one) for one in field.any_of])
     convert = _convert(column, field)
     place = " ".join(field.sources) or column.name
 
@@ -81,9 +89,17 @@ def converter(column: Column, field: Field) -> Callable[[Row], Value]:
     return value
 
 
+def _any(parts: list[Callable[[Row], Value]]) -> Callable[[Row], Value]:
+    def value(row: Row) -> Value:
+        known = [found for part in parts if isinstance(found := part(row), int)]
+        return max(known) if known else None
+
+    return value
+
+
 def _is_plain(column: Column, field: Field) -> bool:
     """Whether a whole number of JSON is the value as it is."""
-    changes = field.unit or field.time or field.is_in or field.pattern or field.names
+    changes = field.unit or field.time or field.is_in or field.pattern or field.names or field.none
     return column.kind == "count" and len(field.sources) == 1 and not changes
 
 
@@ -98,20 +114,24 @@ def _reason(error: Exception, column: Column, field: Field) -> str:
 def _raw(row: Row, field: Field) -> str | None:
     if field.value is not None:
         return field.value
-    found = [_text(row.get(name)) for name in field.sources]
+    found = [text_of(row.get(name)) for name in field.sources]
     if None in found:
-        return None
+        is_empty = "" in field.is_in and all(name in row for name in field.sources)
+        return "" if is_empty else None
     text = found[0] if len(found) == 1 else " ".join(str(it) for it in found)
     assert text is not None
     if field.pattern is not None:
         match = field.pattern.search(text)
         text = match.group(1) if match and match.group(1) else ""
-    if text in NONE:
+    if text in NONE or text in field.none:
         return None
     return dict(field.names).get(text, text) if field.names else text
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
+    """The value as text. Headers of some servers are lists (Caddy): one member is the value itself."""
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
     if value is None or value in NONE:
         return None
     return str(int(value)) if isinstance(value, bool) else str(value)
@@ -162,8 +182,18 @@ def _number(text: str, factor: Decimal) -> float:
     return number
 
 
+_WITH_PORT: Final = re.compile(r"\[([0-9a-fA-F.:]+)\](?::\d+)?|([0-9.]+):\d+")
+"""``203.0.113.7:443`` and ``[2001:db8::1]:443``, as Envoy and old versions of Caddy write a client."""
+
+
+def address_of(text: str) -> str:
+    """The address without a port and brackets."""
+    match = _WITH_PORT.fullmatch(text)
+    return text if match is None else match[1] or match[2]
+
+
 def _network(text: str) -> str:
-    address = ipaddress.ip_address(text)
+    address = ipaddress.ip_address(address_of(text))
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
     return str(ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False))
@@ -179,13 +209,15 @@ def _iso(text: str) -> int:
 
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_CLF: Final = re.compile(r"(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ([+-]\d{4}))?")
+_CLF: Final = re.compile(
+    r"\[?(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d(?:\.\d+)?)(?: ?(?:([+-]\d\d:?\d\d)|UTC|GMT|Z))?\]?"
+)
 
 
 def _clf(text: str) -> int:
     """``10/Oct/2026:13:55:36.123 -0700``: of NCSA logs, and of HAProxy, whose times have no offset: UTC."""
-    match = _CLF.search(text)
-    if match is None:
+    match = _CLF.fullmatch(text)
+    if match is None or match[2] not in _MONTHS:
         raise ValueError(text)
     day, month, year, time, offset = match.groups()
     return _iso(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{time}{offset or '+0000'}")

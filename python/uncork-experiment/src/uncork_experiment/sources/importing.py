@@ -4,28 +4,36 @@ What is wrong with a row goes with it into a file of rejected rows, with the fil
 number.
 """
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from uncork_experiment.assignment import assign, client, cookie, header
-from uncork_experiment.schema import COLUMNS, arrow_schema
-from uncork_experiment.sources import cmcd, lines
-from uncork_experiment.sources.fields import NONE, Value, converter
+from uncork_experiment.errors import InputError, available
+from uncork_experiment.own import METADATA, dumps
+from uncork_experiment.schema import Column, arrow_schema
+from uncork_experiment.sources import cmcd, lines, nothing, outcome
+from uncork_experiment.sources.fields import Value, address_of, converter, text_of
 from uncork_experiment.sources.lines import Read, Row, RowError
 from uncork_experiment.sources.mapping import NO_ARM, Mapping, UnitRule
+from uncork_experiment.sources.networks import Networks
 
 BATCH: Final = 20_000
 """Rows in memory, and in a row group of the result."""
 
 LONGEST: Final = 2_000
 """Characters of a rejected line that are kept."""
+
+REGION: Final = "region"
+"""The column with the name that a file of networks gives to the client."""
 
 Progress = Callable[[str, int, int, int], None]
 """Called once per batch with the file's name, its bytes read and in all, and its rows so far."""
@@ -39,18 +47,22 @@ class Imported:
     rows: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     """By reason."""
+    sample: str = ""
+    """A line that was rejected, with its file and number."""
 
 
 @dataclass
-class _Rejects:
+class Rejects:
     """The file of rejected rows, made when there is one: an object in each line."""
 
     path: Path | None
     counts: Counter[str]
     file: TextIO | None = None
+    sample: str = ""
 
     def add(self, name: str, number: int, line: str, reason: str) -> None:
         self.counts[reason] += 1
+        self.sample = self.sample or f"{name}, line {number}: {line[: nothing.SHOWN]}"
         if self.path is None:
             return
         if self.file is None:
@@ -70,33 +82,57 @@ def import_files(
     into: Path,
     rejected: Path | None = None,
     progress: Progress | None = None,
+    networks: Networks | None = None,
 ) -> Imported:
-    """Writes ``into/NAME.parquet`` for each log, and rejected rows to the file ``rejected``."""
+    """Writes ``into/NAME.parquet`` for each log, and rejected rows to the file ``rejected``.
+
+    Logs that have lines and no record are an error that says which format would work.
+    """
     into.mkdir(parents=True, exist_ok=True)
     imported = Imported()
-    rejects = _Rejects(rejected, imported.rejected)
+    rejects = Rejects(rejected, imported.rejected)
     try:
         for number, path in enumerate(paths):
             target = into / f"{number:04d}-{path.name}.parquet"
-            imported.rows += _import(path, mapping, target, rejects, progress)
+            imported.rows += _import(path, mapping, target, rejects, progress, networks)
             imported.files.append(target)
     finally:
         rejects.close()
+    imported.sample = rejects.sample
+    if imported.rows == 0:
+        for file in imported.files:
+            file.unlink()
+        raise nothing.error(paths, mapping, imported.rejected, imported.sample)
     return imported
 
 
-def _import(path: Path, mapping: Mapping, target: Path, rejects: _Rejects, progress: Progress | None) -> int:
+def _import(
+    path: Path,
+    mapping: Mapping,
+    target: Path,
+    rejects: Rejects,
+    progress: Progress | None,
+    networks: Networks | None,
+) -> int:
     total, rows = path.stat().st_size, 0
-    schema = arrow_schema()
+    schema = schema_of(mapping, has_networks=networks is not None)
     with lines.open_text(path) as text, pq.ParquetWriter(target, schema, compression="zstd") as writer:
         counted = _Counted(text)
+        make = _Rows(mapping, path.name, rejects, schema, networks)
         for batch in _batches(_read(counted, mapping)):
-            good = _converted(batch, mapping, path.name, rejects)
-            writer.write_table(_table(good, mapping, schema))
-            rows += len(good)
+            table = make.table(batch)
+            writer.write_table(table)
+            rows += table.num_rows
             if progress is not None:
                 progress(path.name, counted.bytes if path.suffix != ".gz" else total, total, rows)
     return rows
+
+
+def schema_of(mapping: Mapping, *, has_networks: bool = False) -> pa.Schema:
+    """Of the files that an import with this mapping writes: canonical columns, and its own."""
+    extra = {name: column.kind for name, (column, _) in mapping.extra().items()}
+    schema = arrow_schema(extra | ({REGION: "text"} if has_networks else {}))
+    return schema.with_metadata({METADATA: dumps(mapping.metrics)}) if mapping.metrics else schema
 
 
 class _Counted:
@@ -117,14 +153,41 @@ def _read(text: Iterable[str], mapping: Mapping) -> Iterator[Read]:
     if mapping.format == "json":
         reads = lines.json_rows(text)
     elif mapping.format == "csv":
-        reads = lines.csv_rows(text, mapping.delimiter)
+        reads = lines.csv_rows(text, mapping.delimiter, mapping.header)
+        reads = reads if mapping.cmcd else _checked(reads, mapping)
     elif mapping.format == "w3c":
         reads = lines.w3c_rows(text)
     elif mapping.pattern is not None:
         reads = lines.pattern_rows(text, mapping.pattern)
+    elif mapping.format == "parquet":
+        raise InputError("--mapping", f"{mapping.name} is of tables, not of logs", "name .parquet files")
     else:
         reads = lines.text_rows(text)
     return cmcd.Sessions(mapping.cmcd).rows(reads) if mapping.cmcd else reads
+
+
+def _checked(reads: Iterator[Read], mapping: Mapping) -> Iterator[Read]:
+    """The rows of a CSV file, whose header must have the mapped columns."""
+    is_checked = False
+    for number, line, row in reads:
+        if not is_checked and not isinstance(row, RowError):
+            check_names(set(row), mapping)
+            is_checked = True
+        yield number, line, row
+
+
+def check_names(names: set[str], mapping: Mapping) -> None:
+    """Whether a header or table has the mapped columns: of optional ones at least one."""
+    wanted = [name for _, of in mapping.fields().values() for name in of.sources]
+    wanted += [mapping.unit.source] if mapping.unit else []
+    lacking = [name for name in dict.fromkeys(wanted) if name not in names]
+    if not lacking or (mapping.optional and len(lacking) < len(set(wanted))):
+        return
+    if mapping.optional:
+        remedy = f"it has {', '.join(sorted(names)[:8])}; write a mapping file that names its columns"
+        raise InputError(mapping.name, "the header has none of the mapped columns", remedy)
+    remedy = f"{available(lacking[0], sorted(names))} (optional = true accepts it)"
+    raise InputError(mapping.name, f"the header lacks {', '.join(map(repr, lacking))}", remedy)
 
 
 def _batches(reads: Iterable[Read]) -> Iterator[list[Read]]:
@@ -138,25 +201,100 @@ def _batches(reads: Iterable[Read]) -> Iterator[list[Read]]:
         yield batch
 
 
-Good = tuple[dict[str, Value], bytes | None]
-"""Values of the mapped columns, and the unit."""
+@dataclass(frozen=True)
+class _Good:
+    """A row that can be read."""
+
+    number: int
+    line: str
+    values: list[Value]
+    unit: bytes | None
+    region: str | None
+    id: str
 
 
-def _converted(batch: list[Read], mapping: Mapping, name: str, rejects: _Rejects) -> list[Good]:
-    by_name = {column.name: column for column in COLUMNS}
-    convert = {column: converter(by_name[column], of) for column, of in mapping.columns.items()}
-    good: list[Good] = []
-    for number, line, row in batch:
+class _Rows:
+    """Rows of one log to tables."""
+
+    def __init__(
+        self, mapping: Mapping, name: str, rejects: Rejects, schema: pa.Schema, networks: Networks | None
+    ) -> None:
+        self._mapping, self._name, self._rejects, self._schema = mapping, name, rejects, schema
+        self._networks = networks
+        self._convert = {name: converter(column, of) for name, (column, of) in mapping.fields().items()}
+        self._skip = [converter(Column("condition", "count"), of) for of in mapping.leave_out]
+        self._client = mapping.columns.get("service_client")
+        self._id = None if mapping.id is None else converter(Column("id", "text"), mapping.id)
+
+    def table(self, batch: list[Read]) -> pa.Table:
+        """The batch with all columns, without rejected rows."""
+        good = [it for read in batch if (it := self._row(*read)) is not None]
+        columns: dict[str, Sequence[Value]] = {
+            name: [it.values[at] for it in good] for at, name in enumerate(self._convert)
+        }
+        if self._mapping.source is not None:
+            columns.setdefault("source", [self._mapping.source] * len(good))
+        if self._mapping.has_ids:
+            columns["log_id"] = self._ids(good)
+        if self._networks is not None:
+            columns[REGION] = [it.region for it in good]
+        if self._mapping.unit is not None:
+            columns |= assigned([it.unit for it in good if it.unit is not None], self._mapping.unit, columns)
+        nulls = [None] * len(good)
+        arrays = [pa.array(columns.get(it.name, nulls), it.type) for it in self._schema]
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        if not self._mapping.has_ids:
+            return table
+        table, is_head = outcome.finished(table, self._mapping)
+        for it, is_left_out in zip(good, is_head.to_pylist(), strict=True):
+            if is_left_out:
+                self._rejects.add(self._name, it.number, it.line, outcome.NO_BODY)
+        return table.filter(pc.invert(is_head))
+
+    def _row(self, number: int, line: str, row: Row | RowError) -> _Good | None:
         if isinstance(row, RowError):
-            rejects.add(name, number, line, str(row))
-            continue
-        row = flattened(row) if mapping.flat else row
+            self._rejects.add(self._name, number, line, str(row))
+            return None
+        row = flattened(row) if self._mapping.flat else row
+        line = line or json.dumps(row)
         try:
-            unit = None if mapping.unit is None else _unit(row, mapping.unit)
-            good.append(({column: value(row) for column, value in convert.items()}, unit))
+            for of, skip in zip(self._mapping.leave_out, self._skip, strict=True):
+                if skip(row) == 1:
+                    raise RowError(f"not a download: {' '.join(of.sources)}")
+            unit = None if self._mapping.unit is None else unit_of(row, self._mapping.unit)
+            values = [value(row) for value in self._convert.values()]
+            named = self._id(row) if self._id is not None else None
+            return _Good(number, line, values, unit, self._region(row), str(named or line))
         except RowError as error:
-            rejects.add(name, number, line or json.dumps(row), str(error))
-    return good
+            self._rejects.add(self._name, number, line, str(error))
+            return None
+
+    def _ids(self, good: list[_Good]) -> list[Value]:
+        """A number for each line: of the field that identifies it, or of its text. Equal lines that follow
+        each other, as two clients of one address leave them, differ by their count, so that only a log that
+        is read twice has equal ones.
+        """
+        seen: Counter[str] = Counter()
+        ids: list[Value] = []
+        for it in good:
+            seen[it.id] += 1
+            ids.append(_hash(it.id if seen[it.id] == 1 else f"{it.id}\0{seen[it.id]}"))
+        return ids
+
+    def _region(self, row: Row) -> str | None:
+        if self._networks is None or self._client is None:
+            return None
+        address = text_of(row.get(self._client.sources[0])) if self._client.sources else None
+        if address is not None and self._client.pattern is not None:
+            match = self._client.pattern.search(address)
+            address = match.group(1) if match else None
+        return None if address is None else self._networks.name(address_of(address))
+
+
+def _hash(text: str) -> int:
+    """63 bits, a type that every engine has."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 def flattened(row: Row, prefix: str = "") -> Row:
@@ -170,44 +308,29 @@ def flattened(row: Row, prefix: str = "") -> Row:
     return flat
 
 
-def _unit(row: Row, rule: UnitRule) -> bytes:
-    value = str(row.get(rule.source, ""))
-    if value in NONE:
+def unit_of(row: Row, rule: UnitRule) -> bytes:
+    """The bytes whose hash gives the bucket. Raises ``RowError``."""
+    value = text_of(row.get(rule.source))
+    if value is not None and rule.pattern is not None:
+        match = rule.pattern.search(value)
+        value = match.group(1) if match else None
+    if not value:
         raise RowError(f"{rule.source}: missing, and it is the unit")
     try:
-        return {"prefix": client, "cookie": cookie, "header": header}[rule.kind](value)
+        return client(address_of(value)) if rule.kind == "prefix" else _KINDS[rule.kind](value)
     except ValueError:
         raise RowError(f"{rule.source}: no address") from None
 
 
-def _table(good: list[Good], mapping: Mapping, schema: pa.Schema) -> pa.Table:
-    """The batch as a table with all canonical columns."""
-    columns: dict[str, Sequence[Value]] = {
-        name: [values[name] for values, _ in good] for name in mapping.columns
-    }
-    if mapping.source is not None:
-        columns.setdefault("source", [mapping.source] * len(good))
-    if mapping.unit is not None:
-        columns |= _assigned([unit for _, unit in good if unit is not None], mapping.unit, columns)
-    nulls = [None] * len(good)
-    return pa.table({it.name: pa.array(columns.get(it.name, nulls), it.type) for it in schema}, schema=schema)
+_KINDS: Final = {"cookie": cookie, "header": header}
 
 
-def _assigned(
-    units: list[bytes], rule: UnitRule, columns: dict[str, Sequence[Value]]
-) -> dict[str, Sequence[Value]]:
+def assigned(units: list[bytes], rule: UnitRule, columns: Container[str]) -> dict[str, Sequence[Value]]:
     """Hash and bucket of the units; the arm, where the log has none and the rule knows the arms."""
-    assigned = assign(rule.experiment, units)
-    found: dict[str, Sequence[Value]] = {
-        "arm_unit": assigned.hash.tolist(),
-        "arm_bucket": assigned.bucket.tolist(),
-    }
+    of = assign(rule.experiment, units)
+    found: dict[str, Sequence[Value]] = {"arm_unit": of.hash.tolist(), "arm_bucket": of.bucket.tolist()}
     if rule.experiment.arms == (NO_ARM,) or "arm" in columns:
         return found
-    arms = [rule.experiment.arms[arm] if arm >= 0 else None for arm in assigned.arm.tolist()]
+    arms = [rule.experiment.arms[arm] if arm >= 0 else None for arm in of.arm.tolist()]
     takes_part = [rule.experiment.name if arm is not None else None for arm in arms]
-    return found | {
-        "arm": arms,
-        "arm_experiment": takes_part,
-        "arm_propensity": assigned.propensity.tolist(),
-    }
+    return found | {"arm": arms, "arm_experiment": takes_part, "arm_propensity": of.propensity.tolist()}

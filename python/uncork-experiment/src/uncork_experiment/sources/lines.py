@@ -1,12 +1,13 @@
 """Lines of a log to rows of fields. A line that cannot be read is its own error, never that of the file."""
 
+import codecs
 import csv
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO, Final, cast
 
 Row = dict[str, object]
 
@@ -18,12 +19,38 @@ class RowError(ValueError):
 Read = tuple[int, str, Row | RowError]
 """Number of the line from 1, the line, and its fields."""
 
+DELIMITERS: Final = (",", ";", "\t", "|")
+"""Between which a CSV file's own is found, if the mapping names none."""
+
+_HEAD: Final = 256
+"""Bytes from which the encoding is told."""
+
 
 def open_text(path: Path) -> IO[str]:
-    """Opens a log; ``.gz`` is decompressed. Bytes that are no UTF-8 survive as escapes."""
+    """Opens a log; ``.gz`` is decompressed. UTF-8 with or without a byte-order mark, and UTF-16, as Windows
+    writes them. Other bytes survive as escapes.
+    """
+    with _opened(path) as file:
+        encoding = encoding_of(file.read(_HEAD))
+    errors = "replace" if encoding.startswith("utf-16") else "surrogateescape"
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
-    return path.open("rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+        return gzip.open(path, "rt", encoding=encoding, errors=errors, newline="\n")
+    return path.open("rt", encoding=encoding, errors=errors, newline="\n")
+
+
+def _opened(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb"))
+
+
+def encoding_of(head: bytes) -> str:
+    """By the mark, or by the zero bytes of ASCII characters in UTF-16."""
+    has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    body = head[2:] if has_mark else head
+    half = max(1, len(body) // 2)
+    for zeros, encoding in ((body[1::2], "utf-16-le"), (body[0::2], "utf-16-be")):
+        if zeros.count(0) > half / 2:
+            return "utf-16" if has_mark else encoding
+    return "utf-8-sig"
 
 
 def json_rows(lines: Iterable[str]) -> Iterator[Read]:
@@ -37,17 +64,28 @@ def json_rows(lines: Iterable[str]) -> Iterator[Read]:
         yield number, line, row if isinstance(row, dict) else RowError("the line is no JSON object")
 
 
-def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[Read]:
-    """Fields by the names in the first line."""
-    reader = csv.reader(lines, delimiter=delimiter)
-    header = next(reader, [])
+def csv_rows(lines: Iterable[str], delimiter: str | None, names: Sequence[str] = ()) -> Iterator[Read]:
+    """Fields by the names in the first line, or by ``names`` in a file without such a line."""
+    numbered = iter(lines)
+    if names:
+        header, delimiter = list(names), delimiter or ","
+    else:
+        first = next(numbered, "")
+        delimiter = delimiter or delimiter_of(first)
+        header = next(csv.reader([first], delimiter=delimiter), [])
+    reader = csv.reader(numbered, delimiter=delimiter)
     for fields in reader:
         if not fields:
             continue
         row: Row | RowError = dict(zip(header, fields, strict=False))
         if len(fields) != len(header):
             row = RowError("the row has not as many fields as the header")
-        yield reader.line_num, delimiter.join(fields), row
+        yield reader.line_num + (not names), delimiter.join(fields), row
+
+
+def delimiter_of(header: str) -> str:
+    """The delimiter that makes most fields of the first line."""
+    return max(DELIMITERS, key=lambda it: len(next(csv.reader([header], delimiter=it), [])))
 
 
 def w3c_rows(lines: Iterable[str]) -> Iterator[Read]:
@@ -57,13 +95,25 @@ def w3c_rows(lines: Iterable[str]) -> Iterator[Read]:
         if line.startswith("#"):
             names = line.split()[1:] if line.lower().startswith("#fields:") else names
             continue
-        fields = line.split("\t") if "\t" in line else line.split(" ")
         if names is None:
             yield number, line, RowError("no #Fields: before the line")
-        elif len(fields) != len(names):
+            continue
+        fields = w3c_fields(line, len(names))
+        if len(fields) != len(names):
             yield number, line, RowError("the line has not as many fields as #Fields:")
         else:
             yield number, line, dict(zip(names, fields, strict=True))
+
+
+_QUOTED: Final = re.compile(r'"((?:[^"]|"")*)"(?= |$)|(\S+)')
+
+
+def w3c_fields(line: str, count: int) -> list[str]:
+    """The fields of a line; strings in quotation marks may have spaces (IIS Advanced Logging)."""
+    fields = line.split("\t") if "\t" in line else line.split(" ")
+    if len(fields) == count or '"' not in line:
+        return fields
+    return [match[2] or match[1].replace('""', '"') for match in _QUOTED.finditer(line)]
 
 
 def pattern_rows(lines: Iterable[str], pattern: re.Pattern[str]) -> Iterator[Read]:

@@ -51,8 +51,10 @@ JSON_LINES: Final = Mapping(
     columns={
         column.name: Field(sources=(_json_name(column.name),), is_required=column.name in ("engine", "cc"))
         for column in COLUMNS
+        if column.name != "log_id"
     },
     flat=True,
+    has_ids=False,
 )
 """A flow record in each line."""
 
