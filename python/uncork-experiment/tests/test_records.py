@@ -91,7 +91,7 @@ def test_the_laboratory_gets_arms_and_buckets() -> None:
     for key, cubes in reduced.cells.items():
         bandwidth = cubes["bandwidth"]
         assert isinstance(bandwidth, DistributionCube)
-        assert bandwidth.counts.sum(axis=(1, 2)).tolist() == [6, 6]
+        assert (bandwidth.counts.sum(axis=(1, 2)) / bandwidth.whole).tolist() == [6, 6]
         assert reduced.units[key].sum(axis=1).tolist() == [6, 6]
     assert reduced.sources == {"client": 48}
 

@@ -12,14 +12,18 @@ import pytest
 
 import flows
 from flows import counted
+from uncork_experiment import estimate
 from uncork_experiment.bins import bin_of
-from uncork_experiment.cubes import DistributionCube, RatioCube
+from uncork_experiment.cubes import PER_CLIENT, WEIGHT, DistributionCube, RatioCube
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import KEYS
 from uncork_experiment.metrics import METRICS, SIZE_CLASSES
 from uncork_experiment.reduce import ReducePlan, reduce, reduce_views
+from uncork_experiment.result import Measure
+from uncork_experiment.stats.effect import Effect
 
-PLAN = ReducePlan(control="control")
+PLAN = ReducePlan(control="control", per_unit=False)
+"""Records count; those of clients have tests of their own."""
 Record = dict[str, Any]
 
 
@@ -74,16 +78,83 @@ def test_counts_are_those_of_plain_python() -> None:
     assert reduced.arms == ("control", "bbr")
 
 
-def test_views_are_what_each_alone_would_be() -> None:
-    records = ibis.memtable(flows.table())
+@pytest.mark.parametrize("per_unit", [False, True])
+def test_views_are_what_each_alone_would_be(per_unit: bool) -> None:
+    records, plan = ibis.memtable(flows.table()), replace(PLAN, per_unit=per_unit)
     views = [(), ("region",), ("region", "day"), ("asn",), ("size_class",)]
-    together = reduce_views(records, PLAN, views)
+    together = reduce_views(records, plan, views)
     for view in views:
-        alone = reduce(records, replace(PLAN, by=view))
+        alone = reduce(records, replace(plan, by=view))
         assert counted(together[view]) == counted(alone)
         assert {k: v.tolist() for k, v in together[view].units.items()} == {
             k: v.tolist() for k, v in alone.units.items()
         }
+
+
+def test_each_unit_counts_once_in_each_cell() -> None:
+    table = flows.table(1_000)
+    rtt = table["rtt_p50_ms"].to_numpy().copy()
+    rtt[:3] = [math.nan, -5.0, math.inf]
+    unit = pa.array(
+        [None if n < 10 else value for n, value in enumerate(table["arm_unit"].to_pylist())], pa.uint64()
+    )
+    table = flows.changed(table, rtt_p50_ms=rtt, arm_unit=unit)
+    reduced = reduce(ibis.memtable(table), replace(PLAN, by=("size_class",), per_unit=True))
+    values: dict[Any, list[int]] = defaultdict(list)
+    for n, record in enumerate(table.to_pylist()):
+        inflation = record["rtt_p50_ms"] / record["rtt_min_ms"] if record["rtt_min_ms"] else None
+        if inflation is not None and 0 <= inflation < math.inf:
+            client = n if record["arm_unit"] is None else record["arm_unit"]
+            values[
+                slow_key(record)[:1], reduced.arms.index(record["arm"]), record["arm_bucket"], client
+            ].append(int(bin_of(inflation)))
+    expected: dict[Any, int] = defaultdict(int)
+    for (key, arm, bucket, _), bins in values.items():
+        for one in bins:
+            expected["rtt_inflation", key, arm, bucket, one] += WEIGHT // len(bins)
+    found = {place: count for place, count in counted(reduced).items() if place[0] == "rtt_inflation"}
+    assert found == expected
+    assert reduced.rejected["rtt_inflation: a value that cannot be"] == 3
+    assert reduced.weighting == PER_CLIENT
+    assert sum(int(records.sum()) for records in reduced.records.values()) == 1_000
+
+
+def test_both_regions_faster_are_not_slower_together() -> None:
+    """Simpson: treated clients of the slow region are three times as fast, and come three times as often."""
+    rng = np.random.default_rng(1)
+    unit = np.arange(1_200)
+    is_slow, is_treated = unit % 2 == 1, unit % 4 >= 2
+    records = np.repeat(unit, np.where(is_slow & is_treated, 9, 3))
+    speed = np.where(is_slow, 1e6, 3e7) * np.where(is_treated, np.where(is_slow, 3.0, 1.1), 1.0)
+    busy = (4e6 * 8e9 / speed[records] / rng.lognormal(0, 0.3, len(records))).astype(np.int64)
+    table = flows.changed(
+        flows.table(len(records)),
+        arm=np.where(is_treated, "bbr", "control")[records],
+        arm_unit=pa.array(records.astype(np.uint64)),
+        arm_bucket=pa.array((records // 4 % 100).astype(np.uint64)),
+        service_country=np.where(is_slow, "PE", "DE")[records],
+        size_bytes=[4_000_000] * len(records),
+        bytes_acked=[4_000_000] * len(records),
+        busy_ns=busy,
+    )
+
+    def ratios(per_unit: bool) -> dict[Any, float]:
+        plan = replace(PLAN, metrics=("throughput",), per_unit=per_unit)
+        views = reduce_views(ibis.memtable(table), plan, [(), ("country",)])
+        p60 = [Measure("throughput", "p60")]
+        return {
+            key: effect.ratio
+            for view in views.values()
+            for key, cubes in view.cells.items()
+            for effect in estimate.outcomes(cubes["throughput"], p60, level=0.95, estimand="")
+            if isinstance(effect, Effect)
+        }
+
+    by_client, by_record = ratios(True), ratios(False)
+    assert by_record[()] < 0.5, "the trap"
+    assert by_client["DE",] == pytest.approx(1.1, rel=0.1)
+    assert by_client["PE",] == pytest.approx(3, rel=0.1)
+    assert 1.0 < by_client[()] < 3.1
 
 
 def test_keys_have_readable_texts() -> None:

@@ -13,7 +13,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncork_experiment.bins import GAMMA
-from uncork_experiment.cubes import BUCKETS, Cube, DistributionCube, Key, RatioCube, Reduced
+from uncork_experiment.cubes import (
+    BUCKETS,
+    PER_CLIENT,
+    PER_RECORD,
+    WEIGHT,
+    Cube,
+    DistributionCube,
+    Key,
+    RatioCube,
+    Reduced,
+)
 from uncork_experiment.keys import UNKNOWN
 from uncork_experiment.metrics import Metric
 
@@ -28,17 +38,24 @@ class Part:
 
     metric: Metric
     table: pa.Table
+    whole: int = 1
+    """What counts as one in the counts of a distribution."""
 
     def summed(self, by: tuple[str, ...]) -> "Part":
-        """The same by fewer keys."""
+        """The same by fewer keys. Weights are those of the units in the cells of these keys."""
         is_bins = self.metric.kind == "distribution"
         groups = [*by, "arm", "bucket", *(["bin"] if is_bins else [])]
-        sums = ["n"] if is_bins else ["numerator", "denominator", "n"]
+        weight = weight_name(by) if weight_name(by) in self.table.column_names else "n"
+        sums = [weight] if is_bins else ["numerator", "denominator", "n"]
+        names = [*groups, *(["n"] if is_bins else sums)]
         table = self.table.group_by(groups).aggregate([(name, "sum") for name in sums])
-        return Part(
-            self.metric,
-            table.select([*groups, *(f"{name}_sum" for name in sums)]).rename_columns([*groups, *sums]),
-        )
+        table = table.select([*groups, *(f"{name}_sum" for name in sums)]).rename_columns(names)
+        return Part(self.metric, table, self.whole)
+
+
+def weight_name(by: tuple[str, ...]) -> str:
+    """The column with the sums of weights in the cells of these keys."""
+    return "_".join(["n_by", *by])
 
 
 @dataclass(frozen=True)
@@ -66,11 +83,13 @@ def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
         arms=arms,
         by=tuple(texts),
         cells=_Cells(grid, sparse),
-        units=_units(tables.units, grid),
+        units=_by_bucket(tables.units, "units", grid),
         rows=int(rows.sum()),
         rejected={reason: count for reason, count in (missing | impossible).items() if count},
         outside=int(rows[outside].sum()),
         sources=dict(sorted(sources.items())),
+        records=_by_bucket(tables.units, "rows", grid),
+        weighting=PER_CLIENT if any(part.whole == WEIGHT for part in tables.parts) else PER_RECORD,
     )
 
 
@@ -156,10 +175,11 @@ def _text(value: object, text: Callable[[object], str]) -> str:
     return UNKNOWN if value is None else text(value)
 
 
-def _units(units: pa.Table, grid: Grid) -> dict[Key, Ints]:
+def _by_bucket(units: pa.Table, column: str, grid: Grid) -> dict[Key, Ints]:
+    """The column's sums by (arm, bucket)."""
     kept = units.filter(_counted(units, grid))
     counts = np.zeros((len(grid.cells), len(grid.arms), BUCKETS), dtype=np.int64)
-    np.add.at(counts, (grid.cell(kept), grid.arm(kept), _ints(kept["bucket"])), _ints(kept["units"]))
+    np.add.at(counts, (grid.cell(kept), grid.arm(kept), _ints(kept["bucket"])), _ints(kept[column]))
     return dict(zip(grid.keys(), counts, strict=True))
 
 
@@ -181,6 +201,7 @@ class _Sparse:
     columns: tuple[Ints, ...]
     """``n``, or ``numerator`` and ``denominator``."""
     impossible: int
+    whole: int
 
     @staticmethod
     def of(part: Part, grid: Grid) -> "_Sparse":
@@ -201,6 +222,7 @@ class _Sparse:
             bin=_ints(table["bin"])[order] if is_bins else cell[order],
             columns=tuple(_ints(table[name])[order] for name in names),
             impossible=int(impossible),
+            whole=part.whole,
         )
 
     def cube(self, cell: int, arms: int) -> Cube | None:
@@ -215,7 +237,8 @@ class _Sparse:
             return None
         first = int(bins.min())
         shape = (arms, BUCKETS, int(bins.max()) - first + 1)
-        return DistributionCube(_summed(shape, (*at, bins - first), self.columns[0][here]), first, GAMMA)
+        counts = _summed(shape, (*at, bins - first), self.columns[0][here])
+        return DistributionCube(counts, first, GAMMA, self.whole)
 
 
 def _summed(shape: tuple[int, ...], at: tuple[Ints, ...], values: Ints) -> Ints:

@@ -14,6 +14,13 @@ from uncork_experiment.bins import middle
 BUCKETS = 100
 """Parts of all units, of which the jackknife leaves out one at a time."""
 
+WEIGHT = 1_000_000_000
+"""The weight of a unit in a cell, shared by its records. It is a whole number, so that sums are exact in any
+order; they fit into 64 bits up to 9 billion units."""
+
+PER_CLIENT = "per client: each counts once, however many records it has"
+PER_RECORD = "per record: clients with more records count more"
+
 Key = tuple[str, ...]
 """What identifies a cell: a value for each of ``Reduced.by``."""
 
@@ -28,6 +35,8 @@ class DistributionCube:
     """The bin of ``counts[..., 0]``."""
     gamma: float
     """Bin ``b`` holds values in ``(gamma**(b-1), gamma**b]``."""
+    whole: int = 1
+    """What counts as one in ``counts``: 1 where records count, ``WEIGHT`` where each unit counts once."""
 
     def values(self) -> NDArray[np.float64]:
         """The value that stands for each bin (bins)."""
@@ -36,6 +45,7 @@ class DistributionCube:
     def mean(self) -> "RatioCube":
         """The mean as a ratio. Each value counts as its bin's middle: within 1 %, the same in all arms."""
         counts = self.counts.astype(np.float64)
+        counts /= self.whole
         return RatioCube(numerator=counts @ self.values(), denominator=counts.sum(axis=2))
 
 
@@ -70,3 +80,7 @@ class Reduced:
     """Records that are not of the experiment, or of arms that are not compared."""
     sources: Mapping[str, int] = field(default_factory=dict)
     """Records by how their throughput was measured (``schema.SOURCES``), or ``unknown``."""
+    records: Mapping[Key, NDArray[np.int64]] = field(default_factory=dict)
+    """Records by (arm, bucket), as ``units``."""
+    weighting: str = PER_RECORD
+    """Whom means and quantiles are about. Ratios are sums over all records: they are about all traffic."""

@@ -242,7 +242,7 @@ def _sum(cubes: Sequence[Cube]) -> Cube:
         counts = whole.counts.sum(axis=0, keepdims=True)
         used = np.flatnonzero(counts.sum(axis=(0, 1)))
         first, last = (int(used[0]), int(used[-1]) + 1) if used.size else (0, 1)
-        return DistributionCube(counts[:, :, first:last], whole.first_bin + first, whole.gamma)
+        return DistributionCube(counts[:, :, first:last], whole.first_bin + first, whole.gamma, whole.whole)
     assert whole is not None, "there is at least one"
     return RatioCube(whole.numerator.sum(axis=0, keepdims=True), whole.denominator.sum(axis=0, keepdims=True))
 

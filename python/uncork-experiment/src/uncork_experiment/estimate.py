@@ -107,7 +107,7 @@ def _replicates(cube: Cube | None, arm: int, measure: Measure) -> NDArray[np.flo
     if isinstance(cube, DistributionCube) and q:
         counts = cube.counts[arm]
         counts = counts[counts.sum(axis=1) > 0]
-        if len(counts) < 2 or counts.sum() * min(q, 1 - q) < 5:
+        if len(counts) < 2 or counts.sum() / cube.whole * min(q, 1 - q) < 5:
             return None
         return jackknife.quantiles_with_replicates(
             counts, np.array([q]), first_bin=cube.first_bin, gamma=cube.gamma
@@ -141,7 +141,7 @@ def total(cubes: Iterable[Cube]) -> Cube | None:
     for part in counted:
         start = part.first_bin - first
         counts[:, :, start : start + part.counts.shape[2]] += part.counts
-    return DistributionCube(counts, first, counted[0].gamma)
+    return DistributionCube(counts, first, counted[0].gamma, counted[0].whole)
 
 
 def pooled(parts: Sequence[Cubes]) -> dict[str, Cube]:

@@ -3,9 +3,14 @@
 Each metric is one query that scans its own columns and returns, by cell, arm and bucket, counts of
 logarithmic bins or sums of whole numbers. Nothing else leaves the engine, and the same records give the same
 counts, bit for bit, on every engine.
+
+Distributions are those of *clients*: a unit counts once in each cell, its records share its weight. If
+records counted, a controller that brings slow clients more downloads would make their arm look slower, though
+each client is faster (Simpson 1951; Deng, Knoblich and Lu 2018 on the unit of analysis). Ratios (bytes sent again,
+responses broken off) are sums over all records: they are the price that all traffic pays.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import ibis
@@ -14,8 +19,8 @@ import pyarrow as pa
 import sqlglot
 
 from uncork_experiment.bins import LN_GAMMA, bin_of
-from uncork_experiment.cells import Part, Tables, assemble
-from uncork_experiment.cubes import BUCKETS, Reduced
+from uncork_experiment.cells import Part, Tables, assemble, weight_name
+from uncork_experiment.cubes import BUCKETS, WEIGHT, Reduced
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import key_column
 from uncork_experiment.metrics import METRICS, Metric, available, missing
@@ -44,6 +49,8 @@ class ReducePlan:
     """All that the records have if ``None``."""
     window: tuple[int | None, int | None] = (None, None)
     """Since and until, in nanoseconds since 1970 (UTC); until is not part of it."""
+    per_unit: bool = True
+    """Whether each unit counts once in a distribution; else, and without units, each record does."""
     scope: str = "response"
     """Of records of servers: ``response``, or ``connection`` with all its responses; never both."""
 
@@ -67,8 +74,13 @@ def reduce_views(
     sources = run(next(iter(queries.values())).sources())
     units = {view: run(of_view.units()) for view, of_view in queries.items()}
     arms = _arms(next(iter(units.values())), plan)
+    parts_of = {wide: [view for view in queries if set(view) < set(wide)] for wide in widest}
     counted = {
-        view: [Part(m, run(queries[view].metric(m))) for m in queries[view].metrics] for view in widest
+        wide: [
+            Part(m, run(queries[wide].metric(m, parts_of[wide])), queries[wide].whole(m))
+            for m in queries[wide].metrics
+        ]
+        for wide in widest
     }
 
     def reduced(view: tuple[str, ...]) -> Reduced:
@@ -127,12 +139,22 @@ class Queries:
         """How the values of each key become text."""
         return {name: key_column(name, self.columns).text for name in self.plan.by}
 
-    def metric(self, metric: Metric) -> ir.Table:
+    def whole(self, metric: Metric) -> int:
+        """What counts as one in the counts of this metric."""
+        return WEIGHT if metric.kind == "distribution" and self._has_units() else 1
+
+    def _has_units(self) -> bool:
+        return self.plan.per_unit and self.plan.unit in self.columns
+
+    def metric(self, metric: Metric, parts: Sequence[tuple[str, ...]] = ()) -> ir.Table:
         """Counts of one metric by the keys, arm and bucket: ``bin, n`` of a distribution, ``numerator,
         denominator, n`` of a ratio. Values that cannot be (negative, infinite, no number) have the bin null,
-        or are counted by ``n``.
+        or are counted by ``n``. With units, ``n`` sums their weights, and there is a further sum for the
+        cells of each of ``parts``, which are some of the keys.
         """
         rows = self._assigned()
+        if metric.kind == "distribution" and self._has_units():
+            return self._clients(rows, metric, parts)
         if metric.kind == "distribution":
             return self._distribution(rows, metric)
         return self._ratio(rows, metric)
@@ -164,13 +186,25 @@ class Queries:
         return self.table.filter(of_arms, bucket >= 0, bucket < BUCKETS)
 
     def _distribution(self, rows: ir.Table, metric: Metric) -> ir.Table:
+        binned = self._binned(rows, metric, {})
+        return binned.group_by(binned.columns).aggregate(n=binned.count())
+
+    def _clients(self, rows: ir.Table, metric: Metric, parts: Sequence[tuple[str, ...]]) -> ir.Table:
+        """A distribution in which the records of a unit share its weight."""
+        binned = self._binned(rows, metric, {"unit": rows[self.plan.unit]})
+        groups = [name for name in binned.columns if name != "unit"]
+        names = {"n": self.plan.by} | {weight_name(part): part for part in parts}
+        weighed = binned.select(*groups, **{name: _weight(binned, by) for name, by in names.items()})
+        return weighed.group_by(groups).aggregate(**{name: weighed[name].sum() for name in names})
+
+    def _binned(self, rows: ir.Table, metric: Metric, more: Mapping[str, ir.Value]) -> ir.Table:
+        """The records with a value of the metric: their keys, arm, bucket, bin, and more."""
         t = Columns(rows)
-        keys = self._keys(t)
+        keys = {**self._keys(t), **more}
         values = rows.select(**keys, x=metric.value(t))
         # for Spark, ibis takes NaN for null; here it is a value that cannot be
         values = values.filter(values["x"].notnull() | values["x"].isnan())
-        binned = values.select(*keys, bin=bin_value(values["x"], metric.bounds))
-        return binned.group_by(binned.columns).aggregate(n=binned.count())
+        return values.select(*keys, bin=bin_value(values["x"], metric.bounds))
 
     def _ratio(self, rows: ir.Table, metric: Metric) -> ir.Table:
         assert metric.per is not None, metric.name
@@ -183,6 +217,17 @@ class Queries:
             denominator=parts["denominator"].sum(where=valid).fill_null(0),
             n=parts.count(where=~valid),
         )
+
+
+def _weight(binned: ir.Table, by: Sequence[str]) -> ir.Value:
+    """A record's part of the weight of its unit in its cell; 1 of a value that cannot be. A record without a
+    unit is a unit of its own."""
+    whole = ibis.literal(WEIGHT, "int64")
+    shared = binned["bin"].count().over(group_by=[binned[name] for name in (*by, "arm", "unit")]).nullif(0)
+    part = ((whole - whole % shared) / shared).cast("int64")
+    return ibis.cases(
+        (binned["bin"].isnull(), ibis.literal(1, "int64")), (binned["unit"].isnull(), whole), else_=part
+    )
 
 
 def bin_value(x: ir.Value, bounds: tuple[float, float]) -> ir.Value:

@@ -1,48 +1,70 @@
 -- throughput
 SELECT
-  `t2`.`region`,
-  `t2`.`day`,
-  `t2`.`size_class`,
-  `t2`.`arm`,
-  `t2`.`bucket`,
-  `t2`.`bin`,
-  COUNT(*) AS `n`
+  `t3`.`region`,
+  `t3`.`day`,
+  `t3`.`size_class`,
+  `t3`.`arm`,
+  `t3`.`bucket`,
+  `t3`.`bin`,
+  SUM(`t3`.`n`) AS `n`
 FROM (
   SELECT
-    `t1`.`region`,
-    `t1`.`day`,
-    `t1`.`size_class`,
-    `t1`.`arm`,
-    `t1`.`bucket`,
+    `t2`.`region`,
+    `t2`.`day`,
+    `t2`.`size_class`,
+    `t2`.`arm`,
+    `t2`.`bucket`,
+    `t2`.`bin`,
     CASE
-      WHEN NOT (
-        (
-          `t1`.`x` >= 0.0
-        ) AND (
-          `t1`.`x` < 1e+300
+      WHEN `t2`.`bin` IS NULL
+      THEN 1
+      WHEN `t2`.`unit` IS NULL
+      THEN 1000000000
+      ELSE CAST(TRY_DIVIDE(
+        1000000000 - (
+          1000000000 % NULLIF(
+            COUNT(`t2`.`bin`) OVER (
+              PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ),
+            0
+          )
+        ),
+        NULLIF(
+          COUNT(`t2`.`bin`) OVER (
+            PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ),
+          0
         )
-      )
-      THEN CAST(NULL AS BIGINT)
-      WHEN `t1`.`x` < 1000.0
-      THEN 349
-      WHEN `t1`.`x` > 1000000000000.0
-      THEN 1396
-      ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
-    END AS `bin`
+      ) AS BIGINT)
+    END AS `n`
   FROM (
     SELECT
-      CAST(TRY_DIVIDE(
-        (
-          NULLIF(
-            LOCATE(
-              `t0`.`service_country`,
-              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
-            ) - 1,
-            -1
-          ) + (
-            ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+      `t1`.`region`,
+      `t1`.`day`,
+      `t1`.`size_class`,
+      `t1`.`arm`,
+      `t1`.`bucket`,
+      `t1`.`unit`,
+      CASE
+        WHEN NOT (
+          (
+            `t1`.`x` >= 0.0
+          ) AND (
+            `t1`.`x` < 1e+300
           )
-        ) - (
+        )
+        THEN CAST(NULL AS BIGINT)
+        WHEN `t1`.`x` < 1000.0
+        THEN 349
+        WHEN `t1`.`x` > 1000000000000.0
+        THEN 1396
+        ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
+      END AS `bin`
+    FROM (
+      SELECT
+        CAST(TRY_DIVIDE(
           (
             NULLIF(
               LOCATE(
@@ -53,104 +75,117 @@ FROM (
             ) + (
               ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
             )
-          ) % 189
-        ),
-        189
-      ) AS BIGINT) AS `region`,
-      CAST(TRY_DIVIDE(
-        `t0`.`service_start_unix_ns` - (
-          `t0`.`service_start_unix_ns` % 86400000000000
-        ),
-        86400000000000
-      ) AS BIGINT) AS `day`,
-      CASE
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
-        THEN 0
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
-        THEN 1
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
-        THEN 2
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
-        THEN 3
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
-        THEN 4
-        ELSE CAST(NULL AS BIGINT)
-      END AS `size_class`,
-      `t0`.`arm`,
-      `t0`.`arm_bucket` AS `bucket`,
-      CASE
-        WHEN (
-          COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) >= 3000000
-        )
-        AND (
-          `t0`.`playback_items` IS NULL
-        )
-        THEN CASE
+          ) - (
+            (
+              NULLIF(
+                LOCATE(
+                  `t0`.`service_country`,
+                  'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
+                ) - 1,
+                -1
+              ) + (
+                ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+              )
+            ) % 189
+          ),
+          189
+        ) AS BIGINT) AS `region`,
+        CAST(TRY_DIVIDE(
+          `t0`.`service_start_unix_ns` - (
+            `t0`.`service_start_unix_ns` % 86400000000000
+          ),
+          86400000000000
+        ) AS BIGINT) AS `day`,
+        CASE
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+          THEN 0
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+          THEN 1
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+          THEN 2
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+          THEN 3
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+          THEN 4
+          ELSE CAST(NULL AS BIGINT)
+        END AS `size_class`,
+        `t0`.`arm`,
+        `t0`.`arm_bucket` AS `bucket`,
+        `t0`.`arm_unit` AS `unit`,
+        CASE
           WHEN (
-            COALESCE(
-              `t0`.`source`,
-              CASE
-                WHEN `t0`.`engine` IN ('sim', 'quic-sim', 'netns', 'play')
-                THEN 'client'
-                WHEN `t0`.`engine` IN ('serve', 'watch')
-                THEN 'acked'
-                ELSE CAST(NULL AS STRING)
-              END
-            ) <> 'acked'
-          )
-          AND (
-            `t0`.`completion_ns` IS NOT NULL
+            COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) >= 3000000
           )
           AND (
             `t0`.`playback_items` IS NULL
           )
-          AND NOT (
-            COALESCE(`t0`.`service_broken_off` > 0, FALSE)
-            OR (
-              NOT (
-                COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+          THEN CASE
+            WHEN (
+              COALESCE(
+                `t0`.`source`,
+                CASE
+                  WHEN `t0`.`engine` IN ('sim', 'quic-sim', 'netns', 'play')
+                  THEN 'client'
+                  WHEN `t0`.`engine` IN ('serve', 'watch')
+                  THEN 'acked'
+                  ELSE CAST(NULL AS STRING)
+                END
+              ) <> 'acked'
+            )
+            AND (
+              `t0`.`completion_ns` IS NOT NULL
+            )
+            AND (
+              `t0`.`playback_items` IS NULL
+            )
+            AND NOT (
+              COALESCE(`t0`.`service_broken_off` > 0, FALSE)
+              OR (
+                NOT (
+                  COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+                )
+                AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
               )
-              AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
+            )
+            THEN TRY_DIVIDE(
+              CAST(`t0`.`bytes_delivered` AS DOUBLE) * 8000000000.0,
+              CAST(NULLIF(`t0`.`completion_ns`, 0) AS DOUBLE)
+            )
+            ELSE TRY_DIVIDE(
+              CAST(`t0`.`bytes_acked` AS DOUBLE) * 8000000000.0,
+              CAST(NULLIF(`t0`.`busy_ns`, 0) AS DOUBLE)
+            )
+          END
+          ELSE CAST(NULL AS DOUBLE)
+        END AS `x`
+      FROM `records` AS `t0`
+      WHERE
+        (
+          (
+            `t0`.`service_scope` = 'response'
+          )
+          OR (
+            `t0`.`service_scope` IS NULL
+          )
+          OR (
+            (
+              `t0`.`engine` = 'watch'
+            ) AND (
+              `t0`.`service_scope` = 'connection'
             )
           )
-          THEN TRY_DIVIDE(
-            CAST(`t0`.`bytes_delivered` AS DOUBLE) * 8000000000.0,
-            CAST(NULLIF(`t0`.`completion_ns`, 0) AS DOUBLE)
-          )
-          ELSE TRY_DIVIDE(
-            CAST(`t0`.`bytes_acked` AS DOUBLE) * 8000000000.0,
-            CAST(NULLIF(`t0`.`busy_ns`, 0) AS DOUBLE)
-          )
-        END
-        ELSE CAST(NULL AS DOUBLE)
-      END AS `x`
-    FROM `records` AS `t0`
+        )
+        AND `t0`.`arm_experiment` = 'bbr-2026'
+        AND `t0`.`arm` IS NOT NULL
+        AND `t0`.`arm_bucket` >= 0
+        AND `t0`.`arm_bucket` < 100
+    ) AS `t1`
     WHERE
       (
-        (
-          `t0`.`service_scope` = 'response'
-        )
-        OR (
-          `t0`.`service_scope` IS NULL
-        )
-        OR (
-          (
-            `t0`.`engine` = 'watch'
-          ) AND (
-            `t0`.`service_scope` = 'connection'
-          )
-        )
-      )
-      AND `t0`.`arm_experiment` = 'bbr-2026'
-      AND `t0`.`arm` IS NOT NULL
-      AND `t0`.`arm_bucket` >= 0
-      AND `t0`.`arm_bucket` < 100
-  ) AS `t1`
-  WHERE
-    (
-      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
-    ) OR ISNAN(`t1`.`x`)
-) AS `t2`
+        `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+      ) OR ISNAN(`t1`.`x`)
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1,
   2,
@@ -161,49 +196,71 @@ GROUP BY
 
 -- completion
 SELECT
-  `t2`.`region`,
-  `t2`.`day`,
-  `t2`.`size_class`,
-  `t2`.`arm`,
-  `t2`.`bucket`,
-  `t2`.`bin`,
-  COUNT(*) AS `n`
+  `t3`.`region`,
+  `t3`.`day`,
+  `t3`.`size_class`,
+  `t3`.`arm`,
+  `t3`.`bucket`,
+  `t3`.`bin`,
+  SUM(`t3`.`n`) AS `n`
 FROM (
   SELECT
-    `t1`.`region`,
-    `t1`.`day`,
-    `t1`.`size_class`,
-    `t1`.`arm`,
-    `t1`.`bucket`,
+    `t2`.`region`,
+    `t2`.`day`,
+    `t2`.`size_class`,
+    `t2`.`arm`,
+    `t2`.`bucket`,
+    `t2`.`bin`,
     CASE
-      WHEN NOT (
-        (
-          `t1`.`x` >= 0.0
-        ) AND (
-          `t1`.`x` < 1e+300
+      WHEN `t2`.`bin` IS NULL
+      THEN 1
+      WHEN `t2`.`unit` IS NULL
+      THEN 1000000000
+      ELSE CAST(TRY_DIVIDE(
+        1000000000 - (
+          1000000000 % NULLIF(
+            COUNT(`t2`.`bin`) OVER (
+              PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ),
+            0
+          )
+        ),
+        NULLIF(
+          COUNT(`t2`.`bin`) OVER (
+            PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ),
+          0
         )
-      )
-      THEN CAST(NULL AS BIGINT)
-      WHEN `t1`.`x` < 1e-06
-      THEN -697
-      WHEN `t1`.`x` > 3600.0
-      THEN 414
-      ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
-    END AS `bin`
+      ) AS BIGINT)
+    END AS `n`
   FROM (
     SELECT
-      CAST(TRY_DIVIDE(
-        (
-          NULLIF(
-            LOCATE(
-              `t0`.`service_country`,
-              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
-            ) - 1,
-            -1
-          ) + (
-            ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+      `t1`.`region`,
+      `t1`.`day`,
+      `t1`.`size_class`,
+      `t1`.`arm`,
+      `t1`.`bucket`,
+      `t1`.`unit`,
+      CASE
+        WHEN NOT (
+          (
+            `t1`.`x` >= 0.0
+          ) AND (
+            `t1`.`x` < 1e+300
           )
-        ) - (
+        )
+        THEN CAST(NULL AS BIGINT)
+        WHEN `t1`.`x` < 1e-06
+        THEN -697
+        WHEN `t1`.`x` > 3600.0
+        THEN 414
+        ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
+      END AS `bin`
+    FROM (
+      SELECT
+        CAST(TRY_DIVIDE(
           (
             NULLIF(
               LOCATE(
@@ -214,73 +271,86 @@ FROM (
             ) + (
               ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
             )
-          ) % 189
-        ),
-        189
-      ) AS BIGINT) AS `region`,
-      CAST(TRY_DIVIDE(
-        `t0`.`service_start_unix_ns` - (
-          `t0`.`service_start_unix_ns` % 86400000000000
-        ),
-        86400000000000
-      ) AS BIGINT) AS `day`,
-      CASE
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
-        THEN 0
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
-        THEN 1
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
-        THEN 2
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
-        THEN 3
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
-        THEN 4
-        ELSE CAST(NULL AS BIGINT)
-      END AS `size_class`,
-      `t0`.`arm`,
-      `t0`.`arm_bucket` AS `bucket`,
-      CASE
-        WHEN `t0`.`size_bytes` < 3000000
-        THEN CASE
-          WHEN COALESCE(`t0`.`service_broken_off` > 0, FALSE)
-          OR (
-            NOT (
-              COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+          ) - (
+            (
+              NULLIF(
+                LOCATE(
+                  `t0`.`service_country`,
+                  'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
+                ) - 1,
+                -1
+              ) + (
+                ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+              )
+            ) % 189
+          ),
+          189
+        ) AS BIGINT) AS `region`,
+        CAST(TRY_DIVIDE(
+          `t0`.`service_start_unix_ns` - (
+            `t0`.`service_start_unix_ns` % 86400000000000
+          ),
+          86400000000000
+        ) AS BIGINT) AS `day`,
+        CASE
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+          THEN 0
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+          THEN 1
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+          THEN 2
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+          THEN 3
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+          THEN 4
+          ELSE CAST(NULL AS BIGINT)
+        END AS `size_class`,
+        `t0`.`arm`,
+        `t0`.`arm_bucket` AS `bucket`,
+        `t0`.`arm_unit` AS `unit`,
+        CASE
+          WHEN `t0`.`size_bytes` < 3000000
+          THEN CASE
+            WHEN COALESCE(`t0`.`service_broken_off` > 0, FALSE)
+            OR (
+              NOT (
+                COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+              )
+              AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
             )
-            AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
+            THEN 3600.0
+            ELSE COALESCE(TRY_DIVIDE(CAST(`t0`.`completion_ns` AS DOUBLE), 1000000000.0), 3600.0)
+          END
+          ELSE CAST(NULL AS DOUBLE)
+        END AS `x`
+      FROM `records` AS `t0`
+      WHERE
+        (
+          (
+            `t0`.`service_scope` = 'response'
           )
-          THEN 3600.0
-          ELSE COALESCE(TRY_DIVIDE(CAST(`t0`.`completion_ns` AS DOUBLE), 1000000000.0), 3600.0)
-        END
-        ELSE CAST(NULL AS DOUBLE)
-      END AS `x`
-    FROM `records` AS `t0`
+          OR (
+            `t0`.`service_scope` IS NULL
+          )
+          OR (
+            (
+              `t0`.`engine` = 'watch'
+            ) AND (
+              `t0`.`service_scope` = 'connection'
+            )
+          )
+        )
+        AND `t0`.`arm_experiment` = 'bbr-2026'
+        AND `t0`.`arm` IS NOT NULL
+        AND `t0`.`arm_bucket` >= 0
+        AND `t0`.`arm_bucket` < 100
+    ) AS `t1`
     WHERE
       (
-        (
-          `t0`.`service_scope` = 'response'
-        )
-        OR (
-          `t0`.`service_scope` IS NULL
-        )
-        OR (
-          (
-            `t0`.`engine` = 'watch'
-          ) AND (
-            `t0`.`service_scope` = 'connection'
-          )
-        )
-      )
-      AND `t0`.`arm_experiment` = 'bbr-2026'
-      AND `t0`.`arm` IS NOT NULL
-      AND `t0`.`arm_bucket` >= 0
-      AND `t0`.`arm_bucket` < 100
-  ) AS `t1`
-  WHERE
-    (
-      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
-    ) OR ISNAN(`t1`.`x`)
-) AS `t2`
+        `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+      ) OR ISNAN(`t1`.`x`)
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1,
   2,
@@ -291,49 +361,71 @@ GROUP BY
 
 -- first_byte
 SELECT
-  `t2`.`region`,
-  `t2`.`day`,
-  `t2`.`size_class`,
-  `t2`.`arm`,
-  `t2`.`bucket`,
-  `t2`.`bin`,
-  COUNT(*) AS `n`
+  `t3`.`region`,
+  `t3`.`day`,
+  `t3`.`size_class`,
+  `t3`.`arm`,
+  `t3`.`bucket`,
+  `t3`.`bin`,
+  SUM(`t3`.`n`) AS `n`
 FROM (
   SELECT
-    `t1`.`region`,
-    `t1`.`day`,
-    `t1`.`size_class`,
-    `t1`.`arm`,
-    `t1`.`bucket`,
+    `t2`.`region`,
+    `t2`.`day`,
+    `t2`.`size_class`,
+    `t2`.`arm`,
+    `t2`.`bucket`,
+    `t2`.`bin`,
     CASE
-      WHEN NOT (
-        (
-          `t1`.`x` >= 0.0
-        ) AND (
-          `t1`.`x` < 1e+300
+      WHEN `t2`.`bin` IS NULL
+      THEN 1
+      WHEN `t2`.`unit` IS NULL
+      THEN 1000000000
+      ELSE CAST(TRY_DIVIDE(
+        1000000000 - (
+          1000000000 % NULLIF(
+            COUNT(`t2`.`bin`) OVER (
+              PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ),
+            0
+          )
+        ),
+        NULLIF(
+          COUNT(`t2`.`bin`) OVER (
+            PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ),
+          0
         )
-      )
-      THEN CAST(NULL AS BIGINT)
-      WHEN `t1`.`x` < 1e-06
-      THEN -697
-      WHEN `t1`.`x` > 3600.0
-      THEN 414
-      ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
-    END AS `bin`
+      ) AS BIGINT)
+    END AS `n`
   FROM (
     SELECT
-      CAST(TRY_DIVIDE(
-        (
-          NULLIF(
-            LOCATE(
-              `t0`.`service_country`,
-              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
-            ) - 1,
-            -1
-          ) + (
-            ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+      `t1`.`region`,
+      `t1`.`day`,
+      `t1`.`size_class`,
+      `t1`.`arm`,
+      `t1`.`bucket`,
+      `t1`.`unit`,
+      CASE
+        WHEN NOT (
+          (
+            `t1`.`x` >= 0.0
+          ) AND (
+            `t1`.`x` < 1e+300
           )
-        ) - (
+        )
+        THEN CAST(NULL AS BIGINT)
+        WHEN `t1`.`x` < 1e-06
+        THEN -697
+        WHEN `t1`.`x` > 3600.0
+        THEN 414
+        ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
+      END AS `bin`
+    FROM (
+      SELECT
+        CAST(TRY_DIVIDE(
           (
             NULLIF(
               LOCATE(
@@ -344,62 +436,75 @@ FROM (
             ) + (
               ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
             )
-          ) % 189
-        ),
-        189
-      ) AS BIGINT) AS `region`,
-      CAST(TRY_DIVIDE(
-        `t0`.`service_start_unix_ns` - (
-          `t0`.`service_start_unix_ns` % 86400000000000
-        ),
-        86400000000000
-      ) AS BIGINT) AS `day`,
-      CASE
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
-        THEN 0
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
-        THEN 1
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
-        THEN 2
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
-        THEN 3
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
-        THEN 4
-        ELSE CAST(NULL AS BIGINT)
-      END AS `size_class`,
-      `t0`.`arm`,
-      `t0`.`arm_bucket` AS `bucket`,
-      TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0) AS `x`
-    FROM `records` AS `t0`
-    WHERE
-      (
+          ) - (
+            (
+              NULLIF(
+                LOCATE(
+                  `t0`.`service_country`,
+                  'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
+                ) - 1,
+                -1
+              ) + (
+                ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+              )
+            ) % 189
+          ),
+          189
+        ) AS BIGINT) AS `region`,
+        CAST(TRY_DIVIDE(
+          `t0`.`service_start_unix_ns` - (
+            `t0`.`service_start_unix_ns` % 86400000000000
+          ),
+          86400000000000
+        ) AS BIGINT) AS `day`,
+        CASE
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+          THEN 0
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+          THEN 1
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+          THEN 2
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+          THEN 3
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+          THEN 4
+          ELSE CAST(NULL AS BIGINT)
+        END AS `size_class`,
+        `t0`.`arm`,
+        `t0`.`arm_bucket` AS `bucket`,
+        `t0`.`arm_unit` AS `unit`,
+        TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0) AS `x`
+      FROM `records` AS `t0`
+      WHERE
         (
-          `t0`.`service_scope` = 'response'
-        )
-        OR (
-          `t0`.`service_scope` IS NULL
-        )
-        OR (
           (
-            `t0`.`engine` = 'watch'
-          ) AND (
-            `t0`.`service_scope` = 'connection'
+            `t0`.`service_scope` = 'response'
+          )
+          OR (
+            `t0`.`service_scope` IS NULL
+          )
+          OR (
+            (
+              `t0`.`engine` = 'watch'
+            ) AND (
+              `t0`.`service_scope` = 'connection'
+            )
           )
         )
-      )
-      AND `t0`.`arm_experiment` = 'bbr-2026'
-      AND `t0`.`arm` IS NOT NULL
-      AND `t0`.`arm_bucket` >= 0
-      AND `t0`.`arm_bucket` < 100
-      AND (
-        (
-          TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0) IS NOT NULL
-          AND NOT ISNAN(TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0))
+        AND `t0`.`arm_experiment` = 'bbr-2026'
+        AND `t0`.`arm` IS NOT NULL
+        AND `t0`.`arm_bucket` >= 0
+        AND `t0`.`arm_bucket` < 100
+        AND (
+          (
+            TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0) IS NOT NULL
+            AND NOT ISNAN(TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0))
+          )
+          OR ISNAN(TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0))
         )
-        OR ISNAN(TRY_DIVIDE(CAST(`t0`.`first_byte_ns` AS DOUBLE), 1000000000.0))
-      )
-  ) AS `t1`
-) AS `t2`
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1,
   2,
@@ -536,49 +641,71 @@ GROUP BY
 
 -- rtt_inflation
 SELECT
-  `t2`.`region`,
-  `t2`.`day`,
-  `t2`.`size_class`,
-  `t2`.`arm`,
-  `t2`.`bucket`,
-  `t2`.`bin`,
-  COUNT(*) AS `n`
+  `t3`.`region`,
+  `t3`.`day`,
+  `t3`.`size_class`,
+  `t3`.`arm`,
+  `t3`.`bucket`,
+  `t3`.`bin`,
+  SUM(`t3`.`n`) AS `n`
 FROM (
   SELECT
-    `t1`.`region`,
-    `t1`.`day`,
-    `t1`.`size_class`,
-    `t1`.`arm`,
-    `t1`.`bucket`,
+    `t2`.`region`,
+    `t2`.`day`,
+    `t2`.`size_class`,
+    `t2`.`arm`,
+    `t2`.`bucket`,
+    `t2`.`bin`,
     CASE
-      WHEN NOT (
-        (
-          `t1`.`x` >= 0.0
-        ) AND (
-          `t1`.`x` < 1e+300
+      WHEN `t2`.`bin` IS NULL
+      THEN 1
+      WHEN `t2`.`unit` IS NULL
+      THEN 1000000000
+      ELSE CAST(TRY_DIVIDE(
+        1000000000 - (
+          1000000000 % NULLIF(
+            COUNT(`t2`.`bin`) OVER (
+              PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ),
+            0
+          )
+        ),
+        NULLIF(
+          COUNT(`t2`.`bin`) OVER (
+            PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ),
+          0
         )
-      )
-      THEN CAST(NULL AS BIGINT)
-      WHEN `t1`.`x` < 0.01
-      THEN -232
-      WHEN `t1`.`x` > 100000.0
-      THEN 582
-      ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
-    END AS `bin`
+      ) AS BIGINT)
+    END AS `n`
   FROM (
     SELECT
-      CAST(TRY_DIVIDE(
-        (
-          NULLIF(
-            LOCATE(
-              `t0`.`service_country`,
-              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
-            ) - 1,
-            -1
-          ) + (
-            ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+      `t1`.`region`,
+      `t1`.`day`,
+      `t1`.`size_class`,
+      `t1`.`arm`,
+      `t1`.`bucket`,
+      `t1`.`unit`,
+      CASE
+        WHEN NOT (
+          (
+            `t1`.`x` >= 0.0
+          ) AND (
+            `t1`.`x` < 1e+300
           )
-        ) - (
+        )
+        THEN CAST(NULL AS BIGINT)
+        WHEN `t1`.`x` < 0.01
+        THEN -232
+        WHEN `t1`.`x` > 100000.0
+        THEN 582
+        ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
+      END AS `bin`
+    FROM (
+      SELECT
+        CAST(TRY_DIVIDE(
           (
             NULLIF(
               LOCATE(
@@ -589,59 +716,75 @@ FROM (
             ) + (
               ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
             )
-          ) % 189
-        ),
-        189
-      ) AS BIGINT) AS `region`,
-      CAST(TRY_DIVIDE(
-        `t0`.`service_start_unix_ns` - (
-          `t0`.`service_start_unix_ns` % 86400000000000
-        ),
-        86400000000000
-      ) AS BIGINT) AS `day`,
-      CASE
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
-        THEN 0
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
-        THEN 1
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
-        THEN 2
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
-        THEN 3
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
-        THEN 4
-        ELSE CAST(NULL AS BIGINT)
-      END AS `size_class`,
-      `t0`.`arm`,
-      `t0`.`arm_bucket` AS `bucket`,
-      TRY_DIVIDE(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)) AS `x`
-    FROM `records` AS `t0`
-    WHERE
-      (
+          ) - (
+            (
+              NULLIF(
+                LOCATE(
+                  `t0`.`service_country`,
+                  'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
+                ) - 1,
+                -1
+              ) + (
+                ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+              )
+            ) % 189
+          ),
+          189
+        ) AS BIGINT) AS `region`,
+        CAST(TRY_DIVIDE(
+          `t0`.`service_start_unix_ns` - (
+            `t0`.`service_start_unix_ns` % 86400000000000
+          ),
+          86400000000000
+        ) AS BIGINT) AS `day`,
+        CASE
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+          THEN 0
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+          THEN 1
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+          THEN 2
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+          THEN 3
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+          THEN 4
+          ELSE CAST(NULL AS BIGINT)
+        END AS `size_class`,
+        `t0`.`arm`,
+        `t0`.`arm_bucket` AS `bucket`,
+        `t0`.`arm_unit` AS `unit`,
+        TRY_DIVIDE(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)) AS `x`
+      FROM `records` AS `t0`
+      WHERE
         (
-          `t0`.`service_scope` = 'response'
-        )
-        OR (
-          `t0`.`service_scope` IS NULL
-        )
-        OR (
           (
-            `t0`.`engine` = 'watch'
-          ) AND (
-            `t0`.`service_scope` = 'connection'
+            `t0`.`service_scope` = 'response'
+          )
+          OR (
+            `t0`.`service_scope` IS NULL
+          )
+          OR (
+            (
+              `t0`.`engine` = 'watch'
+            ) AND (
+              `t0`.`service_scope` = 'connection'
+            )
           )
         )
-      )
-      AND `t0`.`arm_experiment` = 'bbr-2026'
-      AND `t0`.`arm` IS NOT NULL
-      AND `t0`.`arm_bucket` >= 0
-      AND `t0`.`arm_bucket` < 100
-  ) AS `t1`
-  WHERE
-    (
-      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
-    ) OR ISNAN(`t1`.`x`)
-) AS `t2`
+        AND `t0`.`arm_experiment` = 'bbr-2026'
+        AND `t0`.`arm` IS NOT NULL
+        AND `t0`.`arm_bucket` >= 0
+        AND `t0`.`arm_bucket` < 100
+        AND (
+          (
+            TRY_DIVIDE(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)) IS NOT NULL
+            AND NOT ISNAN(TRY_DIVIDE(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)))
+          )
+          OR ISNAN(TRY_DIVIDE(`t0`.`rtt_p50_ms`, NULLIF(`t0`.`rtt_min_ms`, 0.0)))
+        )
+    ) AS `t1`
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1,
   2,
@@ -778,49 +921,71 @@ GROUP BY
 
 -- playback_latency
 SELECT
-  `t2`.`region`,
-  `t2`.`day`,
-  `t2`.`size_class`,
-  `t2`.`arm`,
-  `t2`.`bucket`,
-  `t2`.`bin`,
-  COUNT(*) AS `n`
+  `t3`.`region`,
+  `t3`.`day`,
+  `t3`.`size_class`,
+  `t3`.`arm`,
+  `t3`.`bucket`,
+  `t3`.`bin`,
+  SUM(`t3`.`n`) AS `n`
 FROM (
   SELECT
-    `t1`.`region`,
-    `t1`.`day`,
-    `t1`.`size_class`,
-    `t1`.`arm`,
-    `t1`.`bucket`,
+    `t2`.`region`,
+    `t2`.`day`,
+    `t2`.`size_class`,
+    `t2`.`arm`,
+    `t2`.`bucket`,
+    `t2`.`bin`,
     CASE
-      WHEN NOT (
-        (
-          `t1`.`x` >= 0.0
-        ) AND (
-          `t1`.`x` < 1e+300
+      WHEN `t2`.`bin` IS NULL
+      THEN 1
+      WHEN `t2`.`unit` IS NULL
+      THEN 1000000000
+      ELSE CAST(TRY_DIVIDE(
+        1000000000 - (
+          1000000000 % NULLIF(
+            COUNT(`t2`.`bin`) OVER (
+              PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ),
+            0
+          )
+        ),
+        NULLIF(
+          COUNT(`t2`.`bin`) OVER (
+            PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ),
+          0
         )
-      )
-      THEN CAST(NULL AS BIGINT)
-      WHEN `t1`.`x` < 1e-06
-      THEN -697
-      WHEN `t1`.`x` > 3600.0
-      THEN 414
-      ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
-    END AS `bin`
+      ) AS BIGINT)
+    END AS `n`
   FROM (
     SELECT
-      CAST(TRY_DIVIDE(
-        (
-          NULLIF(
-            LOCATE(
-              `t0`.`service_country`,
-              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
-            ) - 1,
-            -1
-          ) + (
-            ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+      `t1`.`region`,
+      `t1`.`day`,
+      `t1`.`size_class`,
+      `t1`.`arm`,
+      `t1`.`bucket`,
+      `t1`.`unit`,
+      CASE
+        WHEN NOT (
+          (
+            `t1`.`x` >= 0.0
+          ) AND (
+            `t1`.`x` < 1e+300
           )
-        ) - (
+        )
+        THEN CAST(NULL AS BIGINT)
+        WHEN `t1`.`x` < 1e-06
+        THEN -697
+        WHEN `t1`.`x` > 3600.0
+        THEN 414
+        ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
+      END AS `bin`
+    FROM (
+      SELECT
+        CAST(TRY_DIVIDE(
           (
             NULLIF(
               LOCATE(
@@ -831,63 +996,76 @@ FROM (
             ) + (
               ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
             )
-          ) % 189
-        ),
-        189
-      ) AS BIGINT) AS `region`,
-      CAST(TRY_DIVIDE(
-        `t0`.`service_start_unix_ns` - (
-          `t0`.`service_start_unix_ns` % 86400000000000
-        ),
-        86400000000000
-      ) AS BIGINT) AS `day`,
-      CASE
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
-        THEN 0
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
-        THEN 1
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
-        THEN 2
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
-        THEN 3
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
-        THEN 4
-        ELSE CAST(NULL AS BIGINT)
-      END AS `size_class`,
-      `t0`.`arm`,
-      `t0`.`arm_bucket` AS `bucket`,
-      CASE
-        WHEN `t0`.`playback_items` IS NOT NULL
-        THEN COALESCE(TRY_DIVIDE(CAST(`t0`.`playback_startup_ns` AS DOUBLE), 1000000000.0), 3600.0)
-        ELSE CAST(NULL AS DOUBLE)
-      END AS `x`
-    FROM `records` AS `t0`
-    WHERE
-      (
+          ) - (
+            (
+              NULLIF(
+                LOCATE(
+                  `t0`.`service_country`,
+                  'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
+                ) - 1,
+                -1
+              ) + (
+                ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+              )
+            ) % 189
+          ),
+          189
+        ) AS BIGINT) AS `region`,
+        CAST(TRY_DIVIDE(
+          `t0`.`service_start_unix_ns` - (
+            `t0`.`service_start_unix_ns` % 86400000000000
+          ),
+          86400000000000
+        ) AS BIGINT) AS `day`,
+        CASE
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+          THEN 0
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+          THEN 1
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+          THEN 2
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+          THEN 3
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+          THEN 4
+          ELSE CAST(NULL AS BIGINT)
+        END AS `size_class`,
+        `t0`.`arm`,
+        `t0`.`arm_bucket` AS `bucket`,
+        `t0`.`arm_unit` AS `unit`,
+        CASE
+          WHEN `t0`.`playback_items` IS NOT NULL
+          THEN COALESCE(TRY_DIVIDE(CAST(`t0`.`playback_startup_ns` AS DOUBLE), 1000000000.0), 3600.0)
+          ELSE CAST(NULL AS DOUBLE)
+        END AS `x`
+      FROM `records` AS `t0`
+      WHERE
         (
-          `t0`.`service_scope` = 'response'
-        )
-        OR (
-          `t0`.`service_scope` IS NULL
-        )
-        OR (
           (
-            `t0`.`engine` = 'watch'
-          ) AND (
-            `t0`.`service_scope` = 'connection'
+            `t0`.`service_scope` = 'response'
+          )
+          OR (
+            `t0`.`service_scope` IS NULL
+          )
+          OR (
+            (
+              `t0`.`engine` = 'watch'
+            ) AND (
+              `t0`.`service_scope` = 'connection'
+            )
           )
         )
-      )
-      AND `t0`.`arm_experiment` = 'bbr-2026'
-      AND `t0`.`arm` IS NOT NULL
-      AND `t0`.`arm_bucket` >= 0
-      AND `t0`.`arm_bucket` < 100
-  ) AS `t1`
-  WHERE
-    (
-      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
-    ) OR ISNAN(`t1`.`x`)
-) AS `t2`
+        AND `t0`.`arm_experiment` = 'bbr-2026'
+        AND `t0`.`arm` IS NOT NULL
+        AND `t0`.`arm_bucket` >= 0
+        AND `t0`.`arm_bucket` < 100
+    ) AS `t1`
+    WHERE
+      (
+        `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+      ) OR ISNAN(`t1`.`x`)
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1,
   2,
@@ -1154,49 +1332,71 @@ GROUP BY
 
 -- bandwidth
 SELECT
-  `t2`.`region`,
-  `t2`.`day`,
-  `t2`.`size_class`,
-  `t2`.`arm`,
-  `t2`.`bucket`,
-  `t2`.`bin`,
-  COUNT(*) AS `n`
+  `t3`.`region`,
+  `t3`.`day`,
+  `t3`.`size_class`,
+  `t3`.`arm`,
+  `t3`.`bucket`,
+  `t3`.`bin`,
+  SUM(`t3`.`n`) AS `n`
 FROM (
   SELECT
-    `t1`.`region`,
-    `t1`.`day`,
-    `t1`.`size_class`,
-    `t1`.`arm`,
-    `t1`.`bucket`,
+    `t2`.`region`,
+    `t2`.`day`,
+    `t2`.`size_class`,
+    `t2`.`arm`,
+    `t2`.`bucket`,
+    `t2`.`bin`,
     CASE
-      WHEN NOT (
-        (
-          `t1`.`x` >= 0.0
-        ) AND (
-          `t1`.`x` < 1e+300
+      WHEN `t2`.`bin` IS NULL
+      THEN 1
+      WHEN `t2`.`unit` IS NULL
+      THEN 1000000000
+      ELSE CAST(TRY_DIVIDE(
+        1000000000 - (
+          1000000000 % NULLIF(
+            COUNT(`t2`.`bin`) OVER (
+              PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ),
+            0
+          )
+        ),
+        NULLIF(
+          COUNT(`t2`.`bin`) OVER (
+            PARTITION BY `t2`.`region`, `t2`.`day`, `t2`.`size_class`, `t2`.`arm`, `t2`.`unit`
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ),
+          0
         )
-      )
-      THEN CAST(NULL AS BIGINT)
-      WHEN `t1`.`x` < 1000.0
-      THEN 349
-      WHEN `t1`.`x` > 1000000000000.0
-      THEN 1396
-      ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
-    END AS `bin`
+      ) AS BIGINT)
+    END AS `n`
   FROM (
     SELECT
-      CAST(TRY_DIVIDE(
-        (
-          NULLIF(
-            LOCATE(
-              `t0`.`service_country`,
-              'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
-            ) - 1,
-            -1
-          ) + (
-            ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
+      `t1`.`region`,
+      `t1`.`day`,
+      `t1`.`size_class`,
+      `t1`.`arm`,
+      `t1`.`bucket`,
+      `t1`.`unit`,
+      CASE
+        WHEN NOT (
+          (
+            `t1`.`x` >= 0.0
+          ) AND (
+            `t1`.`x` < 1e+300
           )
-        ) - (
+        )
+        THEN CAST(NULL AS BIGINT)
+        WHEN `t1`.`x` < 1000.0
+        THEN 349
+        WHEN `t1`.`x` > 1000000000000.0
+        THEN 1396
+        ELSE CAST(CEIL(TRY_DIVIDE(LN(`t1`.`x`), 0.01980262729617973)) AS BIGINT)
+      END AS `bin`
+    FROM (
+      SELECT
+        CAST(TRY_DIVIDE(
           (
             NULLIF(
               LOCATE(
@@ -1207,104 +1407,117 @@ FROM (
             ) + (
               ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
             )
-          ) % 189
-        ),
-        189
-      ) AS BIGINT) AS `region`,
-      CAST(TRY_DIVIDE(
-        `t0`.`service_start_unix_ns` - (
-          `t0`.`service_start_unix_ns` % 86400000000000
-        ),
-        86400000000000
-      ) AS BIGINT) AS `day`,
-      CASE
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
-        THEN 0
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
-        THEN 1
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
-        THEN 2
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
-        THEN 3
-        WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
-        THEN 4
-        ELSE CAST(NULL AS BIGINT)
-      END AS `size_class`,
-      `t0`.`arm`,
-      `t0`.`arm_bucket` AS `bucket`,
-      CASE
-        WHEN (
-          COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) >= 500000
-        )
-        OR (
-          `t0`.`playback_items` IS NOT NULL
-        )
-        THEN CASE
-          WHEN (
-            COALESCE(
-              `t0`.`source`,
-              CASE
-                WHEN `t0`.`engine` IN ('sim', 'quic-sim', 'netns', 'play')
-                THEN 'client'
-                WHEN `t0`.`engine` IN ('serve', 'watch')
-                THEN 'acked'
-                ELSE CAST(NULL AS STRING)
-              END
-            ) <> 'acked'
-          )
-          AND (
-            `t0`.`completion_ns` IS NOT NULL
-          )
-          AND (
-            `t0`.`playback_items` IS NULL
-          )
-          AND NOT (
-            COALESCE(`t0`.`service_broken_off` > 0, FALSE)
-            OR (
-              NOT (
-                COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+          ) - (
+            (
+              NULLIF(
+                LOCATE(
+                  `t0`.`service_country`,
+                  'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               '
+                ) - 1,
+                -1
+              ) + (
+                ABS(CAST(LENGTH(`t0`.`service_country`) AS BIGINT) - 2) * 1134
               )
-              AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
+            ) % 189
+          ),
+          189
+        ) AS BIGINT) AS `region`,
+        CAST(TRY_DIVIDE(
+          `t0`.`service_start_unix_ns` - (
+            `t0`.`service_start_unix_ns` % 86400000000000
+          ),
+          86400000000000
+        ) AS BIGINT) AS `day`,
+        CASE
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 100000
+          THEN 0
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 1000000
+          THEN 1
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 3000000
+          THEN 2
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) < 10000000
+          THEN 3
+          WHEN COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) IS NOT NULL
+          THEN 4
+          ELSE CAST(NULL AS BIGINT)
+        END AS `size_class`,
+        `t0`.`arm`,
+        `t0`.`arm_bucket` AS `bucket`,
+        `t0`.`arm_unit` AS `unit`,
+        CASE
+          WHEN (
+            COALESCE(`t0`.`size_bytes`, `t0`.`bytes_acked`, `t0`.`bytes_delivered`) >= 500000
+          )
+          OR (
+            `t0`.`playback_items` IS NOT NULL
+          )
+          THEN CASE
+            WHEN (
+              COALESCE(
+                `t0`.`source`,
+                CASE
+                  WHEN `t0`.`engine` IN ('sim', 'quic-sim', 'netns', 'play')
+                  THEN 'client'
+                  WHEN `t0`.`engine` IN ('serve', 'watch')
+                  THEN 'acked'
+                  ELSE CAST(NULL AS STRING)
+                END
+              ) <> 'acked'
+            )
+            AND (
+              `t0`.`completion_ns` IS NOT NULL
+            )
+            AND (
+              `t0`.`playback_items` IS NULL
+            )
+            AND NOT (
+              COALESCE(`t0`.`service_broken_off` > 0, FALSE)
+              OR (
+                NOT (
+                  COALESCE(`t0`.`engine`, '') IN ('sim', 'quic-sim', 'netns', 'play', 'serve', 'watch', 'bpf')
+                )
+                AND COALESCE(`t0`.`bytes_delivered` < `t0`.`size_bytes`, FALSE)
+              )
+            )
+            THEN TRY_DIVIDE(
+              CAST(`t0`.`bytes_delivered` AS DOUBLE) * 8000000000.0,
+              CAST(NULLIF(`t0`.`completion_ns`, 0) AS DOUBLE)
+            )
+            ELSE TRY_DIVIDE(
+              CAST(`t0`.`bytes_acked` AS DOUBLE) * 8000000000.0,
+              CAST(NULLIF(`t0`.`busy_ns`, 0) AS DOUBLE)
+            )
+          END
+          ELSE CAST(NULL AS DOUBLE)
+        END AS `x`
+      FROM `records` AS `t0`
+      WHERE
+        (
+          (
+            `t0`.`service_scope` = 'response'
+          )
+          OR (
+            `t0`.`service_scope` IS NULL
+          )
+          OR (
+            (
+              `t0`.`engine` = 'watch'
+            ) AND (
+              `t0`.`service_scope` = 'connection'
             )
           )
-          THEN TRY_DIVIDE(
-            CAST(`t0`.`bytes_delivered` AS DOUBLE) * 8000000000.0,
-            CAST(NULLIF(`t0`.`completion_ns`, 0) AS DOUBLE)
-          )
-          ELSE TRY_DIVIDE(
-            CAST(`t0`.`bytes_acked` AS DOUBLE) * 8000000000.0,
-            CAST(NULLIF(`t0`.`busy_ns`, 0) AS DOUBLE)
-          )
-        END
-        ELSE CAST(NULL AS DOUBLE)
-      END AS `x`
-    FROM `records` AS `t0`
+        )
+        AND `t0`.`arm_experiment` = 'bbr-2026'
+        AND `t0`.`arm` IS NOT NULL
+        AND `t0`.`arm_bucket` >= 0
+        AND `t0`.`arm_bucket` < 100
+    ) AS `t1`
     WHERE
       (
-        (
-          `t0`.`service_scope` = 'response'
-        )
-        OR (
-          `t0`.`service_scope` IS NULL
-        )
-        OR (
-          (
-            `t0`.`engine` = 'watch'
-          ) AND (
-            `t0`.`service_scope` = 'connection'
-          )
-        )
-      )
-      AND `t0`.`arm_experiment` = 'bbr-2026'
-      AND `t0`.`arm` IS NOT NULL
-      AND `t0`.`arm_bucket` >= 0
-      AND `t0`.`arm_bucket` < 100
-  ) AS `t1`
-  WHERE
-    (
-      `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
-    ) OR ISNAN(`t1`.`x`)
-) AS `t2`
+        `t1`.`x` IS NOT NULL AND NOT ISNAN(`t1`.`x`)
+      ) OR ISNAN(`t1`.`x`)
+  ) AS `t2`
+) AS `t3`
 GROUP BY
   1,
   2,
