@@ -1,0 +1,25 @@
+"""One decision engine: from estimates to a decision. Pure functions of plain numbers.
+
+`analyze`, `learn` and the Rust crate `decide` follow the same rules; conformance/decisions.json holds both to
+them.
+"""
+
+from uncork_experiment.decide.case import Case, CellDecision, Decision, Estimate, Group, Guardrail
+from uncork_experiment.decide.effect import EffectState, effect_state
+from uncork_experiment.decide.guardrails import guardrail_state, is_acceptable, probability_kept
+from uncork_experiment.decide.rules import decide
+
+__all__ = [
+    "Case",
+    "CellDecision",
+    "Decision",
+    "EffectState",
+    "Estimate",
+    "Group",
+    "Guardrail",
+    "decide",
+    "effect_state",
+    "guardrail_state",
+    "is_acceptable",
+    "probability_kept",
+]
