@@ -107,12 +107,19 @@ def row(
 
 
 def cell(
-    value: str, advice: str, ratio: float, verdict: str, days: int | None = None, key: str = "region"
+    value: str,
+    ratio: float,
+    error: float = 0.01,
+    days: int | None = None,
+    key: str = "region",
+    guardrails: tuple[Guarded, ...] = (),
 ) -> Cell:
-    return Cell(key, value, (500, 500), 0.25, row(ratio, verdict), (), (), advice, "", days)
+    one = replace(row(ratio, ""), effect=effect(ratio, error))
+    return Cell(key, value, (500, 500), 0.25, one, (), guardrails, "wait", "", days)
 
 
-def guarded(state: str) -> Guarded:
+def guarded(state: str, harm: float | None = None) -> Guarded:
+    """Retransmissions, limit 2 points. `harm` in points wins over the state's own."""
     one = replace(
         row(2.0, "worse", "guardrail", "retransmitted"),
         unit="share",
@@ -121,7 +128,11 @@ def guarded(state: str) -> Guarded:
         title="retransmitted",
         measure=Measure("retransmitted", "ratio"),
     )
-    return Guarded(one, "at most +2.00 pp", state, 0.04, 0.03, 0.05)
+    at = {"broken": 0.04, "likely broken": 0.025, "likely holds": 0.015, "holds": 0.0, "open": None}[state]
+    at = at if harm is None else harm
+    if at is None:
+        return Guarded(one, "at most +2.00 pp", state, None, None, None, limit_amount=0.02)
+    return Guarded(one, "at most +2.00 pp", state, at, at - 0.01, at + 0.01, at - 0.008, at + 0.008, 0.02)
 
 
 def analysis(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from uncork_experiment import estimate, guard, measures, words
 from uncork_experiment.cubes import Cube, DistributionCube, Key, Reduced
+from uncork_experiment.decisions import aimed, decided
 from uncork_experiment.estimate import Cubes
 from uncork_experiment.measures import PRIMARY
 from uncork_experiment.metrics import METRICS, SIZE_CLASSES
@@ -18,7 +19,6 @@ from uncork_experiment.result import (
     Distribution,
     Facts,
     Finding,
-    Guarded,
     Heat,
     HeatCell,
     Measure,
@@ -103,7 +103,7 @@ def analyse(
     cells = _cells(window, past, daily, settings, facts, estimand)
     primary = settings.primary
     days = daily.get(("day",))
-    return Analysis(
+    found = Analysis(
         facts=facts,
         settings=settings.words(),
         health=health,
@@ -114,11 +114,13 @@ def analyse(
         daily=_daily(days, primary),
         looks=_looks(days, facts, settings, estimand),
         heat=_heat(window.get(("size_class", "hour")), past.get(("size_class",)), settings, estimand),
-        prices=_prices(cells, settings),
+        prices=(),
         incidents=incidents(daily, facts, settings.keys, settings, estimand),
         interference=interference(days, shares or {}, facts, settings),
         notes=_notes(window, settings),
     )
+    found = decided(found, settings)
+    return replace(found, prices=_prices(found.cells, settings))
 
 
 def _estimand(facts: Facts, shares: Mapping[str, float]) -> str:
@@ -156,24 +158,21 @@ def _scorecard(whole: Cubes, before: Cubes, settings: Settings, estimand: str) -
 def _cells(
     window: Views, past: Pasts, daily: Views, settings: Settings, facts: Facts, estimand: str
 ) -> tuple[Cell, ...]:
-    """All cells of all keys. Their primary rows are one family."""
+    """All cells of all keys, without advice."""
     drafts: list[Cell] = []
     for key in settings.keys:
         if (key,) not in window or key in TIMES:
             continue
         reduced = window[(key,)]
         earlier = past[(key,)].cells if (key,) in past else {}
+        alpha = (1 - settings.level) / max(len(reduced.cells), 1)
         values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MOST_CELLS]
         drafts += [
-            _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand) for value in values
+            _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand, alpha)
+            for value in values
         ]
-    judged = iter(in_family([cell.primary for cell in drafts if cell.primary], settings))
-    cells = [replace(cell, primary=next(judged) if cell.primary else None) for cell in drafts]
-    ordered = sorted(cells, key=lambda cell: _order(cell, settings))
-    return tuple(
-        _advised(cell, settings, lambda cell: _days_more(cell, daily, past, facts, settings))
-        for cell in ordered
-    )
+    ordered = sorted(drafts, key=lambda cell: _order(cell, settings))
+    return tuple(replace(cell, days_more=_days_more(cell, daily, past, facts, settings)) for cell in ordered)
 
 
 def _order(cell: Cell, settings: Settings) -> tuple[int, int, float]:
@@ -182,8 +181,16 @@ def _order(cell: Cell, settings: Settings) -> tuple[int, int, float]:
 
 
 def _draft(
-    key: str, value: Key, reduced: Reduced, earlier: Cubes, facts: Facts, settings: Settings, estimand: str
+    key: str,
+    value: Key,
+    reduced: Reduced,
+    earlier: Cubes,
+    facts: Facts,
+    settings: Settings,
+    estimand: str,
+    alpha: float,
 ) -> Cell:
+    """`alpha`: error rate of the guardrails' intervals that hold at every look, shared by the cells."""
     cubes = reduced.cells[value]
     everybody = sum(facts.units)
     units = reduced.units[value].sum(axis=1)
@@ -203,47 +210,11 @@ def _draft(
         float(units.sum()) / everybody if everybody else 0.0,
         first[0] if first else None,
         tuple(rows_of(cubes, others, settings, estimand)),
-        guard.states(cubes, settings, estimand),
+        guard.states(cubes, settings, estimand, alpha=alpha),
         "wait",
         "",
         None,
     )
-
-
-def _advised(cell: Cell, settings: Settings, days_more: Callable[[Cell], int | None]) -> Cell:
-    """What to do in this cell, and why."""
-    row = cell.primary
-    broken = [guarded for guarded in cell.guardrails if guarded.state == "broken"]
-    if row is None or row.effect is None:
-        return replace(cell, advice="wait", why=row.reason if row else "no primary measure here")
-    if row.verdict == "worse":
-        return replace(cell, advice="keep", why=f"{row.title} is worse")
-    if broken:
-        return replace(cell, advice="keep", why=f"guardrail broken: {listed_guards(broken)}")
-    if row.verdict == "better":
-        return replace(cell, advice="enable", why=f"{row.title} is better")
-    if _best_case(row) < settings.worth:
-        return replace(
-            cell, advice="keep", why=f"no gain of {100 * settings.worth:g} % or more is left to be found"
-        )
-    if power.data_needed(row.effect, _aimed(row, settings.detect)) <= 1:
-        return replace(
-            cell, advice="keep", why=f"a gain of {100 * settings.detect:g} % would have been found"
-        )
-    more = power.data_needed(row.effect, _aimed(row, settings.detect)) - 1
-    return replace(
-        cell,
-        advice="wait",
-        why="the interval is too wide",
-        days_more=days_more(cell),
-        units_more=_two_digits(more * sum(cell.units)),
-    )
-
-
-def _two_digits(value: float) -> int:
-    """Rounded up to two significant digits."""
-    step = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 1, 0)
-    return int(math.ceil(value / step) * step)
 
 
 def _days_more(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Settings) -> int | None:
@@ -253,10 +224,12 @@ def _days_more(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Se
     the variances of the whole time and of its halves. Without records by day, all of it counts as falling: a
     lower limit.
     """
-    assert cell.primary is not None
+    if cell.primary is None or cell.primary.effect is None:
+        return None
     effect = cell.primary.effect
-    assert effect is not None
-    needed = power.data_needed(effect, _aimed(cell.primary, settings.detect))
+    needed = power.data_needed(effect, aimed(cell.primary, settings.detect))
+    if needed <= 1:
+        return None
     whole = power.log_error(effect) ** 2
     halves = _halves(cell, daily, past, facts, settings)
     falling = min(max(sum(halves) / 2 - whole, 0.0), whole) if len(halves) == 2 else whole
@@ -280,20 +253,6 @@ def _halves(cell: Cell, daily: Views, past: Pasts, facts: Facts, settings: Setti
         rows = rows_of(pool, [(measure, "primary")], settings, "", before)
         variances += [power.log_error(row.effect) ** 2 for row in rows if row.effect]
     return variances
-
-
-def _best_case(row: Row) -> float:
-    """The largest gain that the interval allows."""
-    assert row.effect is not None
-    return row.effect.ratio_high - 1 if row.better == "higher" else 1 - row.effect.ratio_low
-
-
-def _aimed(row: Row, change: float) -> float:
-    return change if row.better == "higher" else -change
-
-
-def listed_guards(guards: Sequence[Guarded]) -> str:
-    return ", ".join(guarded.row.name for guarded in guards)
 
 
 def _distributions(cubes: Cubes, facts: Facts, settings: Settings, estimand: str) -> tuple[Distribution, ...]:

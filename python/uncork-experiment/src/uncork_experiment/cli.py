@@ -74,8 +74,8 @@ Examples:
 }
 
 STATUSES = (
-    "Exit status: 0 done; 1 a guardrail is broken; 2 wrong input; 3 a result cannot be written; 4 these "
-    "records give no verdict; 130 interrupted."
+    "Exit status: 0 done; 1 harm is proven, over all clients or in a cell; 2 wrong input; 3 a result cannot "
+    "be written; 4 these records give no verdict; 130 interrupted."
 )
 
 

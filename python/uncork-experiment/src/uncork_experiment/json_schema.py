@@ -25,8 +25,8 @@ CHOICES: dict[tuple[str, str], list[str]] = {
     ("Row", "better"): ["higher", "lower"],
     ("Row", "role"): ["primary", "secondary", "guardrail"],
     ("Row", "verdict"): ["better", "worse", "equivalent", "inconclusive", "no interval"],
-    ("Guarded", "state"): ["holds", "broken", "open"],
-    ("Cell", "advice"): ["enable", "keep", "wait"],
+    ("Guarded", "state"): ["holds", "likely holds", "open", "likely broken", "broken"],
+    ("Cell", "advice"): ["enable", "keep", "wait", "none"],
     ("Finding", "severity"): ["ok", "warning", "blocks"],
     ("Verdict", "decision"): [
         "enable",

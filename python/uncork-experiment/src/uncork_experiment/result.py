@@ -81,11 +81,22 @@ class Guarded:
     limit: str
     """In words: `at most +2.00 pp`."""
     state: str
-    """`holds`, `broken`, or `open` if there is not enough data to say."""
+    """`holds`, `likely holds`, `open` (no estimate), `likely broken` or `broken`."""
     harm: float | None
     """How much worse it got, in the limit's own unit; with an interval that holds at every look."""
     harm_low: float | None
     harm_high: float | None
+    low: float | None = None
+    high: float | None = None
+    """Interval for one planned look."""
+    limit_amount: float = 0.0
+    """The limit as a number: points of a share, or a relative change."""
+    df: float | None = None
+    """Degrees of freedom of the interval; null: normal."""
+    p: float | None = None
+    """One-sided p-value of the limit being kept, where it is not Student's."""
+    units_more: int | None = None
+    """Units of both arms together beyond those here until the limit is known to hold or to be broken."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +113,16 @@ class Cell:
     rows: tuple[Row, ...]
     guardrails: tuple[Guarded, ...]
     advice: str
-    """`enable`, `keep` or `wait`."""
+    """`enable`, `keep`, `wait`, or `none` where the records give no verdict."""
     why: str
     days_more: int | None
     """Only of `wait`: days until a change of `detect` would be found; None if more days cannot help."""
     units_more: int | None = None
     """Only of `wait`: units of both arms together beyond those here that would find it in the same days."""
+    reason: str = ""
+    """Of the decision engine: `better`, `worse`, `no gain left`, `guardrail broken`, ..."""
+    is_own: bool = False
+    """Whether the cell differs from the whole by more than chance, so that its own evidence decides."""
 
 
 @dataclass(frozen=True)
@@ -289,6 +304,11 @@ class Facts:
     policies: tuple[str, ...] = ()
     made_up: bool = False
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """How control and treated are called: by their controllers, or by the arms where one is unknown."""
+        return self.controllers if all(self.controllers) else (self.control, self.treated)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -304,6 +324,14 @@ class Verdict:
     keep: tuple[str, ...]
     wait: tuple[str, ...]
     exit_status: int
+    key: str = ""
+    """Of the cells in `enable`, `keep` and `wait`; empty: there are none."""
+    worse: tuple[str, ...] = ()
+    """Cells of any key with a proven loss of the primary measure, the largest first."""
+    broken: tuple[str, ...] = ()
+    """Cells of any key with a broken guardrail."""
+    heterogeneous: bool = False
+    """Whether the cells differ by more than chance."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ class Settings:
     level: float = 0.95
     look: tuple[int, int] | None = None
     """This is look K of N."""
+    is_watched: bool = False
+    """Whether this is a look without a plan: only bounds that hold at every look count."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """How each metric was measured."""
 

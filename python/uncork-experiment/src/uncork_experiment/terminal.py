@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from uncork_experiment import words
 from uncork_experiment.result import Analysis, Cell, Guarded, Row, Verdict
-from uncork_experiment.verdict import key_words, needed_words
+from uncork_experiment.verdict import key_words, waiting_words
 
 ADJUSTED = (
     "Changes of the primary measure are adjusted by what the same units did before the switch (CUPED): the "
@@ -15,7 +15,8 @@ ADJUSTED = (
     "the treated arm is control times the change; as measured it is in the report."
 )
 NARROWEST = 40
-DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "not enough data"}
+SAID = {"holds": "that hold", "open": "without an estimate", "likely holds": "that likely hold"}
+DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "wait", "none": "no verdict"}
 
 
 def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
@@ -24,7 +25,7 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
     facts = analysis.facts
     blocks = [
         wrapped(
-            f"{facts.controllers[1]} against {facts.controllers[0]} · {facts.experiment} · "
+            f"{facts.names[1]} against {facts.names[0]} · {facts.experiment} · "
             f"{words.counted(facts.days, 'day')}, {words.counted(sum(facts.units), 'unit')}, "
             f"{words.counted(facts.rows, 'record')}",
             width,
@@ -51,11 +52,11 @@ def wrapped(text: str, width: int, indent: str = "") -> str:
 
 
 def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
-    marks = {"holds": "✓", "broken": "✗", "open": "?"}
-    order = ("broken", "open", "holds")
+    marks = {"holds": "✓", "likely holds": "✓", "open": "?", "likely broken": "!", "broken": "✗"}
+    order = ("broken", "likely broken", "open", "likely holds", "holds")
     lines = [
         wrapped(
-            f"{marks[state]} guardrails {'that hold' if state == 'holds' else state}: "
+            f"{marks[state]} guardrails {SAID.get(state, state)}: "
             f"{words.listed([_guard(g) for g in guards if g.state == state])}",
             width,
             "  ",
@@ -67,7 +68,10 @@ def _guardrails(guards: Sequence[Guarded], width: int) -> list[str]:
 
 
 def _guard(one: Guarded) -> str:
-    return one.row.name if one.state == "holds" else f"{one.row.name} ({one.limit})"
+    if one.state == "holds":
+        return one.row.name
+    more = f"; about {one.units_more:,} more units" if one.units_more is not None else ""
+    return f"{one.row.name} ({one.limit}{more})"
 
 
 def _health(analysis: Analysis, width: int) -> list[str]:
@@ -83,7 +87,7 @@ def _health(analysis: Analysis, width: int) -> list[str]:
 
 
 def _cells(analysis: Analysis, key: str, width: int) -> str:
-    control, treated = analysis.facts.controllers
+    control, treated = analysis.facts.names
     headings = [
         key_words(key),
         "decision",
@@ -101,7 +105,7 @@ def _cell(cell: Cell, control: str, treated: str) -> list[str]:
     row = cell.primary
     do = DO[cell.advice].format(control=control, treated=treated)
     if cell.advice == "wait":
-        do += f", {needed_words(cell)}"
+        do = f"{do}: {waiting_words(cell)}"
     sent = next((one for one in cell.rows if one.measure.metric == "retransmitted"), None)
     return [cell.value, do, *_change(row), _pair(row), _pair(sent), f"{sum(cell.units):,}"]
 
@@ -119,7 +123,7 @@ def _pair(row: Row | None) -> str:
 
 
 def _measures(analysis: Analysis, width: int) -> str:
-    control, treated = analysis.facts.controllers
+    control, treated = analysis.facts.names
     headings = [
         "measure",
         "verdict",

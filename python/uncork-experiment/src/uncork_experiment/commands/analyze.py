@@ -36,7 +36,7 @@ from uncork_experiment.result import Analysis, Finding, Verdict
 from uncork_experiment.rows import Settings
 from uncork_experiment.run import Request, run
 from uncork_experiment.stats import sequential
-from uncork_experiment.verdict import STOP, decide
+from uncork_experiment.verdict import HARM, decide
 
 DEFAULT_KEYS = ("region", "asn", "size_class")
 DIALECTS = (
@@ -314,6 +314,8 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
             settings = settings_of(arguments, keys_of(arguments.by, set(records.table.columns)))
             if due > taken:
                 settings = replace(settings, look=(due, len(looks)))
+            elif settings.look is None:
+                settings = replace(settings, is_watched=True)
             outcome = analysed(records, request_of(arguments, settings), command, Progress())
         except InputError as error:
             print(f"{stamp}  waiting: {error}", flush=True)
@@ -322,7 +324,7 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
         report = save(outcome, arguments.output, command)
         print(f"{stamp}  {_line(outcome)}", flush=True)
         status = outcome.verdict.exit_status
-        if status == STOP or (due > taken and _is_reached(outcome, settings)):
+        if status == HARM or (due > taken and _is_reached(outcome, settings)):
             print(f"{outcome.verdict.sentence}\nreport: {report}", flush=True)
             return status
         taken = due
@@ -378,7 +380,8 @@ def _line(outcome: Outcome) -> str:
     elif row is not None:
         parts.append(f"{row.name}: {row.reason}")
     states = [guarded.state for guarded in analysis.guardrails]
-    counts = [f"{states.count(state)} {state}" for state in ("holds", "open", "broken") if state in states]
+    order = ("holds", "likely holds", "open", "likely broken", "broken")
+    counts = [f"{states.count(state)} {state}" for state in order if state in states]
     parts.append(", ".join(counts))
     broken = [guarded.row.name for guarded in analysis.guardrails if guarded.state == "broken"]
     parts[-1] += f": {words.listed(broken)}" if broken else ""

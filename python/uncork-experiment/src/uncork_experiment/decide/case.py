@@ -62,6 +62,8 @@ class Guardrail:
     valid_high: float | None = None
     """Interval that holds at every look (a confidence sequence)."""
     df: float = math.inf
+    p: float | None = None
+    """One-sided p-value of the limit being kept; None: by Student's t from `low`."""
 
     @property
     def is_known(self) -> bool:

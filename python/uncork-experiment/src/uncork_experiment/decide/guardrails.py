@@ -111,6 +111,8 @@ def _p_beyond(one: Guardrail, level: float) -> float:
     """One-sided p-value of the limit being kept; 1 without an estimate."""
     if not one.is_known or (one.harm or 0.0) <= one.limit:
         return 1.0
+    if one.p is not None:
+        return one.p
     assert one.harm is not None
     error = max(_half(one) / quantile(0.5 + level / 2, one.df), MIN_ERROR)
     return tail((one.harm - one.limit) / error, one.df)

@@ -41,7 +41,7 @@ class Figure:
 
 def all_of(analysis: Analysis) -> list[Figure]:
     """The figures, in the order of the page."""
-    inks = palette.inks(analysis.facts.controllers)
+    inks = palette.inks(analysis.facts.names)
     names = arm_names(analysis)
     figures = [forest(analysis, key) for key in dict.fromkeys(cell.key for cell in analysis.cells)]
     figures += [one for of in analysis.distributions for one in distribution(of, names, inks)]
@@ -59,7 +59,7 @@ def all_of(analysis: Analysis) -> list[Figure]:
 def arm_names(analysis: Analysis) -> tuple[str, str]:
     """The arms with their controllers: `control (cubic)`."""
     facts = analysis.facts
-    pairs = zip((facts.control, facts.treated), facts.controllers, strict=True)
+    pairs = zip((facts.control, facts.treated), facts.names, strict=True)
     first, second = (arm if arm == cc or not cc else f"{arm} ({cc})" for arm, cc in pairs)
     return first, second
 
@@ -322,7 +322,7 @@ def looks(some: Sequence[SequentialLook], analysis: Analysis) -> Figure:
         y = svg.around("standard errors, better above", [-limit, limit], most=5)
         days = tuple(day_label(look.at) for look in some)
         x = svg.Axis("", -0.5, len(days) - 0.5, names=days, most=6 if width > 500 else 3)
-        lines = [svg.Line("so far", palette.inks(analysis.facts.controllers)[1], z, dots=True)]
+        lines = [svg.Line("so far", palette.inks(analysis.facts.names)[1], z, dots=True)]
         for sign, name in ((1, "boundary"), (-1, "")):
             edge = [
                 (float(n), sign * look.boundary) for n, look in enumerate(some) if look.boundary <= y.high

@@ -21,7 +21,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 def page(analysis: Analysis, verdict: Verdict, command: str) -> str:
     """The report as one HTML file, which is also well-formed XML. It needs no script and no network."""
     facts = analysis.facts
-    title = f"{facts.controllers[1]} against {facts.controllers[0]}"
+    title = f"{facts.names[1]} against {facts.names[0]}"
     sections = [
         _header(analysis, title),
         _doubts(analysis),
@@ -98,17 +98,22 @@ def _guardrails(analysis: Analysis) -> str:
     guards = analysis.guardrails
     if not guards:
         return ""
-    control, treated = analysis.facts.controllers
+    control, treated = analysis.facts.names
     broken = [one for one in guards if one.state == "broken"]
-    open_ones = [one for one in guards if one.state == "open"]
+    risky = [one for one in guards if one.state == "likely broken"]
+    open_ones = [one for one in guards if one.state in ("open", "likely holds")]
     mark, kind = ("✗", "failed") if broken else ("✓", "passed")
     if broken:
         words_ = f"{words.counted(len(broken), 'guardrail')} of {len(guards)} broken: " + words.listed(
             [g.row.name for g in broken]
         )
+    elif risky:
+        mark, kind = "!", "failed"
+        words_ = f"{words.counted(len(risky), 'guardrail')} of {len(guards)} likely broken: "
+        words_ += words.listed([one.row.name for one in risky])
     elif open_ones:
         mark, kind = "?", ""
-        words_ = f"No guardrail is broken; {len(open_ones)} of {len(guards)} cannot be told yet: "
+        words_ = f"No guardrail is broken; {len(open_ones)} of {len(guards)} are not shown to hold: "
         words_ += words.listed([one.row.name for one in open_ones])
     else:
         words_ = "The guardrail holds" if len(guards) == 1 else f"All {len(guards)} guardrails hold"
@@ -135,9 +140,8 @@ def _setting(analysis: Analysis) -> str:
     source = next((row.source for row in analysis.scorecard if row.role == "primary"), "")
     rejected = sum(facts.rejected.values())
     entries = {
-        "Control": f"{facts.control}: {facts.controllers[0]}, {facts.units[0]:,} units",
-        "Treated": f"{facts.treated}: {facts.controllers[1]}, {facts.units[1]:,} units, "
-        f"{100 * facts.share:g} %",
+        "Control": f"{facts.control}: {facts.names[0]}, {facts.units[0]:,} units",
+        "Treated": f"{facts.treated}: {facts.names[1]}, {facts.units[1]:,} units, {100 * facts.share:g} %",
         "Time": f"{facts.since} to {facts.until}, {words.counted(facts.days, 'day')}",
         "Primary measure": settings.get("primary", ""),
         "Source": SOURCES.get(source, source),

@@ -8,9 +8,9 @@ from html import escape
 from uncork_experiment import measures, words
 from uncork_experiment.result import Analysis, Cell, Finding, Guarded, Incident, Interference, Row
 from uncork_experiment.stats.effect import TOTAL_EFFECT
-from uncork_experiment.verdict import SOURCES, key_words, needed_words
+from uncork_experiment.verdict import SOURCES, key_words, waiting_words
 
-DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "not enough data"}
+DO = {"enable": "enable {treated}", "keep": "keep {control}", "wait": "wait", "none": "no verdict"}
 TONES = {"better": "better", "worse": "worse"}
 FIRST = 12
 """Rows of a table of cells that are not folded away."""
@@ -71,7 +71,7 @@ def change_cell(row: Row | None) -> str:
 def decisions(analysis: Analysis, key: str) -> str:
     """Cells of a key with what to do in each."""
     cells = [cell for cell in analysis.cells if cell.key == key]
-    control, treated = analysis.facts.controllers
+    control, treated = analysis.facts.names
     several = len({cell.primary.measure for cell in cells if cell.primary}) > 1
     headings = [
         key_words(key),
@@ -89,7 +89,10 @@ def decisions(analysis: Analysis, key: str) -> str:
         f"By {whole.name if whole else 'the primary measure'}. Units are what was assigned: "
         f"{analysis.facts.control} / "
     )
-    caption += f"{analysis.facts.treated}. q is the p-value after correction for all cells of the page."
+    caption += f"{analysis.facts.treated}. q is the p-value after correction for all cells of this "
+    caption += (
+        "table. Where cells do not differ by more than chance, the effect over all clients decides for all."
+    )
     caption += adjusted([cell.primary for cell in cells])
     if len(rows) <= FIRST + 3:
         return table(headings, rows, caption, (0, 1))
@@ -105,7 +108,7 @@ def _decision(cell: Cell, control: str, treated: str, several: bool) -> list[str
     do = DO[cell.advice].format(control=control, treated=treated)
     why = cell.why
     if cell.advice == "wait":
-        do = f"{do}: {needed_words(cell)}"
+        do = f"{do}: {waiting_words(cell)}"
     sent = next((one for one in cell.rows if one.measure.metric == "retransmitted"), None)
     name = f"<br/><small>{escape(row.name)}</small>" if several and row else ""
     return [
@@ -154,7 +157,7 @@ def adjusted(rows: Sequence[Row | None]) -> str:
 
 def scorecard(analysis: Analysis) -> str:
     """Every measure over all clients."""
-    control, treated = analysis.facts.controllers
+    control, treated = analysis.facts.names
     headings = [
         "measure",
         "verdict",
@@ -199,6 +202,8 @@ SIGNS = {
     "ok": ("✓", "yes"),
     "broken": ("✗", "no"),
     "blocks": ("✗", "no"),
+    "likely holds": ("✓", "soft"),
+    "likely broken": ("!", "no"),
     "open": ("?", "soft"),
     "warning": ("!", "soft"),
 }
@@ -223,8 +228,9 @@ def guardrails(guards: Sequence[Guarded], control: str, treated: str) -> str:
         for one in guards
     ]
     caption = (
-        "Worse by: with the interval that holds at every look. Broken: all of it is beyond the limit. "
-        "Open: it holds the limit."
+        "Worse by: with the interval that holds at every look. Broken: proven beyond the limit, by that "
+        "interval or, at the last planned look, by the fixed one. Likely: by the estimate alone. Open: no "
+        "estimate."
     )
     return table(["guardrail", "state", "limit", "worse by", control, treated], rows, caption, (0, 1, 2))
 
