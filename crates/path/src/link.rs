@@ -3,7 +3,7 @@
 use uncork_units::{Rate, Rng, TimeDelta};
 
 use crate::spec::PathSpecError;
-use crate::{Bottleneck, Buffer, PolicerSpec, QueueSpec, RateSpec};
+use crate::{Bottleneck, Buffer, LinkRate, PolicerSpec, QueueSpec, RateSpec};
 
 /// A link with a limited rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +98,12 @@ impl LinkSpec {
         (seed, stream): (u64, u64),
     ) -> Bottleneck<T> {
         let queue = self.queue.build(self.buffer_bytes(packet_bytes, rtt));
-        Bottleneck::new(self.rate.link(seed, stream + 1), queue, Rng::new(seed, stream))
+        Bottleneck::new(self.seeded_rate((seed, stream)), queue, Rng::new(seed, stream))
+    }
+
+    /// The rate of a link built with these streams.
+    pub(crate) fn seeded_rate(&self, (seed, stream): (u64, u64)) -> LinkRate {
+        self.rate.link(seed, stream + 1)
     }
 }
 

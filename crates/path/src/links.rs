@@ -2,11 +2,13 @@
 
 use uncork_units::{Time, TimeDelta};
 
-use crate::{Bottleneck, Cause, Departure, LinkSpec, Packet, PathSpec, Policer};
+use crate::{Bottleneck, Cause, Departure, LinkRate, LinkSpec, Packet, PathSpec, Policer};
 
 /// Seed streams for the links' queues, separate for each link.
 const DOWN_STREAM: u64 = 4 << 32;
 const UP_STREAM: u64 = 5 << 32;
+/// One for the queue, one for a random rate.
+const STREAMS_PER_LINK: u64 = 2;
 
 /// Links in one direction, and the route of each path over them.
 #[derive(Debug)]
@@ -138,6 +140,12 @@ impl<T> Links<T> {
     }
 }
 
+/// The rate of the own link of the path with index `path` in a run with `seed`, as [`crate::Network`]
+/// builds it. `shared` is the number of shared links.
+pub fn own_link_rate(path: &PathSpec, (shared, index): (usize, usize), seed: u64) -> LinkRate {
+    path.link.seeded_rate((seed, DOWN_STREAM + STREAMS_PER_LINK * (shared + index) as u64))
+}
+
 fn build<'a, T>(
     links: impl Iterator<Item = (&'a LinkSpec, TimeDelta)>,
     packet_bytes: u32,
@@ -145,7 +153,7 @@ fn build<'a, T>(
 ) -> Vec<Link<T>> {
     let link = |(index, (spec, rtt)): (u64, (&LinkSpec, TimeDelta))| Link {
         policer: spec.policer.map(Policer::new),
-        bottleneck: spec.build(packet_bytes, rtt, (seed, stream + 2 * index)),
+        bottleneck: spec.build(packet_bytes, rtt, (seed, stream + STREAMS_PER_LINK * index)),
         sent: 0,
     };
     (0..).zip(links).map(link).collect()
@@ -293,5 +301,9 @@ mod tests {
         ends.sort_unstable();
         ends.dedup();
         assert_eq!(ends.len(), 4, "{ends:?}");
+        // The capacity that results are measured by is that of the link at work.
+        let rate = own_link_rate(&own[0], (2, 0), 1);
+        let minute = Time::ZERO + TimeDelta::from_secs(60);
+        assert_eq!(rate.capacity(minute), down.capacity(2, minute));
     }
 }
