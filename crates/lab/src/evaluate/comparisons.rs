@@ -1,5 +1,6 @@
 //! Comparisons of controllers, by class and cell.
 
+use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
 
 use super::results::Results;
@@ -31,6 +32,8 @@ struct Pair<'a> {
     class: &'a Class,
     /// The class under the baseline.
     over: &'a Class,
+    /// Whether both sides share a link in the same runs.
+    competes: bool,
     place: String,
     /// Classes that have the choice, if `class` is not one of them.
     of: String,
@@ -46,13 +49,12 @@ struct ComparedSamples {
 
 fn pairs<'a>(results: &Results<'a>) -> Vec<Pair<'a>> {
     let scenario = results.scenario;
-    let axes = scenario.axes.iter().enumerate();
-    let mut pairs: Vec<Pair<'a>> = axes
-        .filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)))
-        .flat_map(|(nth, axis, classes)| along(results, (nth, axis), &classes))
-        .collect();
     let cells = || 0..scenario.cells.len();
-    pairs.extend(cells().flat_map(|cell| within(results, cell)));
+    // What flows take from each other comes first: a sum that stays the same says nothing of it.
+    let mut pairs: Vec<Pair<'a>> = cells().flat_map(|cell| within(results, cell)).collect();
+    let axes = scenario.axes.iter().enumerate();
+    let choices = axes.filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)));
+    pairs.extend(choices.flat_map(|(nth, axis, classes)| along(results, (nth, axis), &classes)));
     pairs.extend(cells().flat_map(|cell| between(results, cell)));
     pairs
 }
@@ -93,9 +95,11 @@ fn along<'a>(
                 flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
             };
             let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
+            let over = cells[base].classes.iter().find(|over| over.name == class.name);
             pairs.push(Pair {
                 class,
-                over: class,
+                over: over.unwrap_or(class),
+                competes: false,
                 place: results.label(at, &fixed, (&[], "")),
                 of,
                 choice,
@@ -123,13 +127,14 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
         for cc in others {
             let place = results.label(cell, &Selection::default(), (&[], ""));
             let (choice, baseline) = (side(cc), side(first));
-            pairs.push(Pair { class, over: class, place, of: String::new(), choice, baseline });
+            let (over, competes, of) = (class, !class.own_links, String::new());
+            pairs.push(Pair { class, over, competes, place, of, choice, baseline });
         }
     }
     pairs
 }
 
-/// Stream classes with different controllers on the same links, each compared with the next.
+/// Stream classes on the same links whose controllers or paths differ, each compared with the next.
 fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
     let cell = &results.scenario.cells[at];
     let plans = cell.classes.iter().zip(&cell.plan.flows);
@@ -145,10 +150,12 @@ fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for (nth, (class, plan)) in streams.iter().enumerate() {
         for (over, other) in &streams[nth + 1..] {
-            if class.ccs != over.ccs && cell.plan.meet(plan, other) {
+            let differs = class.ccs != over.ccs || plan.rtt != other.rtt || plan.path != other.path;
+            if differs && cell.plan.meet(plan, other) {
                 let place = results.label(at, &Selection::default(), (&[], ""));
                 let (choice, baseline) = (side(class), side(over));
-                pairs.push(Pair { class, over, place, of: String::new(), choice, baseline });
+                let of = String::new();
+                pairs.push(Pair { class, over, competes: true, place, of, choice, baseline });
             }
         }
     }
@@ -184,12 +191,15 @@ fn costs(class: &Class) -> Vec<Quantity> {
 }
 
 impl Pair<'_> {
-    /// Classes of different size are compared by flow.
+    /// Sums of rates are only comparable between equal numbers of flows of different runs.
     fn cares(&self) -> Vec<Quantity> {
-        if self.class.name == self.over.name {
-            return cares(self.class);
-        }
-        vec![Quantity { metric: Metric::Goodput, statistic: Statistic::Mean }]
+        let is_sum_fair =
+            self.choice.cell != self.baseline.cell && self.class.flows == self.over.flows;
+        let fair = |quantity: Quantity| match quantity.statistic {
+            Statistic::Sum if !is_sum_fair => Quantity { statistic: Statistic::Mean, ..quantity },
+            _ => quantity,
+        };
+        cares(self.class).into_iter().map(fair).collect()
     }
 
     fn answer(&self, results: &Results<'_>, quantity: Quantity) -> Answer {
@@ -198,6 +208,7 @@ impl Pair<'_> {
             [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
         let ratio = ratio(results, quantity, &self.choice, &self.baseline);
         let less_is_better = quantity.metric.better() != Some(Better::Higher);
+        let share = |side: &ComparedSamples| side.share_of_flow(results).filter(|_| self.competes);
         Answer {
             class: self.class.name.clone(),
             baseline_class: self.over.name.clone(),
@@ -211,6 +222,8 @@ impl Pair<'_> {
             less_is_better,
             value: value.map(|value| value * scale),
             baseline_value: baseline_value.map(|value| value * scale),
+            share: share(&self.choice),
+            baseline_share: share(&self.baseline),
             ratio,
             kind: match ratio {
                 Some(ratio) => kind(&ratio, less_is_better),
@@ -237,8 +250,33 @@ impl Pair<'_> {
     }
 
     fn prices(&self, results: &Results<'_>) -> Vec<Price> {
-        let own = costs(self.class).into_iter().filter_map(|cost| self.own_price(results, cost));
-        own.chain(self.others(results)).collect()
+        let own = costs(self.class).into_iter().filter(|cost| {
+            // Of flows that compete, the fairness among all of them counts.
+            !self.competes || cost.metric != Metric::Jain
+        });
+        let own = own.filter_map(|cost| self.own_price(results, cost));
+        own.chain(self.unevenness(results)).chain(self.others(results)).collect()
+    }
+
+    /// Streams that share a link unevenly, as a cost of the side that gets more.
+    fn unevenness(&self, results: &Results<'_>) -> Option<Price> {
+        let [class, over] = [self.class, self.over];
+        if !self.competes || ![class, over].iter().all(|one| one.carries == Carries::Streams) {
+            return None;
+        }
+        let classes: &[&str] =
+            if class.name == over.name { &[&class.name] } else { &[&class.name, &over.name] };
+        let jain = results.jain(self.choice.cell, classes)?;
+        let goodput = Quantity { metric: Metric::Goodput, statistic: Statistic::Mean };
+        let [own, other] = [&self.choice, &self.baseline].map(|side| side.value(results, goodput));
+        let (values, payer) = if own? >= other? {
+            ((jain, 1.0), Payer::Choice)
+        } else {
+            ((1.0, jain), Payer::Baseline)
+        };
+        let payer = (1.0 - jain >= PRICE_JAIN).then_some(payer);
+        let jain = Quantity { metric: Metric::Jain, statistic: Statistic::Mean };
+        Some(price("", jain, values, payer))
     }
 
     fn own_price(&self, results: &Results<'_>, quantity: Quantity) -> Option<Price> {
@@ -296,17 +334,30 @@ impl Pair<'_> {
 }
 
 impl ComparedSamples {
+    /// The mean percentage that one of these flows has of what all flows of their link deliver.
+    fn share_of_flow(&self, results: &Results<'_>) -> Option<f64> {
+        let share = Quantity { metric: Metric::Share, statistic: Statistic::Mean };
+        let of_all = self.value(results, share)?;
+        let runs = results.of_cell(self.cell);
+        let flows: usize = runs.iter().map(|run| self.selected(&run.flows).count()).sum();
+        (flows > 0).then(|| 100.0 * of_all * runs.len() as f64 / flows as f64)
+    }
+
+    fn selected<'b>(&self, flows: &'b [FlowRecord]) -> impl Iterator<Item = &'b FlowRecord> {
+        let Selection { class, cc, .. } = &self.flows;
+        flows.iter().filter(move |flow| {
+            class.as_ref().is_none_or(|class| flow.group == *class)
+                && cc.as_ref().is_none_or(|cc| flow.cc == *cc)
+        })
+    }
+
     fn value(&self, results: &Results<'_>, quantity: Quantity) -> Option<f64> {
         let estimate = results.estimate(&[self.cell], &self.flows, quantity, None)?;
         Some(estimate.value)
     }
 
     fn transfers(&self, results: &Results<'_>) -> Transfers {
-        let Selection { class, cc, .. } = &self.flows;
-        let flows = results.of_cell(self.cell).iter().flat_map(|run| &run.flows).filter(|flow| {
-            class.as_ref().is_none_or(|class| flow.group == *class)
-                && cc.as_ref().is_none_or(|cc| flow.cc == *cc)
-        });
+        let flows = results.of_cell(self.cell).iter().flat_map(|run| self.selected(&run.flows));
         flows.filter(|flow| flow.size_bytes.is_some()).fold(Transfers::default(), |sum, flow| {
             let finished = u64::from(flow.completion_ns.is_some());
             Transfers { all: sum.all + 1, finished: sum.finished + finished }

@@ -15,6 +15,7 @@ mod tests;
 mod time_series;
 mod units;
 mod usual_figures;
+mod window;
 #[cfg(test)]
 mod wrong_controllers;
 

@@ -1,5 +1,6 @@
 //! The runs of a scenario, and estimates from them.
 
+use uncork_flow::{jain_index, mean};
 use uncork_report::lab::{Estimate, axis_title};
 use uncork_units::Time;
 
@@ -53,6 +54,7 @@ impl<'a> Results<'a> {
                 (Metric::Rtt | Metric::QueueDelay, Statistic::Quantile(quantile)) => {
                     view.samples_at(metric, quantile)
                 }
+                (Metric::Goodput, Statistic::Sum) => view.goodputs_to_add(),
                 _ => view.samples(metric),
             };
             // The same seed in different cells is not the same cluster.
@@ -86,6 +88,20 @@ impl<'a> Results<'a> {
             None => samples.estimate(),
             Some(over) => samples.ratio(&self.divisor(cells, of, quantity, over)?),
         }
+    }
+
+    /// Jain's index of the flows of `classes` in a cell, the mean over its runs.
+    pub(crate) fn jain(&self, cell: usize, classes: &[&str]) -> Option<f64> {
+        let of_class =
+            |class: &&str| Selection { class: Some((*class).to_owned()), ..Selection::default() };
+        let selections: Vec<Selection> = classes.iter().map(of_class).collect();
+        let of_run = |run: &RunOutcome| {
+            let goodputs = selections.iter().flat_map(|of| {
+                View::new(self.scenario, std::slice::from_ref(run), of).samples(Metric::Goodput)
+            });
+            jain_index(&goodputs.map(|sample| sample.value).collect::<Vec<_>>())
+        };
+        mean(&self.runs[cell].iter().filter_map(of_run).collect::<Vec<_>>())
     }
 
     /// A number of a cell less the same number of the cell and flows of `minus`, without an interval.

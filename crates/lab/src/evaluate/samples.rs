@@ -1,8 +1,10 @@
 //! Extracts samples of a metric from records.
 
 use uncork_flow::{FlowRecord, RequestRecord, jain_index};
+use uncork_units::{Time, TimeDelta};
 
 use super::outcome::RunOutcome;
+use super::window::{Window, Windows};
 use crate::compare::wire_bytes;
 use crate::scenario::{Carries, FlowPlan, Metric, Scenario, Selection};
 
@@ -44,7 +46,7 @@ impl<'a> View<'a> {
             }
             Metric::FirstByte => self.of_objects(|object| Some(object.first_byte_s)),
             Metric::Bandwidth => self.of_flows(bandwidth),
-            Metric::Goodput => self.of_flows(|run, flow| self.goodput(run, flow)),
+            Metric::Goodput => self.goodputs(),
             Metric::Timeouts => self.of_flows(|_, flow| Some(flow.timeouts as f64)),
             Metric::PlaybackLatency => self.of_flows(|_, flow| {
                 let startup = flow.playback?.startup_ns;
@@ -122,14 +124,26 @@ impl<'a> View<'a> {
     }
 
     fn of_flows(&self, value: impl Fn(&RunOutcome, &FlowRecord) -> Option<f64>) -> Vec<Sample> {
-        let of_run = |run: &'a RunOutcome| {
-            let flows = run.flows.iter().filter(|flow| self.selects(run, flow));
+        self.of_runs_flows(|run| {
+            let value = &value;
+            move |flow: &FlowRecord| value(run, flow)
+        })
+    }
+
+    /// A sample of each selected flow, by a function that is made for each run.
+    fn of_runs_flows<'b, F>(&'b self, value_in: impl Fn(&'b RunOutcome) -> F) -> Vec<Sample>
+    where
+        F: Fn(&FlowRecord) -> Option<f64> + 'b,
+    {
+        let mut samples = Vec::new();
+        for run in self.runs {
+            let value = value_in(run);
             let sample = |flow: &FlowRecord| {
-                Some(Sample { cluster: self.cluster(run, flow), value: value(run, flow)? })
+                Some(Sample { cluster: self.cluster(run, flow), value: value(flow)? })
             };
-            flows.filter_map(sample).collect::<Vec<_>>()
-        };
-        self.runs.iter().flat_map(of_run).collect()
+            samples.extend(self.flows(run).filter_map(sample));
+        }
+        samples
     }
 
     /// Transfers, and requests of clients.
@@ -151,44 +165,92 @@ impl<'a> View<'a> {
     /// Flows that share links form one cluster per run. With separate links each client is a
     /// cluster with all its connections; the two halves of a pair form one.
     fn cluster(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
-        let mut classes = self.scenario.cells[run.cell].classes.iter();
-        let own = classes.any(|class| class.own_links && class.name == flow.group);
+        let own = self.has_own_links(run, flow);
         let client = run.clients.get(flow.flow as usize).copied().unwrap_or(flow.flow);
         let client = if own { u64::from(client) + 1 } else { 0 };
         run.seed.wrapping_mul(1 << 20).wrapping_add(client)
     }
 
-    /// Payload per second from the end of the warm-up, or the flow's start, to its end.
-    fn goodput(&self, run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
-        let warmup = self.scenario.warmup.as_nanos();
-        let from = flow.start_ns.max(warmup);
-        let end = self.end_ns(run, flow);
-        let bytes = flow.delivered_after_warmup();
-        (end > from).then(|| bits(bytes) / seconds(end - from))
-    }
-
-    /// When the flow was complete.
-    fn end_ns(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
-        let end = self.scenario.cells[run.cell].end_of(flow);
-        flow.completion_ns.map_or(end, |span| flow.start_ns.saturating_add(span))
-    }
-
-    /// The measurement period of all selected flows together, and the bytes they delivered in it.
-    fn together(&self, run: &RunOutcome) -> Option<(u64, f64)> {
-        let warmup = self.scenario.warmup.as_nanos();
-        let from = self.flows(run).map(|flow| flow.start_ns.max(warmup)).min()?;
-        let end = self.flows(run).map(|flow| self.end_ns(run, flow)).max()?;
-        let bytes = self.sum(run, FlowRecord::delivered_after_warmup);
-        (end > from).then(|| (bytes, seconds(end - from)))
-    }
-
-    fn utilisation(&self, run: &RunOutcome) -> Option<f64> {
-        let (bytes, span) = self.together(run)?;
+    fn has_own_links(&self, run: &RunOutcome, flow: &FlowRecord) -> bool {
         let mut classes = self.scenario.cells[run.cell].classes.iter();
-        let class = classes
-            .find(|class| self.flows(run).next().is_some_and(|flow| flow.group == class.name))?;
-        let capacity = class.link_bps? as f64 * span;
-        (capacity > 0.0).then(|| bits(wire_bytes(bytes)) / capacity)
+        classes.any(|class| class.own_links && class.name == flow.group)
+    }
+
+    /// Payload per second of each flow: over the window of the flows that compete for its link, else
+    /// over its own.
+    fn goodputs(&self) -> Vec<Sample> {
+        self.of_runs_flows(|run| {
+            let windows = Windows::of(self.scenario, run);
+            move |flow: &FlowRecord| goodput(flow, self.window(&windows, run, flow)?)
+        })
+    }
+
+    /// Payload per second of each flow, to be added up: over one window for all that share links.
+    pub(crate) fn goodputs_to_add(&self) -> Vec<Sample> {
+        self.of_runs_flows(|run| {
+            let together = self.together(run);
+            move |flow: &FlowRecord| {
+                let window = if self.has_own_links(run, flow) {
+                    Window::of_flow(self.scenario, run, flow)
+                } else {
+                    together
+                };
+                goodput(flow, window?)
+            }
+        })
+    }
+
+    fn window(&self, windows: &Windows<'_>, run: &RunOutcome, flow: &FlowRecord) -> Option<Window> {
+        windows.competing(&flow.group).or_else(|| Window::of_flow(self.scenario, run, flow))
+    }
+
+    /// The window of all selected flows, and of those that compete with them.
+    fn together(&self, run: &RunOutcome) -> Option<Window> {
+        Windows::of(self.scenario, run).of_all(&self.classes(run))
+    }
+
+    /// The classes of the selected flows.
+    fn classes<'b>(&self, run: &'b RunOutcome) -> Vec<&'b str> {
+        let mut classes: Vec<&str> = Vec::new();
+        for flow in run.flows.iter().filter(|flow| self.selects(run, flow)) {
+            if !classes.contains(&flow.group.as_str()) {
+                classes.push(&flow.group);
+            }
+        }
+        classes
+    }
+
+    /// What the selected flows delivered, with headers, over what their link could carry.
+    fn utilisation(&self, run: &RunOutcome) -> Option<f64> {
+        let window = self.together(run)?;
+        let first = self.flows(run).next()?;
+        let capacity = self.capacity(run, &first.group, window)?;
+        let bytes = self.sum(run, FlowRecord::delivered_after_warmup);
+        (capacity > 0).then(|| wire_bytes(bytes) as f64 / capacity as f64)
+    }
+
+    /// Bytes that the link of a class could send so that they arrived within `window`.
+    fn capacity(&self, run: &RunOutcome, class: &str, window: Window) -> Option<u64> {
+        let cell = &self.scenario.cells[run.cell];
+        let (path, rate) = cell.link_of(class, run.seed)?;
+        let rtts = self.classes(run).into_iter().filter_map(|class| {
+            let plan = cell.plan.flows.iter().find(|plan| plan.name == *class)?;
+            Some(plan.rtt.unwrap_or(path.rtt).divided_by(2))
+        });
+        let delays: Vec<TimeDelta> = rtts.collect();
+        let (least, most) = (delays.iter().min()?, delays.iter().max()?);
+        let jitter = path.jitter.map_or(TimeDelta::ZERO, |jitter| jitter.max);
+        // What left the link before the end of the warm-up arrives after it. Before a flow's start
+        // nothing leaves.
+        let early = if window.from > self.scenario.warmup.as_nanos() {
+            TimeDelta::ZERO
+        } else {
+            *most + jitter
+        };
+        let at = |nanos: u64, before: TimeDelta| {
+            rate.capacity(Time::from_nanos(nanos.saturating_sub(before.as_nanos())))
+        };
+        Some(at(window.to, *least).saturating_sub(at(window.from, early)))
     }
 
     fn share(&self, run: &RunOutcome) -> Option<f64> {
@@ -213,8 +275,9 @@ impl<'a> View<'a> {
     }
 
     fn jain(&self, run: &RunOutcome) -> Option<f64> {
-        let goodputs: Vec<f64> =
-            self.flows(run).filter_map(|flow| self.goodput(run, flow)).collect();
+        let windows = Windows::of(self.scenario, run);
+        let of_flow = |flow| goodput(flow, self.window(&windows, run, flow)?);
+        let goodputs: Vec<f64> = self.flows(run).filter_map(of_flow).collect();
         if goodputs.len() > 1 { jain_index(&goodputs) } else { None }
     }
 
@@ -258,6 +321,11 @@ fn bandwidth(run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
         .filter_map(|request| Some((request.bytes_delivered, request.completion_ns?)));
     let (bytes, nanos) = finished.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     per_second(bytes, nanos)
+}
+
+/// Payload per second in `window`.
+fn goodput(flow: &FlowRecord, window: Window) -> Option<f64> {
+    Some(bits(flow.delivered_after_warmup()) / window.seconds())
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {

@@ -25,7 +25,7 @@ const TOLD: [(Metric, &[Statistic]); 17] = [
     (Metric::PlayedRate, &[Statistic::Mean]),
     (Metric::Switches, &[Statistic::Mean]),
     (Metric::Bandwidth, &[P50, P10, P1]),
-    (Metric::Goodput, &[P50, Statistic::Sum]),
+    (Metric::Goodput, &[P50, Statistic::Mean, Statistic::Sum]),
     (Metric::Utilisation, &[Statistic::Mean]),
     (Metric::Share, &[Statistic::Mean]),
     (Metric::Jain, &[Statistic::Mean]),

@@ -23,7 +23,6 @@ fn class(name: &str, ccs: &[&str]) -> Class {
         flows: 1,
         background: false,
         own_links: false,
-        link_bps: Some(20_000_000),
         lasts: None,
     }
 }

@@ -70,7 +70,7 @@ impl Class {
             }
             Metric::PlayedRate | Metric::Switches => self.carries == Carries::Video,
             // Programs send in both directions, over different links.
-            Metric::Utilisation => self.link_bps.is_some() && !self.carries.is_command(),
+            Metric::Utilisation => !self.own_links && !self.carries.is_command(),
             Metric::Jain => self.flows > 1,
             Metric::Goodput
             | Metric::Share

@@ -1,12 +1,12 @@
 //! A validated scenario.
 
 use uncork_flow::FlowRecord;
-use uncork_path::HostJitter;
+use uncork_path::{HostJitter, LinkRate, PathSpec, own_link_rate};
 use uncork_sim::{Offload, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use super::measured::Carries;
-use super::plan::Plan;
+use super::plan::{ClientActivity, FlowPlan, Plan, SingleActivity};
 use super::question::{Figure, Published, Threshold};
 
 /// A scenario: every combination of its axes' values is a cell, and every cell runs with every
@@ -101,21 +101,44 @@ pub struct Class {
     pub background: bool,
     /// Whether each of its flows has separate links.
     pub own_links: bool,
-    /// Rate of the link shared by its flows in bits per second, the mean if it varies. `None` if
-    /// each flow has its own.
-    pub link_bps: Option<u64>,
     /// Duration of each flow, unless it ends with a completed transfer; it ends with the run at the
     /// latest.
     pub lasts: Option<TimeDelta>,
+}
+
+impl Class {
+    /// Whether its flows send without an end of their own over a link that they share.
+    pub(crate) fn is_shared_stream(&self) -> bool {
+        self.carries == Carries::Streams && !self.own_links
+    }
 }
 
 impl Cell {
     /// End of measurement of an unfinished flow, in nanoseconds since the start of the run.
     pub(crate) fn end_of(&self, flow: &FlowRecord) -> u64 {
         let class = self.classes.iter().find(|class| class.name == flow.group);
-        let lasts = class.and_then(|class| class.lasts);
-        let end = self.end.as_nanos();
-        lasts.map_or(end, |span| flow.start_ns.saturating_add(span.as_nanos()).min(end))
+        let Some(lasts) = class.and_then(|class| class.lasts) else { return self.end.as_nanos() };
+        // What a server wrote too fast for the link arrives after its last write.
+        let late = if self.is_media(flow) { flow.busy_ns } else { 0 };
+        flow.start_ns.saturating_add(lasts.as_nanos().max(late)).min(self.end.as_nanos())
+    }
+
+    fn is_media(&self, flow: &FlowRecord) -> bool {
+        let plan = self.plan.flows.iter().find(|plan| flow.group == plan.name);
+        let media =
+            |plan: &FlowPlan| matches!(plan.work, ClientActivity::One(SingleActivity::Media(_)));
+        plan.is_some_and(media)
+    }
+
+    /// The path of a class, and its rate in the run with `seed`; `None` if each flow has links of
+    /// its own.
+    pub(crate) fn link_of(&self, class: &str, seed: u64) -> Option<(&PathSpec, LinkRate)> {
+        let plan = self.plan.flows.iter().find(|plan| plan.name == class)?;
+        let path = self.plan.paths.get(plan.path).filter(|path| !path.own_per_flow)?;
+        // Paths of populations come after the shared ones, see `Builder::new`.
+        let before = self.plan.paths[..plan.path].iter().filter(|path| !path.own_per_flow).count();
+        let rate = own_link_rate(&path.spec, (self.plan.links.len(), before), seed);
+        Some((&path.spec, rate))
     }
 }
 

@@ -31,6 +31,13 @@ pub struct Answer {
     pub value: Option<f64>,
     /// Value with the baseline.
     pub baseline_value: Option<f64>,
+    /// If both sides share a link in the same runs: the percentage that one flow with the choice has
+    /// of what all flows of the link deliver; else null.
+    #[serde(default)]
+    pub share: Option<f64>,
+    /// The same of one flow with the baseline.
+    #[serde(default)]
+    pub baseline_share: Option<f64>,
     /// `value` / `baseline_value`, with its 95 % interval.
     pub ratio: Option<Estimate>,
     /// Result of the comparison.
@@ -68,7 +75,8 @@ pub struct Transfers {
     pub finished: u64,
 }
 
-/// A cost of the choice and of the baseline.
+/// A cost of the choice and of the baseline. If both share a link in the same runs, the side that
+/// gets more has Jain's index of all their flows, and the other side 1, as of equal flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     /// Another class on the same links; empty if it is the class of the answer.

@@ -128,6 +128,8 @@ fn answered() -> LabDocument {
         less_is_better: true,
         value: Some(1.0),
         baseline_value: Some(2.0),
+        share: None,
+        baseline_share: None,
         ratio: Some(ratio),
         kind: AnswerKind::Better,
         transfers: Transfers::default(),

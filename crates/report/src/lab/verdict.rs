@@ -101,8 +101,12 @@ fn unfinished(answer: &Answer) -> Option<String> {
 
 fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) -> String {
     let (subject, baseline) = names;
-    let of = format!("ratio of {} {}", spelled(&answer.metric), decimal(ratio.value));
-    let count = words::counted(seeds, "seed");
+    let metric = match Kind::of(&answer.metric) {
+        Kind::Share => "goodput per flow".to_owned(),
+        _ => spelled(&answer.metric),
+    };
+    let of = format!("ratio of {metric} {}", decimal(ratio.value));
+    let count = with_shares(answer, names, words::counted(seeds, "seed"));
     match (answer.kind, ratio.low.zip(ratio.high)) {
         (AnswerKind::Open, None) => {
             format!("{subject} and {baseline}: too few samples for an interval ({of}, {count})")
@@ -120,14 +124,42 @@ fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) 
     }
 }
 
+/// `text; 47 % of the link's traffic for a flow of bbr1, 5.9 % for one of cubic`, if both share a
+/// link.
+fn with_shares(answer: &Answer, (subject, baseline): (&str, &str), text: String) -> String {
+    match answer.share.zip(answer.baseline_share) {
+        Some((own, other)) => format!(
+            "{text}; a flow of {subject} has {} of the link's traffic, one of {baseline} {}",
+            percent(own),
+            percent(other)
+        ),
+        None => text,
+    }
+}
+
+/// The side that a sentence is about: of flows that share a link the one that gets far more, else
+/// the choice.
+fn subject(answer: &Answer) -> Payer {
+    let gets_less = |ratio: Estimate| ratio.value <= 0.5;
+    let is_settled = matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
+    match Kind::of(&answer.metric) {
+        Kind::Share if is_settled && answer.ratio.is_some_and(gets_less) => Payer::Baseline,
+        _ => Payer::Choice,
+    }
+}
+
 /// `bbr1 delivers 31 % less than cubic (95 % CI 29 to 33 %, 10 seeds)`.
 fn difference(
     answer: &Answer,
     ratio: &Estimate,
-    (subject, baseline): (&str, &str),
+    (choice, other): (&str, &str),
     seeds: u64,
 ) -> String {
     let (Comparison { verb, what, than }, read) = comparison(answer, ratio.value);
+    let (subject, baseline) = match subject(answer) {
+        Payer::Choice => (choice, other),
+        Payer::Baseline => (other, choice),
+    };
     let interval = ratio.low.zip(ratio.high).map(|(low, high)| {
         let (one, two) = (read.of(low), read.of(high));
         read.interval(one.min(two), one.max(two))
@@ -137,6 +169,7 @@ fn difference(
         interval => format!("95 % CI {interval}, {}", words::counted(seeds, "seed")),
     };
     let value = read.print(read.of(ratio.value));
+    let evidence = with_shares(answer, (choice, other), evidence);
     format!("{subject} {verb} {value} {what} {than} {baseline} ({evidence})")
 }
 
@@ -194,6 +227,9 @@ impl Reading {
 fn comparison(answer: &Answer, ratio: f64) -> (Comparison, Reading) {
     let of = |verb, what, than, read| (Comparison { verb, what, than }, read);
     match (Kind::of(&answer.metric), ratio) {
+        (Kind::Share, r) if r <= 0.5 => {
+            of("gets", "times as much per flow", "as", Reading::InverseTimes)
+        }
         (Kind::Share, r) if r < 1.0 => of("gets", "less per flow", "than", Reading::Percent),
         (Kind::Share, r) if r < 2.0 => of("gets", "more per flow", "than", Reading::Percent),
         (Kind::Share, _) => of("gets", "times as much per flow", "as", Reading::Times),
@@ -246,24 +282,33 @@ fn equal(answer: &Answer) -> &'static str {
     }
 }
 
-/// Costs of the choice, then of the baseline.
+/// Costs of the sentence's subject, then of the other side.
 fn prices(answer: &Answer) -> String {
     let paid = |payer: Payer| {
         let prices = answer.prices.iter().filter(|price| price.payer == Some(payer));
         prices.map(|price| clause(price, payer)).collect::<Vec<_>>()
     };
-    let but = if answer.kind == AnswerKind::Better { "but" } else { "and" };
+    let name = |side: Payer| match side {
+        Payer::Choice => &answer.choice,
+        Payer::Baseline => &answer.baseline,
+    };
+    let (first, other) = match subject(answer) {
+        Payer::Choice => (Payer::Choice, Payer::Baseline),
+        Payer::Baseline => (Payer::Baseline, Payer::Choice),
+    };
+    let is_ahead = (answer.kind == AnswerKind::Better) == (first == Payer::Choice)
+        && matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
+    let but = if is_ahead { "but" } else { "and" };
     // "bbr1 and cubic do not differ" has two subjects.
     let is_subject = answer.of.is_empty() && answer.kind != AnswerKind::Open;
-    let who = if is_subject { "" } else { &answer.choice };
-    let own = match paid(Payer::Choice).as_slice() {
+    let own = match paid(first).as_slice() {
         [] => String::new(),
-        clauses if who.is_empty() => format!(", {but} {}", words::list(clauses)),
-        clauses => format!("; {who} {}", words::list(clauses)),
+        clauses if is_subject => format!(", {but} {}", words::list(clauses)),
+        clauses => format!("; {} {}", name(first), words::list(clauses)),
     };
-    match paid(Payer::Baseline).as_slice() {
+    match paid(other).as_slice() {
         [] => own,
-        clauses => format!("{own}; {} {}", answer.baseline, words::list(clauses)),
+        clauses => format!("{own}; {} {}", name(other), words::list(clauses)),
     }
 }
 
@@ -276,8 +321,10 @@ fn clause(price: &Price, payer: Payer) -> String {
     if !price.class.is_empty() {
         return harm(price, paid / than);
     }
+    let is_of_all = than >= 1.0;
     let (paid, than) = (amount(paid, &price.unit), amount(than, &price.unit));
     match price.metric.as_str() {
+        "jain_mean" if is_of_all => format!("shares unevenly: Jain {paid}, where 1 is even"),
         "retransmitted_mean" => format!("retransmits {paid} against {than}"),
         "queue_delay_p95" => format!("queues {paid} at p95 against {than}"),
         _ => format!("shares less evenly: Jain {paid} against {than}"),
@@ -461,6 +508,8 @@ mod tests {
             less_is_better: !metric.starts_with("goodput"),
             value: Some(value),
             baseline_value: Some(1.0),
+            share: None,
+            baseline_share: None,
             ratio: Some(Estimate { value, low: Some(low), high: Some(high), n: 10 }),
             kind,
             transfers: Transfers::default(),
@@ -605,6 +654,30 @@ mod tests {
             summary(&[&answer]),
             "main (bbr1) gets less per flow than others (cubic) in 1 of 1 cells, 1.80 times."
         );
+    }
+
+    /// One flow beside nine, as in the sentence of the flow that gets more.
+    #[test]
+    fn flows_that_compete_are_compared_with_their_shares_and_jain() {
+        let mut answer = answer("goodput_mean", (0.125, 0.11, 0.14), AnswerKind::Worse);
+        (answer.choice, answer.baseline) = ("cubic".to_owned(), "bbr1".to_owned());
+        (answer.share, answer.baseline_share) = (Some(5.9), Some(47.1));
+        let mut jain = price("jain_mean", (1.0, 0.38), Payer::Baseline);
+        (jain.unit, jain.less_is_better) = (String::new(), false);
+        answer.prices = vec![jain];
+        assert_eq!(
+            sentence(&answer, 6),
+            "bbr1 gets 8.0 times as much per flow as cubic (95 % CI 7.1 to 9.1, 6 seeds; a flow of cubic \
+             has 5.9 % of the link's traffic, one of bbr1 47 %), but shares unevenly: Jain 0.38, where 1 is even."
+        );
+        (answer.kind, answer.ratio) = (
+            AnswerKind::Open,
+            Some(Estimate { value: 0.9, low: Some(0.7), high: Some(1.2), n: 6 }),
+        );
+        let open = sentence(&answer, 6);
+        let expected = "cubic and bbr1 do not differ by more than chance: ratio of goodput per flow 0.90 \
+                        (95 % CI 0.70 to 1.20, 6 seeds; a flow of cubic has 5.9 % of the link's traffic";
+        assert!(open.starts_with(expected), "{open}");
     }
 
     #[test]

@@ -18,9 +18,9 @@ use std::ops::RangeInclusive;
 
 use uncork_cc::CcSpec;
 use uncork_config::{Node, Result, Section, Value};
-use uncork_path::{HostJitter, PathSpec, RateSpec};
+use uncork_path::{HostJitter, PathSpec};
 use uncork_sim::Offload;
-use uncork_units::{Rate, Time, TimeDelta};
+use uncork_units::{Time, TimeDelta};
 
 use super::ScenarioError;
 use super::measured::Carries;
@@ -228,7 +228,6 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
             },
             background: *background,
             own_links: path.own_per_flow,
-            link_bps: (!path.own_per_flow).then(|| mean_bps(&path.spec.link.rate, end)),
             lasts: flow.work.lasts(),
         }
     };
@@ -248,16 +247,6 @@ pub(crate) fn distinct(ccs: &[CcSpec]) -> Vec<String> {
         }
     }
     names
-}
-
-/// The mean rate of a link in bits per second; for steps, the mean until the end of the run.
-fn mean_bps(rate: &RateSpec, end: Time) -> u64 {
-    match rate {
-        RateSpec::Steps { .. } => {
-            Rate::of(rate.link(0, 0).capacity(end), end.since(Time::ZERO)).bits_per_sec()
-        }
-        other => other.mean().bits_per_sec(),
-    }
 }
 
 /// The classes, each with its controllers from all cells.
