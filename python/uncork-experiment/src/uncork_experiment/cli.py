@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from uncork_experiment.commands import analyze, design, others
+from uncork_experiment.commands import analyze, design, others, policy
 from uncork_experiment.commands.common import OutputError
 from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
@@ -50,6 +50,12 @@ Examples:
   uncork-experiment design records/ --detect 3% --share 20%
   uncork-experiment design -o plan/ --key "$(openssl rand -hex 16)" --share 10%
   uncork-experiment design -o plan/ --key "$(openssl rand -hex 16)" --kind switchback --places lima
+""",
+    "policy": """\
+Examples:
+  uncork-experiment policy report/result.json --key "$(openssl rand -hex 16)" -o policy.toml
+  uncork-experiment policy report/result.json --key KEY --step 10% -o policy.toml     the next step
+  uncork-experiment policy report/result.json --key KEY --control tcp=cubic --treated quic=bbr3,tcp=bbr
 """,
     "import": """\
 Examples:
@@ -117,6 +123,13 @@ def parser() -> Parser:
         "plan an experiment, and write the files that put it in force",
         design.add_design,
         design.run_design,
+    )
+    _add(
+        commands,
+        "policy",
+        "write the policy that a verdict says, for a rollout in steps",
+        policy.add_policy,
+        policy.run_policy,
     )
     _add(commands, "import", "turn logs into records", others.add_import, others.run_import)
     exports = _add(commands, "export", "write what other tools read", None, None)

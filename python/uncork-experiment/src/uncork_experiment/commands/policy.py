@@ -1,0 +1,76 @@
+"""`policy`: from a verdict to the policy that rolls it out in steps."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from uncork_experiment.commands.common import share, write
+from uncork_experiment.errors import InputError
+from uncork_experiment.policyfile import Arm
+from uncork_experiment.ramp import Ramp, ramp_policy
+
+
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("result", type=Path, metavar="RESULT", help="result.json of analyze")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="policy file [default: stdout]")
+    parser.add_argument(
+        "--step",
+        default="1%",
+        metavar="SHARE",
+        help="share of the treated arm: 1%%, 10%%, 50%% [default: 1%%]",
+    )
+    parser.add_argument(
+        "--key", required=True, metavar="HEX", help="32 hexadecimal digits (openssl rand -hex 16)"
+    )
+    parser.add_argument(
+        "--control", metavar="SETTINGS", help="such as quic=cubic,tcp=cubic [default: tcp=CONTROLLER]"
+    )
+    parser.add_argument(
+        "--treated", metavar="SETTINGS", help="such as quic=bbr3,tcp=bbr [default: tcp=CONTROLLER]"
+    )
+    parser.add_argument(
+        "--unit", default="prefix", help="prefix, cookie:NAME or header:NAME [default: prefix]"
+    )
+
+
+def run_policy(arguments: argparse.Namespace, _: str) -> int:
+    try:
+        result = json.loads(arguments.result.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            str(arguments.result), f"not JSON ({error})", "name the result.json of analyze"
+        ) from None
+    if not isinstance(result, dict) or "facts" not in result:
+        raise InputError(str(arguments.result), "not a result of analyze", "name the result.json of analyze")
+    facts = result["facts"]
+    arms = [
+        Arm(facts[name], _settings(text, f"--{name}", controller))
+        for name, text, controller in zip(
+            ("control", "treated"), (arguments.control, arguments.treated), facts["controllers"], strict=True
+        )
+    ]
+    step = share(arguments.step, "--step")
+    ramp = Ramp(arms[0], arms[1], arguments.key, step, arguments.unit, arguments.result.name)
+    text = ramp_policy(result, ramp)
+    if arguments.output is None:
+        sys.stdout.write(text)
+    else:
+        write(arguments.output, text)
+        print(f"policy: {arguments.output}", file=sys.stderr)
+    return 0
+
+
+def _settings(text: str | None, option: str, controller: str) -> Mapping[str, str]:
+    """`quic=bbr3,tcp=bbr` as a mapping; by default the kernel's controller of the records."""
+    if text is None:
+        if not controller:
+            raise InputError(option, "the records do not name the controller", f"write {option} tcp=NAME")
+        return {"tcp": controller}
+    pairs = [part.strip().partition("=") for part in text.split(",")]
+    if not all(name in ("quic", "tcp") and value for name, _, value in pairs):
+        raise InputError(f"{option} {text}", "not settings of an arm", "write quic=NAME, tcp=NAME or both")
+    return {name: value for name, _, value in pairs}
