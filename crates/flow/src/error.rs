@@ -18,9 +18,30 @@ pub enum FileError {
     /// The table lacks a column.
     #[error("the table has no column {0}")]
     MissingColumn(&'static str),
-    /// A column holds values of another type, or beyond its range.
-    #[error("column {0} has a value of another type, or beyond its range")]
-    UnexpectedValue(&'static str),
+    /// A column is compressed by a codec that this build does not have.
+    #[error(
+        "column {column} is compressed with {codec}, which is not supported here; write the file with zstd, gzip, lz4 or snappy"
+    )]
+    Codec {
+        /// The column.
+        column: String,
+        /// The codec.
+        codec: &'static str,
+    },
+    /// A cell holds a value of another type, or beyond its range.
+    #[error(
+        "row {row}, column {column}: expected {expected}, found {found}; correct the value, or leave the column out"
+    )]
+    Cell {
+        /// The row, from 1.
+        row: usize,
+        /// The column.
+        column: &'static str,
+        /// What it holds in other tables.
+        expected: &'static str,
+        /// What it holds here.
+        found: String,
+    },
     /// A line is not the JSON of a record.
     #[error("line {line}: {error}")]
     Json {

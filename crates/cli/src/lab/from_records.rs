@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uncork_flow::{FlowRecord, read_flows, read_json_lines};
+use uncork_flow::{FileError, FlowRecord, read_flows, read_json_lines};
 use uncork_lab::{NoTwin, Twin, TwinSpec};
 
 use super::args::FromRecordsArgs;
@@ -73,5 +73,11 @@ fn is_parquet(path: &Path) -> bool {
 fn read(file: &Path) -> Result<Vec<FlowRecord>, Failure> {
     let bytes = fs::read(file).map_err(|error| Failure::unreadable(ARGUMENT, file, &error))?;
     let read = if is_parquet(file) { read_flows(bytes) } else { read_json_lines(bytes.as_slice()) };
-    read.map_err(|error| Failure::value(ARGUMENT, file.display(), error))
+    read.map_err(|error| match error {
+        FileError::Codec { .. } | FileError::Io(_) => Failure::Environment(format!(
+            "cannot read '{}' for '{ARGUMENT}': {error}",
+            file.display()
+        )),
+        error => Failure::value(ARGUMENT, file.display(), error),
+    })
 }

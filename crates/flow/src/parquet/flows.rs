@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::read::{Row, read_table};
+use super::read::{Row, U32, read_table};
 use super::service::{choice, choice_columns, service, service_columns};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
 use super::write::{Column, column, grouped, write_table};
@@ -116,33 +116,36 @@ pub fn write_flows<'a>(
     Ok(write_table(out, (SCHEMA, head), &columns, grouped(flows))?)
 }
 
-/// Parses the bytes of a file from [`write_flows`]. Columns are found by name; other tables are an
-/// error. Use only for trusted files: the Parquet library panics on some kinds of damage within a
-/// page, so use JSON Lines for untrusted records.
+/// Parses the bytes of a file from [`write_flows`], or of another program with columns of the same names.
+/// Two columns must be there, `cc` and `bytes_delivered`; of the others one that is missing or null is unknown, which is
+/// zero for those that every record has. Use only for trusted files: the Parquet library panics on some kinds of damage
+/// within a page, so use JSON Lines for untrusted records.
 pub fn read_flows(file: Vec<u8>) -> Result<Vec<FlowRecord>, FileError> {
-    read_table(file, flow)
+    let names: Vec<&str> = columns(|_| true).iter().map(|column| column.name).collect();
+    read_table(file, Some(&names), flow)
 }
 
 fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
+    row.require("bytes_delivered")?;
     Ok(FlowRecord {
-        engine: row.text("engine")?,
-        group: row.text("group")?,
+        engine: row.text_if_any("engine")?.unwrap_or_default(),
+        group: row.text_if_any("group")?.unwrap_or_default(),
         cc: row.text("cc")?,
-        seed: row.count("seed")?,
-        flow: row.index("flow")?,
-        start_ns: row.count("start_ns")?,
-        completion_ns: row.maybe_count("completion_ns")?,
-        first_byte_ns: row.maybe_count("first_byte_ns")?,
-        busy_ns: row.count("busy_ns")?,
-        size_bytes: row.maybe_count("size_bytes")?,
-        bytes_delivered: row.count("bytes_delivered")?,
-        bytes_acked: row.count("bytes_acked")?,
-        bytes_sent: row.count("bytes_sent")?,
-        bytes_retransmitted: row.count("bytes_retransmitted")?,
-        packets_sent: row.count("packets_sent")?,
-        packets_lost: row.count("packets_lost")?,
-        packets_marked: row.count("packets_marked")?,
-        timeouts: row.count("timeouts")?,
+        seed: row.count_or_zero("seed")?,
+        flow: row.narrow("flow", U32)?.unwrap_or_default(),
+        start_ns: row.count_or_zero("start_ns")?,
+        completion_ns: row.count_if_any("completion_ns")?,
+        first_byte_ns: row.count_if_any("first_byte_ns")?,
+        busy_ns: row.count_or_zero("busy_ns")?,
+        size_bytes: row.count_if_any("size_bytes")?,
+        bytes_delivered: row.count_or_zero("bytes_delivered")?,
+        bytes_acked: row.count_or_zero("bytes_acked")?,
+        bytes_sent: row.count_or_zero("bytes_sent")?,
+        bytes_retransmitted: row.count_or_zero("bytes_retransmitted")?,
+        packets_sent: row.count_or_zero("packets_sent")?,
+        packets_lost: row.count_or_zero("packets_lost")?,
+        packets_marked: row.count_or_zero("packets_marked")?,
+        timeouts: row.count_or_zero("timeouts")?,
         rtt_ms: quantiles(row, ["rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms"])?,
         lab: lab(row)?,
         playback: playback(row)?,
@@ -158,10 +161,10 @@ fn lab(row: &mut Row) -> Result<Option<LabRecord>, FileError> {
     };
     Ok(Some(LabRecord {
         bytes_delivered_early,
-        packets_dropped_queue: row.count("packets_dropped_queue")?,
-        packets_dropped_policer: row.count("packets_dropped_policer")?,
-        packets_dropped_random: row.count("packets_dropped_random")?,
-        acks_dropped: row.count("acks_dropped")?,
+        packets_dropped_queue: row.count_or_zero("packets_dropped_queue")?,
+        packets_dropped_policer: row.count_or_zero("packets_dropped_policer")?,
+        packets_dropped_random: row.count_or_zero("packets_dropped_random")?,
+        acks_dropped: row.count_or_zero("acks_dropped")?,
         queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,
     }))
 }
@@ -188,14 +191,11 @@ fn playback(row: &mut Row) -> Result<Option<Playback>, FileError> {
     Ok(Some(playback))
 }
 
-/// Three columns, which have values either all or not at all.
+/// Three columns. With less than all three values the distribution is unknown: a log has one round-trip time alone.
 fn quantiles(row: &mut Row, names: [&'static str; 3]) -> Result<Option<Quantiles>, FileError> {
     let [min, p50, p95] = names.map(|name| row.maybe_number(name));
-    match (min?, p50?, p95?) {
-        (Some(min), Some(p50), Some(p95)) => Ok(Some(Quantiles { min, p50, p95 })),
-        (None, None, None) => Ok(None),
-        _ => Err(FileError::UnexpectedValue(names[0])),
-    }
+    let (Some(min), Some(p50), Some(p95)) = (min?, p50?, p95?) else { return Ok(None) };
+    Ok(Some(Quantiles { min, p50, p95 }))
 }
 
 #[cfg(test)]
@@ -249,11 +249,21 @@ mod tests {
         assert!(matches!(read_flows(Vec::new()), Err(FileError::Parquet(_))));
 
         let record = record();
-        let error = read_flows(table(&record, &columns(|_| true)[1..])).unwrap_err();
-        assert_eq!(error.to_string(), "the table has no column engine");
-        let counted = [column("engine", Count(|_| 1))];
-        let error = read_flows(table(&record, &counted));
-        assert!(matches!(error, Err(FileError::UnexpectedValue("engine"))), "{error:?}");
+        let error = read_flows(table(&record, &columns(|_| true)[3..])).unwrap_err();
+        assert_eq!(error.to_string(), "the table has no column cc");
+        let delivered = || column("bytes_delivered", Count(|_| 1));
+        let error = read_flows(table(&record, &[column("cc", Count(|_| 1)), delivered()]));
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("row 1, column cc: expected text, found 1; "), "{error}");
+        let asn = column("service_asn", Count(|_| 1 << 32));
+        let scope = column("service_scope", Text(|_| "response"));
+        let error =
+            read_flows(table(&record, &[column("cc", Text(|_| "")), delivered(), asn, scope]));
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("column service_asn: expected a whole number from 0 to 4294967295"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -300,9 +310,9 @@ mod tests {
         let mut file = Vec::new();
         write_flows(&mut file, &head, rows.into_iter()).unwrap();
         assert_eq!(read_flows(file.clone()).unwrap(), flows, "labels do not affect the records");
-        let texts = read_table(file.clone(), |row| row.text("path.loss")).unwrap();
+        let texts = read_table(file.clone(), None, |row| row.text("path.loss")).unwrap();
         assert_eq!(texts, ["1%", ""]);
-        let numbers = read_table(file, |row| row.maybe_number("path.loss_fraction")).unwrap();
+        let numbers = read_table(file, None, |row| row.maybe_number("path.loss_fraction")).unwrap();
         assert_eq!(numbers, [Some(0.01), None]);
     }
 

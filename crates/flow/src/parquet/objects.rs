@@ -41,7 +41,7 @@ pub fn write_objects<'a>(
 /// Parses the bytes of a file from [`write_objects`], with the restrictions of
 /// [`super::read_flows`].
 pub fn read_objects(file: Vec<u8>) -> Result<Vec<ObjectRow>, FileError> {
-    read_table(file, object)
+    read_table(file, None, object)
 }
 
 fn object(row: &mut Row) -> Result<ObjectRow, FileError> {

@@ -64,7 +64,7 @@ pub fn write_series(
 /// Parses the bytes of a file from [`write_series`], with the restrictions of
 /// [`super::read_flows`].
 pub fn read_series(file: Vec<u8>) -> Result<Vec<SeriesRow>, FileError> {
-    read_table(file, series_row)
+    read_table(file, None, series_row)
 }
 
 fn series_row(row: &mut Row) -> Result<SeriesRow, FileError> {

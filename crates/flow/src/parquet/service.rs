@@ -1,6 +1,8 @@
 //! The columns that only a server fills.
 
-use super::read::Row;
+use parquet::record::Field;
+
+use super::read::{Row, U32};
 use super::write::Cells::{MaybeCount, MaybeNumber, MaybeText};
 use super::write::{Column, column};
 use crate::error::FileError;
@@ -54,50 +56,55 @@ fn arm(record: &FlowRecord) -> Option<&Arm> {
     record.choice.as_ref()?.arm.as_ref()
 }
 
-/// `None` without a scope: not a server's record, or an older table.
+/// `None` for other than a server's record. The lines of a log have a start and no scope: each is a response.
 pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
-    let Some(scope) = row.text_if_any("service_scope")? else { return Ok(None) };
-    let scope = Scope::named(&scope).ok_or(FileError::UnexpectedValue("service_scope"))?;
+    let scope = row.text_if_any("service_scope")?.filter(|scope| !scope.is_empty());
+    let start_unix_ns = row.count_if_any("service_start_unix_ns")?;
+    let scope = match scope {
+        Some(scope) => Scope::named(&scope).ok_or_else(|| {
+            row.unexpected("service_scope", "response or connection", &Field::Str(scope.into()))
+        })?,
+        None if start_unix_ns.is_some() => Scope::Response,
+        None => return Ok(None),
+    };
     Ok(Some(Service {
         scope,
-        start_unix_ns: row.count("service_start_unix_ns")?,
-        protocol: row.text("service_protocol")?,
-        listener: row.text("service_listener")?,
+        start_unix_ns: start_unix_ns.unwrap_or_default(),
+        protocol: row.text_if_any("service_protocol")?.unwrap_or_default(),
+        listener: row.text_if_any("service_listener")?.unwrap_or_default(),
         host: row.text_if_any("service_host")?,
         client: row.text_if_any("service_client")?,
-        asn: small(row, "service_asn")?,
+        asn: row.narrow("service_asn", U32)?,
         country: row.text_if_any("service_country")?,
-        status: small(row, "service_status")?,
-        object_bytes: row.maybe_count("service_object_bytes")?,
-        responses: row.count("service_responses")?,
-        broken_off: row.count("service_broken_off")?,
-        min_rtt_ns: row.maybe_count("service_min_rtt_ns")?,
-        delivery_rate_bps: row.maybe_count("service_delivery_rate_bps")?,
-        rwnd_limited_ns: row.maybe_count("service_rwnd_limited_ns")?,
-        sndbuf_limited_ns: row.maybe_count("service_sndbuf_limited_ns")?,
-        app_limited_ns: row.maybe_count("service_app_limited_ns")?,
+        status: row.narrow("service_status", "a status code")?,
+        object_bytes: row.count_if_any("service_object_bytes")?,
+        responses: row.count_or_zero("service_responses")?,
+        broken_off: row.count_or_zero("service_broken_off")?,
+        min_rtt_ns: row.count_if_any("service_min_rtt_ns")?,
+        delivery_rate_bps: row.count_if_any("service_delivery_rate_bps")?,
+        rwnd_limited_ns: row.count_if_any("service_rwnd_limited_ns")?,
+        sndbuf_limited_ns: row.count_if_any("service_sndbuf_limited_ns")?,
+        app_limited_ns: row.count_if_any("service_app_limited_ns")?,
     }))
 }
 
+/// `None` without a policy.
 pub(super) fn choice(row: &mut Row) -> Result<Option<Choice>, FileError> {
     let Some(policy) = row.text_if_any("choice_policy")? else { return Ok(None) };
-    let (rule, cc) = (row.text("choice_rule")?, row.text_if_any("choice_cc")?);
-    let arm = match row.text_if_any("arm_experiment")? {
-        None => None,
-        Some(experiment) => Some(Arm {
-            experiment,
-            arm: row.text("arm")?,
-            unit: row.count("arm_unit")?,
-            bucket: small(row, "arm_bucket")?.ok_or(FileError::UnexpectedValue("arm_bucket"))?,
-            propensity: row
-                .maybe_number("arm_propensity")?
-                .ok_or(FileError::UnexpectedValue("arm_propensity"))?,
-        }),
-    };
-    Ok(Some(Choice { policy, rule, cc, arm }))
+    let (rule, cc) = (row.text_if_any("choice_rule")?, row.text_if_any("choice_cc")?);
+    Ok(Some(Choice { policy, rule: rule.unwrap_or_default(), cc, arm: read_arm(row)? }))
 }
 
-fn small<T: TryFrom<u64>>(row: &mut Row, name: &'static str) -> Result<Option<T>, FileError> {
-    let count = row.maybe_count(name)?;
-    count.map(|it| T::try_from(it).map_err(|_| FileError::UnexpectedValue(name))).transpose()
+/// `None` if no experiment with known shares chose, as of a log.
+fn read_arm(row: &mut Row) -> Result<Option<Arm>, FileError> {
+    let experiment = row.text_if_any("arm_experiment")?;
+    let propensity = row.maybe_number("arm_propensity")?;
+    let (Some(experiment), Some(propensity)) = (experiment, propensity) else { return Ok(None) };
+    Ok(Some(Arm {
+        experiment,
+        arm: row.text_if_any("arm")?.unwrap_or_default(),
+        unit: row.count_or_zero("arm_unit")?,
+        bucket: row.narrow("arm_bucket", "a whole number below 100")?.unwrap_or_default(),
+        propensity,
+    }))
 }
