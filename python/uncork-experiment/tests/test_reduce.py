@@ -95,10 +95,8 @@ def test_each_unit_counts_once_in_each_cell() -> None:
     table = flows.table(1_000)
     rtt = table["rtt_p50_ms"].to_numpy().copy()
     rtt[:3] = [math.nan, -5.0, math.inf]
-    unit = pa.array(
-        [None if n < 10 else value for n, value in enumerate(table["arm_unit"].to_pylist())], pa.uint64()
-    )
-    table = flows.changed(table, rtt_p50_ms=rtt, arm_unit=unit)
+    unit = [None if n < 10 else value for n, value in enumerate(table["arm_unit"].to_pylist())]
+    table = flows.changed(table, rtt_p50_ms=rtt, arm_unit=pa.array(unit, pa.uint64()))
     reduced = reduce(ibis.memtable(table), replace(PLAN, by=("size_class",), per_unit=True))
     values: dict[Any, list[int]] = defaultdict(list)
     for n, record in enumerate(table.to_pylist()):

@@ -6,8 +6,8 @@ counts, bit for bit, on every engine.
 
 Distributions are those of *clients*: a unit counts once in each cell, its records share its weight. If
 records counted, a controller that brings slow clients more downloads would make their arm look slower, though
-each client is faster (Simpson 1951; Deng, Knoblich and Lu 2018 on the unit of analysis). Ratios (bytes sent again,
-responses broken off) are sums over all records: they are the price that all traffic pays.
+each client is faster (Simpson 1951; Deng, Knoblich and Lu 2018 on the unit of analysis). Ratios (bytes
+sent again, responses broken off) are sums over all records: they are the price that all traffic pays.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from uncork_experiment.stats.effect import NoInterval, Outcome, student_effect
 from uncork_experiment.stats.jackknife import (
+    effective_freedom,
     quantiles_with_replicates,
     ratio_with_replicates,
 )
@@ -43,11 +44,13 @@ def adjust(
         raise ValueError("the past has other buckets than the experiment")
     if any(not np.all(np.isfinite(array)) or np.any(array <= 0) for array in arrays):
         return NoInterval("a value, or one of the past, is not above zero", estimand=estimand)
+    difference = _without_the_past(treated - control, treated_before - control_before)
+    logs = _without_the_past(np.log(treated / control), np.log(treated_before / control_before))
     return student_effect(
         (float(control[0]), float(treated[0])),
-        _without_the_past(treated - control, treated_before - control_before),
-        _without_the_past(np.log(treated / control), np.log(treated_before / control_before)),
-        freedom=len(control) - 3.0,
+        difference[:2],
+        logs[:2],
+        freedom=logs[2],
         level=level,
         estimand=estimand,
     )
@@ -95,11 +98,11 @@ def quantile_effect(
     return adjust(sides[0], sides[1], sides[2], sides[3], level=level, estimand=estimand)
 
 
-def _without_the_past(later: Floats, earlier: Floats) -> tuple[float, float]:
-    """The estimate without what the past explains, and its standard error."""
+def _without_the_past(later: Floats, earlier: Floats) -> tuple[float, float, float]:
+    """The estimate without what the past explains, its standard error, and the degrees of freedom of that."""
     spread, past = later[1:] - later[1:].mean(), earlier[1:] - earlier[1:].mean()
     weight = float(past @ past)
     theta = float(spread @ past) / weight if weight > 0 else 0.0
     rest, count = spread - theta * past, len(spread)
     error = math.sqrt(float(rest @ rest) * (count - 1) / count * (count - 1) / (count - 2))
-    return float(later[0] - theta * earlier[0]), error
+    return float(later[0] - theta * earlier[0]), error, effective_freedom(rest, lost=2)

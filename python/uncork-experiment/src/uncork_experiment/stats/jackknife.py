@@ -9,7 +9,9 @@ bucket of *both* arms. This joint jackknife is right whether or not the arms are
   downs. Separate variances would then be too large (or too small, if the arms compete).
 
 The price is fewer degrees of freedom: K - 1 instead of up to 2 (K - 1). With K = 100 an interval is 0.6 %
-wider.
+wider. Where few buckets make up the variance (users with many requests, few lossy users), it is known worse
+than that. The degrees of freedom follow from how the replicates scatter (Satterthwaite 1946): without this,
+an A/A test of a ratio with 60 users rejected in 9 % at the 5 % level, and in 0.5 % at the 0.1 % level.
 
 Replicates of a quantile itself are no good: they jump from one observation to the next, and where values
 come in lumps they cover too little. So the jackknife is that of the share of observations below the quantile,
@@ -141,6 +143,13 @@ def quantile_effects(
     control, treated = np.asarray(control, dtype=np.int64), np.asarray(treated, dtype=np.int64)
     used = (control.sum(axis=1) > 0) | (treated.sum(axis=1) > 0)
     arms = {"control": control[used], "treated": treated[used]}
+    # What the errors say of the tail is chance itself; what the sizes say is not. `uncork learn` asks for
+    # thinner tails and weighs many of them against each other.
+    is_thin = min_tail < MIN_TAIL
+    sizes = {
+        arm: math.inf if is_thin else kish_units(counts.sum(axis=1))
+        for arm, counts in (("control", control), ("treated", treated))
+    }
     filled = {arm: int(np.count_nonzero(counts.sum(axis=1))) for arm, counts in arms.items()}
     reasons = [reason for arm, count in filled.items() if (reason := _too_few(arm, count))]
     targets = np.asarray(quantiles, dtype=np.float64)
@@ -148,9 +157,10 @@ def quantile_effects(
         arm: _quantiles(counts, targets, first_bin, gamma) for arm, counts in arms.items() if filled[arm] > 1
     }
     effects: list[Outcome] = []
-    for index in range(len(targets)):
+    for index, q in enumerate(targets):
         thin = [
-            _too_thin(arm, float(users[index]), targets[index], min_tail)
+            _too_thin(arm, float(users[index]), q, min_tail)
+            or _too_thin(arm, sizes[arm] * min(q, 1 - q) / max(q, 1 - q), q, min_tail / 2)
             for arm, (_, users) in values.items()
         ]
         reason = next(iter([*reasons, *filter(None, thin)]), None)
@@ -296,10 +306,37 @@ def effect_of_replicates(control: Floats, treated: Floats, *, level: float, esti
         (float(control[0]), float(treated[0])),
         (float(difference[0]), float(_standard_error(difference[1:]))),
         (float(logs[0]), float(_standard_error(logs[1:]))),
-        freedom=float(len(control) - 2),
+        freedom=effective_freedom(logs[1:]),
         level=level,
         estimand=estimand,
     )
+
+
+def effective_freedom(replicates: Floats, lost: int = 1) -> float:
+    """Degrees of freedom of the variance of delete-one replicates, shape (K,): at most K - `lost`.
+
+    It is the sum of squares of deviations d. Satterthwaite's (1946) degrees are 2 / (relative variance of the
+    sum), which is sum(d**4) / sum(d**2)**2 - 1 / K. Of normal deviations that is 2 / K.
+    """
+    most = float(len(replicates) - lost)
+    squares = (replicates - replicates.mean()) ** 2
+    total = float(squares.sum())
+    if total <= 0:
+        return most
+    relative = float(squares @ squares) / total**2 - 1 / len(squares)
+    return min(2 / relative, most) if relative > 0 else most
+
+
+def kish_units(sizes: NDArray[np.generic]) -> float:
+    """How many units of equal size make up buckets of these sizes, shape (K,) (Kish 1965); infinite where all
+    buckets have one size.
+
+    Units are hashed to buckets, so the squares of what buckets differ from their mean add up to the squares
+    of the units' sizes.
+    """
+    of = np.asarray(sizes, dtype=np.float64)
+    squares = float(np.sum((of - of.mean()) ** 2)) * len(of) / max(len(of) - 1, 1)
+    return float(of.sum()) ** 2 / squares if squares > 0 else math.inf
 
 
 def _whole_and_replicates(counts: Counts) -> Counts:

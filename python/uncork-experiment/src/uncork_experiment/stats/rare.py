@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from uncork_experiment.stats.effect import NoInterval
+from uncork_experiment.stats.jackknife import kish_units
 
 Floats = NDArray[np.float64]
 
@@ -224,11 +225,9 @@ def mixture_tail(error: float, *, alpha: float, expected: float) -> float:
 def effective_units(den: Floats, units: float = math.inf) -> float:
     """How many units of equal size the arm is worth: (sum of sizes) squared over the sum of squares.
 
-    Units are hashed to buckets, so the squares of what buckets differ from their mean add up to the squares
-    of the units' sizes (Kish 1965).
+    There are at most `units`, if they are known.
     """
-    squares = float(np.sum((den - den.mean()) ** 2)) * len(den) / max(len(den) - 1, 1)
-    kish = float(den.sum()) ** 2 / squares if squares > 0 else math.inf
+    kish = kish_units(den)
     known = units if math.isfinite(units) and units > 0 else math.inf
     filled = float(np.count_nonzero(den))
     return max(min(kish, known), 1.0) if math.isfinite(min(kish, known)) else max(filled, 1.0)
