@@ -18,8 +18,13 @@ SINCE = 1_780_272_000
 WEIGHT = 2.0
 
 
-def records(calendar: Calendar, rng: np.random.Generator, gain: float, users: int) -> pa.Table:
-    """Full links whose capacity is divided by weights, or (with a gain) lines of one's own."""
+def records(
+    calendar: Calendar, rng: np.random.Generator, gain: float, users: int, carried: float = 0.0
+) -> pa.Table:
+    """Full links whose capacity is divided by weights, or (with a gain) lines of one's own.
+
+    For `carried` seconds after a switch the gain is that of the span before.
+    """
     rows: dict[str, list[object]] = {
         name: []
         for name in (
@@ -34,21 +39,22 @@ def records(calendar: Calendar, rng: np.random.Generator, gain: float, users: in
         )
     }
     size = 5_000_000
-    for span in calendar.spans:
+    for number, span in enumerate(calendar.spans):
+        before = calendar.spans[max(number - 1, 0)].treated
         hour = span.since / 3600 % 24
         count = int(users * (1 + 0.4 * np.sin(hour / 24 * 6.28)))
         treated = rng.random(count) < span.treated
         parts = np.exp(rng.normal(0, 0.4, count)) * (1.0 if gain else np.where(treated, WEIGHT, 1.0))
-        rate = parts * 1e7 * (1 + gain * treated) if gain else parts / parts.sum() * users * 1e7
         units = rng.integers(0, 4000, count)
+        since = rng.uniform(0, span.until - span.since, count)
+        gains = np.where(since < carried, before, treated)
+        rate = parts * 1e7 * (1 + gain * gains) if gain else parts / parts.sum() * users * 1e7
         rows["arm"] += np.where(treated, "bbr", "control").tolist()
         rows["cc"] += np.where(treated, "bbr", "cubic").tolist()
         rows["arm_unit"] += (units + 1).tolist()
         rows["arm_bucket"] += (units % 100).tolist()
         rows["arm_propensity"] += np.where(treated, span.treated, 1 - span.treated).tolist()
-        rows["service_start_unix_ns"] += (
-            ((span.since + rng.uniform(0, span.until - span.since, count)) * 1e9).astype(np.int64).tolist()
-        )
+        rows["service_start_unix_ns"] += ((span.since + since) * 1e9).astype(np.int64).tolist()
         rows["service_listener"] += [span.place] * count
         rows["busy_ns"] += (size * 8e9 / rate).astype(np.int64).tolist()
     count = len(rows["arm"])
@@ -62,8 +68,10 @@ def records(calendar: Calendar, rng: np.random.Generator, gain: float, users: in
     )
 
 
-def analysed(calendar: Calendar, gain: float, tmp_path: Path, users: int = 60) -> dict[str, object]:
-    table = records(calendar, np.random.default_rng(1), gain, users)
+def analysed(
+    calendar: Calendar, gain: float, tmp_path: Path, users: int = 60, carried: float = 0.0
+) -> dict[str, object]:
+    table = records(calendar, np.random.default_rng(1), gain, users, carried)
     pq.write_table(table, tmp_path / "records.parquet")
     (tmp_path / "schedule.csv").write_text(schedules.to_csv(calendar))
     command = ["analyze", str(tmp_path / "records.parquet"), "--calendar", str(tmp_path / "schedule.csv")]
@@ -96,6 +104,16 @@ def test_switchback_tells_the_total_effect(gain: float, truth: float, tmp_path: 
     page = (tmp_path / "out/report.html").read_text()
     assert 'id="trace"' in page
     assert "by switchback" in page
+
+
+@pytest.mark.parametrize("carried", [0.0, 5400.0])
+def test_carry_over_beyond_the_burn_in_is_found(carried: float, tmp_path: Path) -> None:
+    calendar = schedules.switchback(["lima"], SINCE, block=4 * 3600, periods=2, seed=1)
+    document = analysed(calendar, 0.3, tmp_path, users=300, carried=carried)
+    found = {name: effect for name, effect in designed(document).items() if name.startswith("carry-over")}
+    assert bool(found) == (carried > 0)
+    for effect in found.values():
+        assert effect["ratio"] > 1.05, "the first half has too little of the gain"
 
 
 def test_paired_links_tell_what_the_ab_difference_hides(tmp_path: Path) -> None:

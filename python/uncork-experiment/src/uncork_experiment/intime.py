@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 import numpy as np
 
 from uncork_experiment import estimate, measures
-from uncork_experiment.cubes import Reduced
+from uncork_experiment.cubes import Cube, Reduced
 from uncork_experiment.errors import InputError
 from uncork_experiment.estimate import Cubes
 from uncork_experiment.keys import key_column
@@ -70,14 +70,17 @@ def _unix(text: str) -> int:
 
 
 def by_span(records: ir.Table, calendar: Calendar) -> ir.Table:
-    """The records of connections that began after the burn-in of a span, with the span's number."""
+    """The records of connections that began after the burn-in of a span, with the number of its half."""
     first, length = calendar.spans[0].since, calendar.spans[0].until - calendar.spans[0].since
     last = max(span.until for span in calendar.spans)
     seconds = (
         records["service_start_unix_ns"].cast("int64") // ibis.literal(NANOS_PER_SECOND, "int64") - first
     )
     within = (seconds >= 0) & (seconds < last - first) & (seconds % length >= calendar.burn_in)
-    return records.filter(within).mutate(**{SPAN: (seconds // length).cast("string")})
+    # Twice the number of the span, and 1 more in the second half of what counts.
+    half = calendar.burn_in + (length - calendar.burn_in) // 2
+    number = (seconds // length) * 2 + (seconds % length >= half).cast("int64")
+    return records.filter(within).mutate(**{SPAN: number.cast("string")})
 
 
 def place_key(calendar: Calendar, columns: set[str], key: str) -> tuple[str, ...]:
@@ -90,30 +93,44 @@ def place_key(calendar: Calendar, columns: set[str], key: str) -> tuple[str, ...
 
 @dataclass(frozen=True)
 class _Levels:
-    """A measure by span and place, of one arm or of what was in force."""
+    """A measure by half span and place, of one arm or of the active one."""
 
     cells: Mapping[tuple[int, str], Cubes]
     measure: Measure
 
+    @staticmethod
+    def by_half(reduced: Reduced, calendar: Calendar, measure: Measure) -> _Levels:
+        place = calendar.spans[0].place
+        cells = {
+            (int(key[0]), key[1] if len(key) > 1 else place): cubes for key, cubes in reduced.cells.items()
+        }
+        return _Levels(cells, measure)
+
     def of(self, span: int, place: str, arm: int) -> float:
-        cubes = self.cells.get((span, place), {})
-        value = estimate.level_of(cubes.get(self.measure.metric), arm, self.measure, "").value
+        """Of a whole span; in each half a client counts once."""
+        return self._value([self._cube(2 * span, place), self._cube(2 * span + 1, place)], arm)
+
+    def halves(self, span: int, place: str, arm: int) -> list[float]:
+        return [self._value([self._cube(2 * span + half, place)], arm) for half in (0, 1)]
+
+    def _cube(self, half: int, place: str) -> Cube | None:
+        return self.cells.get((half, place), {}).get(self.measure.metric)
+
+    def _value(self, parts: list[Cube | None], arm: int) -> float:
+        cube = estimate.total([part for part in parts if part is not None])
+        value = estimate.level_of(cube, arm, self.measure, "").value
         return float("nan") if value is None else value
 
 
 def effects(reduced: Reduced, calendar: Calendar, wanted: Sequence[Measure]) -> tuple[Designed, ...]:
     """What the design tells of each measure, labelled by its estimand."""
-    places = sorted({span.place for span in calendar.spans})
-    cells = {
-        (int(key[0]), key[1] if len(key) > 1 else places[0]): cubes for key, cubes in reduced.cells.items()
-    }
     found: list[Designed] = []
     for measure in wanted:
-        levels = _Levels(cells, measure)
+        levels = _Levels.by_half(reduced, calendar, measure)
         if calendar.kind == "switchback":
-            outcomes = [_switchback(levels, calendar)]
+            outcomes = _switchback(levels, calendar)
         elif calendar.kind == "paired links":
-            outcomes = _paired(_Levels(cells, _mean_of(measure)), calendar)
+            outcomes = _paired(replace(levels, measure=_mean_of(measure)), calendar)
         else:
             outcomes = [_steps(levels, calendar)]
         found += [_designed(calendar.kind, measure, outcome) for outcome in outcomes]
@@ -137,7 +154,8 @@ def _numbered(calendar: Calendar) -> list[tuple[int, Span]]:
     return [((span.since - first) // length, span) for span in calendar.spans]
 
 
-def _switchback(levels: _Levels, calendar: Calendar) -> Outcome:
+def _switchback(levels: _Levels, calendar: Calendar) -> list[Outcome]:
+    """The total effect, and carry-over where it is found."""
     spans = _numbered(calendar)
     schedule = switchback.Schedule(
         np.array([span.since for _, span in spans]),
@@ -146,7 +164,11 @@ def _switchback(levels: _Levels, calendar: Calendar) -> Outcome:
         np.array([span.treated == 1 for _, span in spans]),
     )
     values = np.array([levels.of(n, span.place, int(span.treated == 1)) for n, span in spans])
-    return switchback.level_effect(schedule, values, np.random.default_rng(0))
+    halves = np.array([levels.halves(n, span.place, int(span.treated == 1)) for n, span in spans])
+    total = switchback.level_effect(schedule, values, np.random.default_rng(0))
+    carried = switchback.carry_over(schedule, halves, np.random.default_rng(0))
+    is_found = isinstance(carried, Effect) and carried.p_value < 1 - carried.level
+    return [total, carried] if is_found else [total]
 
 
 def _paired(levels: _Levels, calendar: Calendar) -> list[Outcome]:
@@ -180,10 +202,7 @@ def _steps(levels: _Levels, calendar: Calendar) -> Outcome:
 def traces(reduced: Reduced, calendar: Calendar, measure: Measure) -> tuple[Trace, ...]:
     """The measure in each span of each place, of the arm with most of the traffic."""
     places = sorted({span.place for span in calendar.spans})
-    cells = {
-        (int(key[0]), key[1] if len(key) > 1 else places[0]): cubes for key, cubes in reduced.cells.items()
-    }
-    levels = _Levels(cells, measure)
+    levels = _Levels.by_half(reduced, calendar, measure)
     found = []
     for place in places:
         spans = [(n, span) for n, span in _numbered(calendar) if span.place == place]

@@ -86,6 +86,29 @@ def level_effect(
     return effect_of_logs(tested, middle, pairs=pairs, level=level, estimand=TOTAL_EFFECT)
 
 
+CARRY_OVER = "carry-over: effect in the second half of a window over that in its first half"
+
+
+def carry_over(
+    schedule: Schedule, halves: Floats, rng: np.random.Generator, *, level: float = 0.99, draws: int = DRAWS
+) -> Outcome:
+    """Whether the arm before still acts after the burn-in: the effect then grows within a window.
+
+    `halves`: levels of both halves of each block, shape (blocks, 2), above zero; NaN without data. A ratio
+    above 1 of a gain means that the total effect is too small: use a longer burn-in. Without carry-over, the
+    coin of a pair turns its difference of differences as it turns its effect, so the same test holds.
+    """
+    known = np.isfinite(halves) & (halves > 0)
+    logs = np.where(known, np.log(np.where(known, halves, 1.0)), np.nan)
+    treated, control = _by_pair(schedule, logs[:, 1] - logs[:, 0])
+    both = np.isfinite(treated) & np.isfinite(control)
+    pairs = int(np.count_nonzero(both))
+    if pairs == 0:
+        return NoInterval("no pair of blocks has data in both halves", estimand=CARRY_OVER)
+    tested = sign_flips(treated[both] - control[both], rng, level=level, draws=draws)
+    return effect_of_logs(tested, 1.0, pairs=pairs, level=level, estimand=CARRY_OVER)
+
+
 def total_effect(
     schedule: Schedule,
     numerator: Floats,
