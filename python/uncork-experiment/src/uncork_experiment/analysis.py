@@ -126,6 +126,8 @@ def analyse(
 def _estimand(facts: Facts, shares: Mapping[str, float]) -> str:
     """What a difference between the arms estimates."""
     steps = sorted({round(share, 2) for day, share in shares.items() if facts.since <= day <= facts.until})
+    if facts.share_is == "assumed":
+        return "A/B"
     if len(steps) < 2:
         return ab_at_share(round(facts.share, 4))
     return f"A/B at shares {words.listed([f'{100 * share:g} %' for share in steps])}"
@@ -192,7 +194,7 @@ def _draft(
 ) -> Cell:
     """`alpha`: error rate of the guardrails' intervals that hold at every look, shared by the cells."""
     cubes = reduced.cells[value]
-    everybody = sum(facts.units)
+    everybody = facts.total_units
     units = reduced.units[value].sum(axis=1)
     primary = primary_for(cubes, settings)
     others = [

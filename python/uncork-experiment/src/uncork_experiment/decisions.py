@@ -9,6 +9,7 @@ from dataclasses import replace
 from scipy import stats
 
 from uncork_experiment.decide import Case, CellDecision, Decision, Estimate, Group, Guardrail, decide
+from uncork_experiment.facts import controllers_relation
 from uncork_experiment.result import Analysis, Cell, Guarded, Row
 from uncork_experiment.rows import Settings
 from uncork_experiment.stats import power, sequential
@@ -50,9 +51,7 @@ def block_of(analysis: Analysis) -> str:
     row = primary_row(analysis)
     if row is not None and row.measure.metric in TIMED and row.source in REFUSED_SOURCES:
         return "refused"
-    control, treated = analysis.facts.controllers
-    # Unknown controllers are not equal controllers.
-    return "A/A" if control and control == treated else ""
+    return "A/A" if controllers_relation(*analysis.facts.controllers) == "equal" else ""
 
 
 def decision_of(analysis: Analysis, settings: Settings, key: str) -> Decision:

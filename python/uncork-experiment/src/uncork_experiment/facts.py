@@ -1,19 +1,36 @@
-"""Small queries about the experiment itself: who ran what when, and with which share."""
+"""Small queries about the experiment itself: who ran what when, and which share was planned.
+
+What was planned is recorded or declared; it never follows from the records that it is to check.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, Literal
 
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from uncork_experiment.errors import InputError
-from uncork_experiment.keys import DAY_NS, HOUR_NS, KEYS
+from uncork_experiment.keys import DAY_NS, HOUR_NS, KEYS, UNKNOWN, date, key_column
+from uncork_experiment.reduce import ReducePlan, in_scope
+from uncork_experiment.schema import Columns
 
 Run = Callable[[ir.Table], pa.Table]
 Row = dict[str, object]
+Relation = Literal["equal", "different", "unknown"]
+
+LABORATORY: Final = ("sim", "quic-sim", "netns", "bpf")
+"""Engines whose arms repeat the same runs: a unit is in each arm by design (docs/results.md)."""
+
+PROPENSITY_STEPS: Final = 10_000
+"""Slots of a policy: propensities are multiples of 0.01 %."""
+
+SAME_SHARE: Final = 0.005
+"""Propensities that differ by less are one step of the share."""
 
 
 @dataclass(frozen=True)
@@ -48,48 +65,117 @@ class Traffic:
         )
 
     def switch_hour(self, control: str, treated: str) -> int | None:
-        """The first hour in which the arms' controllers differ, if before it they were the same for a
-        time.
+        """The first hour in which the arms' controllers differ, if before it they were known to be the same
+        for a time.
         """
         by_hour: dict[int, dict[str, Counter[str]]] = {}
         for row in self.rows:
             if row["hour"] is not None:
                 arms = by_hour.setdefault(_number(row["hour"]), {})
                 arms.setdefault(str(row["arm"]), Counter())[str(row["cc"] or "")] += _number(row["n"])
-        same_before = False
+        is_same_before = False
         for hour in sorted(by_hour):
             arms = by_hour[hour]
             if control not in arms or treated not in arms:
                 continue
-            differs = arms[control].most_common(1)[0][0] != arms[treated].most_common(1)[0][0]
-            if differs:
-                return hour if same_before else None
-            same_before = True
+            used = [arms[arm].most_common(1)[0][0] for arm in (control, treated)]
+            relation = controllers_relation(*used)
+            if relation == "different":
+                return hour if is_same_before else None
+            is_same_before = is_same_before or relation == "equal"
         return None
 
-    def share(self, treated: str, since_hour: int | None) -> float:
-        """The treated arm's mean propensity, or its share of the records where none was recorded."""
-        rows = [row for row in self.rows if since_hour is None or _number(row["hour"]) >= since_hour]
-        return _share(rows, treated)
+    def is_laboratory(self) -> bool:
+        """Whether all records are of the laboratory, where arms repeat the same runs."""
+        return {row["engine"] for row in self.rows} <= set(LABORATORY)
+
+    def span(self) -> str:
+        """First and last hour with records, in words; empty without times."""
+        hours = [_number(row["hour"]) for row in self.rows if row["hour"] is not None]
+        if not hours:
+            return ""
+        first, last = (date(hour * HOUR_NS, "%Y-%m-%d %H:00") for hour in (min(hours), max(hours)))
+        return f"{first} to {last} UTC"
 
     def shares_by_day(self, treated: str) -> dict[int, float]:
-        """The same for each day since 1970."""
-        days: dict[int, list[Row]] = {}
+        """The treated arm's recorded propensity on each day since 1970, where all its records have the same.
+
+        Where it differs within a day, its mean moves with the mix of records, and is no step of the design.
+        """
+        days: dict[int, list[tuple[float, float]]] = {}
         for row in self.rows:
-            if row["hour"] is not None:
-                days.setdefault(_number(row["hour"]) * HOUR_NS // DAY_NS, []).append(row)
-        return {day: _share(rows, treated) for day, rows in sorted(days.items())}
+            if row["hour"] is not None and row["arm"] == treated and row["lowest"] is not None:
+                ends = float(str(row["lowest"])), float(str(row["highest"]))
+                days.setdefault(_number(row["hour"]) * HOUR_NS // DAY_NS, []).append(ends)
+        spans = {day: (min(e[0] for e in ends), max(e[1] for e in ends)) for day, ends in days.items()}
+        return {day: low for day, (low, high) in sorted(spans.items()) if high - low <= SAME_SHARE}
 
 
-def _share(rows: list[Row], treated: str) -> float:
-    own = [row for row in rows if row["arm"] == treated]
-    count = sum(_number(row["n"]) for row in own)
-    known = [row for row in own if row["propensity"] is not None]
-    if known:
-        weights = sum(_number(row["n"]) for row in known)
-        return sum(float(str(row["propensity"])) * _number(row["n"]) for row in known) / weights
-    everything = sum(_number(row["n"]) for row in rows)
-    return count / everything if everything else 0.0
+def controllers_relation(control: str, treated: str) -> Relation:
+    """Whether two arms run the same controller. One that is unknown (empty) equals no other."""
+    if not control or not treated:
+        return "unknown"
+    return "equal" if control == treated else "different"
+
+
+def is_laboratory_table(columns: Collection[str]) -> bool:
+    """Whether these are the columns of `objects.parquet`, which names no engine (docs/results.md)."""
+    objects = {"group", "seed", "flow", "start_ns"}
+    return objects <= set(columns) and not {"engine", "service_start_unix_ns"} & set(columns)
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """Units of the two arms. Each unit is counted once."""
+
+    control: Mapping[float | None, int]
+    """Units with records in this arm alone, by their lowest recorded propensity; None: not recorded.
+
+    A unit of an arm that grew was in it all the time with the probability of the smallest share.
+    """
+    treated: Mapping[float | None, int]
+    both: int
+    """Units with records in both arms."""
+
+
+def unit_counts(
+    records: ir.Table, plan: ReducePlan, by: tuple[str, ...], run: Run
+) -> dict[tuple[str, ...], UnitCounts]:
+    """Units of the plan's two arms by the values of `by`; nothing if the records name no unit."""
+    if plan.unit not in records.columns or plan.arms is None:
+        return {}
+    scope = in_scope(records, plan)
+    t, columns = Columns(scope), set(records.columns)
+    keys = {f"key{n}": key_column(name, columns) for n, name in enumerate(by)}
+    arm = t[plan.arm].cast("string")
+    rows = scope.select(
+        **{name: key.value(t) for name, key in keys.items()},
+        unit=scope[plan.unit],
+        is_control=(arm == plan.arms[0]).cast("int64"),
+        is_treated=(arm == plan.arms[1]).cast("int64"),
+        share=(t["arm_propensity"] * PROPENSITY_STEPS).round().cast("int64"),
+    ).filter(lambda r: r.unit.notnull() & ((r.is_control + r.is_treated) > 0))
+    per_unit = rows.group_by([*keys, "unit"]).aggregate(
+        control=rows.is_control.max(), treated=rows.is_treated.max(), share=rows.share.min()
+    )
+    query = per_unit.group_by([*keys, "control", "treated", "share"]).aggregate(n=per_unit.count())
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in run(query).to_pylist():
+        value = tuple(UNKNOWN if row[name] is None else key.text(row[name]) for name, key in keys.items())
+        found.setdefault(value, []).append(row)
+    return {value: _unit_counts(rows) for value, rows in sorted(found.items())}
+
+
+def _unit_counts(rows: list[Row]) -> UnitCounts:
+    arms: tuple[Counter[float | None], Counter[float | None]] = (Counter(), Counter())
+    both = 0
+    for row in rows:
+        if row["control"] and row["treated"]:
+            both += _number(row["n"])
+            continue
+        share = None if row["share"] is None else _number(row["share"]) / PROPENSITY_STEPS
+        arms[_number(row["treated"])][share] += _number(row["n"])
+    return UnitCounts(arms[0], arms[1], both)
 
 
 def _number(value: object) -> int:
@@ -98,6 +184,8 @@ def _number(value: object) -> int:
 
 def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | None = None) -> Traffic:
     """One scan of a few columns. `records` has the canonical columns."""
+    if arm not in records.columns:
+        raise InputError(f"--arm {arm}", f"there is no column {arm!r}", did_you_mean(arm, records.columns))
     table = records.filter(records[arm].notnull())
     if experiment:
         table = table.filter(table["arm_experiment"] == experiment)
@@ -107,15 +195,35 @@ def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | 
         cc=table["cc"],
         experiment=table["arm_experiment"],
         policy=table["choice_policy"],
-    ).aggregate(n=table.count(), propensity=table["arm_propensity"].mean())
+        engine=table["engine"],
+    ).aggregate(n=table.count(), lowest=table["arm_propensity"].min(), highest=table["arm_propensity"].max())
     rows = run(grouped).to_pylist()
-    rows.sort(key=lambda row: tuple(str(row[name]) for name in ("hour", "arm", "cc", "experiment", "policy")))
-    if not rows:
-        what = f"of the experiment {experiment!r}" if experiment else f"with a value in the column {arm!r}"
-        raise InputError(
-            "records", f"there are none {what}", "name the column of arms with --arm, such as --arm cc"
+    rows.sort(
+        key=lambda row: tuple(
+            str(row[name]) for name in ("hour", "arm", "cc", "experiment", "policy", "engine")
         )
+    )
+    if not rows:
+        _raise_no_rows(records, run, arm, experiment)
     return Traffic(tuple(rows), any(row["hour"] is not None for row in rows))
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """The nearest names, or the first of all: a remedy that fits into a line."""
+    near = get_close_matches(name, known, 3, 0.5)
+    some = near or sorted(known)[:8]
+    more = "" if near or len(known) <= len(some) else f" and {len(known) - len(some)} more"
+    return f"{'did you mean' if near else 'there are'} {', '.join(some)}{more}"
+
+
+def _raise_no_rows(records: ir.Table, run: Run, arm: str, experiment: str | None) -> None:
+    """Which step left nothing: reading, the experiment, or the column of arms."""
+    total = int(run(records.aggregate(n=records.count())).to_pylist()[0]["n"])
+    if not total:
+        raise InputError("records", "there are no rows", "check the files, --where, and what import rejects")
+    what = f"is of the experiment {experiment!r}" if experiment else f"has a value in the column {arm!r}"
+    remedy = "name the column of arms with --arm, such as --arm cc"
+    raise InputError("records", f"none of {total:,} {what}", remedy)
 
 
 def sources(records: ir.Table, run: Run, metrics: Mapping[str, object]) -> dict[str, str]:

@@ -27,7 +27,7 @@ CHOICES: dict[tuple[str, str], list[str]] = {
     ("Row", "verdict"): ["better", "worse", "equivalent", "inconclusive", "no interval"],
     ("Guarded", "state"): ["holds", "likely holds", "open", "likely broken", "broken"],
     ("Cell", "advice"): ["enable", "keep", "wait", "none"],
-    ("Finding", "severity"): ["ok", "warning", "blocks"],
+    ("Finding", "severity"): ["ok", "warning", "blocks", "not run"],
     ("Verdict", "decision"): [
         "enable",
         "enable some",

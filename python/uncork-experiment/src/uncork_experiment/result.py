@@ -131,7 +131,7 @@ class Finding:
 
     name: str
     severity: str
-    """`ok`, `warning` or `blocks`."""
+    """`ok`, `warning`, `blocks`, or `not run` of a check that these records or this design do not allow."""
     sentence: str
     remedy: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -292,7 +292,7 @@ class Facts:
     controllers: tuple[str, str]
     """What was in force in most records of each arm."""
     share: float
-    """Of the units, in the treated arm."""
+    """Planned for the treated arm, of the units; `share_is` has where this comes from."""
     since: str
     until: str
     days: int
@@ -303,11 +303,21 @@ class Facts:
     units: tuple[int, int]
     policies: tuple[str, ...] = ()
     made_up: bool = False
+    share_is: str = "recorded"
+    """`recorded` (`arm_propensity`), `declared` (`--share`), or `assumed`: equal arms."""
+    units_in_both: int = 0
+    """Units with records in both arms; `units` counts them in each."""
+
+    @property
+    def total_units(self) -> int:
+        """Each unit once."""
+        return sum(self.units) - self.units_in_both
 
     @property
     def names(self) -> tuple[str, str]:
-        """How control and treated are called: by their controllers, or by the arms where one is unknown."""
-        return self.controllers if all(self.controllers) else (self.control, self.treated)
+        """What to call control and treated: their controllers if both are known and differ, else the arms."""
+        first, second = self.controllers
+        return self.controllers if first and second and first != second else (self.control, self.treated)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from uncork_experiment import intime
 from uncork_experiment.analysis import Counted, analyse, views_needed
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.errors import InputError
+from uncork_experiment.health import ratio
+from uncork_experiment.health.names import same_arm
 from uncork_experiment.keys import DAY_NS, HOUR_NS
 from uncork_experiment.metrics import available
 from uncork_experiment.reduce import ReducePlan, Run, reduce_views, to_arrow
@@ -21,14 +23,16 @@ from uncork_experiment.rows import Settings
 from uncork_experiment.schedules import Calendar
 from uncork_experiment.schema import canonical
 from uncork_experiment.stats.effect import TOTAL_EFFECT
-from uncork_experiment.stats.srm import BLOCKS_BELOW, sample_ratio
 
 Progress = Callable[[str], None]
-CHANGED_BY_CALENDARS = ("one arm per unit", "policy")
+CHANGED_BY_CALENDARS = ("sample ratio", "sample ratio by cell", "one arm per unit", "policy", "arrival times")
 """Checks that a design in time fails by its nature."""
 
-NOT_ASSIGNED = ("size_class", "hour", "day", "block", "protocol")
+NOT_ASSIGNED = ("size_class", "hour", "day", "block", "protocol", "cc", "group", "arm", "engine", "source")
 """Keys of which the arm itself may change the number of units: a better controller causes more requests."""
+
+REPEATED = "Arms of the laboratory repeat the same runs: each unit is in every arm."
+IN_TIME = "In a design in time units change their arm with the calendar."
 
 CONTROLS = ("control", "cubic", "a", "default")
 
@@ -55,6 +59,8 @@ class Request:
     place: str = "listener"
     """The key that tells the calendar's places apart."""
     made_up: bool = False
+    share: float | None = None
+    """Declared share of the treated arm, of the units of both arms (0 to 1)."""
 
 
 @dataclass(frozen=True)
@@ -109,20 +115,32 @@ def run(
     if request.past and named.switch is not None:
         progress("counting the time before the switch")
         past = count(views.past, (request.since, named.switch))
+    decision = replace(plan, window=(since, request.until))
+    is_laboratory = traffic.is_laboratory() or facts_.is_laboratory_table(has)
+    units = None if is_laboratory else facts_.unit_counts(records, decision, (), query).get(())
+    planned = ratio.planned(units or facts_.UnitCounts({}, {}, 0), request.share)
     facts = _facts(traffic, named, of_window[()], request, since, rejected or {})
+    facts = _with_plan(facts, units, planned)
     metrics = next(iter(of_window[()].cells.values()), {})
     sources = facts_.sources(full, query, metrics) if "engine" in has or "source" in has else {}
     settings = replace(request.settings, sources=sources)
-    decision = replace(plan, window=(since, request.until))
     progress("checking the records")
     findings = health(decision)
-    if request.calendar is None:
-        findings = (*_sample_ratio(facts), *_ratio_by_cell(of_window, settings.keys, facts), *findings)
+    if request.calendar is not None:
+        findings = _not_run(findings, CHANGED_BY_CALENDARS, IN_TIME)
+    elif is_laboratory:
+        findings = _not_run(findings, ("one arm per unit",), REPEATED)
     else:
-        findings = tuple(one for one in findings if one.name not in CHANGED_BY_CALENDARS)
-    if not traffic.experiments():
-        # No policy assigned anything: in the laboratory arms repeat the same runs, which the jackknife pairs.
-        findings = tuple(one for one in findings if one.name != "one arm per unit")
+        keys = [key for key in settings.keys if key not in NOT_ASSIGNED]
+        cells = {
+            key: _units_by_value(records, decision, key, of_window.get((key,)), planned, units, query)
+            for key in keys
+        }
+        skipped = tuple(key for key in settings.keys if key in NOT_ASSIGNED)
+        whole = ratio.check_ratio(units, planned, (named.control, named.treated))
+        findings = (whole, ratio.check_cells(cells, planned, skipped), *findings)
+        if planned.share is None:
+            findings = _not_run(findings, ("arrival times",), "The share differs between records.")
     progress("estimating effects")
     shares = {_day(day): share for day, share in traffic.shares_by_day(named.treated).items()}
     analysis = analyse(of_window, of_days, past, facts, settings, findings, shares)
@@ -162,6 +180,12 @@ def name_arms(traffic: facts_.Traffic, request: Request) -> Named:
             "records", f"they have the experiments {', '.join(experiments)}", "choose one with --experiment"
         )
     arms = traffic.arms()
+    if len(arms) == 1:
+        raise InputError(
+            "records",
+            f"there is only one arm, {arms[0]}",
+            "read the records of both arms; check the policy and --arm",
+        )
     control = request.control or next((name for name in CONTROLS if name in arms), None)
     control = control or next((arm for arm in arms if traffic.controller(arm) == "cubic"), None)
     if control is None or control not in arms:
@@ -179,10 +203,27 @@ def name_arms(traffic: facts_.Traffic, request: Request) -> Named:
             if others
             else "an arm is missing: check the policy and the records' arm column"
         )
-        raise InputError("--treated", f"{problem}; beside {control} there is {there}", remedy)
+        remedy = same_arm(others) or remedy
+        raise InputError("--treated", f"{problem}; next to {control} there is {there}", remedy)
+    _check_window(traffic, request)
     switch = traffic.switch_hour(control, treated)
     experiment = request.experiment or (experiments[0] if experiments else "experiment")
     return Named(experiment, control, treated, switch * HOUR_NS if switch is not None else None)
+
+
+def _check_window(traffic: facts_.Traffic, request: Request) -> None:
+    """Some record is in the window."""
+    hours = [int(str(row["hour"])) for row in traffic.rows if row["hour"] is not None]
+    if not hours:
+        return
+    for option, at, is_empty in (
+        ("--since", request.since, request.since is not None and request.since >= (max(hours) + 1) * HOUR_NS),
+        ("--until", request.until, request.until is not None and request.until <= min(hours) * HOUR_NS),
+    ):
+        if is_empty and at is not None:
+            raise InputError(
+                f"{option} {_hour(at)}", "no record is left", f"the records are of {traffic.span()}"
+            )
 
 
 def _paired(views: Mapping[tuple[str, ...], Reduced]) -> dict[tuple[str, ...], Reduced]:
@@ -215,7 +256,7 @@ def _facts(
         control=named.control,
         treated=named.treated,
         controllers=(traffic.controller(named.control, start), traffic.controller(named.treated, start)),
-        share=round(traffic.share(named.treated, start), 4),
+        share=0.5,
         since=_day(days[0]) if days else "",
         until=_day(days[-1]) if days else "",
         days=len(days) or 1,
@@ -228,57 +269,44 @@ def _facts(
     )
 
 
-def _sample_ratio(facts: Facts) -> tuple[Finding, ...]:
-    """As many units in each arm as were to be assigned?"""
-    if not sum(facts.units):
-        return ()
-    test = sample_ratio(facts.units, (1 - facts.share, facts.share))
-    numbers = {"p": test.p_value} if test.p_value is not None else {}
-    counts = f"{facts.units[0]:,} units of {facts.control} and {facts.units[1]:,} of {facts.treated}"
-    if test.p_value is None:
-        return (
-            Finding("sample ratio", "warning", f"{counts}: {test.reason}.", "Wait for more units.", numbers),
-        )
-    if test.blocks:
-        expected = " and ".join(f"{value:,.0f}" for value in test.expected)
-        return (
-            Finding(
-                "sample ratio",
-                "blocks",
-                f"Sample-ratio mismatch: {counts}, where {expected} were to be assigned (p "
-                f"{_p(test.p_value)}).",
-                "Find out where units are lost or counted twice: an arm whose server fails, records that are "
-                "lost, bots.",
-                numbers,
-            ),
-        )
-    return (Finding("sample ratio", "ok", f"{counts}, as assigned (p {_p(test.p_value)}).", "", numbers),)
+def _with_plan(facts: Facts, units: facts_.UnitCounts | None, planned: ratio.Planned) -> Facts:
+    """What was planned, and units counted once."""
+    if planned.source == "declared":
+        share = planned.share
+    elif planned.source == "recorded" and units is not None:
+        known = {p: n for p, n in units.treated.items() if p is not None}
+        share = sum(p * n for p, n in known.items()) / sum(known.values())
+    else:
+        share = 0.5
+    assert share is not None
+    both = units.both if units is not None else 0
+    return replace(facts, share=round(share, 4), share_is=planned.source, units_in_both=both)
 
 
-def _ratio_by_cell(
-    views: Mapping[tuple[str, ...], Reduced], keys: tuple[str, ...], facts: Facts
-) -> tuple[Finding, ...]:
-    """The same in each cell: a fault of one place hides in the sum."""
-    found: list[tuple[float, str]] = []
-    tests = 0
-    for key in keys:
-        reduced = views.get((key,))
-        for value, units in reduced.units.items() if reduced and key not in NOT_ASSIGNED else ():
-            test = sample_ratio(units.sum(axis=1), (1 - facts.share, facts.share))
-            if test.p_value is not None:
-                tests += 1
-                found.append((test.p_value, f"{value[0]} ({test.units[0]:,} and {test.units[1]:,} units)"))
-    bad = sorted(one for one in found if one[0] * tests < BLOCKS_BELOW)
-    if not tests or not bad:
-        return ()
-    named = ", ".join(name for _, name in bad[:4])
-    sentence = f"Sample-ratio mismatch in {len(bad)} of {tests} cells: {named}."
-    remedy = "Do not use the effects of these cells before the cause is known."
-    return (Finding("sample ratio by cell", "warning", sentence, remedy, {"cells": float(len(bad))}),)
+def _units_by_value(
+    records: ir.Table,
+    plan: ReducePlan,
+    key: str,
+    reduced: Reduced | None,
+    planned: ratio.Planned,
+    units: facts_.UnitCounts | None,
+    query: Run,
+) -> dict[str, facts_.UnitCounts]:
+    """Units of each value of a key; from what is counted already, if all have one propensity and one arm."""
+    if units is None or reduced is None:
+        return {}
+    if planned.share is not None and not units.both:
+        sums = {value[0]: counts.sum(axis=1) for value, counts in reduced.units.items()}
+        return {
+            name: facts_.UnitCounts({None: int(of[0])}, {None: int(of[1])}, 0) for name, of in sums.items()
+        }
+    return {value[0]: of for value, of in facts_.unit_counts(records, plan, (key,), query).items()}
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else "> 0.99" if value > 0.99 else f"= {value:.3f}"
+def _not_run(findings: tuple[Finding, ...], names: tuple[str, ...], why: str) -> tuple[Finding, ...]:
+    """The findings, of which these were not run."""
+    others = tuple(one for one in findings if one.name not in names)
+    return (*others, *(Finding(name, "not run", why) for name in names))
 
 
 def _day(day: int) -> str:

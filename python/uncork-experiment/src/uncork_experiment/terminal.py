@@ -26,7 +26,7 @@ def scorecard(analysis: Analysis, verdict: Verdict, width: int) -> str:
     blocks = [
         wrapped(
             f"{facts.names[1]} against {facts.names[0]} · {facts.experiment} · "
-            f"{words.counted(facts.days, 'day')}, {words.counted(sum(facts.units), 'unit')}, "
+            f"{words.counted(facts.days, 'day')}, {words.counted(facts.total_units, 'unit')}, "
             f"{words.counted(facts.rows, 'record')}",
             width,
         )
@@ -75,14 +75,22 @@ def _guard(one: Guarded) -> str:
 
 
 def _health(analysis: Analysis, width: int) -> list[str]:
-    bad = [finding for finding in analysis.health if finding.severity != "ok"]
+    bad = [finding for finding in analysis.health if finding.severity in ("warning", "blocks")]
+    idle = [finding.name for finding in analysis.health if finding.severity == "not run"]
     marks = {"warning": "!", "blocks": "✗"}
     lines = [
         wrapped(f"{marks[one.severity]} {one.name}: {one.sentence} {one.remedy}", width, "  ") for one in bad
     ]
-    passed = len(analysis.health) - len(bad)
+    passed = len(analysis.health) - len(bad) - len(idle)
     if passed:
         lines.append(f"✓ {words.counted(passed, 'check')} of the records passed")
+    ratio = next(
+        (one for one in analysis.health if one.name == "sample ratio" and one.severity == "ok"), None
+    )
+    if ratio is not None:
+        lines.append(wrapped(f"  sample ratio: {ratio.sentence}", width, "  "))
+    if idle:
+        lines.append(wrapped(f"– not run: {words.listed(idle)} (reasons in the report)", width, "  "))
     return ["\n".join(lines)] if lines else []
 
 

@@ -178,7 +178,7 @@ def _constant(step: Allocation, facts: Facts) -> str:
     """What one share cannot tell."""
     return (
         f"The share of treated traffic was {100 * step.share:g} % on every day. So these records cannot tell "
-        f"whether {facts.controllers[1]} takes bandwidth from {facts.controllers[0]}: every effect here is "
+        f"whether {facts.names[1]} takes bandwidth from {facts.names[0]}: every effect here is "
         "the "
         "difference between the arms at that share, not what a switch of all traffic would bring. Steps of "
         "the "

@@ -111,6 +111,11 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--treated", metavar="ARM", help="the other arm [default: the only other one]")
     group.add_argument("--experiment", metavar="NAME", help="where records have several")
     group.add_argument(
+        "--share",
+        metavar="SHARE",
+        help="planned share of treated units, of both arms [default: arm_propensity, else equal arms]",
+    )
+    group.add_argument(
         "--arm", default="arm", metavar="COLUMN", help="column of the arms; cc where no policy assigned any"
     )
     group.add_argument(
@@ -210,6 +215,7 @@ def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:
         scope=arguments.scope,
         calendar=read_calendar(arguments.calendar) if arguments.calendar else None,
         place=arguments.place,
+        share=share(arguments.share, "--share") if arguments.share else None,
     )
 
 
@@ -248,7 +254,7 @@ def analysed(records: Records, request: Request, command: str, progress: Progres
     now = time.time_ns()
 
     def checks(plan: ReducePlan) -> tuple[Finding, ...]:
-        return health.check(records.table, plan, records.run, now)
+        return health.check(records.table, plan, records.run, now, records.unit_columns)
 
     analysis = run(
         records.table, request, query=records.run, progress=progress, health=checks, rejected=records.rejected
@@ -371,7 +377,7 @@ def _line(outcome: Outcome) -> str:
     analysis = outcome.analysis
     row = next((row for row in analysis.scorecard if row.role == "primary"), None)
     parts = [
-        f"{words.counted(analysis.facts.rows, 'record')}, {words.counted(sum(analysis.facts.units), 'unit')}"
+        f"{words.counted(analysis.facts.rows, 'record')}, {words.counted(analysis.facts.total_units, 'unit')}"
     ]
     if row is not None and row.effect is not None:
         low, high = sequential.always_valid(row.effect)

@@ -63,6 +63,8 @@ class Records:
     run: Run
     rejected: dict[str, int]
     keep: object = None
+    unit_columns: tuple[str, ...] = ()
+    """The columns that make a unit, if they were named."""
 
 
 def add_output(parser: argparse.ArgumentParser, directory: str, files: str) -> None:
@@ -138,7 +140,7 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     loaded = read(
         paths, mapping, unit=unit, rejected=arguments.rejected, progress=progress.rows, settings=settings
     )
-    return Records(_where(loaded.table, arguments.where), to_arrow, loaded.rejected, loaded)
+    return Records(_where(loaded.table, arguments.where), to_arrow, loaded.rejected, loaded, unit or ())
 
 
 def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:

@@ -11,7 +11,13 @@ __all__ = ["check", "count", "empty_cells", "judge"]
 
 
 def check(
-    records: ir.Table, plan: ReducePlan, run: Run = to_arrow, now_ns: int | None = None
+    records: ir.Table,
+    plan: ReducePlan,
+    run: Run = to_arrow,
+    now_ns: int | None = None,
+    unit_columns: tuple[str, ...] = (),
 ) -> tuple[Finding, ...]:
-    """All checks of the records that ``plan`` reads. ``now_ns`` (since 1970) serves to find later ones."""
-    return judge(count(records, plan, run), now_ns)
+    """All checks of the records that ``plan`` reads. ``now_ns`` (since 1970) serves to find later ones,
+    ``unit_columns`` to name units.
+    """
+    return judge(count(records, plan, run, unit_columns), now_ns)

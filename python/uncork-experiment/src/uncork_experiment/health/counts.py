@@ -7,6 +7,7 @@ from typing import Any, Final
 import ibis
 import ibis.expr.types as ir
 
+from uncork_experiment.health.arrivals import STEP_NS
 from uncork_experiment.metrics import LARGE_BYTES, rate, size
 from uncork_experiment.reduce import ReducePlan, Run, in_scope
 from uncork_experiment.schema import COLUMNS, Column, Columns
@@ -26,6 +27,9 @@ CONNECTION: Final = ("engine", "service_listener", "service_client", "service_pr
 
 YEAR_2010: Final = 1_262_304_000_000_000_000
 
+OWN_NAME: Final = "unit"
+"""A column of text with the unit as its source wrote it, where records have one."""
+
 NAMED_SHARE: Final = 0.05
 """Share of the records or bytes from which a unit is looked up."""
 
@@ -39,7 +43,9 @@ class Counts:
     plan: ReducePlan
     rows: int
     arms: Rows
-    """By arm and listener: rows, and those whose controller was not the chosen one."""
+    """By arm and listener: rows, units, first and last time, and rows whose controller was not the chosen
+    one.
+    """
     numbers: dict[str, tuple[int, int]]
     """By column: values below zero, and values that are no number."""
     impossible: dict[str, int]
@@ -53,7 +59,11 @@ class Counts:
     scales: Rows
     """By engine, source and listener: geometric means."""
     units: dict[str, Any]
-    """Units, those in several arms, and the share and name of the heaviest."""
+    """Units, those in several arms with names of some, records without a unit, and the share of the heaviest,
+    of the second, and its name.
+    """
+    arrivals: dict[tuple[str, int], int]
+    """Units by arm and half hour of their first record."""
     leaks: dict[str, int]
     """Connections, and those with requests of several arms."""
     policies: Rows
@@ -62,8 +72,8 @@ class Counts:
     """By engine, source and arm."""
 
 
-def count(records: ir.Table, plan: ReducePlan, run: Run) -> Counts:
-    """Runs all queries."""
+def count(records: ir.Table, plan: ReducePlan, run: Run, unit_columns: tuple[str, ...] = ()) -> Counts:
+    """Runs all queries. `unit_columns`: the columns that make a unit, by which units are named."""
     known = frozenset(records.columns)
     t = _Records(in_scope(records, plan), plan)
     totals = _one(run, t.narrow().aggregate(**_totals(t.columns, known)))
@@ -72,7 +82,7 @@ def count(records: ir.Table, plan: ReducePlan, run: Run) -> Counts:
     return Counts(
         plan=plan,
         rows=rows,
-        arms=_arms(t, run),
+        arms=_arms(t, known, run),
         numbers=_numbers(totals, known),
         impossible={name: int(totals[f"c{number}"]) for number, name in enumerate(CONTRADICTIONS)},
         compared=duplicates[0],
@@ -81,7 +91,8 @@ def count(records: ir.Table, plan: ReducePlan, run: Run) -> Counts:
             name: None if totals[name] is None else int(totals[name]) for name in ("first", "last", "old")
         },
         scales=_scales(t, run),
-        units=_units(t, plan, known, run),
+        units=_units(t, plan, known, unit_columns, run),
+        arrivals=_arrivals(t, plan, known, run),
         leaks=_leaks(t, known, run),
         policies=_policies(t, run),
         scopes=_scopes(t, run),
@@ -164,14 +175,26 @@ def _numbers(totals: dict[str, Any], known: frozenset[str]) -> dict[str, tuple[i
     return {name: pair for name, pair in pairs.items() if any(pair)}
 
 
-def _arms(records: _Records, run: Run) -> Rows:
-    t = records.narrow("service_listener", "arm_experiment", "choice_cc", "cc")
+def _arms(records: _Records, known: frozenset[str], run: Run) -> Rows:
+    unit = records.plan.unit
+    extra = (unit,) if unit in known else ()
+    t = records.narrow(
+        "service_listener", "arm_experiment", "choice_cc", "cc", "service_start_unix_ns", *extra
+    )
+    at = t["service_start_unix_ns"]
     chosen, used = t["choice_cc"], t["cc"]
     follows = (chosen == used) | chosen.startswith(used.concat(":"))
     is_known = chosen.notnull() & used.notnull()
     query = t.group_by(
         listener=t["service_listener"], experiment=t["arm_experiment"], arm=t["arm"]
-    ).aggregate(rows=t.count(), chosen=t.count(where=is_known), against=t.count(where=is_known & ~follows))
+    ).aggregate(
+        rows=t.count(),
+        units=t[unit].nunique() if extra else ibis.literal(0, "int64"),
+        chosen=t.count(where=is_known),
+        against=t.count(where=is_known & ~follows),
+        first=at.min(),
+        last=at.max(),
+    )
     return _sorted(run(query).to_pylist())
 
 
@@ -218,20 +241,22 @@ def _log_mean(value: ir.Value) -> ir.Value:
     return ibis.cases(((value > 0.0) & (value < 1e300), value), else_=ibis.null().cast("float64")).ln().mean()
 
 
-def _units(records: _Records, plan: ReducePlan, known: frozenset[str], run: Run) -> dict[str, Any]:
+def _units(
+    records: _Records, plan: ReducePlan, known: frozenset[str], unit_columns: tuple[str, ...], run: Run
+) -> dict[str, Any]:
     if plan.unit not in known:
         return {}
     t = records.table.filter(records.columns[plan.arm].notnull())
     of = Columns(t)
-    rows = t.select(
+    everything = t.select(
         unit=t[plan.unit],
         experiment=of["arm_experiment"],
         arm=of[plan.arm],
         bytes=ibis.coalesce(of["bytes_acked"], of["bytes_delivered"], ibis.literal(0, "int64")),
-        client=of["service_client"],
     )
+    rows = everything.filter(everything["unit"].notnull())
     per_unit = rows.group_by("unit", "experiment").aggregate(
-        rows=rows.count(), arms=rows["arm"].nunique(), bytes=rows["bytes"].sum(), client=rows["client"].max()
+        rows=rows.count(), arms=rows["arm"].nunique(), bytes=rows["bytes"].sum()
     )
     totals = _one(run, per_unit.aggregate(
         units=per_unit.count(), several=per_unit.count(where=per_unit["arms"] > 1),
@@ -239,16 +264,66 @@ def _units(records: _Records, plan: ReducePlan, known: frozenset[str], run: Run)
         most_rows=per_unit["rows"].max(), most_bytes=per_unit["bytes"].max(),
     ))  # fmt: skip
     found = {name: int(value or 0) for name, value in totals.items()}
+    found["missing"] = int(
+        _one(run, everything.aggregate(n=everything["unit"].isnull().sum().fill_null(0)))["n"]
+    )
     heavy = {name: found[f"most_{name}"] / max(found[name], 1) for name in ("rows", "bytes")}
     what = max(heavy, key=lambda name: heavy[name])
-    client = None
+    names = _UnitNames(t, plan.unit, unit_columns, run)
+    client, second = None, 0.0
     if heavy[what] >= NAMED_SHARE:
-        heaviest = (
-            per_unit.filter(per_unit[what] == found[f"most_{what}"]).order_by("client", "unit").limit(1)
-        )
-        row = _one(run, heaviest)
-        client = row["client"] or f"unit {row['unit']}"
-    return found | {"what": what, "share": heavy[what], "client": client}
+        order = [ibis.desc(per_unit[what]), per_unit["unit"]]
+        top = run(per_unit.order_by(order).limit(2).select("unit", what)).to_pylist()
+        client = names.of(top[0]["unit"])
+        second = int(top[1][what]) / max(found[what], 1) if len(top) > 1 else 0.0
+    several = []
+    if found["several"]:
+        some = per_unit.filter(per_unit["arms"] > 1).order_by("unit").limit(3).select("unit")
+        several = [names.of(row["unit"]) for row in run(some).to_pylist()]
+    return found | {
+        "what": what, "share": heavy[what], "second": second, "client": client, "several_names": several
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _UnitNames:
+    """What the analyst calls a unit: its own columns, else the client's network; its hash is in none."""
+
+    table: ir.Table
+    unit: str
+    columns: tuple[str, ...]
+    run: Run
+
+    def of(self, unit: object) -> str:
+        own = [name for name in self.columns or (OWN_NAME,) if name in self.table.columns]
+        wanted = own or [name for name in ("service_client",) if name in self.table.columns]
+        if not wanted:
+            return f"unit {unit}"
+        rows = self.table.filter(self.table[self.unit] == unit)
+        rows = rows.select(**{name: rows[name].cast("string") for name in wanted}).distinct()
+        rows_found = self.run(rows.order_by(wanted).limit(1)).to_pylist()
+        found = rows_found[0] if rows_found else dict.fromkeys(wanted)
+        if own:
+            return ", ".join(f"{name} = {found[name]}" for name in own)
+        return str(found["service_client"] or f"unit {unit}")
+
+
+def _arrivals(
+    records: _Records, plan: ReducePlan, known: frozenset[str], run: Run
+) -> dict[tuple[str, int], int]:
+    """First appearances of units with one arm."""
+    if plan.unit not in known or "service_start_unix_ns" not in known:
+        return {}
+    t = records.narrow("service_start_unix_ns", plan.unit)
+    rows = t.filter(t["arm"].notnull() & t[plan.unit].notnull() & (t["service_start_unix_ns"] >= YEAR_2010))
+    per_unit = rows.group_by(plan.unit).aggregate(
+        arm=rows["arm"].max(), arms=rows["arm"].nunique(), first=rows["service_start_unix_ns"].min()
+    )
+    per_unit = per_unit.filter(per_unit["arms"] == 1)
+    step = ibis.literal(STEP_NS, "int64")
+    of = per_unit.select("arm", step=((per_unit["first"] - per_unit["first"] % step) / step).cast("int64"))
+    counted = run(of.group_by("arm", "step").aggregate(n=of.count())).to_pylist()
+    return {(row["arm"], int(row["step"])): int(row["n"]) for row in counted}
 
 
 def _leaks(records: _Records, known: frozenset[str], run: Run) -> dict[str, int]:

@@ -7,7 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from uncork_experiment.cubes import Reduced
+from uncork_experiment.health.arrivals import check_arrivals
 from uncork_experiment.health.counts import Counts
+from uncork_experiment.health.names import same_arm
 from uncork_experiment.keys import date
 from uncork_experiment.result import Finding
 
@@ -34,6 +36,32 @@ RTTS: Final = (0.01, 3000.0)
 OVER_BUSY: Final = (0.2, 50.0)
 """Completion time over busy time, likewise."""
 
+MISSING_UNITS: Final = (0.001, 0.05)
+"""Share of records without a unit: a warning, and a block."""
+
+MISSING_ARM: Final = 0.01
+"""Share of records without an arm from which it is said."""
+
+OUTLIER: Final = 50.0
+"""How many times the second unit's share the first one's is, before it is a bot and no heavy tail: of Pareto
+tails of index 1.5 one in 350 is so far out."""
+
+BY_CHANCE: Final = 1e-4
+"""Probability below which an arm does not lack a listener by chance."""
+
+NEEDS: Final = {
+    "compliance": "No record has the chosen controller (choice_cc).",
+    "clocks": "No record has a time (service_start_unix_ns).",
+    "units of measure": "There are fewer than 20 large objects.",
+    "missing units": "The records name no unit.",
+    "one client": "The records name no unit.",
+    "one arm per unit": "The records name no unit.",
+    "arrival times": "The records have no units with times.",
+    "shared connections": "No record has its connection (flow, start_ns, service_start_unix_ns).",
+    "policy": "No record has its policy (choice_policy).",
+}
+"""Checks that records may not allow, and what they lack."""
+
 FACTOR: Final = 300.0
 """How far a group may be from the others, before its unit is in doubt."""
 
@@ -50,13 +78,18 @@ def judge(counts: Counts, now_ns: int | None = None) -> tuple[Finding, ...]:
         lambda: _contradictions(counts),
         lambda: _clocks(counts, now_ns),
         lambda: _units_of_measure(counts),
+        lambda: _missing_units(counts),
         lambda: _one_client(counts),
         lambda: _two_arms(counts),
+        lambda: _arrivals(counts),
+        lambda: _arm_names(counts),
         lambda: _shared_connections(counts),
         lambda: _policy(counts),
         lambda: _sources(counts),
     )
-    return tuple(finding for check in checks if (finding := check()) is not None)
+    found = tuple(finding for check in checks if (finding := check()) is not None)
+    names = {finding.name for finding in found}
+    return (*found, *(_finding(name, "not run", why) for name, why in NEEDS.items() if name not in names))
 
 
 def empty_cells(reduced: Reduced) -> Finding:
@@ -111,19 +144,34 @@ def _missing_arm(counts: Counts) -> Finding:
     if nameless:
         sentence = f"{nameless} records are of the experiment and name no arm."
         return _finding("missing arm", "warning", sentence, "They are left out.", numbers)
+    without = sum(row["rows"] for row in counts.arms if row["arm"] is None)
+    in_experiments = any(row["experiment"] is not None for row in counts.arms)
+    if not in_experiments and without >= MISSING_ARM * counts.rows:
+        sentence = f"{without:,} of {counts.rows:,} records ({_percent(without / counts.rows)}) have no arm."
+        remedy = "They are left out. Fine if they were not in the experiment; otherwise find their arm."
+        return _finding("missing arm", "warning", sentence, remedy, numbers | {"without_arm": float(without)})
     return _finding("missing arm", "ok", f"All arms have records: {', '.join(arms)}.", numbers=numbers)
 
 
 def _gaps(counts: Counts, arms: list[str]) -> Iterator[str]:
-    """Listeners with many records of one arm and none of another."""
-    by_listener: dict[str, dict[str, int]] = {}
+    """Listeners that an arm lacks, and not by chance: units there are too many; of records without units, a
+    thousand.
+    """
+    by_listener: dict[str, dict[str, tuple[int, int]]] = {}
     for row in counts.arms:
         if row["arm"] in arms and row["listener"] is not None:
-            rows = by_listener.setdefault(row["listener"], {})
-            rows[row["arm"]] = rows.get(row["arm"], 0) + row["rows"]
-    for listener, rows in sorted(by_listener.items()):
-        if sum(rows.values()) >= 1000:
-            yield from (f"{arm} at {listener}" for arm in arms if arm not in rows)
+            of = by_listener.setdefault(row["listener"], {})
+            rows, units = of.get(row["arm"], (0, 0))
+            of[row["arm"]] = rows + row["rows"], units + row["units"]
+    whole = {arm: sum(of[arm][1] for of in by_listener.values() if arm in of) for arm in arms}
+    everybody = sum(whole.values())
+    for listener, of in sorted(by_listener.items()):
+        rows, units = (sum(pair[n] for pair in of.values()) for n in (0, 1))
+        for arm in arms:
+            by_chance = (1 - whole[arm] / everybody) ** units if everybody else 0.0
+            is_gap = by_chance < BY_CHANCE / len(by_listener) if units else rows >= 1000
+            if arm not in of and (is_gap or (not whole[arm] and rows >= 1000)):
+                yield f"{arm} at {listener}"
 
 
 def _compliance(counts: Counts) -> Finding | None:
@@ -241,6 +289,20 @@ def _group(row: dict[str, Any]) -> str:
     return " ".join(part for part in parts if part) or "all records"
 
 
+def _missing_units(counts: Counts) -> Finding | None:
+    if not counts.units:
+        return None
+    missing = counts.units["missing"]
+    share = missing / max(missing + counts.units["rows"], 1)
+    numbers = {"without_unit": float(missing)}
+    if not missing:
+        return _finding("missing units", "ok", "Every record has a unit.", numbers=numbers)
+    sentence = f"{missing:,} records have no unit ({_percent(share)}), and are left out."
+    remedy = "Find out why: a cookie that is refused, a field that is not logged. Lost units may differ."
+    severity = "warning" if share < MISSING_UNITS[1] else "blocks"
+    return _finding("missing units", severity, sentence, remedy, numbers)
+
+
 def _one_client(counts: Counts) -> Finding | None:
     units = counts.units
     if not units or not units["units"]:
@@ -252,8 +314,9 @@ def _one_client(counts: Counts) -> Finding | None:
         sentence = f"The heaviest client has {_percent(share)} of the {what}."
         return _finding("one client", "ok", sentence, numbers=numbers)
     sentence = f"One client, {units['client']}, has {_percent(share)} of the {what}."
-    remedy = "Leave it out: a crawler, a proxy or a test."
-    return _finding("one client", _graded(share, HEAVY), sentence, remedy, numbers)
+    remedy = "Leave it out if it is a crawler, a proxy or a test."
+    severity = "blocks" if share >= HEAVY[1] and share > OUTLIER * units["second"] else "warning"
+    return _finding("one client", severity, sentence, remedy, numbers)
 
 
 def _two_arms(counts: Counts) -> Finding | None:
@@ -264,9 +327,50 @@ def _two_arms(counts: Counts) -> Finding | None:
     numbers = {"units_in_several_arms": float(units["several"]), "units": float(units["units"])}
     if not units["several"]:
         return _finding("one arm per unit", "ok", "Every unit is in one arm.", numbers=numbers)
-    sentence = f"{units['several']} of {units['units']} units are in more than one arm ({_percent(share)})."
+    some = ", ".join(units["several_names"])
+    sentence = f"{units['several']} of {units['units']} units are in more than one arm ({_percent(share)})"
+    sentence += f", such as {some}." if some else "."
     remedy = "Assign by hash, and do not change weights, key or salt during an experiment."
     return _finding("one arm per unit", _graded(share, (0.0, 0.01)), sentence, remedy, numbers)
+
+
+def _arrivals(counts: Counts) -> Finding | None:
+    arms = counts.plan.arms
+    if not counts.arrivals or arms is None or len(arms) != 2:
+        return None
+    return check_arrivals(counts.arrivals, (arms[0], arms[1]))
+
+
+def _arm_names(counts: Counts) -> Finding | None:
+    """Arms that are left out and look like one that is compared."""
+    compared = _compared(counts)
+    others = sorted({row["arm"] for row in counts.arms if row["arm"] and row["arm"] not in compared})
+    if not others:
+        return None
+    for arm in compared:
+        for other in others:
+            if remedy := same_arm([arm, other]):
+                sentence = f"The arm {other!r} is left out, and is {arm!r} but for case or blanks."
+                return _finding("arm names", "blocks", sentence, remedy[0].upper() + remedy[1:] + ".")
+            if when := _replaced(counts, arm, other):
+                sentence = f"The arms {arm} and {other} are never there together, and change at {when} UTC."
+                remedy = (
+                    f'Was {arm} renamed? Give both one name in a mapping (names = {{ "{other}" = "{arm}" }}).'
+                )
+                return _finding("arm names", "warning", sentence, remedy)
+    return _finding("arm names", "ok", f"Arms that are left out: {', '.join(others)}.")
+
+
+def _replaced(counts: Counts, arm: str, other: str) -> str:
+    """When one arm ended and the other began, if they do not overlap; else empty."""
+    spans = []
+    for name in (arm, other):
+        of = [row for row in counts.arms if row["arm"] == name and row["first"] is not None]
+        if not of:
+            return ""
+        spans.append((min(row["first"] for row in of), max(row["last"] for row in of)))
+    (_, ended), (began, _) = sorted(spans)
+    return date(began, "%Y-%m-%d %H:%M") if ended <= began else ""
 
 
 def _shared_connections(counts: Counts) -> Finding | None:
@@ -300,6 +404,10 @@ def _policy(counts: Counts) -> Finding | None:
     if moved:
         sentence = f"The policy changed ({since}), and with it the share of the arm {', '.join(moved)}."
         remedy = "Analyse each share on its own (--since, --until): units that joined later differ."
+        if len(names) < 2:
+            sentence = f"The share of the arm {', '.join(moved)} differs between records of one policy."
+            remedy = "Analyse each share on its own (--where): the arms' mixes differ."
+            return _finding("policy", "warning", sentence, remedy, numbers)
         return _finding("policy", "blocks", sentence, remedy, numbers)
     remedy = "Fine if the arms stayed the same. Otherwise analyse each policy on its own (--since, --until)."
     return _finding("policy", "warning", f"The policy changed: {since} UTC.", remedy, numbers)
@@ -330,7 +438,9 @@ def _sources(counts: Counts) -> Finding | None:
     totals = {arm: sum(rows.get(arm, 0) for rows in by_source.values()) for arm in arms}
     shares = {s: [rows.get(arm, 0) / max(totals[arm], 1) for arm in arms] for s, rows in by_source.items()}
     differs = max(max(values) - min(values) for values in shares.values())
-    if differs > 0.05:
+    # Of few units each has one source, and the arms differ by chance.
+    units = int(counts.units.get("units") or 0) if counts.units else 0
+    if differs > max(0.05, 4 / math.sqrt(units) if units else 0.0):
         sentence = f"The arms were not measured alike: {', '.join(sorted(by_source))} in different shares."
         return _finding("sources", "blocks", sentence, "Analyse one source at a time.", numbers)
     severity = "ok" if set(by_source) <= {"client", "acked"} else "warning"

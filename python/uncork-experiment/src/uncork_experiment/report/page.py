@@ -61,7 +61,7 @@ def style() -> str:
 
 def _header(analysis: Analysis, title: str) -> str:
     facts = analysis.facts
-    units = sum(facts.units)
+    units = facts.total_units
     question = (
         f"Did it help, for whom, and can the answer be trusted? {words.counted(facts.days, 'day')}, "
         f"{words.counted(units, 'unit')}, {words.counted(facts.rows, 'record')}."
@@ -139,9 +139,11 @@ def _setting(analysis: Analysis) -> str:
     facts, settings = analysis.facts, analysis.settings
     source = next((row.source for row in analysis.scorecard if row.role == "primary"), "")
     rejected = sum(facts.rejected.values())
+    first, second = (name or "controller unknown" for name in facts.controllers)
     entries = {
-        "Control": f"{facts.control}: {facts.names[0]}, {facts.units[0]:,} units",
-        "Treated": f"{facts.treated}: {facts.names[1]}, {facts.units[1]:,} units, {100 * facts.share:g} %",
+        "Control": f"{facts.control}: {first}, {facts.units[0]:,} units",
+        "Treated": f"{facts.treated}: {second}, {facts.units[1]:,} units, "
+        f"{100 * facts.share:g} % {facts.share_is}",
         "Time": f"{facts.since} to {facts.until}, {words.counted(facts.days, 'day')}",
         "Primary measure": settings.get("primary", ""),
         "Source": SOURCES.get(source, source),
@@ -161,12 +163,13 @@ def _setting(analysis: Analysis) -> str:
 def _health(analysis: Analysis) -> str:
     if not analysis.health:
         return ""
-    bad = [one for one in analysis.health if one.severity != "ok"]
+    bad = [one for one in analysis.health if one.severity in ("warning", "blocks")]
+    idle = [one for one in analysis.health if one.severity == "not run"]
     good = [one for one in analysis.health if one.severity == "ok"]
     first = tables.health(bad) if bad else f"<p>All {len(good)} checks of the records passed.</p>\n"
-    rest = ""
+    rest = f"<h3>Not run</h3>\n{tables.health(idle)}" if idle else ""
     if good:
-        rest = (
+        rest += (
             f"<details>\n<summary>{words.counted(len(good), 'check')} "
             f"passed</summary>\n{tables.health(good)}</details>\n"
         )

@@ -206,6 +206,7 @@ SIGNS = {
     "likely broken": ("!", "no"),
     "open": ("?", "soft"),
     "warning": ("!", "soft"),
+    "not run": ("–", "soft"),
 }
 
 

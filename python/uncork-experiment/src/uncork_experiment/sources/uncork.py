@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from uncork_experiment.assignment import Experiment, assign, cookie
 from uncork_experiment.errors import InputError
@@ -93,7 +96,8 @@ def add_buckets(path: Path, target: Path, unit: Sequence[str] | None = None) -> 
             table = pa.Table.from_batches([batch])
             if pairs is not None:
                 table = table.append_column(CLIENT, pairs.clients(table))
-            table = _with_unit(table, columns)
+            is_missing = _all_null(table, columns) if unit else None
+            table = _with_unit(table, columns, is_missing)
             if writer is None:
                 schema = table.schema
                 writer = pq.ParquetWriter(target, schema, compression="zstd")
@@ -116,7 +120,15 @@ def _lab_run(path: Path, names: set[str]) -> tuple[str, ...]:
     return (*axes, *LAB_RUN)
 
 
-def _with_unit(table: pa.Table, columns: tuple[str, ...]) -> pa.Table:
+def _all_null(table: pa.Table, columns: Sequence[str]) -> NDArray[np.bool_]:
+    """Which rows have no unit: none of its columns has a value."""
+    nulls = [np.asarray(pc.is_null(table[name], nan_is_null=True)) for name in columns]
+    return np.asarray(np.logical_and.reduce(nulls))
+
+
+def _with_unit(
+    table: pa.Table, columns: tuple[str, ...], is_missing: NDArray[np.bool_] | None = None
+) -> pa.Table:
     units = joined(table, columns).to_pylist()
     assigned = assign(_ANY, [cookie(text or SEPARATOR) for text in units])
     if "arm" not in table.column_names:
@@ -127,5 +139,5 @@ def _with_unit(table: pa.Table, columns: tuple[str, ...]) -> pa.Table:
     dropped = [name for name in ("arm_unit", "arm_bucket", CLIENT) if name in table.column_names]
     kept = table.drop_columns(dropped)
     types = {column.name: arrow_type(column) for column in COLUMNS}
-    kept = kept.append_column("arm_unit", pa.array(assigned.hash, types["arm_unit"]))
-    return kept.append_column("arm_bucket", pa.array(assigned.bucket, types["arm_bucket"]))
+    kept = kept.append_column("arm_unit", pa.array(assigned.hash, types["arm_unit"], mask=is_missing))
+    return kept.append_column("arm_bucket", pa.array(assigned.bucket, types["arm_bucket"], mask=is_missing))

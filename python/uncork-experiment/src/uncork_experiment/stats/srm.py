@@ -2,7 +2,9 @@
 
 Count units (clients), never requests: a better controller causes more requests.
 
-- `sample_ratio` is for one look, at units of which each counts once: a chi-square test.
+- `sample_ratio` is for one look, at units of which each counts once: of two arms an exact binomial test, of
+  more a chi-square test.
+- `weighted_ratio` is the same where the propensities differ between units: sums of inverse propensities.
 - `watched_ratio` is for any number of looks, at units of which some count more often, such as units of each
   day: a jackknife over buckets, and the always-valid bound of guardrails (sequential.py). That such a check
   has to hold at all looks: Lindon and Malek 2022.
@@ -10,7 +12,7 @@ Count units (clients), never requests: a better controller causes more requests.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +50,7 @@ class SampleRatio:
 
 
 def sample_ratio(units: Sequence[int] | NDArray[np.int64], propensities: Sequence[float]) -> SampleRatio:
-    """Chi-square test of the units of each arm against the arms' propensities, whatever their sum.
+    """Test of the units of each arm against the arms' propensities, whatever their sum.
 
     Only units that were assigned are counted, so the propensities are scaled to sum to 1.
     Raises ValueError if the two differ in length, or a propensity is not above 0.
@@ -66,7 +68,42 @@ def sample_ratio(units: Sequence[int] | NDArray[np.int64], propensities: Sequenc
         return SampleRatio(
             *known, None, f"an arm is to have {expected.min():.1f} units, and {MIN_EXPECTED:g} are needed"
         )
+    if len(observed) == 2:
+        share = float(weights[1] / weights.sum())
+        exact = stats.binomtest(int(observed[1]), int(observed.sum()), share)
+        return SampleRatio(*known, float(exact.pvalue))
     return SampleRatio(*known, float(stats.chisquare(observed, expected).pvalue))
+
+
+MIN_EFFECTIVE = 30.0
+"""Units of equal weight in each arm below which the normal distribution of `weighted_ratio` does not hold."""
+
+
+def weighted_ratio(control: Mapping[float, int], treated: Mapping[float, int]) -> SampleRatio:
+    """Units by the propensity of their own arm. Weighted by one over it, both arms are to have the same sum
+    (Horvitz and Thompson 1952); the sum of squared weights estimates the variance of the difference.
+
+    `expected`: each arm's units, scaled to the mean of both sums.
+    """
+    sums, squares, units = [], [], []
+    for arm in (control, treated):
+        weights, counts = (
+            1 / np.array(list(arm), dtype=np.float64),
+            np.array(list(arm.values()), dtype=np.float64),
+        )
+        sums.append(float(weights @ counts))
+        squares.append(float(weights**2 @ counts))
+        units.append(int(counts.sum()))
+    if not all(units):
+        return SampleRatio(tuple(units), (), None, "an arm has no units")
+    middle = sum(sums) / 2
+    expected = tuple(count * middle / of for count, of in zip(units, sums, strict=True))
+    effective = min(of**2 / square for of, square in zip(sums, squares, strict=True))
+    if effective < MIN_EFFECTIVE:
+        reason = f"an arm has units of the weight of {effective:.0f}, and {MIN_EFFECTIVE:g} are needed"
+        return SampleRatio(tuple(units), expected, None, reason)
+    z = abs(sums[1] - sums[0]) / float(np.sqrt(sum(squares)))
+    return SampleRatio(tuple(units), expected, float(2 * stats.t.sf(z, effective)))
 
 
 @dataclass(frozen=True)
