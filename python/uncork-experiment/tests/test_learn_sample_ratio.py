@@ -47,7 +47,9 @@ def visits(
     return seen, downloads
 
 
-def units(seen: Counts, place: str = "", propensities: tuple[int, int] = (5000, 5000)) -> pa.Table:
+def units(
+    seen: Counts, place: str = "", propensities: tuple[int, int] = (5000, 5000), network: str = ""
+) -> pa.Table:
     """The evidence of these client-days."""
     arm, day, bucket = np.nonzero(seen)
     count = len(arm)
@@ -56,6 +58,8 @@ def units(seen: Counts, place: str = "", propensities: tuple[int, int] = (5000, 
         "metric": pa.array([evidence.UNITS] * count).dictionary_encode(),
         "class": pa.array(["large"] * count).dictionary_encode(),
         "place": pa.array([place] * count).dictionary_encode(),
+        "client": pa.array([network or None] * count, pa.string()).dictionary_encode(),
+        "asn": pa.array([64_500 + len(network) if network else None] * count, pa.int64()),
         "propensity": pa.array(np.array(propensities)[arm], pa.int32()),
         "day": pa.array(FIRST_DAY + day, pa.int32()),
         "arm": pa.array(np.array(["control", "bbr"])[arm]).dictionary_encode(),
@@ -143,6 +147,25 @@ def test_a_loss_too_small_to_be_seen_in_each_place_is_seen_in_all() -> None:
     together = ratios(table, after(3), names)
     assert all(one.is_mismatch for one in together.values())
     assert {one.of for one in together.values()} >= {TOGETHER}
+
+
+def of_networks(lost: float, made_up: int) -> pa.Table:
+    """Forty networks of 1,000 clients; in one more, made-up cookies of one arm."""
+    rng = np.random.default_rng(4)
+    some = [units(visits(rng, 1_000, 7, lost)[0], network=f"198.51.{at}.0/24") for at in range(40)]
+    attack = np.zeros((2, 7, 100), dtype=np.int64)
+    np.add.at(attack[1], (rng.integers(0, 7, made_up), rng.integers(0, 100, made_up)), 1)
+    return pa.concat_tables([*some, units(attack, network="203.0.113.0/24")]).unify_dictionaries()
+
+
+def test_made_up_cookies_of_one_network_stop_no_other() -> None:
+    for made_up in (500, 2000, 20_000):
+        one = ratios(of_networks(0.0, made_up), after(7), ["large"])["large"]
+        assert not one.is_mismatch
+        assert one.left_out == ("203.0.113.0/24",)
+    lost = ratios(of_networks(0.2, 2000), after(7), ["large"])["large"]
+    assert lost.is_mismatch, "what is lost everywhere is found all the same"
+    assert lost.ratio < 0.9
 
 
 def test_too_few_buckets_say_nothing() -> None:

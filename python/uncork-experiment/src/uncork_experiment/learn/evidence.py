@@ -57,7 +57,7 @@ bytes, of all arms and days and of records without arm.
 `steered` are the primary measure's `bin, n` of all clients that the table decided for, by the arm that their
 controller is of: of ASes that a switchback is to confirm. `held` are the primary measure's `bin, n` of all
 clients that the table decided for, as the treated arm, and of the holdback, as the control arm, with buckets.
-`units` are, in `n`, the distinct units of each day, arm and bucket, of all networks together.
+`units` are, in `n`, the distinct units of each client network, day, arm and bucket.
 """
 
 
@@ -288,12 +288,14 @@ def _held(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) 
 
 
 def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
-    """Distinct units of the experiment by class, place, propensity and day: to see if an arm loses any."""
-    keys = tuple(f"learn_{name}" for name in ("class", "place", "propensity", "day"))
+    """Distinct units of the experiment by class, place, network, propensity and day: to see if an arm loses
+    any, and whether that is everywhere or in a few networks.
+    """
+    keys = tuple(f"learn_{name}" for name in ("class", "place", "client", "asn", "propensity", "day"))
     counted = Queries.of(table, replace(plan, by=keys)).units()
     is_assigned = (counted["bucket"] >= 0) & (counted["bucket"] < BUCKETS) & counted["arm"].isin(plan.arms)
     null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
-    others = {"client": no_text, "asn": null, "country": no_text}
+    others = {"country": no_text}
     return counted.filter(is_assigned, counted["units"] > 0).select(
         metric=ibis.literal(UNITS),
         **{name: others[name] if name in others else counted[f"learn_{name}"] for name in KEY_COLUMNS},

@@ -21,6 +21,8 @@ Bools = NDArray[np.bool_]
 
 PART = 10
 """One in so many is left out at either end, and at least one."""
+FAR = 5.0
+"""Deviations from which a group's sample ratio is far from the others'."""
 FEW = 5
 """With fewer networks nobody knows who is far from the others."""
 
@@ -48,6 +50,29 @@ def trimmed(counts: Counts, group: Ints, measure: Measure, weight: Ints) -> Bool
     rank[order] = np.arange(len(network)) - start[of[order]]
     ends = np.where(size >= FEW, -(-size // PART), 0)[of]
     return np.asarray(((rank >= ends) & (rank < size[of] - ends))[index], dtype=np.bool_)
+
+
+def far_from_others(difference: Floats, total: Floats, variance: Floats) -> Bools:
+    """Which groups (networks, or ASes) are to be left out: of the tenth at either end those whose arms differ
+    by far more than in the whole, in their own error and the others' spread. All arrays: shape (groups,).
+
+    A group that differs as all do is kept, so what is lost everywhere is found as fast as without.
+    """
+    count = len(total)
+    is_out = np.zeros(count, dtype=np.bool_)
+    if count < FEW:
+        return is_out
+    ends = -(-count // PART)
+    for _ in range(3):
+        whole = difference[~is_out].sum() / total[~is_out].sum()
+        away = (difference - whole * total) / np.sqrt(variance)
+        # Clients return on other days, so counts vary more than those of coins.
+        spread = max(1.0, 1.4826 * float(np.median(np.abs(away - np.median(away)))))
+        order = np.argsort(away, kind="stable")
+        is_out = np.zeros(count, dtype=np.bool_)
+        is_out[order[:ends]] = away[order[:ends]] < -FAR * spread
+        is_out[order[-ends:]] = away[order[-ends:]] > FAR * spread
+    return is_out
 
 
 def with_enough_networks(group: Ints, network: Ints) -> Bools:
