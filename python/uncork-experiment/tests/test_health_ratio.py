@@ -244,7 +244,7 @@ def test_a_mismatch_in_one_cell_is_named_and_spoils_the_whole_if_it_is_large() -
 
 
 def test_fair_experiments_pass_all_checks_together() -> None:
-    """Of experiments of 20 to 20,000 units and 40 cells at most one in 200 is blocked; one whose share is off by
+    """Of experiments of 20 to 20,000 units at most one in 200 is blocked; one whose share is off by
     5 points passes in at most one of 100.
     """
     rng, blocked, experiments = np.random.default_rng(20261127), 0, 2000
@@ -270,9 +270,7 @@ def test_fair_experiments_pass_all_checks_together() -> None:
         sample_ratio(np.bincount(rng.random(4000) < 0.55, minlength=2), (0.5, 0.5)).blocks
         for _ in range(1000)
     ]
-    print(
-        f"fair and blocked: {blocked} of {experiments}; off by 5 points and passed: {off.count(False)} of 1000"
-    )
+    print(f"fair, blocked: {blocked} of {experiments}; off by 5 points, passed: {off.count(False)} of 1000")
     assert blocked <= 0.005 * experiments
     assert off.count(False) <= 10
 
