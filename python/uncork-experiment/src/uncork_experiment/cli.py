@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextvars
 import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from uncork_experiment.commands import analyze, design, others, policy
 from uncork_experiment.commands.common import OutputError
@@ -85,10 +86,32 @@ STATUSES = (
 )
 
 
+class Once(argparse._StoreAction):
+    """An option with one value: named twice, the first one would be lost without a word."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        given = vars(namespace).setdefault("_given", set())
+        if option_string is not None and self.dest in given:
+            parser.error(f"{option_string}: given more than once; it has one value")
+        given.add(self.dest)
+        super().__call__(parser, namespace, values, option_string)
+
+
 class Parser(argparse.ArgumentParser):
     """Help begins with examples; errors say where to look."""
 
     examples = ""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for name in (None, "store"):
+            self.register("action", name, Once)
 
     def format_help(self) -> str:
         return f"{self.examples}\n{super().format_help()}" if self.examples else super().format_help()
@@ -170,7 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(words)
-    return run_command(lambda: options.command(options, shlex.join(["uncork-experiment", *words])))
+    line = shlex.join(["uncork-experiment", *words])
+    # Metrics that the records declare last as long as the command.
+    return contextvars.copy_context().run(run_command, lambda: options.command(options, line))
 
 
 def run_command(command: Callable[[], int]) -> int:

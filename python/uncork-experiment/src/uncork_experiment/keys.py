@@ -13,7 +13,7 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork_experiment import regions
-from uncork_experiment.errors import InputError
+from uncork_experiment.errors import InputError, available
 from uncork_experiment.metrics import SIZE_CLASSES, SIZE_LIMITS, size
 from uncork_experiment.schema import NANOS_PER_SECOND, Columns
 
@@ -115,13 +115,19 @@ KEYS: Final[dict[str, KeyColumn]] = {
 are keys under their own names."""
 
 
+def has_key(name: str, columns: frozenset[str] | set[str]) -> bool:
+    """Whether records with these columns have the key."""
+    needs = KEYS[name].needs if name in KEYS else (name,)
+    return name in columns or all(columns & set(need.split("|")) for need in needs)
+
+
 def key_column(name: str, columns: frozenset[str] | set[str]) -> KeyColumn:
-    """The key of this name in records with these columns; an error tells what there is."""
-    key = KEYS.get(name) or (_column(name) if name in columns else None)
+    """The key of this name in records with these columns; an error tells what there is. A column of one's own
+    with the name of a key (``region``) goes before it.
+    """
+    key = _column(name) if name in columns else KEYS.get(name)
     if key is None:
-        raise InputError(
-            "--by", f"no key or column {name!r}", f"there are {', '.join([*KEYS, *sorted(columns)])}"
-        )
+        raise InputError("--by", f"no key or column {name!r}", available(name, [*KEYS, *sorted(columns)]))
     lacking = [need for need in key.needs if not columns & set(need.split("|"))]
     if lacking:
         raise InputError(

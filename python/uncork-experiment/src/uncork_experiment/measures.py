@@ -61,7 +61,7 @@ def name(measure: Measure) -> str:
 
 
 def unit(metric: str) -> str:
-    return "share" if metric in SHARES else METRICS[metric].unit
+    return "share" if metric in SHARES or METRICS[metric].is_share else METRICS[metric].unit
 
 
 def quantile(statistic: str) -> float | None:
@@ -72,7 +72,8 @@ def quantile(statistic: str) -> float | None:
 
 def shown(metric: str) -> tuple[Measure, ...]:
     """The measures of a metric in the scorecard."""
-    statistics = ("ratio",) if METRICS[metric].kind == "ratio" else STATISTICS.get(metric, ("p50",))
+    own = METRICS[metric].statistics or ("p50",)
+    statistics = ("ratio",) if METRICS[metric].kind == "ratio" else STATISTICS.get(metric, own)
     return tuple(Measure(metric, statistic) for statistic in statistics)
 
 
@@ -84,6 +85,7 @@ def parse(text: str, option: str) -> Measure:
             f"{option} {text}", f"there is no metric {metric!r}", f"there are {', '.join(METRICS)}"
         )
     is_ratio = METRICS[metric].kind == "ratio"
+    statistic = "ratio" if METRICS[metric].is_mean and statistic == "mean" else statistic
     statistic = statistic or ("ratio" if is_ratio else "p50")
     if is_ratio and statistic != "ratio":
         raise InputError(f"{option} {text}", f"{metric} is a ratio without quantiles", f"write {metric}")
@@ -93,6 +95,11 @@ def parse(text: str, option: str) -> Measure:
             f"{option} {text}", f"{statistic!r} is no statistic", f"write {metric}:p50 or {metric}:mean"
         )
     return Measure(metric, statistic)
+
+
+def own_guardrails() -> tuple[Limit, ...]:
+    """The limits that metrics of one's own declare."""
+    return tuple(parse_limit(f"{name}={metric.limit}") for name, metric in METRICS.items() if metric.limit)
 
 
 def parse_limit(text: str) -> Limit:
@@ -106,6 +113,6 @@ def parse_limit(text: str) -> Limit:
             "write METRIC[:STATISTIC]=10% (relative) or =2pp (points)",
         )
     measure, value = parse(name, "--guardrail"), float(found[1]) / 100
-    if found[2] == "pp" and measure.metric not in SHARES:
+    if found[2] == "pp" and unit(measure.metric) != "share":
         raise InputError(f"--guardrail {text}", f"{measure.metric} is no share", f"write {name}=10%")
     return Limit(measure, points=value) if found[2] == "pp" else Limit(measure, relative=value)

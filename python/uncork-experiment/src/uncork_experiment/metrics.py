@@ -51,6 +51,8 @@ class Metric:
     """Of a metric of one's own: what the scorecard shows."""
     is_share: bool = False
     """Of a ratio of one's own: whether it is a part of a whole."""
+    limit: str = ""
+    """Of a metric of one's own: how much worse it may get, as `--guardrail` has it."""
     is_mean: bool = False
     """Of a ratio: whether its denominator is the number of records."""
 

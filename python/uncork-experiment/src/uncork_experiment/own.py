@@ -63,6 +63,7 @@ class OwnMetric:
             statistics=self.statistics or (("p50", "p90") if is_quantile else ()),
             is_share=self.unit == "share",
             is_mean=self.kind == "mean",
+            limit=self.limit,
         )
 
     def _value(self, t: Columns) -> ir.Value:

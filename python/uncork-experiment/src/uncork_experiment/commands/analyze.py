@@ -29,7 +29,7 @@ from uncork_experiment.commands.common import (
 from uncork_experiment.document import document, to_json
 from uncork_experiment.errors import InputError
 from uncork_experiment.intime import read_calendar
-from uncork_experiment.keys import KEYS, key_column
+from uncork_experiment.keys import has_key, key_column
 from uncork_experiment.reduce import ReducePlan, sql
 from uncork_experiment.report import page
 from uncork_experiment.result import Analysis, Finding, Verdict
@@ -174,7 +174,7 @@ def settings_of(arguments: argparse.Namespace, keys: tuple[str, ...]) -> Setting
     return Settings(
         keys=keys,
         primary=measures.parse(arguments.primary, "--primary") if arguments.primary else None,
-        guardrails=guards or measures.GUARDRAILS,
+        guardrails=guards or (*measures.GUARDRAILS, *measures.own_guardrails()),
         worth=share(arguments.worth, "--worth"),
         detect=share(arguments.detect, "--detect"),
         look=_look(arguments.look),
@@ -197,9 +197,7 @@ def keys_of(text: str | None, columns: set[str]) -> tuple[str, ...]:
         for key in keys:
             key_column(key, columns)
         return keys
-    return tuple(
-        key for key in DEFAULT_KEYS if all(columns & set(need.split("|")) for need in KEYS[key].needs)
-    )
+    return tuple(key for key in DEFAULT_KEYS if has_key(key, columns))
 
 
 def request_of(arguments: argparse.Namespace, settings: Settings) -> Request:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import re
 import sys
 import time
 import webbrowser
@@ -16,9 +17,12 @@ from pathlib import Path
 import ibis.expr.types as ir
 
 from uncork_experiment.engines import duckdb
-from uncork_experiment.errors import InputError
+from uncork_experiment.errors import InputError, available
+from uncork_experiment.keys import KEYS, key_column
+from uncork_experiment.metrics import declare
 from uncork_experiment.reduce import Run, to_arrow
-from uncork_experiment.sources import load, read
+from uncork_experiment.schema import Columns, typed
+from uncork_experiment.sources import load, networks, read
 from uncork_experiment.sources.reading import found
 
 ENGINES = ("duckdb", "spark", "clickhouse")
@@ -90,8 +94,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--mapping",
         metavar="NAME|FILE",
-        help="read logs with this mapping: nginx, haproxy, varnish, w3c, "
+        help="read logs or tables with this mapping: nginx, haproxy, varnish, w3c, "
         "csv, cmcd ... or a TOML file of your own",
+    )
+    group.add_argument(
+        "--networks",
+        metavar="FILE",
+        type=Path,
+        help="names of client networks, lines such as 203.0.113.0/24,Lima: the key region",
     )
     group.add_argument(
         "--rejected",
@@ -102,14 +112,21 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--unit-columns",
         metavar="COLUMNS",
-        help="of results of the laboratory: the columns that make a unit, such as seed",
+        help="the columns that make a unit, such as user_id; of the laboratory seed",
     )
     group.add_argument(
         "--where",
         action="append",
         default=[],
         metavar="COLUMN=VALUE",
-        help="only records with this value; may be repeated",
+        help="only records with this value of a column or key; may be repeated",
+    )
+    group.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="without records of this value, such as of a crawler; may be repeated",
     )
     group.add_argument(
         "--engine", choices=ENGINES, default="duckdb", help="what runs the queries [default: duckdb]"
@@ -121,7 +138,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "--memory",
         default="3GB",
         metavar="SIZE",
-        help="most memory of duckdb; beyond it spills [default: 3GB]",
+        help="maximum memory of duckdb; beyond it spills [default: 3GB]",
     )
 
 
@@ -136,11 +153,19 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
         return _elsewhere(arguments, paths)
     mapping = load(arguments.mapping) if arguments.mapping else None
     unit = names(arguments.unit_columns) if arguments.unit_columns else None
-    settings = duckdb.Settings(memory=arguments.memory)
+    settings = duckdb.Settings(memory=memory(arguments.memory))
     loaded = read(
-        paths, mapping, unit=unit, rejected=arguments.rejected, progress=progress.rows, settings=settings
+        paths,
+        mapping,
+        unit=unit,
+        rejected=arguments.rejected,
+        progress=progress.rows,
+        networks=networks.load(arguments.networks) if arguments.networks else None,
+        settings=settings,
     )
-    return Records(_where(loaded.table, arguments.where), to_arrow, loaded.rejected, loaded, unit or ())
+    declare(metric.metric() for metric in loaded.metrics)
+    table = selected(loaded.table, arguments.where, arguments.exclude, to_arrow)
+    return Records(table, to_arrow, loaded.rejected, loaded, unit or ())
 
 
 def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
@@ -148,6 +173,10 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
     if arguments.mapping:
         raise InputError(
             "--mapping", f"logs cannot be read with --engine {arguments.engine}", "import them first"
+        )
+    if arguments.networks:
+        raise InputError(
+            "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
     files = found(list(paths), False)
     try:
@@ -162,20 +191,40 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
     except ImportError as error:
         remedy = f"pip install 'uncork-experiment[{arguments.engine}]'"
         raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
-    return Records(_where(table, arguments.where), run, {})
+    return Records(selected(typed(table), arguments.where, arguments.exclude, run), run, {})
 
 
-def _where(table: ir.Table, conditions: Sequence[str]) -> ir.Table:
-    """The rows in which each of these columns has its value, as text."""
-    for condition in conditions:
-        column, equals, value = condition.rpartition("=")
-        if not equals or column not in table.columns:
-            problem = f"there is no column {column!r}" if equals else "no value is given"
-            raise InputError(
-                f"--where {condition}", problem, f"write COLUMN=VALUE; there are {', '.join(table.columns)}"
-            )
-        table = table.filter(table[column].cast("string") == value)
+def memory(text: str) -> str:
+    """A size with its unit, as the engine takes it."""
+    if not re.fullmatch(r"\d+(\.\d+)?\s*([kMGT]i?B)", text):
+        raise InputError(f"--memory {text}", "not a size with a unit", "write 3GB or 500MB")
+    return text
+
+
+def selected(table: ir.Table, where: Sequence[str], exclude: Sequence[str], run: Run = to_arrow) -> ir.Table:
+    """The rows in which each of these columns or keys has its value, and none of the others."""
+    for condition in where:
+        table = table.filter(_matches(table, condition, "--where", run))
+    for condition in exclude:
+        table = table.filter(~_matches(table, condition, "--exclude", run).fill_null(False))
     return table
+
+
+def _matches(table: ir.Table, condition: str, option: str, run: Run) -> ir.BooleanValue:
+    """Where the column has the value as text; of a key such as `region` or `country`, its name."""
+    column, equals, value = condition.rpartition("=")
+    if not equals:
+        raise InputError(f"{option} {condition}", "no value is given", "write COLUMN=VALUE")
+    if column in table.columns:
+        return table[column].cast("string") == value
+    if column not in KEYS:
+        problem = f"there is no column or key {column!r}"
+        raise InputError(f"{option} {condition}", problem, available(column, [*table.columns, *KEYS]))
+    key = key_column(column, set(table.columns))
+    of = key.value(Columns(table))
+    found = run(table.select(value=of).distinct())["value"].to_pylist()
+    wanted = [it for it in found if it is not None and value in (key.text(it), str(it))]
+    return of.isin(wanted) if wanted else of.isnull() & of.notnull()
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from uncork_experiment.interference import Lesson, document, lessons
 from uncork_experiment.report import explain
 from uncork_experiment.run import Request, name_arms
 from uncork_experiment.schema import canonical
-from uncork_experiment.sources import MAPPINGS, import_files, load
+from uncork_experiment.sources import MAPPINGS, import_files, load, networks
 from uncork_experiment.sources.reading import found
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.terminal import table
@@ -46,6 +46,12 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, type=Path, metavar="DIR", help="directory of the Parquet files"
     )
     parser.add_argument(
+        "--networks",
+        type=Path,
+        metavar="FILE",
+        help="names of client networks, lines such as 203.0.113.0/24,Lima: the column region",
+    )
+    parser.add_argument(
         "--rejected",
         type=Path,
         metavar="FILE",
@@ -59,7 +65,8 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
     mapping = load(arguments.mapping)
     rejected = arguments.rejected or arguments.output / "rejected.jsonl"
     files = found(arguments.paths, True)
-    imported = import_files(files, mapping, arguments.output, rejected, progress.rows)
+    named = networks.load(arguments.networks) if arguments.networks else None
+    imported = import_files(files, mapping, arguments.output, rejected, progress.rows, named)
     progress.done()
     left_out = sum(imported.rejected.values())
     print(f"{imported.rows:,} records in {arguments.output}, from {len(files)} logs")

@@ -64,6 +64,11 @@ def units_of(column: Column) -> tuple[str, ...]:
     return tuple(_FACTORS.get(column.unit, ()))
 
 
+def factor_of(column: Column, field: Field) -> Decimal:
+    """By which a number of the log is multiplied."""
+    return _FACTORS[column.unit][field.unit] if field.unit else Decimal(1)
+
+
 def converter(column: Column, field: Field) -> Callable[[Row], Value]:
     """The function from a row to the column's value. It raises ``RowError``."""
     if field.any_of:
@@ -146,7 +151,7 @@ def _convert(column: Column, field: Field) -> Callable[[str], Value]:
         return _network
     if column.kind == "text":
         return lambda text: text
-    factor = _FACTORS[column.unit][field.unit] if field.unit else Decimal(1)
+    factor = factor_of(column, field)
     if column.kind == "number":
         return lambda text: _number(text, factor)
     limit = MAX_HASH if column.name == "arm_unit" else MAX_COUNT

@@ -94,7 +94,7 @@ def import_files(
     try:
         for number, path in enumerate(paths):
             target = into / f"{number:04d}-{path.name}.parquet"
-            imported.rows += _import(path, mapping, target, rejects, progress, networks)
+            imported.rows += _one(path, mapping, target, rejects, progress, networks)
             imported.files.append(target)
     finally:
         rejects.close()
@@ -104,6 +104,22 @@ def import_files(
             file.unlink()
         raise nothing.error(paths, mapping, imported.rejected, imported.sample)
     return imported
+
+
+def _one(
+    path: Path,
+    mapping: Mapping,
+    target: Path,
+    rejects: Rejects,
+    progress: Progress | None,
+    networks: Networks | None,
+) -> int:
+    from uncork_experiment.sources import tables
+
+    if tables.is_table(path):
+        batches = tables.open_batches(path, mapping)
+        return tables.convert(batches, mapping, target, rejects, path.name, networks)
+    return _import(path, mapping, target, rejects, progress, networks)
 
 
 def _import(

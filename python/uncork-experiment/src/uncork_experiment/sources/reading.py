@@ -7,13 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import ibis
 import ibis.expr.types as ir
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from uncork_experiment import schema
 from uncork_experiment.engines import duckdb
 from uncork_experiment.errors import InputError
+from uncork_experiment.own import METADATA, OwnMetric, loads
 from uncork_experiment.sources import uncork
-from uncork_experiment.sources.importing import Progress, import_files
+from uncork_experiment.sources.importing import REGION, Progress, import_files
 from uncork_experiment.sources.mapping import Mapping
+from uncork_experiment.sources.networks import Networks
 
 OTHER_TABLES: Final = ("objects.parquet", "series.parquet")
 """Tables of the laboratory beside the flows; read only if named."""
@@ -29,6 +35,8 @@ class Loaded:
     files: tuple[Path, ...]
     rejected: dict[str, int] = field(default_factory=dict)
     """Rows that could not be read, by reason."""
+    metrics: tuple[OwnMetric, ...] = ()
+    """Metrics that the records have beside the built-in ones."""
 
 
 def read(
@@ -39,12 +47,13 @@ def read(
     work: Path | None = None,
     rejected: Path | None = None,
     progress: Progress | None = None,
+    networks: Networks | None = None,
     settings: duckdb.Settings = duckdb.DEFAULT,
 ) -> Loaded:
     """Reads Parquet files where they are, and imports all others into ``work`` (a temporary directory).
 
-    Parquet files and JSON lines are uncork's records, or canonical ones; with a mapping all files are logs.
-    ``unit`` are the columns that tell units of the laboratory apart, by default each flow.
+    Parquet files and JSON lines are uncork's records, or canonical ones; a mapping is for all files.
+    ``unit`` are the columns that tell units apart; of results of the laboratory by default each flow.
     """
     files = found([Path(path) for path in paths], mapping is not None)
     temporary = tempfile.TemporaryDirectory(prefix="uncork-experiment-") if work is None else None
@@ -52,13 +61,44 @@ def read(
     into.mkdir(parents=True, exist_ok=True)
     logs = [path for path in files if mapping is not None or path.suffix != ".parquet"]
     tables = [path for path in files if path not in logs]
+    check(tables)
     ready = [path if uncork.has_buckets(path) else _bucketed(path, into, unit) for path in tables]
     counts: Counter[str] = Counter()
     if logs:
-        imported = import_files(logs, mapping or uncork.JSON_LINES, into, rejected, progress)
+        imported = import_files(logs, mapping or uncork.JSON_LINES, into, rejected, progress, networks)
         counts = imported.rejected
         ready += imported.files
-    return Loaded(duckdb.connect(settings, temporary).read(ready), tuple(files), dict(counts))
+    table = schema.typed(duckdb.connect(settings, temporary).read(ready), is_duckdb=True)
+    if networks is not None and mapping is None:
+        table = with_regions(table, networks)
+    return Loaded(table, tuple(files), dict(counts), metrics_of(ready))
+
+
+def check(tables: Sequence[Path]) -> None:
+    """Whether there is a row in the Parquet files."""
+    if tables and not any(uncork.rows(path) for path in tables):
+        raise InputError(", ".join(str(path) for path in tables[:3]), "no rows", "name files with records")
+
+
+def with_regions(records: ir.Table, networks: Networks) -> ir.Table:
+    """The records with the names of their clients' networks as ``region``."""
+    if "service_client" not in records.columns:
+        raise InputError(
+            "--networks", "the records have no column service_client", "map the client's address"
+        )
+    clients = records.filter(records["service_client"].notnull()).select("service_client").distinct()
+    texts = [str(it) for it in clients.to_pyarrow()["service_client"].to_pylist()]
+    named = pa.table({"_client": pa.array(texts, pa.string()), REGION: [networks.name(it) for it in texts]},
+                     schema=pa.schema({"_client": pa.string(), REGION: pa.string()}))  # fmt: skip
+    bare = records.drop(REGION) if REGION in records.columns else records
+    names = ibis.memtable(named)
+    return bare.left_join(names, bare["service_client"] == names["_client"]).drop("_client")
+
+
+def metrics_of(files: Sequence[Path]) -> tuple[OwnMetric, ...]:
+    """The metrics that an import declared in these files."""
+    found = [(pq.read_schema(path).metadata or {}).get(METADATA, b"[]") for path in files]
+    return tuple({metric.name: metric for text in found for metric in loads(text)}.values())
 
 
 def found(paths: Sequence[Path], is_log: bool) -> list[Path]:

@@ -30,6 +30,8 @@ CLIENT: Final = "client"
 
 _ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
 
+OWN: Final = "for columns of your own write a mapping (--mapping my.toml; see records.md)"
+
 _PARTS: Final = {"playback_": "playback.", "service_": "service.", "choice_": "choice."}
 _ARM: Final = {
     "arm_experiment": "choice.arm.experiment",
@@ -68,13 +70,19 @@ def has_buckets(path: Path) -> bool:
     return {"arm", "arm_bucket"} <= names
 
 
+def rows(path: Path) -> int:
+    """The number of rows of a Parquet file, which must have records."""
+    _names(path)
+    return int(pq.read_metadata(path).num_rows)
+
+
 def _names(path: Path) -> set[str]:
     try:
         names = set(pq.read_schema(path).names)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(str(path), f"no Parquet file: {error}") from None
     if not names & {"cc", "arm"}:
-        raise InputError(str(path), "no records: it has neither a column cc nor arm", "see docs/results.md")
+        raise InputError(str(path), "no records: it has neither a column cc nor arm", OWN)
     return names
 
 
@@ -131,6 +139,8 @@ def _with_unit(
 ) -> pa.Table:
     units = joined(table, columns).to_pylist()
     assigned = assign(_ANY, [cookie(text or SEPARATOR) for text in units])
+    # Records without any of the unit's columns have no unit; together they are none.
+    is_missing = np.array([not text.strip(SEPARATOR) for text in units], dtype=np.bool_)
     if "arm" not in table.column_names:
         table = table.append_column("arm", table["cc"].cast(pa.string()))
     if not {"engine", "source"} & set(table.column_names):
