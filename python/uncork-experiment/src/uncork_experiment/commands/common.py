@@ -219,7 +219,8 @@ def _matches(table: ir.Table, condition: str, option: str, run: Run) -> ir.Boole
         return table[column].cast("string") == value
     if column not in KEYS:
         problem = f"there is no column or key {column!r}"
-        raise InputError(f"{option} {condition}", problem, available(column, [*table.columns, *KEYS]))
+        remedy = f"write COLUMN=VALUE; {available(column, [*table.columns, *KEYS])}"
+        raise InputError(f"{option} {condition}", problem, remedy)
     key = key_column(column, set(table.columns))
     of = key.value(Columns(table))
     found = run(table.select(value=of).distinct())["value"].to_pylist()
