@@ -81,7 +81,7 @@ def test_harm_in_a_cell_of_279_units_is_broken(heavy: bool) -> None:
 @pytest.mark.parametrize("units", [20, 300])
 @pytest.mark.parametrize("shares", [(0.0, 0.0), (0.001, 0.001), (0.0, 0.03), (0.05, 0.05)])
 def test_intervals_have_the_truth(within: str, heavy: bool, units: int, shares: tuple[float, float]) -> None:
-    """bench/intervals.py has more of these; here 100 of each kind."""
+    """A hundred experiments of each kind."""
     rng = np.random.default_rng(3)
     missed = 0
     for _ in range(100):
