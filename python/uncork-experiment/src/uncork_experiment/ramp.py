@@ -1,6 +1,6 @@
 """The policy that a verdict says: an A/B experiment of growing share where the treated arm is enabled.
 
-Both arms have the same weight at every step, so the control arm is the holdback, and guardrails compare equals.
+Both arms have the same weight at every step: the control arm is the holdback, and guardrails compare equals.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _head(result: Mapping[str, Any], ramp: Ramp, name: str) -> list[str]:
     verdict, settings = result["verdict"], result["settings"]
     steps = ", ".join(f"{100 * step:g} %" for step in STEPS)
     return [
-        f"# {name}: {ramp.treated.name} for {100 * ramp.step:g} % of the clients, the control arm for as many.",
+        f"# {name}: {ramp.treated.name} for {100 * ramp.step:g} % of clients, the control arm for as many.",
         *(f"# {line}" for line in verdict["sentence"].splitlines()),
         f"# Steps: {steps}. Go on when `uncork experiment analyze --follow` on the records of this step ends",
         "# without status 1; roll back on status 1. Guardrails that stop it:",
