@@ -46,14 +46,22 @@ impl Timing {
         if let Some(said) = self.said.as_ref().filter(is_fresh) {
             return said.value.clone();
         }
-        let transport = look().map_or(String::new(), |seen| format!(", {}", seen.told()));
-        let value = HeaderValue::try_from(format!("{in_force}{transport}")).ok();
+        // With nothing in force to report, the pacing rate would report the controller.
+        let hidden = in_force.is_empty();
+        let seen = look().map(|seen| if hidden { seen.without_pacing() } else { seen });
+        let parts = [Some(in_force.to_owned()), seen.map(Transport::told)];
+        let parts: Vec<_> = parts.into_iter().flatten().filter(|it| !it.is_empty()).collect();
+        let value = HeaderValue::try_from(parts.join(", ")).ok().filter(|it| !it.is_empty());
         self.said = Some(Said { at: now, in_force: in_force.to_owned(), value: value.clone() });
         value
     }
 }
 
 impl Transport {
+    fn without_pacing(self) -> Self {
+        Self { pacing_rate: None, ..self }
+    }
+
     fn told(self) -> String {
         let [rtt, min] = [self.rtt, self.min_rtt].map(TimeDelta::as_millis_f64);
         let pacing = self.pacing_rate.map_or(String::new(), |rate| {
@@ -85,5 +93,14 @@ mod tests {
         let paced = said(FRESH * 2, bbr, 30_000, Some(Rate::from_mbit(94)));
         assert_eq!(paced, format!("{other}, pacing;desc=\"94.00 Mbit/s\""));
         assert_eq!(timing.at(start + FRESH * 4, cubic, || None).expect("a header"), cubic);
+    }
+
+    #[test]
+    fn pacing_is_withheld_with_the_controller() {
+        let rtt = TimeDelta::from_millis(20);
+        let look = || Some(Transport { rtt, min_rtt: rtt, pacing_rate: Some(Rate::from_mbit(94)) });
+        let said = Timing::default().at(clock::now(), "", look).expect("a header");
+        assert_eq!(said, "rtt;dur=20.00, min-rtt;dur=20.00");
+        assert_eq!(Timing::default().at(clock::now(), "", || None), None);
     }
 }

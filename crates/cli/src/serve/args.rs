@@ -154,8 +154,13 @@ pub(crate) struct ServeArgs {
     /// Time for responses under way to finish after SIGTERM
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     pub(super) grace: TimeDelta,
-    /// Whose responses tell the connection's controller and round-trip time: on, off, or networks with commas
-    #[arg(long, value_name = "on|off|NETWORKS", default_value = "on", help_heading = "Telemetry")]
+    /// Whose responses report controller and round-trip time: on, off, arms (also of experiments), or networks
+    #[arg(
+        long,
+        value_name = "on|off|arms|NETWORKS",
+        default_value = "on",
+        help_heading = "Telemetry"
+    )]
     pub(super) server_timing: String,
     /// Record each response and connection: append JSON Lines to FILE, or write Parquet files to DIR/
     #[arg(long, value_name = "FILE|DIR/", help_heading = "Telemetry")]

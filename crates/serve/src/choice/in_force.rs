@@ -40,10 +40,10 @@ impl InForce {
         self.chosen.assignment()
     }
 
-    /// The metrics of the `Server-Timing` header: the controller and the experiment's arm. Web
-    /// pages can group their own measurements by them.
-    pub(crate) fn told(&self) -> &str {
-        &self.told
+    /// The metrics of the `Server-Timing` header: the controller and the experiment's arm. Without
+    /// `has_arms` nothing where an experiment decides, because the controller gives the arm away.
+    pub(crate) fn told(&self, has_arms: bool) -> &str {
+        if has_arms || self.assignment().is_none() { &self.told } else { "" }
     }
 }
 

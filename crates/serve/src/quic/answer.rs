@@ -85,7 +85,10 @@ fn respond(
     headers.extend(clock::date(at));
     let transport = || talk.cc.observe().as_ref().and_then(transport);
     if live.server_timing.is_for(talk.client)
-        && let Some(timing) = talk.timing.borrow_mut().at(began, in_force.told(), transport)
+        && let Some(timing) = {
+            let in_force = in_force.told(live.server_timing.has_arms());
+            talk.timing.borrow_mut().at(began, in_force, transport)
+        }
     {
         headers.insert(SERVER_TIMING, timing);
     }

@@ -106,7 +106,10 @@ impl RequestHandler {
         };
         // After the observer, which may just have asked the kernel.
         if live.server_timing.is_for(self.client)
-            && let Some(timing) = self.steering.timing(began, &in_force, self.observer.as_deref())
+            && let Some(timing) = {
+                let has_arms = live.server_timing.has_arms();
+                self.steering.timing(began, &in_force, has_arms, self.observer.as_deref())
+            }
         {
             response.headers_mut().insert(SERVER_TIMING, timing);
         }

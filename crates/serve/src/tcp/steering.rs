@@ -75,9 +75,10 @@ impl Steering {
         &self,
         now: Instant,
         in_force: &InForce,
+        has_arms: bool,
         observer: Option<&Observer>,
     ) -> Option<HeaderValue> {
-        self.state().timing.at(now, in_force.told(), || {
+        self.state().timing.at(now, in_force.told(has_arms), || {
             let seen = observer.and_then(|it| it.transport(now)).or_else(|| self.transport())?;
             // The kernel computes a pacing rate for every connection, but only some controllers use
             // it.

@@ -68,7 +68,7 @@ pub fn spec(root: &Path) -> ServerSpec {
         http3: true,
         plain_anywhere: false,
         limits: Limits::default(),
-        server_timing: ServerTiming::On,
+        server_timing: ServerTiming::Arms,
         proxies: Prefixes::default(),
         records: None,
         access_log: None,
