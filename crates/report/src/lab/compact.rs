@@ -2,24 +2,28 @@
 
 use super::answer::{Answer, AnswerKind};
 use super::document::{Cell, ClassResult, LabDocument};
-use super::table::push_answers;
+use super::priority::fitting;
+use super::table::{push_answers, push_doubts};
 use super::verdict::{decimal, groups, spelled};
 use crate::number::decimals;
-use crate::table::{Align, Column, Table, Terminal, printable, push_line, wrap};
+use crate::table::{Align, Column, Table, Terminal, printable, push_line, width, wrap};
 use crate::words;
 
 /// A column of figures: heading, second heading, metric, factor, and fixed number of decimals, if
 /// any.
 type Figure = (&'static str, &'static str, &'static str, f64, Option<usize>);
 
-const FIGURES: [Figure; 13] = [
+const FIGURES: [Figure; 16] = [
     ("completion s", "p50", "completion_p50", 1.0, None),
     ("completion s", "p90", "completion_p90", 1.0, None),
     ("bandwidth", "Mbit/s", "bandwidth_p50", 1e-6, None),
     ("goodput", "Mbit/s", "goodput_sum", 1e-6, None),
+    ("per flow", "Mbit/s", "goodput_mean", 1e-6, None),
     ("link", "%", "utilisation_mean", 1.0, Some(1)),
     ("RTT ms", "p50", "rtt_p50", 1e3, None),
     ("RTT ms", "p95", "rtt_p95", 1e3, None),
+    ("RTT in time ms", "p50", "rtt_time_p50", 1e3, None),
+    ("RTT in time ms", "p95", "rtt_time_p95", 1e3, None),
     ("queue ms", "p50", "queue_delay_p50", 1e3, None),
     ("queue ms", "p95", "queue_delay_p95", 1e3, None),
     ("resent", "%", "retransmitted_mean", 1.0, Some(2)),
@@ -38,12 +42,13 @@ pub fn compare_table(document: &LabDocument, terminal: impl Into<Terminal>) -> S
         push_line(&mut out, &terminal.style.dim(&line));
     }
     push_line(&mut out, "");
+    push_doubts(&mut out, document, terminal);
     push_answers(&mut out, document, terminal);
     if let Some(ratios) = ratios(&document.answers) {
         out.push_str(&ratios.fit(terminal));
         push_line(&mut out, "");
     }
-    out.push_str(&figures(document).fit(terminal));
+    out.push_str(&fitting_figures(document, terminal));
     for line in unfinished(document) {
         push_line(&mut out, &line);
     }
@@ -90,14 +95,37 @@ fn ratio(answer: &Answer) -> [String; 3] {
     [value, interval, word.to_owned()]
 }
 
-fn figures(document: &LabDocument) -> Table {
-    let metric = |class: &ClassResult, name: &str| {
-        class.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.estimate.value)
+/// The table of figures, without the least important columns if it is too wide.
+fn fitting_figures(document: &LabDocument, terminal: Terminal) -> String {
+    let known = known(document);
+    let metrics: Vec<&str> = known.iter().map(|figure| figure.2).collect();
+    let with = |kept: &[usize]| {
+        let kept: Vec<&Figure> = kept.iter().map(|at| known[*at]).collect();
+        figures(document, &kept).fit(terminal)
     };
+    let kept =
+        fitting(&metrics, |kept| with(kept).lines().all(|line| width(line) <= terminal.width));
+    let mut out = with(&kept);
+    if kept.len() < known.len() {
+        let more = words::counted((known.len() - kept.len()) as u64, "column");
+        push_line(&mut out, &format!("{more} left out: see --format csv, or a wider terminal."));
+    }
+    out
+}
+
+/// The figures that at least one row has.
+fn known(document: &LabDocument) -> Vec<&'static Figure> {
+    let classes = || document.cells.iter().flat_map(|cell| &cell.classes);
+    let has = |figure: &&Figure| classes().any(|class| metric(class, figure.2).is_some());
+    FIGURES.iter().filter(has).collect()
+}
+
+fn metric(class: &ClassResult, name: &str) -> Option<f64> {
+    class.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.estimate.value)
+}
+
+fn figures(document: &LabDocument, known: &[&Figure]) -> Table {
     let all = || document.cells.iter().flat_map(|cell| &cell.classes);
-    let known =
-        FIGURES.iter().filter(|figure| all().any(|class| metric(class, figure.2).is_some()));
-    let known: Vec<&Figure> = known.collect();
     let of_group = |group: &str| {
         let kin: Vec<&&Figure> = known.iter().filter(|figure| figure.0 == group).collect();
         decimals(all().flat_map(|class| {

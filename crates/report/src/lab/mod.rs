@@ -8,6 +8,7 @@ mod document;
 mod figure;
 mod html;
 mod inks;
+mod priority;
 mod published;
 mod results;
 mod suite;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::document::{Cell, ClassResult, LabDocument, Metric, chooses_controllers};
+use super::priority::{fitting, is_essential};
 use crate::number::{Unit, byte_unit, rate_unit, three, time_unit};
 
 /// A row per class and cell.
@@ -43,22 +44,6 @@ pub(super) struct ResultCell {
     pub(super) interval: Option<String>,
 }
 
-/// Benefits and costs, in the order of the table.
-const ESSENTIAL: [&str; 12] = [
-    "completion_p50",
-    "completion_p90",
-    "playback_latency_p50",
-    "playback_latency_p90",
-    "stutters_mean",
-    "stalled_mean",
-    "played_rate_mean",
-    "goodput_p50",
-    "share_mean",
-    "jain_mean",
-    "queue_delay_p95",
-    "retransmitted_mean",
-];
-
 impl Results {
     /// All measurements.
     pub(super) fn of(document: &LabDocument) -> Self {
@@ -74,22 +59,17 @@ impl Results {
 
     /// The same with only the columns needed for a decision: gains and costs.
     pub(super) fn essential(&self) -> Self {
-        // For flows that never finish, goodput is the gain.
-        let finishes = self.rows.iter().all(|row| self.has_gain(row));
-        let needed = ESSENTIAL.iter().filter(|name| **name != "goodput_p50" || !finishes);
-        let place = |name: &&str| self.columns.iter().position(|column| column.key.0 == **name);
-        match needed.filter_map(place).collect::<Vec<_>>() {
+        let needed = |at: &usize| is_essential(&self.columns[*at].key.0);
+        match (0..self.columns.len()).filter(needed).collect::<Vec<_>>() {
             none if none.is_empty() => self.with((0..self.columns.len()).collect()),
             kept => self.with(kept),
         }
     }
 
-    /// Whether a row has results of finished transfers.
-    fn has_gain(&self, row: &ResultRow) -> bool {
-        let mut columns = self.columns.iter().zip(&row.cells);
-        columns.any(|(column, cell)| {
-            cell.is_some() && ["completion_p50", "playback_latency_p50"].contains(&&*column.key.0)
-        })
+    /// The same with as many columns as `fits` allows, without the least important.
+    pub(super) fn fitting(&self, fits: impl Fn(&[usize]) -> bool) -> Self {
+        let metrics: Vec<&str> = self.columns.iter().map(|column| column.key.0.as_str()).collect();
+        self.with(fitting(&metrics, fits))
     }
 
     /// Only the columns `kept`.

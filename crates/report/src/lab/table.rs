@@ -18,9 +18,7 @@ const MET_LISTED: usize = 20;
 pub fn lab_table(document: &LabDocument, terminal: impl Into<Terminal>) -> String {
     let terminal = terminal.into();
     let mut out = String::new();
-    for doubt in &document.doubts {
-        push_bold(&mut out, &format!("Unreliable: {doubt}"), terminal);
-    }
+    push_doubts(&mut out, document, terminal);
     push_answers(&mut out, document, terminal);
     if !document.thresholds.is_empty() {
         out.push_str(&thresholds(document, terminal));
@@ -35,6 +33,13 @@ pub fn lab_table(document: &LabDocument, terminal: impl Into<Terminal>) -> Strin
     out.push_str(&results(document, terminal));
     push_published(&mut out, document.published.iter(), terminal);
     out
+}
+
+/// Reasons to distrust the results, before anything else is said of them.
+pub(super) fn push_doubts(out: &mut String, document: &LabDocument, terminal: Terminal) {
+    for doubt in &document.doubts {
+        push_bold(out, &format!("Unreliable: {doubt}"), terminal);
+    }
 }
 
 /// The answers by class.
@@ -203,17 +208,14 @@ fn column(name: &str, align: Align) -> Column {
     Column { group: String::new(), name: printable(name), align }
 }
 
-/// The results needed for a decision, in as many tables as necessary, and where to find the rest.
+/// The results in a table, without the least important columns if it is too wide, and where to find
+/// the rest. If what must not be missing is too wide, in several tables.
 fn results(document: &LabDocument, terminal: Terminal) -> String {
     let all = Results::of(document);
-    let (mut shown, mut more) = (tables(&all, terminal.width), 0);
-    if shown.len() > 1 {
-        let essential = all.essential();
-        more = all.columns.len() - essential.columns.len();
-        shown = tables(&essential, terminal.width);
-    }
+    let shown = all.fitting(|kept| fits(&part(&all, kept, true), terminal.width));
+    let more = all.columns.len() - shown.columns.len();
     let mut out = String::new();
-    for table in shown {
+    for table in tables(&shown, terminal.width) {
         push_line(&mut out, "");
         out.push_str(&table.fit(terminal));
     }

@@ -227,12 +227,12 @@ fn text_starts_with_missed_thresholds() {
 
 Random loss and shallow buffers: 20 seeds from 1
 
-                                    completion, s  queue delay, ms  retransmitted, %
-loss  buffer  controller  finished       p50  p90              p95              mean
-1 %   1 BDP   cubic       20/20         26.4 29.6             1.20             0.961
-1 %   1 BDP   bbr1        20/20         4.47 4.69             49.6              3.52
-1 %   1 BDP   bbr3        20/20         4.83 5.07             45.6              1.18
-4 columns left out: see --format csv, or the report of -o DIR.
+                                    completion, s   RTT, ms  queue delay, ms  retransmitted, %
+loss  buffer  controller  finished   p10  p50  p90      p95              p95              mean
+1 %   1 BDP   cubic       20/20     22.4 26.4 29.6     51.8             1.20             0.961
+1 %   1 BDP   bbr1        20/20     4.41 4.47 4.69      100             49.6              3.52
+1 %   1 BDP   bbr3        20/20     4.69 4.83 5.07     99.6             45.6              1.18
+2 columns left out: see --format csv, or the report of -o DIR.
 
 Published results
           what                 published           agrees if              here
