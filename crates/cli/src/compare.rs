@@ -15,6 +15,7 @@ use uncork_report::lab::{LabDocument, compare_table, lab_csv};
 use crate::args::{self, CompareArgs, Format};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::lab::warn_of_doubts;
 use crate::progress::{Tracker, Watcher};
 use crate::{color, output, stdout};
 
@@ -43,6 +44,7 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
         write(directory, &results, &scenario, &document)
             .map_err(|error| Failure::output(directory, &error))?;
     }
+    warn_of_doubts(&document, args.format);
     stdout::write(print(&document, args).as_bytes())?;
     if !args.quiet && io::stderr().is_terminal() {
         let cost = stopwatch.cost(args::jobs(args.jobs));

@@ -39,6 +39,16 @@ pub(super) fn places(
     Ok(places)
 }
 
+/// Prints the reasons to distrust the results on stderr, for formats that a program reads: the table
+/// starts with them.
+pub(crate) fn warn_of_doubts(document: &LabDocument, format: Format) {
+    if format != Format::Human {
+        for doubt in &document.doubts {
+            eprintln!("warning: {}: {doubt}", document.name);
+        }
+    }
+}
+
 /// Writes the output of programs into a separate directory, if there is any.
 fn write_commands(place: &Path, results: &SweepResults) -> io::Result<()> {
     let files = results.command_files();
@@ -118,7 +128,10 @@ impl<'a> Finish<'a> {
             Format::Human => {
                 stdout::write(suite_table(&document, color::terminal(self.args.color)).as_bytes())?;
             }
-            Format::Json => stdout::write(document.to_json().as_bytes())?,
+            Format::Json => {
+                document.scenarios.iter().for_each(|one| warn_of_doubts(one, Format::Json));
+                stdout::write(document.to_json().as_bytes())?;
+            }
             Format::Csv => document.scenarios.iter().try_for_each(|one| self.print(one))?,
         }
         self.note(place);
@@ -131,6 +144,7 @@ impl<'a> Finish<'a> {
             Format::Json => document.to_json(),
             Format::Csv => lab_csv(document),
         };
+        warn_of_doubts(document, self.args.format);
         let gap = if self.printed > 0 { "\n" } else { "" };
         self.printed += 1;
         stdout::write(format!("{gap}{text}").as_bytes())

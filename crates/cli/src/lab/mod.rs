@@ -15,6 +15,7 @@ mod run;
 pub(crate) mod source;
 
 pub(crate) use args::{LabArgs, LabCommand, Setting, quoted};
+pub(crate) use finish::warn_of_doubts;
 #[cfg(target_os = "linux")]
 pub(crate) use interrupt::flag_on_signal;
 
