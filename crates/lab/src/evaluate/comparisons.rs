@@ -357,7 +357,8 @@ impl ComparedSamples {
     }
 
     fn transfers(&self, results: &Results<'_>) -> Transfers {
-        let flows = results.of_cell(self.cell).iter().flat_map(|run| self.selected(&run.flows));
+        let live = results.of_cell(self.cell).iter().filter(|run| !run.is_dead());
+        let flows = live.flat_map(|run| self.selected(&run.flows));
         flows.filter(|flow| flow.size_bytes.is_some()).fold(Transfers::default(), |sum, flow| {
             let finished = u64::from(flow.completion_ns.is_some());
             Transfers { all: sum.all + 1, finished: sum.finished + finished }

@@ -76,12 +76,22 @@ fn engines(runs: &[RunOutcome]) -> String {
 
 /// Reasons to distrust `runs`: how many, and the first reason.
 fn doubts(runs: &[RunOutcome]) -> Vec<String> {
-    let late = |run: &RunOutcome| run.doubts.join("; ");
+    let late = |run: &RunOutcome| {
+        if run.is_dead() { String::new() } else { run.doubts.join("; ") }
+    };
+    let dead = |run: &RunOutcome| {
+        if run.is_dead() { run.doubts.join("; ") } else { String::new() }
+    };
     let failed = |run: &RunOutcome| {
         let problems = run.commands.iter().filter_map(|command| command.problem.as_deref());
         problems.collect::<Vec<_>>().join("; ")
     };
     let doubts = [
+        doubt(
+            runs,
+            ["lost a connection and has no value", "lost connections and have no value"],
+            dead,
+        ),
         doubt(runs, ["was disturbed by this machine", "were disturbed by this machine"], late),
         doubt(runs, ["had a command that failed", "had commands that failed"], failed),
     ];

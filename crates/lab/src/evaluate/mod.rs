@@ -17,6 +17,8 @@ mod units;
 mod usual_figures;
 mod window;
 #[cfg(test)]
+mod within_the_link;
+#[cfg(test)]
 mod wrong_controllers;
 
 pub(crate) use document::{SampledCell, document};

@@ -42,6 +42,13 @@ pub struct CommandOutcome {
 }
 
 impl RunOutcome {
+    /// Whether the QUIC stack gave up a connection. What the run delivered until then, or what the
+    /// other flows gained by it, is no result of a controller.
+    pub(crate) fn is_dead(&self) -> bool {
+        let is_quic = self.flows.first().is_some_and(|flow| flow.engine == "quic-sim");
+        is_quic && !self.doubts.is_empty()
+    }
+
     /// The requests carried by `flow` of this run.
     pub(crate) fn requests_of(&self, flow: &FlowRecord) -> impl Iterator<Item = &RequestRecord> {
         let first = self.requests.partition_point(|request| request.flow < flow.flow);

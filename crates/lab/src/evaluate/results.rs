@@ -51,9 +51,10 @@ impl<'a> Results<'a> {
         for (place, cell) in (0_u64..).zip(cells) {
             let view = View::new(self.scenario, self.runs[*cell], of);
             let of_cell = match (metric, statistic) {
-                (Metric::Rtt | Metric::QueueDelay, Statistic::Quantile(quantile)) => {
-                    view.samples_at(metric, quantile)
-                }
+                (
+                    Metric::Rtt | Metric::RttTime | Metric::QueueDelay,
+                    Statistic::Quantile(quantile),
+                ) => view.samples_at(metric, quantile),
                 (Metric::Goodput, Statistic::Sum) => view.goodputs_to_add(),
                 _ => view.samples(metric),
             };
@@ -63,7 +64,7 @@ impl<'a> Results<'a> {
         }
         let statistic = match metric {
             // Each flow reports its own quantile; these are summarised by their median.
-            Metric::Rtt | Metric::QueueDelay => Statistic::Quantile(0.5),
+            Metric::Rtt | Metric::RttTime | Metric::QueueDelay => Statistic::Quantile(0.5),
             _ => statistic,
         };
         let range = match metric.written_in() {

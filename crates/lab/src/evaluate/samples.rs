@@ -29,11 +29,16 @@ impl<'a> View<'a> {
         Self { scenario, runs, of }
     }
 
+    /// The runs that have results.
+    fn live(&self) -> impl Iterator<Item = &'a RunOutcome> {
+        self.runs.iter().filter(|run| !run.is_dead())
+    }
+
     /// The samples of `metric`. Unfinished ones are infinite.
     pub(crate) fn samples(&self, metric: Metric) -> Vec<Sample> {
         let of_runs = |value: &dyn Fn(&RunOutcome) -> Option<f64>| {
             let sample = |run: &RunOutcome| Some(Sample { cluster: run.seed, value: value(run)? });
-            self.runs.iter().filter_map(sample).collect()
+            self.live().filter_map(sample).collect()
         };
         match metric {
             Metric::Completion => {
@@ -67,7 +72,7 @@ impl<'a> View<'a> {
             Metric::Switches => {
                 self.of_flows(|_, flow| flow.playback.map(|playback| playback.switches as f64))
             }
-            Metric::Rtt | Metric::QueueDelay => Vec::new(),
+            Metric::Rtt | Metric::RttTime | Metric::QueueDelay => Vec::new(),
             Metric::Utilisation => of_runs(&|run| self.utilisation(run)),
             Metric::Share => of_runs(&|run| self.share(run)),
             Metric::Jain => of_runs(&|run| self.jain(run)),
@@ -88,7 +93,13 @@ impl<'a> View<'a> {
     /// median and the 95th percentile of RTTs and queueing delays; scenarios cannot request others.
     pub(crate) fn samples_at(&self, metric: Metric, quantile: f64) -> Vec<Sample> {
         self.of_flows(|_, flow| {
-            let kept = if metric == Metric::Rtt { flow.rtt_ms } else { flow.lab().queue_ms }?;
+            // A kernel reports its smoothed RTT, which is sampled over time.
+            let is_over_time = matches!(flow.engine.as_str(), "netns" | "bpf");
+            let kept = match metric {
+                Metric::Rtt => flow.rtt_ms.filter(|_| !is_over_time),
+                Metric::RttTime => flow.rtt_ms.filter(|_| is_over_time),
+                _ => flow.lab().queue_ms,
+            }?;
             Some(if quantile > 0.5 { kept.p95 } else { kept.p50 } / 1e3)
         })
     }
@@ -136,7 +147,7 @@ impl<'a> View<'a> {
         F: Fn(&FlowRecord) -> Option<f64> + 'b,
     {
         let mut samples = Vec::new();
-        for run in self.runs {
+        for run in self.live() {
             let value = value_in(run);
             let sample = |flow: &FlowRecord| {
                 Some(Sample { cluster: self.cluster(run, flow), value: value(flow)? })
@@ -149,7 +160,7 @@ impl<'a> View<'a> {
     /// Transfers, and requests of clients.
     fn of_objects(&self, value: impl Fn(&Object) -> Option<f64>) -> Vec<Sample> {
         let mut samples = Vec::new();
-        for run in self.runs {
+        for run in self.live() {
             for flow in self.flows(run) {
                 let cluster = self.cluster(run, flow);
                 let requests =

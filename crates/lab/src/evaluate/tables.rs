@@ -16,7 +16,7 @@ const P10: Statistic = Statistic::Quantile(0.1);
 const P1: Statistic = Statistic::Quantile(0.01);
 
 /// Metrics reported for every class that has them.
-const TOLD: [(Metric, &[Statistic]); 17] = [
+const TOLD: [(Metric, &[Statistic]); 18] = [
     (Metric::Completion, &[P50, P90, P99]),
     (Metric::FirstByte, &[P50]),
     (Metric::PlaybackLatency, &[P50, P90, P99]),
@@ -30,6 +30,7 @@ const TOLD: [(Metric, &[Statistic]); 17] = [
     (Metric::Share, &[Statistic::Mean]),
     (Metric::Jain, &[Statistic::Mean]),
     (Metric::Rtt, &[P50, P95]),
+    (Metric::RttTime, &[P50, P95]),
     (Metric::QueueDelay, &[P50, P95]),
     (Metric::Retransmitted, &[Statistic::Mean]),
     (Metric::Dropped, &[Statistic::Mean]),
@@ -91,9 +92,10 @@ fn of_class(
     metrics.retain(|metric| !(has_objects && metric.name.starts_with("goodput")));
     let whole = alone || (cc.is_none() && results.scenario.cells[cell].classes.len() == 1);
     metrics.retain(|metric| !(whole && metric.name.starts_with("share")));
-    // For a single flow the sum is redundant.
+    // For a single flow the sum is all.
     let single = described.flows == 1 && cc.is_some();
-    metrics.retain(|metric| !(single && metric.name == "goodput_p50"));
+    let repeats = |name: &str| matches!(name, "goodput_p50" | "goodput_mean");
+    metrics.retain(|metric| !(single && repeats(&metric.name)));
     let cc = cc.unwrap_or_else(|| described.ccs.join("+"));
     let endless = !described.has(Metric::Completion);
     ClassResult { metrics, class, cc, flows: counts.0, finished: counts.1, endless }

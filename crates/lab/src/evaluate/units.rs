@@ -15,6 +15,7 @@ impl Metric {
             Self::Utilisation => "utilisation",
             Self::Share => "share",
             Self::Rtt => "rtt",
+            Self::RttTime => "rtt_time",
             Self::QueueDelay => "queue_delay",
             Self::Retransmitted => "retransmitted",
             Self::Dropped => "dropped",
@@ -37,6 +38,7 @@ impl Metric {
             Self::Completion
             | Self::FirstByte
             | Self::Rtt
+            | Self::RttTime
             | Self::QueueDelay
             | Self::Retransmitted
             | Self::Dropped
@@ -61,7 +63,7 @@ impl Metric {
     /// The unit in figures and the factor to convert a value to it.
     pub(crate) fn figure_unit(self) -> (&'static str, f64) {
         match (self, self.written_in()) {
-            (Self::Rtt | Self::QueueDelay, _) => ("ms", 1e3),
+            (Self::Rtt | Self::RttTime | Self::QueueDelay, _) => ("ms", 1e3),
             (_, MetricUnit::BitsPerSecond) => ("Mbit/s", 1e-6),
             _ => self.unit(),
         }

@@ -75,6 +75,7 @@ impl Class {
             Metric::Goodput
             | Metric::Share
             | Metric::Rtt
+            | Metric::RttTime
             | Metric::QueueDelay
             | Metric::Retransmitted
             | Metric::Dropped

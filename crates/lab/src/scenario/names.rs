@@ -17,7 +17,7 @@ pub(crate) enum MetricUnit {
 
 impl Metric {
     /// Every metric.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Completion,
         Self::FirstByte,
         Self::Goodput,
@@ -25,6 +25,7 @@ impl Metric {
         Self::Utilisation,
         Self::Share,
         Self::Rtt,
+        Self::RttTime,
         Self::QueueDelay,
         Self::Retransmitted,
         Self::Dropped,
@@ -43,6 +44,7 @@ impl Metric {
             Self::Completion
             | Self::FirstByte
             | Self::Rtt
+            | Self::RttTime
             | Self::QueueDelay
             | Self::PlaybackLatency => MetricUnit::Seconds,
             Self::Goodput | Self::Bandwidth | Self::PlayedRate => MetricUnit::BitsPerSecond,
@@ -68,6 +70,7 @@ impl Metric {
             Self::Goodput
             | Self::Share
             | Self::Rtt
+            | Self::RttTime
             | Self::QueueDelay
             | Self::Retransmitted
             | Self::Dropped

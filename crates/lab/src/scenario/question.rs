@@ -25,8 +25,10 @@ pub enum Metric {
     Utilisation,
     /// Share of the selected flows in the payload delivered by all flows of the run, 0 to 1.
     Share,
-    /// RTTs measured by senders, in seconds.
+    /// RTTs measured by senders, one for each acknowledgement, in seconds. Kernels do not report them.
     Rtt,
+    /// Smoothed RTTs of senders, sampled at a constant interval, in seconds: of kernels only.
+    RttTime,
     /// Queueing delay of packets, in seconds.
     QueueDelay,
     /// Bytes retransmitted over bytes sent, 0 to 1.

@@ -277,7 +277,9 @@ pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
 /// Checks that records contain `statistic` of `metric`.
 pub(crate) fn check_kept(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
     let kept = [0.5, 0.95].map(Statistic::Quantile);
-    if !matches!(metric, Metric::Rtt | Metric::QueueDelay) || kept.contains(&statistic) {
+    if !matches!(metric, Metric::Rtt | Metric::RttTime | Metric::QueueDelay)
+        || kept.contains(&statistic)
+    {
         return Ok(());
     }
     let (metric, statistic) = (metric.name(), statistic.name());
