@@ -37,6 +37,10 @@ pub struct Settings {
     /// TCP's do in the queueing discipline and in segmentation offload. BBR then allows three bursts in
     /// flight, otherwise one (draft-ietf-ccwg-bbr-06 §5.5.8).
     pub segmentation_offload: bool,
+    /// Whether marks mean a shallow threshold, as in L4S (RFC 9331) and DCTCP: the host sends ECT(1), or
+    /// knows its network. BBRv2 and BBRv3 then answer in proportion to the share of marked packets, as in
+    /// Linux; otherwise a mark counts as a loss for them. The other controllers do not distinguish.
+    pub scalable_marks: bool,
     /// Measurements of an earlier controller on the same connection.
     pub inherited: Option<Inheritance>,
     /// Seed of the controller's random choices.
@@ -57,6 +61,7 @@ impl Settings {
             initial_rtt: None,
             paced: false,
             segmentation_offload: false,
+            scalable_marks: false,
             inherited: None,
             seed,
             now,
@@ -88,6 +93,13 @@ impl Settings {
     #[must_use]
     pub const fn with_segmentation_offload(mut self, offload: bool) -> Self {
         self.segmentation_offload = offload;
+        self
+    }
+
+    /// Sets [`Self::scalable_marks`].
+    #[must_use]
+    pub const fn with_scalable_marks(mut self, scalable: bool) -> Self {
+        self.scalable_marks = scalable;
         self
     }
 

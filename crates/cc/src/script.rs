@@ -28,6 +28,7 @@ pub(crate) fn settings(initial_window: u64) -> Settings {
         initial_rtt: None,
         paced: false,
         segmentation_offload: false,
+        scalable_marks: false,
         inherited: None,
         seed: 1,
         now: Time::ZERO,

@@ -202,7 +202,12 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         }
         let stream = app::unasked(self.spec.workload);
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
-        let host = Host { handshake_rtt: now.since(syn_ack), offload: self.offload, seed };
+        let host = Host {
+            handshake_rtt: now.since(syn_ack),
+            offload: self.offload,
+            scalable_marks: self.spec.ecn == Ecn::Ect1,
+            seed,
+        };
         let window = self.spec.receive_window;
         let mut sender = Box::new(Sender::new(now, self.spec.cc, stream, window, host));
         if let Some(hint) = self.spec.resume {

@@ -206,6 +206,7 @@ impl Bbr1 {
             initial_rtt: None,
             paced: false,
             segmentation_offload: false,
+            scalable_marks: false,
             inherited: None,
             seed: self.rng.next_u64(),
             now,

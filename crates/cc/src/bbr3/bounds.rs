@@ -45,15 +45,28 @@ impl Bounds {
         *self = Self { inflight_longterm: self.inflight_longterm, ..Self::NONE };
     }
 
-    /// InitLowerBounds() and LossLowerBounds(), §5.5.10.3: after a round with loss, reduces the
-    /// bounds to what was delivered, but by no more than a factor of Beta.
-    //= bbr-06 5.5.10.3-6 5.5.10.3-7
-    pub(super) fn reduce_short_term(&mut self, round: LossRound) {
+    /// InitLowerBounds(), §5.5.10.3: the short-term bounds of bandwidth and inflight, or what they
+    /// start from.
+    pub(super) fn short_term(&self, round: &LossRound) -> (Rate, u64) {
         let bw = if self.bw_shortterm == Rate::MAX { round.max_bw } else { self.bw_shortterm };
         let inflight = match self.inflight_shortterm {
             UNBOUNDED => round.cwnd,
             bound => bound,
         };
+        (bw, inflight)
+    }
+
+    /// Lowers the short-term bounds to these.
+    pub(super) fn limit_short_term(&mut self, (bw, inflight): (Rate, u64)) {
+        self.bw_shortterm = self.bw_shortterm.min(bw);
+        self.inflight_shortterm = self.inflight_shortterm.min(inflight);
+    }
+
+    /// LossLowerBounds(), §5.5.10.3: after a round with loss, reduces the
+    /// bounds to what was delivered, but by no more than a factor of Beta.
+    //= bbr-06 5.5.10.3-6 5.5.10.3-7
+    pub(super) fn reduce_short_term(&mut self, round: LossRound) {
+        let (bw, inflight) = self.short_term(&round);
         self.bw_shortterm = round.bw_latest.max(bw.scaled(BETA));
         self.inflight_shortterm = round.inflight_latest.max(BETA.of(inflight));
     }

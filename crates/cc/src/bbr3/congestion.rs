@@ -10,11 +10,15 @@ use crate::sampler::RateSample;
 
 /// Signals of the current loss round.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the draft's state variables, one by one")]
 pub(super) struct CongestionSignals {
     /// BBR.is_loss_in_round.
     pub(super) is_loss_in_round: bool,
-    /// Whether a CE mark is among the losses of this loss round.
+    /// Whether a packet of this loss round had a CE mark.
     pub(super) is_marked_in_round: bool,
+    /// Whether a packet was lost, or marked, since the latest probe.
+    pub(super) is_loss_in_cycle: bool,
+    pub(super) is_marked_in_cycle: bool,
     /// BBR.loss_round_start: this ACK ends a loss round.
     pub(super) loss_round_start: bool,
     /// Discontiguous ranges lost in this loss round.
@@ -33,6 +37,8 @@ impl CongestionSignals {
     pub(super) fn reset(&mut self) {
         self.is_loss_in_round = false;
         self.is_marked_in_round = false;
+        self.is_loss_in_cycle = false;
+        self.is_marked_in_cycle = false;
         self.bw_latest = Rate::ZERO;
         self.inflight_latest = 0;
     }
@@ -79,6 +85,7 @@ impl Bbr3 {
     //= bbr-06 5.5.10.3-4
     pub(super) fn update_congestion_signals(&mut self, sample: &RateSample) {
         self.update_max_bw(sample);
+        self.update_ecn_round(sample);
         if self.signals.loss_round_start {
             self.judge_loss_round();
             self.adapt_lower_bounds_from_congestion();
@@ -97,13 +104,22 @@ impl Bbr3 {
     /// AdaptLowerBoundsFromCongestion().
     //= bbr-06 5.3.3.2-2 5.5.10.3-5
     fn adapt_lower_bounds_from_congestion(&mut self) {
-        if self.signals.is_loss_in_round && !self.state.is_probing_bw() {
-            self.bounds.reduce_short_term(LossRound {
-                max_bw: self.max_bw.get(),
-                cwnd: self.cwnd,
-                bw_latest: self.signals.bw_latest,
-                inflight_latest: self.signals.inflight_latest,
-            });
+        let is_marked = self.signals.is_marked_in_round && self.ecn.is_on();
+        if self.state.is_probing_bw() || !(self.signals.is_loss_in_round || is_marked) {
+            return;
+        }
+        let round = LossRound {
+            max_bw: self.max_bw.get(),
+            cwnd: self.cwnd,
+            bw_latest: self.signals.bw_latest,
+            inflight_latest: self.signals.inflight_latest,
+        };
+        let marked = is_marked.then(|| self.cut_for_marks(self.bounds.short_term(&round)));
+        if self.signals.is_loss_in_round {
+            self.bounds.reduce_short_term(round);
+        }
+        if let Some(limits) = marked {
+            self.bounds.limit_short_term(limits);
         }
     }
 
@@ -117,5 +133,6 @@ impl Bbr3 {
             }
         }
         self.signals.is_loss_in_round = true;
+        self.signals.is_loss_in_cycle = true;
     }
 }

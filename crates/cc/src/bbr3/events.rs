@@ -73,6 +73,7 @@ impl Bbr3 {
             initial_rtt: None,
             paced: false,
             segmentation_offload: self.has_offload,
+            scalable_marks: self.ecn.is_on(),
             inherited: None,
             seed: self.rng.next_u64(),
             now,

@@ -71,7 +71,7 @@ impl Bbr3 {
         if feedback.repaired_by_probe && self.deviations.has(Deviation::ProbeRepair) {
             self.handle_repaired_loss(now, sample);
         }
-        if feedback.ce_packets > 0 {
+        if feedback.ce_packets > 0 && !self.ecn.is_on() {
             self.handle_ce(now, feedback.ce_packets, sample);
         }
     }
@@ -121,7 +121,8 @@ impl Bbr3 {
         }
     }
 
-    /// A CE mark counts as a loss of the marked packet (§3.7: CE MUST be treated as congestion).
+    /// A CE mark counts as a loss of the marked packet (§3.7: CE MUST be treated as congestion), unless
+    /// marks mean a shallow threshold (`ecn.rs`).
     /// The marked bytes are part of C.lost, so the ACK's own sample holds the mark rate of the
     /// flight. Spurious losses never undo a mark.
     //= bbr-06 3.7-1
@@ -149,7 +150,7 @@ impl Bbr3 {
 
     /// HandleInflightTooHigh(): once per bandwidth probe.
     //= bbr-06 5.3.3.7-3 5.5.10.2-3 5.5.10.2-4 5.5.10.2-5
-    fn handle_inflight_too_high(&mut self, now: Time, flight: LossSample) {
+    pub(super) fn handle_inflight_too_high(&mut self, now: Time, flight: LossSample) {
         self.cycle.prev_probe_too_high = true;
         self.cycle.is_bw_probe_sample = false;
         if !flight.is_app_limited {

@@ -11,6 +11,7 @@ mod congestion;
 mod control;
 mod deviations;
 mod drain;
+mod ecn;
 mod events;
 mod loss;
 mod loss_floor;
@@ -29,7 +30,7 @@ mod state;
 mod tests;
 mod undo;
 
-use uncork_units::wide::{forget, saturating_mul};
+use uncork_units::wide::forget;
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::ack_frequency::AckFrequency;
@@ -48,6 +49,7 @@ use bounds::{Bounds, UNBOUNDED};
 use congestion::CongestionSignals;
 use control::CwndUsage;
 use deviations::{Deviation, Deviations};
+use ecn::Ecn;
 use loss_floor::LossFloor;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
@@ -105,6 +107,7 @@ pub struct Bbr3 {
     aggregation: AckAggregation,
     signals: CongestionSignals,
     loss_floor: LossFloor,
+    ecn: Ecn,
     bounds: Bounds,
 
     /// Whether BBR.bw, the state or the initial RTT has changed since the pacing rate was last set.
@@ -118,7 +121,7 @@ pub struct Bbr3 {
     send_quantum: u64,
 }
 
-const _: () = assert!(size_of::<Bbr3>() <= 512, "servers keep one per connection");
+const _: () = assert!(size_of::<Bbr3>() <= 552, "servers keep one per connection");
 
 impl Bbr3 {
     /// Creates a controller for a new connection. `strict_draft` keeps the draft's defects listed
@@ -196,6 +199,7 @@ impl Bbr3 {
             aggregation: AckAggregation::new(now),
             signals: CongestionSignals::default(),
             loss_floor: LossFloor::default(),
+            ecn: Ecn::new(settings.scalable_marks),
             bounds: Bounds::NONE,
             is_pacing_due: true,
             cwnd_usage: CwndUsage::UNUSED,
@@ -261,7 +265,9 @@ impl Bbr3 {
     /// that has to keep its functions small, and whose connections never migrate.
     pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
-        self.sampler.count_marked(saturating_mul(u64::from(feedback.ce_packets), self.mss));
+        if feedback.ce_packets > 0 {
+            self.count_marks(feedback.ce_packets);
+        }
         *sample = self.sampler.on_feedback(now, feedback);
         forget();
         if !self.deviations.has(Deviation::AckFlight) {

@@ -32,7 +32,7 @@ pub(super) struct ProbeCycle {
     /// Unit of the window and of max_bw's lifetime between probes: round trips or time.
     pub(super) horizon: Horizon,
     /// BBR.bw_probe_up_rounds.
-    up_rounds: u8,
+    pub(super) up_rounds: u8,
     /// BBR.bw_probe_up_acked.
     up_acked: u64,
     /// BBR.probe_up_acked_per_inc.
@@ -111,6 +111,7 @@ impl Bbr3 {
         self.cycle.up_rounds = 0;
         self.cycle.up_acked = 0;
         self.cycle.prev_probe_precautionary = false;
+        self.ecn.start_probe();
         self.cycle.has_advanced_max_bw = false;
         self.cycle.ack_phase = AckPhase::Refilling;
         self.start_round();
@@ -139,10 +140,14 @@ impl Bbr3 {
     /// UpdateProbeBWCyclePhase().
     //= bbr-06 5.3.3.2-3 5.3.3.3-3 5.3.3.9-6 5.3.3.9-7
     pub(super) fn update_probe_bw_cycle_phase(&mut self, now: Time, sample: &RateSample) {
-        if !self.full_pipe.reached() || self.adapt_long_term_model(sample) {
+        if !self.full_pipe.reached() || self.adapt_long_term_model(now, sample) {
             return;
         }
         match self.state {
+            State::ProbeBwDown | State::ProbeBwCruise if self.has_marks_ceased() => {
+                self.finish_probe();
+                self.start_reprobe();
+            }
             State::ProbeBwDown | State::ProbeBwCruise if self.is_time_to_probe_bw(now) => {
                 self.finish_probe();
                 self.start_probe_bw_refill();
@@ -235,11 +240,12 @@ impl Bbr3 {
     }
 
     /// AdaptLongTermModel(). Returns whether it changed the state.
-    fn adapt_long_term_model(&mut self, sample: &RateSample) -> bool {
+    fn adapt_long_term_model(&mut self, now: Time, sample: &RateSample) -> bool {
         if self.round.started() && self.advance_ack_phase(sample) {
             return true;
         }
-        let is_safe = !self.is_inflight_too_high(&LossSample::from(sample));
+        let has_many_marks = self.ecn.is_on() && self.check_marks(now, sample);
+        let is_safe = !has_many_marks && !self.is_inflight_too_high(&LossSample::from(sample));
         if is_safe && self.bounds.inflight_longterm != UNBOUNDED {
             self.raise_inflight_longterm(sample);
         }
@@ -343,6 +349,7 @@ mod tests {
             initial_rtt: None,
             paced: false,
             segmentation_offload: false,
+            scalable_marks: false,
             inherited: None,
             seed: 1,
             now: Time::ZERO,

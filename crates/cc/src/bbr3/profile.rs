@@ -26,8 +26,8 @@
 //! `ProbeBW_DOWN` and `ProbeBW_UP` rows.
 //!
 //! The table omits what both versions share, although draft-02 lacks some of it: Linux v2 has the
-//! precautionary probe, and restores bounds after spurious loss. Linux v2 also responds to ECN
-//! marks of a low-latency network, which neither profile does: marks count as loss. The fixes of
+//! precautionary probe, and restores bounds after spurious loss. How both
+//! versions respond to ECN marks is in `ecn.rs`. The fixes of
 //! `DEVIATIONS.md` apply to both versions, except for the last row.
 //!
 //! These parts of Linux v2 are not implemented, because draft-02 differs, Linux v3 does the same as

@@ -48,11 +48,16 @@ impl Bbr3 {
             && self.is_inflight_too_high(&LossSample::from(sample))
         {
             self.undo_state = Some(State::Startup);
-            self.full_pipe.declare_full();
-            self.bounds.inflight_longterm = match self.profile {
-                Profile::V2 => self.inflight_at_max_bw(Ratio::ONE),
-                Profile::V3 => self.bdp.max(self.signals.inflight_latest),
-            };
+            self.declare_startup_too_high();
         }
+    }
+
+    /// Startup has filled the pipe, and the queue.
+    pub(super) fn declare_startup_too_high(&mut self) {
+        self.full_pipe.declare_full();
+        self.bounds.inflight_longterm = match self.profile {
+            Profile::V2 => self.inflight_at_max_bw(Ratio::ONE),
+            Profile::V3 => self.bdp.max(self.signals.inflight_latest),
+        };
     }
 }

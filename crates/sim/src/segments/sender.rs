@@ -105,6 +105,8 @@ pub(crate) struct Host {
     pub(crate) handshake_rtt: TimeDelta,
     /// Who cuts bursts into segments.
     pub(crate) offload: Offload,
+    /// Whether the flow sends ECT(1), whose marks mean a shallow threshold (RFC 9331).
+    pub(crate) scalable_marks: bool,
     /// Seed of the controller's random choices.
     pub(crate) seed: u64,
 }
@@ -117,12 +119,13 @@ impl<C: Controller> Sender<C> {
         cc: impl ControllerSpec<Controller = C>,
         stream: Stream,
         receive_window: u64,
-        Host { handshake_rtt, offload, seed }: Host,
+        Host { handshake_rtt, offload, scalable_marks, seed }: Host,
     ) -> Self {
         let settings = Settings::new(MSS_BYTES, seed, now)
             .with_initial_window(INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES))
             .with_initial_rtt(handshake_rtt)
-            .with_segmentation_offload(offload != Offload::None);
+            .with_segmentation_offload(offload != Offload::None)
+            .with_scalable_marks(scalable_marks);
         let controller = cc.build(&settings);
         Self {
             control: controller.control(),

@@ -109,7 +109,7 @@ fn retransmissions_are_not_ecn_capable_except_with_l4s() {
 }
 
 /// BBRv1 ignores marks (draft-cardwell-iccrg-bbr-congestion-control-00 does not mention them): its
-/// queue persists and is marked repeatedly. BBRv2 and BBRv3 treat marks as losses.
+/// queue persists and is marked repeatedly. With ECT(0), BBRv2 and BBRv3 treat marks as losses.
 #[test]
 fn bbr_treats_marks_as_losses_except_version_1() {
     for queue in QUEUES {
@@ -126,4 +126,20 @@ fn bbr_treats_marks_as_losses_except_version_1() {
         three(&plain, "bbr1", Ecn::Ect0).utilisation(5.0, SECS as f64)
     });
     assert!(ignored >= dropped - 0.02, "{ignored:.3} {dropped:.3}");
+}
+
+/// A queue that marks at a shallow threshold: three flows that answer in proportion (ECT(1)) use the link without losses, at most two round trips of queue.
+#[test]
+fn bbr_answers_shallow_marks_in_proportion() {
+    let case = behind("codel:target=1ms,interval=10ms,ecn", 50, 10);
+    for (cc, ecn) in [("bbr2", Ecn::Ect1), ("bbr3", Ecn::Ect1)] {
+        let run = three(&case, cc, ecn);
+        let marked = total(&run, |flow| flow.packets_marked);
+        let late: u64 = (0..3).map(|flow| run.lost_bytes(flow, 5.0, SECS as f64)).sum();
+        let used = run.utilisation(5.0, SECS as f64);
+        let wait = run.result.flows[0].lab().queue_ms.expect("sent").p95;
+        println!("{cc} {ecn:?}: {marked} marked, used {used:.3}, waited p95 {wait:.2} ms");
+        assert!(marked > 100 && late == 0 && used >= 0.85, "{cc}: {marked} {late} {used:.3}");
+        assert!(wait <= 20.0, "{cc}: {wait:.2}");
+    }
 }

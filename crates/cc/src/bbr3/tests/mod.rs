@@ -8,6 +8,7 @@ mod control;
 mod cycle;
 mod deviations;
 mod differences;
+mod ecn;
 mod events;
 mod profile;
 mod properties;
@@ -32,6 +33,7 @@ fn settings() -> Settings {
         initial_rtt: None,
         paced: false,
         segmentation_offload: false,
+        scalable_marks: false,
         inherited: None,
         seed: 1,
         now: Time::ZERO,
