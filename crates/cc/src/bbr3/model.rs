@@ -78,7 +78,10 @@ impl Bbr3 {
     /// BoundBWForModel().
     //= bbr-06 5.5.10.3-9 5.6.1-2
     pub(super) fn bound_bw_for_model(&mut self) {
-        let bw = self.max_bw.get().min(self.bounds.bw_shortterm).min(self.ecn.bw_longterm);
+        let mut bw = self.max_bw.get().min(self.bounds.bw_shortterm);
+        if self.ecn.is_on() {
+            bw = bw.min(self.ecn.bw_longterm);
+        }
         if bw != self.bw {
             self.bw = bw;
             self.is_pacing_due = true;

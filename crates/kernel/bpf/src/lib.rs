@@ -21,8 +21,8 @@ macro_rules! controller {
 }
 
 controller!("bbr1", Bbr1, Controller::new, 78);
-controller!("bbr2", Bbr3, Controller::v2, 89);
-controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 89);
+controller!("bbr2", Bbr3, Controller::v2, 94);
+controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 94);
 controller!("cubic", Cubic, Controller::new, 58);
 controller!("reno", NewReno, Controller::new, 44);
 
