@@ -192,7 +192,7 @@ impl<'a> View<'a> {
     fn goodputs(&self) -> Vec<Sample> {
         self.of_runs_flows(|run| {
             let windows = Windows::of(self.scenario, run);
-            move |flow: &FlowRecord| goodput(flow, self.window(&windows, run, flow)?)
+            move |flow: &FlowRecord| Some(goodput(flow, self.window(&windows, run, flow)?))
         })
     }
 
@@ -206,7 +206,7 @@ impl<'a> View<'a> {
                 } else {
                     together
                 };
-                goodput(flow, window?)
+                Some(goodput(flow, window?))
             }
         })
     }
@@ -287,7 +287,7 @@ impl<'a> View<'a> {
 
     fn jain(&self, run: &RunOutcome) -> Option<f64> {
         let windows = Windows::of(self.scenario, run);
-        let of_flow = |flow| goodput(flow, self.window(&windows, run, flow)?);
+        let of_flow = |flow| Some(goodput(flow, self.window(&windows, run, flow)?));
         let goodputs: Vec<f64> = self.flows(run).filter_map(of_flow).collect();
         if goodputs.len() > 1 { jain_index(&goodputs) } else { None }
     }
@@ -335,8 +335,8 @@ fn bandwidth(run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
 }
 
 /// Payload per second in `window`.
-fn goodput(flow: &FlowRecord, window: Window) -> Option<f64> {
-    Some(bits(flow.delivered_after_warmup()) / window.seconds())
+fn goodput(flow: &FlowRecord, window: Window) -> f64 {
+    bits(flow.delivered_after_warmup()) / window.seconds()
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
