@@ -92,11 +92,16 @@ def analyse(
     settings: Settings,
     health: tuple[Finding, ...] = (),
     shares: Mapping[str, float] | None = None,
+    steps: Sequence[float] = (),
 ) -> Analysis:
-    """The analysis of two arms. `shares`: by day, the share of traffic in the treated arm."""
+    """The analysis of two arms.
+
+    `shares`: by day, the share of traffic in the treated arm. `steps`: the shares of a calendar, by which
+    places have different ones on the same day.
+    """
     whole = _only(window[()])
     settings = replace(settings, primary=settings.primary or first_of(whole))
-    estimand = _estimand(facts, shares or {})
+    estimand = _estimand(facts, shares or {}, steps)
     before = _only(past[()]) if () in past else {}
     scorecard = _scorecard(whole, before, settings, estimand)
     guardrails = guard.states(whole, settings, estimand)
@@ -123,10 +128,11 @@ def analyse(
     return replace(found, prices=_prices(found.cells, settings))
 
 
-def _estimand(facts: Facts, shares: Mapping[str, float]) -> str:
+def _estimand(facts: Facts, shares: Mapping[str, float], planned: Sequence[float]) -> str:
     """What a difference between the arms estimates."""
-    steps = sorted({round(share, 2) for day, share in shares.items() if facts.since <= day <= facts.until})
-    if facts.share_is == "assumed":
+    by_day = [share for day, share in shares.items() if facts.since <= day <= facts.until]
+    steps = sorted({round(share, 2) for share in planned or by_day})
+    if facts.share_is == "assumed" and not planned:
         return "A/B"
     if len(steps) < 2:
         return ab_at_share(round(facts.share, 4))

@@ -143,7 +143,8 @@ def run(
             findings = _not_run(findings, ("arrival times",), "The share differs between records.")
     progress("estimating effects")
     shares = {_day(day): share for day, share in traffic.shares_by_day(named.treated).items()}
-    analysis = analyse(of_window, of_days, past, facts, settings, findings, shares)
+    steps = request.calendar.mixed_shares() if request.calendar is not None else ()
+    analysis = analyse(of_window, of_days, past, facts, settings, findings, shares, steps)
     if request.calendar is None:
         return analysis
     progress("counting by the calendar")

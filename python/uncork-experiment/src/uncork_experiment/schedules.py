@@ -42,6 +42,10 @@ class Calendar:
     """Seconds at the start of each span whose connections are left out."""
     spans: tuple[Span, ...]
 
+    def mixed_shares(self) -> tuple[float, ...]:
+        """Shares of the treated arm, ascending, at which a place has both arms."""
+        return tuple(sorted({span.treated for span in self.spans if 0 < span.treated < 1}))
+
 
 def switchback(
     places: Sequence[str],
