@@ -18,8 +18,8 @@ from uncork_experiment.learn.settings import Overrides, Settings
 
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
-LEAST_GAIN = 1e-6
-"""For those that are on and expected to gain nothing."""
+MIN_GAIN = 1e-6
+"""Of an entry that is expected to gain nothing."""
 AT_RISK = "too much traffic may be harmed"
 MISMATCH = "sample-ratio mismatch: nothing is switched on"
 
@@ -36,7 +36,7 @@ class _Wishes:
     wants: Bools
     """What the evidence wants to have the treated arm, whenever it may change."""
     may_stay: Bools
-    """What it would not switch off, but for the traffic that may be harmed."""
+    """What it would not switch off if it were on."""
 
 
 def decide(
@@ -159,7 +159,7 @@ def _wish(
     else:
         is_good = is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
         is_spared = _spared(now, is_on, is_free & is_good, settings)
-    wants_off = is_on & ~(is_good & is_spared)
+    wants_off = is_on & ~is_good
     wants_on = ~is_on & is_good & is_spared & is_beyond_chance
     wants = wants_on | wants_off
     is_new = settings.as_of - now.since < settings.dwell
@@ -177,7 +177,6 @@ def _wish(
         (~wants, now.arm, "not sure enough"),
         (is_new, now.arm, "changed too recently"),
         (wants_on, treated, "switched on"),
-        (wants_off & ~is_spared & is_kept, control, f"switched off, {AT_RISK}"),
         (wants_off & is_kept, control, "switched off"),
         (wants_off, control, _words("switched off, likely breaks its limit: ", now.limit)),
     ]
@@ -191,25 +190,25 @@ def _wish(
 
 
 def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) -> Bools:
-    """All but those of `may_be_on` with which more traffic might be harmed than may be: first comes who is
-    expected to gain most for the risk.
+    """All entries but those of `may_be_on` that would come in beyond the budget of harm: first comes the
+    entry that is expected to gain most for the risk. One that is on leaves by its own evidence alone, so its
+    risk counts before all others.
     """
     p_harm = 1 - now.p_safe
     risk = now.share * p_harm
-    rows = np.flatnonzero(may_be_on & (risk > 0))
-    gain = now.share[rows] * np.maximum(now.lift[rows], LEAST_GAIN)
-    # Who has it keeps it, unless another is twice as good: one at the edge does not change to and fro.
-    gain *= np.where(is_on[rows], 2, 1)
+    spread = now.share**2 * p_harm * now.p_safe
+    stays = is_on & may_be_on
+    expected, variance = float(risk[stays].sum()), float(spread[stays].sum())
+    rows = np.flatnonzero(may_be_on & ~is_on & (risk > 0))
+    gain = now.share[rows] * np.maximum(now.lift[rows], MIN_GAIN)
     rows = rows[np.argsort(risk[rows] / gain, kind="stable")]
-    deviation = now.share[rows] ** 2 * p_harm[rows] * (1 - p_harm[rows])
-    most, sigmas = settings.harmed * float(now.share.sum()), float(ndtri(settings.sure))
-    expected, variance = 0.0, 0.0
+    limit, sigmas = settings.harmed * float(now.share.sum()), float(ndtri(settings.sure))
     found = np.ones(len(now), dtype=np.bool_)
-    for row, more, spread in zip(rows.tolist(), risk[rows].tolist(), deviation.tolist(), strict=True):
-        if expected + more + sigmas * math.sqrt(variance + spread) > most:
+    for row, more, its in zip(rows.tolist(), risk[rows].tolist(), spread[rows].tolist(), strict=True):
+        if expected + more + sigmas * math.sqrt(variance + its) > limit:
             found[row] = False
         else:
-            expected, variance = expected + more, variance + spread
+            expected, variance = expected + more, variance + its
     return found
 
 
