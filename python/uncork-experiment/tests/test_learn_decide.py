@@ -83,7 +83,7 @@ def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> No
     lifts = {at: 0.03 if at % 2 else -0.03 for at in range(len(SMALL.share))}
     settings = replace(SETTINGS, harmed=1.0)
     noise = decide([view(lifts, error=0.02)], settings, Overrides(), Before({}), 1.0)
-    assert sum(one.reason == "nobody is known to gain yet" for one in noise) == 20
+    assert sum(one.reason == "no significant gain yet" for one in noise) == 20
     assert all(one.arm == "control" for one in noise)
     known = decide([view(lifts, error=0.005)], SETTINGS, Overrides(), Before({}), 1.0)
     assert sum(one.reason == "switched on" for one in known) == 20

@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
 MIN_GAIN = 1e-6
 """Of an entry that is expected to gain nothing."""
-AT_RISK = "too much traffic may be harmed"
+AT_RISK = "deferred: budget of harm used"
 MISMATCH = "sample-ratio mismatch: nothing is switched on"
 
 
@@ -173,7 +173,7 @@ def _wish(
         (~wants & is_worth & view.is_mismatch, now.arm, MISMATCH),
         (~wants & is_worth & ~is_kept, now.arm, _words("likely breaks its limit: ", now.limit)),
         (~wants & is_worth & ~is_spared, now.arm, AT_RISK),
-        (~wants & is_worth, now.arm, "nobody is known to gain yet"),
+        (~wants & is_worth, now.arm, "no significant gain yet"),
         (~wants, now.arm, "not sure enough"),
         (is_new, now.arm, "changed too recently"),
         (wants_on, treated, "switched on"),
@@ -253,7 +253,7 @@ def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Dec
     free = free[np.lexsort((-worth, arm[free] == settings.treated))]
     waits = free[_beyond(now.share[free], allowance)]
     arm[waits] = now.arm[waits]
-    reason[waits] = "waits: enough traffic changes today"
+    reason[waits] = "deferred: daily change budget used"
     since = np.where(arm == now.arm, now.since, settings.as_of)
     return replace(now, arm=arm, reason=reason, since=since)
 
