@@ -128,6 +128,17 @@ def test_an_entry_that_is_on_leaves_by_its_own_evidence_alone() -> None:
     assert all(row.arm == "bbr" for row in pinned.networks)
 
 
+def test_a_network_not_seen_yet_gets_what_the_seen_ones_around_it_get() -> None:
+    """A wide entry has no traffic of its own, so its own risk is nothing in the budget of harm."""
+    one = view(dict.fromkeys(range(len(SMALL.share)), 0.1), error=0.04)
+    every = decide([one], replace(SETTINGS, harmed=1.0), Overrides(), Before({}), 1.0)
+    wide = {row.key for row in every if row.level != "network" and row.arm == "bbr"}
+    assert wide
+    none = decide([one], replace(SETTINGS, harmed=1e-12), Overrides(), Before({}), 1.0)
+    assert all(row.arm == "control" for row in none)
+    assert {row.reason for row in none if row.key in wide} == {AT_RISK}
+
+
 def test_a_large_gain_that_is_known_badly_is_beyond_chance() -> None:
     """Five times as fast, eight standard errors from nothing, of one network among many without any lift."""
     lifts = dict.fromkeys(range(len(SMALL.share)), 0.0)

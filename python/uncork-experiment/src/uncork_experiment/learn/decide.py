@@ -158,7 +158,9 @@ def _wish(
         is_good, is_spared = is_kept & is_on, np.ones(len(now), dtype=np.bool_)
     else:
         is_good = is_kept & np.where(is_on, now.p_gain >= settings.doubt, is_worth)
-        is_spared = _spared(now, is_on, is_free & is_good, settings)
+        may_be_on = is_free & is_good
+        is_spared = _spared(now, is_on, may_be_on, settings)
+        is_spared &= _as_seen(entries, now.share * may_be_on, now.share * (may_be_on & is_spared))
     wants_off = is_on & ~is_good
     wants_on = ~is_on & is_good & is_spared & is_beyond_chance
     wants = wants_on | wants_off
@@ -209,6 +211,22 @@ def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) 
             found[row] = False
         else:
             expected, variance = expected + more, variance + its
+    return found
+
+
+def _as_seen(entries: Entries, candidates: Floats, accepted: Floats) -> Bools:
+    """Of each entry, whether the budget of harm accepts most of the traffic of its networks that the evidence
+    wants on: a network that was not seen yet does not get what the seen networks around it do not get. True
+    of networks. Shapes: (entries,).
+    """
+    found = np.ones(len(candidates), dtype=np.bool_)
+    sums = np.stack([candidates, accepted])
+    for level in range(len(entries.bounds) - 2, 0, -1):
+        rows = slice(entries.bounds[level], entries.bounds[level + 1])
+        for one in sums:
+            np.add.at(one, entries.above[rows], one[rows].copy())
+    wide = slice(0, entries.bounds[3])
+    found[wide] = sums[1, wide] >= 0.5 * sums[0, wide] - ROUNDING
     return found
 
 
