@@ -474,7 +474,7 @@ def test_errors_name_place_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixt
         (["explain", str(tmp_path), "192.0.2.1"], "no version is in force"),
         (["apply", str(tmp_path)], "there is no version"),
         (["pin", str(tmp_path), "203.0.113.7/24", "bbr"], "host bits set"),
-        (["freeze", str(tmp_path), "Peru"], "is no entry"),
+        (["freeze", str(tmp_path), "Peru"], "is not an entry"),
     ):
         assert main(arguments) == 2
         assert words in capsys.readouterr().err, words

@@ -308,11 +308,21 @@ def _pin(options: argparse.Namespace) -> int:
     if options.arm:
         known = store.settings(store.numbers()[-1]).arms if store.numbers() else {}
         if known and options.arm not in known:
-            raise InputError(options.arm, "there is no such arm", f"there are {', '.join(sorted(known))}")
+            raise InputError(options.arm, "arm does not exist", f"available: {', '.join(sorted(known))}")
         pins[entry] = options.arm
     store.override(Overrides(pins, overrides.frozen))
     store.note(datetime.now(UTC), "pin", entry=entry, arm=options.arm or "no longer")
+    what = f"pinned to {options.arm}" if options.arm else "no longer pinned"
+    print(f"{entry}: {what}, with all entries in it that have no pin of their own, from the next plan on.")
+    if options.arm and not _is_seen(store, entry):
+        print(f"warning: no traffic of {entry} in the latest version", file=sys.stderr)
     return 0
+
+
+def _is_seen(store: Store, entry: str) -> bool:
+    """Whether the latest version has decided for this entry; true without a version."""
+    numbers = store.numbers()
+    return not numbers or entry in store.decisions_about(numbers[-1], [entry]).key.tolist()
 
 
 def _freeze(options: argparse.Namespace) -> int:
@@ -331,8 +341,9 @@ def _entry(text: str) -> str:
             return str(networks.parse(text))
         except ValueError as error:
             raise InputError(text, str(error), "write a network such as 203.0.113.0/24") from None
-    if level == "country" and not re.fullmatch(r"[A-Z]{2}", text):
-        raise InputError(text, "is no entry", f"write 203.0.113.0/24, AS64500, PE or {EVERYBODY!r}")
+    # XX is of the codes that ISO 3166 leaves to users: no database of countries has it.
+    if level == "country" and (text == "XX" or not re.fullmatch(r"[A-Z]{2}", text)):
+        raise InputError(text, "is not an entry", f"write 203.0.113.0/24, AS64500, PE or {EVERYBODY!r}")
     return text
 
 

@@ -82,13 +82,21 @@ def _told(
     for name in _chain(one, own):
         which = "others" if name != one.key else "entries"
         for watched in guardrails.get(which, {}).get(name, ()):
+            low, high = (float(str(watched[end])) for end in ("low", "high"))
             yield (
                 f"  limit    {watched['measure']} of {_named(name)}: {watched['limit']}; {watched['state']} "
                 f"in the last {words.counted(int(str(watched['days'])), 'day')} "
-                f"({float(str(watched['low'])):+.3g} to {float(str(watched['high'])):+.3g})"
+                f"({_bounds(str(watched['limit']), low, high)})"
             )
     until = "by a guardrail alone until the sample ratio is as dealt; then " if _holds(one, ratio) else ""
     yield f"  changes  {until}{_would_change(one, settings)}"
+
+
+def _bounds(limit: str, low: float, high: float) -> str:
+    """Of harm, in the unit of the limit: points of a share, or percent (harm is a ratio less 1)."""
+    if "pp" in limit:
+        return f"{words.points(low).rpartition(' ')[0]} to {words.points(high)}"
+    return words.interval(1 + low, 1 + high)
 
 
 def _evidence(one: Decision, found: Amounts, settings: Settings) -> str:

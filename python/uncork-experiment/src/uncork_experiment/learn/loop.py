@@ -99,6 +99,7 @@ class Loop:
         """A plan of today's records, put in force if it changes anything. If not, the log has its inputs."""
         number = self.propose(now)
         if self.store.changes_nothing(number):
+            self._say(now, "unchanged: the plan decides as the active version does")
             return "unchanged", {"inputs_sha256": self.store.set_aside(number)}
         return self._apply(number, now), {}
 
@@ -123,6 +124,7 @@ class Loop:
         number, _ = self.store.plan(
             replace(settings, random=0.0), self.store.evidence(current), now, everybody
         )
+        self._say(now, f"stopped by {self.store.stop_file}: {settings.control} for all clients")
         return self._apply(number, now)
 
     def _say(self, now: datetime, what: str) -> None:
