@@ -196,9 +196,9 @@ def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) 
     entry that is expected to gain most for the risk. One that is on leaves by its own evidence alone, so its
     risk counts before all others.
     """
-    p_harm = 1 - now.p_safe
+    p_harm = np.maximum(1 - now.p_safe, 0.0)  # Sums of a mixture may be a little more than 1.
     risk = now.share * p_harm
-    spread = now.share**2 * p_harm * now.p_safe
+    spread = now.share**2 * p_harm * (1 - p_harm)
     stays = is_on & may_be_on
     expected, variance = float(risk[stays].sum()), float(spread[stays].sum())
     rows = np.flatnonzero(may_be_on & ~is_on & (risk > 0))
