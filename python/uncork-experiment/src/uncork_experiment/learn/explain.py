@@ -140,8 +140,8 @@ def _would_change(one: Decision, settings: Settings) -> str:
         return f"only if it is no longer {one.reason.split()[0]}"
     if one.arm == settings.treated:
         return (
-            f"off if P(lift > 0), or that a limit is kept, falls below {settings.doubt:g}, others gain "
-            "more for the risk of harm, a guardrail breaks, or the table expires"
+            f"off if P(lift > 0), or that a limit is kept, falls below {settings.doubt:g}, "
+            "a guardrail breaks, or the table expires"
         )
     safe = math.log1p(-settings.tolerated) + _quantile(settings.sure) * one.sd
     needed = max(safe, math.log1p(settings.worth))
