@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from uncork_experiment import estimate
 from uncork_experiment.cubes import Cube, RatioCube
+from uncork_experiment.decide.guardrails import MIN_LIMIT
 from uncork_experiment.metrics import METRICS
 from uncork_experiment.result import Guarded, Limit, Row
 from uncork_experiment.rows import Settings, limit_words, row_of
@@ -66,7 +67,9 @@ def _of_shares(cube: RatioCube, limit: Limit, row: Row, level: float, alpha: flo
     if limit.points is not None:
         harm = _turned((found.difference, found.difference), better)[0]
         p = found.p_above(limit.points) if better == "lower" else found.p_below(-limit.points)
-        fixed, valid = (found.low, found.high), found.always_valid(alpha)
+        # Narrowest for harm that matters: twice the limit.
+        valid = found.always_valid(alpha, expected=2 * max(limit.points, MIN_LIMIT))
+        fixed = found.low, found.high
         return _guarded(row, limit, harm, _turned(fixed, better), _turned(valid, better), p=p)
     if found.control <= 0:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from uncork_experiment.cubes import PER_RECORD
 from uncork_experiment.stats.effect import Effect
 
 
@@ -307,6 +308,8 @@ class Facts:
     """`recorded` (`arm_propensity`), `declared` (`--share`), or `assumed`: equal arms."""
     units_in_both: int = 0
     """Units with records in both arms; `units` counts them in each."""
+    weighting: str = PER_RECORD
+    """Whom means and quantiles are about."""
 
     @property
     def total_units(self) -> int:

@@ -14,6 +14,7 @@ from uncork_experiment.analysis import Counted, analyse, views_needed
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.errors import InputError
 from uncork_experiment.health import ratio
+from uncork_experiment.health.balance import check_balance
 from uncork_experiment.health.names import same_arm
 from uncork_experiment.keys import DAY_NS, HOUR_NS
 from uncork_experiment.metrics import available
@@ -138,7 +139,8 @@ def run(
         }
         skipped = tuple(key for key in settings.keys if key in NOT_ASSIGNED)
         whole = ratio.check_ratio(units, planned, (named.control, named.treated))
-        findings = (whole, ratio.check_cells(cells, planned, skipped), *findings)
+        balance = check_balance(of_window[()], (named.control, named.treated))
+        findings = (whole, ratio.check_cells(cells, planned, skipped), balance, *findings)
         if planned.share is None:
             findings = _not_run(findings, ("arrival times",), "The share differs between records.")
     progress("estimating effects")
@@ -267,6 +269,7 @@ def _facts(
         units=(int(units[0]), int(units[1])),
         policies=traffic.policies(),
         made_up=request.made_up,
+        weighting=whole.weighting,
     )
 
 

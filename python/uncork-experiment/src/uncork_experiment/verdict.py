@@ -79,7 +79,7 @@ def _said(
         title = row.title if row else "the primary measure"
         return f"No verdict: {title} comes from a plain log, {PLAIN_LOG}", (PLAIN_LOG_REMEDY,)
     if found.decision == "stop":
-        return _stopped(analysis, broken)
+        return _stopped(analysis, broken, _losses(analysis, found, worse))
     if found.decision == "A/A":
         return _same_controller(analysis), ()
     primary = primary_row(analysis)
@@ -118,7 +118,7 @@ def _blocked(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
     return f"No verdict: {_lower(blocks[0].sentence)}", reasons
 
 
-def _stopped(analysis: Analysis, broken: Places) -> tuple[str, tuple[str, ...]]:
+def _stopped(analysis: Analysis, broken: Places, losses: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     guards = [one for one in analysis.guardrails if one.state == "broken"]
     which = "a guardrail" if len(guards) == 1 else f"{len(guards)} guardrails"
     sentence = f"Stop: {analysis.facts.names[1]} breaks {which}: {_limits(guards)}."
@@ -126,7 +126,7 @@ def _stopped(analysis: Analysis, broken: Places) -> tuple[str, tuple[str, ...]]:
     reasons = [f"Over all clients, {effect_words(row)}."] if row else []
     if broken:
         reasons.append(f"Proven in {_named([name for _, name in broken])}.")
-    return sentence, tuple(reasons)
+    return " ".join([sentence, *(f"{loss}." for loss in losses)]), tuple(reasons)
 
 
 def _limits(guards: Sequence[Guarded]) -> str:

@@ -1,7 +1,7 @@
 """One decision engine: from estimates to a decision. Pure functions of plain numbers.
 
-`analyze`, `learn` and the Rust crate `decide` follow the same rules; conformance/decisions.json holds both to
-them.
+`analyze` follows these rules. conformance/decisions.json holds them, as plain numbers, for other languages
+too.
 """
 
 from uncork_experiment.decide.case import Case, CellDecision, Decision, Estimate, Group, Guardrail

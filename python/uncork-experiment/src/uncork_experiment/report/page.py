@@ -146,6 +146,7 @@ def _setting(analysis: Analysis) -> str:
         f"{100 * facts.share:g} % {facts.share_is}",
         "Time": f"{facts.since} to {facts.until}, {words.counted(facts.days, 'day')}",
         "Primary measure": settings.get("primary", ""),
+        "Means and quantiles": facts.weighting,
         "Source": SOURCES.get(source, source),
         "Records": f"{facts.rows:,}" + (f", {rejected:,} left out" if rejected else ""),
         "Policy": words.listed(facts.policies) or "none recorded",

@@ -1,0 +1,19 @@
+"""The headline against the truth: a small part of bench/verdicts.py."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+from verdicts import Judged, faults, judged
+
+EXPERIMENTS = range(7_000, 7_016)
+
+
+def test_headlines_of_drawn_experiments_are_not_wrong() -> None:
+    wrong = [_line(one) for one in map(judged, EXPERIMENTS) if faults(one)]
+    assert len(wrong) <= 1, "\n".join(wrong)
+
+
+def _line(one: Judged) -> str:
+    return f"{one.world.seed}: {', '.join(faults(one))}: {one.sentence}"
