@@ -91,6 +91,8 @@ def scope(settings: Settings) -> ReducePlan:
     """Which records count, and by what."""
     until = settings.as_of * DAY_NS
     return ReducePlan(
+        # A lift is of a network's downloads, and its weight follows from their number.
+        per_unit=False,
         control=settings.control,
         arms=(settings.control, settings.treated),
         experiment=settings.experiment,
