@@ -137,7 +137,7 @@ fn classes_may_have_different_rtts() {
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     let rtt_ms = |class: usize| {
         let metrics = document["cells"][0]["classes"][class]["metrics"].as_array().unwrap();
-        let median = metrics.iter().find(|metric| metric["name"] == "rtt_p50").unwrap();
+        let median = metrics.iter().find(|metric| metric["name"] == "rtt_time_p50").unwrap();
         1e3 * median["estimate"]["value"].as_f64().unwrap()
     };
     let difference = rtt_ms(1) - rtt_ms(0);
