@@ -1,4 +1,4 @@
-//! Reading a table, row by row, whichever program wrote it.
+//! Reading a table of any program, row by row.
 //!
 //! Other programs choose their own codec, integer width and order of columns, leave columns out, and write missing
 //! values as null or, as pandas does, as NaN. The column's name is what counts.
@@ -7,7 +7,7 @@ use std::mem;
 
 use bytes::Bytes;
 use parquet::basic::Compression;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
@@ -44,7 +44,7 @@ fn selected(metadata: &ParquetMetaData, names: &[&str]) -> Type {
 }
 
 fn check_codecs(metadata: &ParquetMetaData) -> Result<(), FileError> {
-    let chunks = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let chunks = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     for chunk in chunks {
         let codec = match chunk.compression() {
             Compression::BROTLI(_) => "brotli",
