@@ -105,7 +105,7 @@ def analyse(
     before = _only(past[()]) if () in past else {}
     scorecard = _scorecard(whole, before, settings, estimand)
     guardrails = guard.states(whole, settings, estimand)
-    cells = _cells(window, past, daily, settings, facts, estimand)
+    cells = _cells(window, past, settings, facts, estimand)
     primary = settings.primary
     days = daily.get(("day",))
     found = Analysis(
@@ -124,7 +124,7 @@ def analyse(
         interference=interference(days, shares or {}, facts, settings),
         notes=_notes(window, settings),
     )
-    found = decided(found, settings)
+    found = decided(found, settings, lambda cell: _days_more(cell, daily, past, facts, settings))
     return replace(found, prices=_prices(found.cells, settings))
 
 
@@ -163,9 +163,7 @@ def _scorecard(whole: Cubes, before: Cubes, settings: Settings, estimand: str) -
     return (*in_family(first, settings), *in_family(rows[len(first) :], settings))
 
 
-def _cells(
-    window: Views, past: Pasts, daily: Views, settings: Settings, facts: Facts, estimand: str
-) -> tuple[Cell, ...]:
+def _cells(window: Views, past: Pasts, settings: Settings, facts: Facts, estimand: str) -> tuple[Cell, ...]:
     """All cells of all keys, without advice."""
     drafts: list[Cell] = []
     for key in settings.keys:
@@ -179,8 +177,7 @@ def _cells(
             _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand, alpha)
             for value in values
         ]
-    ordered = sorted(drafts, key=lambda cell: _order(cell, settings))
-    return tuple(replace(cell, days_more=_days_more(cell, daily, past, facts, settings)) for cell in ordered)
+    return tuple(sorted(drafts, key=lambda cell: _order(cell, settings)))
 
 
 def _order(cell: Cell, settings: Settings) -> tuple[int, int, float]:

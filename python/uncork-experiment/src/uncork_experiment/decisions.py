@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from scipy import stats
@@ -88,8 +88,15 @@ def alpha_of(settings: Settings) -> float:
     return float(2 * stats.norm.sf(sequential.obrien_fleming(n, 1 - settings.level)[k - 1]))
 
 
-def decided(analysis: Analysis, settings: Settings) -> Analysis:
-    """The analysis with the states of its guardrails and the advice in its cells."""
+def decided(
+    analysis: Analysis,
+    settings: Settings,
+    days_more: Callable[[Cell], int | None] = lambda cell: cell.days_more,
+) -> Analysis:
+    """The analysis with the states of its guardrails and the advice in its cells.
+
+    `days_more`: days until a change would be found in a cell; asked only of cells that wait for more data.
+    """
     cells: list[Cell] = []
     states: Mapping[str, str] = {}
     for key in dict.fromkeys(cell.key for cell in analysis.cells) or [""]:
@@ -98,7 +105,10 @@ def decided(analysis: Analysis, settings: Settings) -> Analysis:
         some = [cell for cell in analysis.cells if cell.key == key]
         pairs = zip(some, found.cells, strict=True)
         is_alone = len(some) == 1
-        cells += [_advised(cell, one, found.heterogeneous, is_alone, settings) for cell, one in pairs]
+        for cell, one in pairs:
+            advised = _advised(cell, one, found.heterogeneous, is_alone, settings)
+            days = days_more(cell) if _waits_for_data(one, is_alone) else None
+            cells.append(replace(advised, days_more=days))
     guards = _stated(analysis.guardrails, states, sum(analysis.facts.units))
     return replace(analysis, cells=tuple(cells), guardrails=guards)
 
@@ -116,8 +126,6 @@ def _advised(cell: Cell, found: CellDecision, is_mixed: bool, is_alone: bool, se
         why += "" if is_proven else " over all clients, and this differs by no more than chance"
         why = why if not is_mixed or is_proven else f"{why.partition(' over all')[0]} in all but the outliers"
     primary = replace(cell.primary, q_value=found.q, verdict=found.state) if cell.primary else None
-    # Where the whole decides, more data in this cell would not answer.
-    waits = found.advice == "wait" and found.reason == "not enough data" and (found.is_own or is_alone)
     return replace(
         cell,
         primary=primary,
@@ -126,9 +134,13 @@ def _advised(cell: Cell, found: CellDecision, is_mixed: bool, is_alone: bool, se
         why=why,
         reason=found.reason,
         is_own=found.is_own,
-        days_more=cell.days_more if waits else None,
-        units_more=_units_more(cell, settings) if waits else None,
+        units_more=_units_more(cell, settings) if _waits_for_data(found, is_alone) else None,
     )
+
+
+def _waits_for_data(found: CellDecision, is_alone: bool) -> bool:
+    """Where the whole decides, more data in this cell would not answer."""
+    return found.advice == "wait" and found.reason == "not enough data" and (found.is_own or is_alone)
 
 
 def _units_more(cell: Cell, settings: Settings) -> int | None:
