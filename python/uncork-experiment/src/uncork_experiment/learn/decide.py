@@ -196,7 +196,7 @@ def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) 
     entry that is expected to gain most for the risk. One that is on leaves by its own evidence alone, so its
     risk counts before all others.
     """
-    p_harm = np.maximum(1 - now.p_safe, 0.0)  # Sums of a mixture may be a little more than 1.
+    p_harm = 1 - now.p_safe
     risk = now.share * p_harm
     spread = now.share**2 * p_harm * (1 - p_harm)
     stays = is_on & may_be_on

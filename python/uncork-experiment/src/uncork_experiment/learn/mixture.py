@@ -107,7 +107,8 @@ class _Mixture:
         variance = (self.weight * (self.variance + (self.mean - mean[:, None]) ** 2)).sum(axis=1)
         sd = np.sqrt(self.variance)
         above = ((self.weight * ndtr((self.mean - limit) / sd)).sum(axis=1) for limit in limits)
-        return Belief(mean, np.sqrt(variance), tuple(above))
+        # Rounding may take a sum of probabilities above 1.
+        return Belief(mean, np.sqrt(variance), tuple(np.minimum(each, 1.0) for each in above))
 
 
 def beliefs(lifts: Lifts, limits: Sequence[float]) -> tuple[Belief, Belief]:
