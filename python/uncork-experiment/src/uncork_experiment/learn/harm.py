@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncork_experiment.cubes import BUCKETS
+from uncork_experiment.decide.guardrails import MIN_LIMIT
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.lift import (
     NORMAL,
@@ -37,8 +38,6 @@ Ints = NDArray[np.int64]
 
 LEAST = -PRIOR_TAU
 """The margin at the limit: before any evidence, siblings differ by as much."""
-LEAST_LIMIT = 1e-4
-"""A limit of nothing is taken for this: no estimate is exact."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Marg
 
 
 def _most(limit: Limit) -> float:
-    return max(limit.points if limit.points is not None else math.log1p(limit.relative or 0.0), LEAST_LIMIT)
+    return max(limit.points if limit.points is not None else math.log1p(limit.relative or 0.0), MIN_LIMIT)
 
 
 def _pools(counts: Counts, settings: Settings, tree: Hierarchy, limit: Limit) -> Pools:
