@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from uncork_experiment import measures, words
 from uncork_experiment.decide import Decision
-from uncork_experiment.decisions import decision_of, first_key, primary_row, two_digits
+from uncork_experiment.decisions import aimed, decision_of, first_key, primary_row, two_digits
 from uncork_experiment.result import Analysis, Cell, Guarded, Row, Verdict
 from uncork_experiment.rows import Settings
 from uncork_experiment.stats import power
@@ -149,11 +149,7 @@ def _losses(analysis: Analysis, found: Decision, worse: Places) -> list[str]:
     if not worse or (found.state == "worse" and not found.heterogeneous):
         return []
     cells = [_cell(analysis, *place) for place in worse]
-    with_change = [
-        f"{cell.value} ({words.change(cell.primary.effect.ratio)})"
-        for cell in cells
-        if cell.primary and cell.primary.effect
-    ]
+    with_change = _with_changes(cells)
     row = cells[0].primary
     control, treated = analysis.facts.names
     name = row.name if row else "the primary measure"
@@ -168,6 +164,15 @@ def _broken_cells(analysis: Analysis, broken: Places) -> list[str]:
     control, treated = analysis.facts.names
     named = _named([f"{cell.value} ({_limits(first)})" if cell is cells[0] else cell.value for cell in cells])
     return [f"{treated} breaks a guardrail in {named}: keep {control} there"]
+
+
+def _with_changes(cells: Sequence[Cell]) -> list[str]:
+    """`Africa (−82 %)`, of cells that have an effect."""
+    return [
+        f"{cell.value} ({words.change(cell.primary.effect.ratio)})"
+        for cell in cells
+        if cell.primary and cell.primary.effect
+    ]
 
 
 def _cell(analysis: Analysis, key: str, value: str) -> Cell:
@@ -210,8 +215,8 @@ def _more_units(analysis: Analysis, settings: Settings, primary: Row) -> str:
     """How many more units an answer over all clients needs."""
     if primary.effect is None:
         return ""
-    change = settings.detect if primary.better == "higher" else -settings.detect
-    more = (power.data_needed(primary.effect, change) - 1) * sum(analysis.facts.units)
+    needed = power.data_needed(primary.effect, aimed(primary, settings.detect))
+    more = (needed - 1) * sum(analysis.facts.units)
     if more <= 0:
         return ""
     return f"; a change of {100 * settings.detect:g} % needs about {two_digits(more):,} more units"
@@ -252,13 +257,7 @@ def _reasons(analysis: Analysis, primary: Row, settings: Settings) -> tuple[str,
     first = {cell.key for cell in decision_cells(analysis)}
     hurt = [c for c in analysis.cells if c.key not in first and c.primary and c.primary.verdict == "worse"]
     for key in dict.fromkeys(cell.key for cell in hurt):
-        where = words.listed(
-            [
-                f"{cell.value} ({words.change(cell.primary.effect.ratio)})"
-                for cell in hurt
-                if cell.key == key and cell.primary and cell.primary.effect
-            ][:4]
-        )
+        where = words.listed(_with_changes([cell for cell in hurt if cell.key == key])[:4])
         sentences.append(f"It hurts, by {key_words(key)}: {where}.")
     if settings.look and settings.look[0] < settings.look[1]:
         sentences.append(
@@ -298,7 +297,7 @@ def _open(one: Guarded) -> str:
 
 def decision_cells(analysis: Analysis, advice: str = "") -> list[Cell]:
     """Cells of the first key that has any, with this advice."""
-    first = next((cell.key for cell in analysis.cells), "")
+    first = first_key(analysis)
     return [cell for cell in analysis.cells if cell.key == first and advice in ("", cell.advice)]
 
 
