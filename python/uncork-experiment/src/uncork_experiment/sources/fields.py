@@ -125,12 +125,18 @@ def _raw(row: Row, field: Field) -> str | None:
         return "" if is_empty else None
     text = found[0] if len(found) == 1 else " ".join(str(it) for it in found)
     assert text is not None
-    if field.pattern is not None:
-        match = field.pattern.search(text)
-        text = match.group(1) if match and match.group(1) else ""
+    text = first_group(field.pattern, text) or ""
     if text in NONE or text in field.none:
         return None
     return dict(field.names).get(text, text) if field.names else text
+
+
+def first_group(pattern: re.Pattern[str] | None, text: str | None) -> str | None:
+    """What the pattern's first group matches; the whole text without a pattern."""
+    if text is None or pattern is None:
+        return text
+    match = pattern.search(text)
+    return match.group(1) if match else None
 
 
 def text_of(value: object) -> str | None:

@@ -21,7 +21,7 @@ from uncork_experiment.errors import InputError, available
 from uncork_experiment.own import METADATA, dumps
 from uncork_experiment.schema import Column, arrow_schema
 from uncork_experiment.sources import cmcd, lines, nothing, outcome
-from uncork_experiment.sources.fields import Value, address_of, converter, text_of
+from uncork_experiment.sources.fields import Value, address_of, converter, first_group, text_of
 from uncork_experiment.sources.lines import Read, Row, RowError
 from uncork_experiment.sources.mapping import NO_ARM, Mapping, UnitRule
 from uncork_experiment.sources.networks import Networks
@@ -183,7 +183,7 @@ def _read(text: Iterable[str], mapping: Mapping) -> Iterator[Read]:
 
 
 def _checked(reads: Iterator[Read], mapping: Mapping) -> Iterator[Read]:
-    """The rows of a CSV file, whose header must have the mapped columns."""
+    """The rows of a CSV file. Its header must have the mapped columns."""
     is_checked = False
     for number, line, row in reads:
         if not is_checked and not isinstance(row, RowError):
@@ -301,9 +301,7 @@ class _Rows:
         if self._networks is None or self._client is None:
             return None
         address = text_of(row.get(self._client.sources[0])) if self._client.sources else None
-        if address is not None and self._client.pattern is not None:
-            match = self._client.pattern.search(address)
-            address = match.group(1) if match else None
+        address = first_group(self._client.pattern, address)
         return None if address is None else self._networks.name(address_of(address))
 
 
@@ -325,11 +323,8 @@ def flattened(row: Row, prefix: str = "") -> Row:
 
 
 def unit_of(row: Row, rule: UnitRule) -> bytes:
-    """The bytes whose hash gives the bucket. Raises ``RowError``."""
-    value = text_of(row.get(rule.source))
-    if value is not None and rule.pattern is not None:
-        match = rule.pattern.search(value)
-        value = match.group(1) if match else None
+    """The bytes to hash for the bucket. Raises ``RowError``."""
+    value = first_group(rule.pattern, text_of(row.get(rule.source)))
     if not value:
         raise RowError(f"{rule.source}: missing, and it is the unit")
     try:
