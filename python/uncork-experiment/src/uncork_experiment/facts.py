@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final, Literal
 
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from uncork_experiment.errors import InputError
+from uncork_experiment.errors import InputError, available
 from uncork_experiment.keys import DAY_NS, HOUR_NS, KEYS, UNKNOWN, date, key_column
 from uncork_experiment.reduce import ReducePlan, in_scope
 from uncork_experiment.schema import Columns
@@ -24,7 +23,7 @@ Row = dict[str, object]
 Relation = Literal["equal", "different", "unknown"]
 
 LABORATORY: Final = ("sim", "quic-sim", "netns", "bpf")
-"""Engines whose arms repeat the same runs: a unit is in each arm by design (docs/results.md)."""
+"""Engines that repeat the same runs in each arm: a unit is in each arm by design (docs/results.md)."""
 
 PROPENSITY_STEPS: Final = 10_000
 """Slots of a policy: propensities are multiples of 0.01 %."""
@@ -100,7 +99,7 @@ class Traffic:
     def shares_by_day(self, treated: str) -> dict[int, float]:
         """The treated arm's recorded propensity on each day since 1970, where all its records have the same.
 
-        Where it differs within a day, its mean moves with the mix of records, and is no step of the design.
+        Where it differs within a day, its mean moves with the mix of records and is not a step of the design.
         """
         days: dict[int, list[tuple[float, float]]] = {}
         for row in self.rows:
@@ -185,7 +184,7 @@ def _number(value: object) -> int:
 def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | None = None) -> Traffic:
     """One scan of a few columns. `records` has the canonical columns."""
     if arm not in records.columns:
-        raise InputError(f"--arm {arm}", f"there is no column {arm!r}", did_you_mean(arm, records.columns))
+        raise InputError(f"--arm {arm}", f"there is no column {arm!r}", available(arm, records.columns))
     table = records.filter(records[arm].notnull())
     if experiment:
         table = table.filter(table["arm_experiment"] == experiment)
@@ -206,14 +205,6 @@ def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | 
     if not rows:
         _raise_no_rows(records, run, arm, experiment)
     return Traffic(tuple(rows), any(row["hour"] is not None for row in rows))
-
-
-def did_you_mean(name: str, known: Collection[str]) -> str:
-    """The nearest names, or the first of all: a remedy that fits into a line."""
-    near = get_close_matches(name, known, 3, 0.5)
-    some = near or sorted(known)[:8]
-    more = "" if near or len(known) <= len(some) else f" and {len(known) - len(some)} more"
-    return f"{'did you mean' if near else 'there are'} {', '.join(some)}{more}"
 
 
 def _raise_no_rows(records: ir.Table, run: Run, arm: str, experiment: str | None) -> None:
