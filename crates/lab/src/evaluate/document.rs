@@ -76,11 +76,10 @@ fn engines(runs: &[RunOutcome]) -> String {
 
 /// Reasons to distrust `runs`: how many, and the first reason.
 fn doubts(runs: &[RunOutcome]) -> Vec<String> {
-    let late = |run: &RunOutcome| {
-        if run.is_dead() { String::new() } else { run.doubts.join("; ") }
-    };
-    let dead = |run: &RunOutcome| {
-        if run.is_dead() { run.doubts.join("; ") } else { String::new() }
+    let of_runs = |dead: bool| {
+        move |run: &RunOutcome| {
+            if run.is_dead() == dead { run.doubts.join("; ") } else { String::new() }
+        }
     };
     let failed = |run: &RunOutcome| {
         let problems = run.commands.iter().filter_map(|command| command.problem.as_deref());
@@ -90,9 +89,13 @@ fn doubts(runs: &[RunOutcome]) -> Vec<String> {
         doubt(
             runs,
             ["lost a connection and has no value", "lost connections and have no value"],
-            dead,
+            of_runs(true),
         ),
-        doubt(runs, ["was disturbed by this machine", "were disturbed by this machine"], late),
+        doubt(
+            runs,
+            ["was disturbed by this machine", "were disturbed by this machine"],
+            of_runs(false),
+        ),
         doubt(runs, ["had a command that failed", "had commands that failed"], failed),
     ];
     doubts.into_iter().flatten().collect()
