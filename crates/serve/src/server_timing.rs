@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use uncork_policy::{Prefix, Prefixes};
 
-/// The clients whose responses have `Server-Timing`: round-trip time, controller and arm.
+/// The clients that get `Server-Timing`: round-trip time, controller and arm.
 ///
 /// A client that knows its arm can choose it, by another cookie. So `On` withholds the arm, and the
 /// controller where an experiment decides.

@@ -46,7 +46,7 @@ impl Timing {
         if let Some(said) = self.said.as_ref().filter(is_fresh) {
             return said.value.clone();
         }
-        // With nothing in force to report, the pacing rate would report the controller.
+        // Where the controller is withheld, the pacing rate would report it.
         let hidden = in_force.is_empty();
         let seen = look().map(|seen| if hidden { seen.without_pacing() } else { seen });
         let parts = [Some(in_force.to_owned()), seen.map(Transport::told)];

@@ -42,7 +42,7 @@ impl InForce {
 
     /// The metrics of the `Server-Timing` header: the controller and the experiment's arm. Without
     /// `has_arms` nothing where an experiment decides, because the controller gives the arm away.
-    pub(crate) fn told(&self, has_arms: bool) -> &str {
+    pub(crate) fn server_timing(&self, has_arms: bool) -> &str {
         if has_arms || self.assignment().is_none() { &self.told } else { "" }
     }
 }

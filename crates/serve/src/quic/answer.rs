@@ -86,8 +86,8 @@ fn respond(
     let transport = || talk.cc.observe().as_ref().and_then(transport);
     if live.server_timing.is_for(talk.client)
         && let Some(timing) = {
-            let in_force = in_force.told(live.server_timing.has_arms());
-            talk.timing.borrow_mut().at(began, in_force, transport)
+            let active = in_force.server_timing(live.server_timing.has_arms());
+            talk.timing.borrow_mut().at(began, active, transport)
         }
     {
         headers.insert(SERVER_TIMING, timing);

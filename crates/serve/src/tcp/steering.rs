@@ -78,7 +78,7 @@ impl Steering {
         has_arms: bool,
         observer: Option<&Observer>,
     ) -> Option<HeaderValue> {
-        self.state().timing.at(now, in_force.told(has_arms), || {
+        self.state().timing.at(now, in_force.server_timing(has_arms), || {
             let seen = observer.and_then(|it| it.transport(now)).or_else(|| self.transport())?;
             // The kernel computes a pacing rate for every connection, but only some controllers use
             // it.
