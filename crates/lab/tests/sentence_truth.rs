@@ -30,7 +30,7 @@ enum Fate {
     Silent,
     /// The reference contradicts it.
     Wrong,
-    /// The reference cannot tell either.
+    /// The reference has no answer, either.
     Unsettled,
 }
 

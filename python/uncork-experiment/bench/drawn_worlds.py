@@ -1,4 +1,4 @@
-"""Worlds whose truth is known, drawn as evidence: counts by network, day, arm, bucket and bin.
+"""Worlds with a known truth, drawn as evidence: counts by network, day, arm, bucket and bin.
 
 An AS has a kind; its networks deviate from its lift as that kind says. Users belong to a network, come back
 from day to day and keep their bucket and arm. A record's throughput is log-normal: the network's level, the
@@ -66,7 +66,7 @@ class World:
     visits: float = 1.0
     """Records of a user in a day."""
     turned: float = 0.0
-    """Part of the networks whose lift changes its sign on day `turns`."""
+    """Part of the networks: their lift changes its sign on day `turns`."""
     turns: int = 5
     drift: float = 0.0
     """Standard deviation of the change of an AS's lift in a day."""
@@ -149,7 +149,7 @@ def draw(world: World, seed: int, days: int = 31) -> Drawn:
 
 @dataclass
 class Records:
-    """Records of all days so far, one row each, of which evidence is counted."""
+    """Records of all days so far, one row each: evidence is counted from them."""
 
     drawn: Drawn
     daily: int

@@ -1,4 +1,4 @@
-"""Experiments whose truth is known, for the truth table of verdicts (verdicts.py).
+"""Experiments with a known truth, for the truth table of verdicts (verdicts.py).
 
 Same seed, same records.
 """

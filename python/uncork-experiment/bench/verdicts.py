@@ -1,4 +1,4 @@
-"""The truth table of verdicts: how often the headline of `experiment analyze` is true, silent or wrong.
+"""The truth table of verdicts: how often the headline of `experiment analyze` is wrong.
 
     python bench/verdicts.py --experiments 2000 --page ../../docs/evidence/verdicts.md
 
@@ -112,7 +112,7 @@ def judged(seed: int) -> Judged:
 
 
 def analyse_records(world: World) -> Outcome:
-    """As the command does, on an engine whose queries are compiled once."""
+    """As the command does, on an engine that compiles each query once."""
     engine = _engine()
     table = engine.load(records(world))
     request = Request(settings=Settings(keys=("place",)))
@@ -253,7 +253,7 @@ def main() -> None:
 
 
 def print_wrong(found: Sequence[Judged]) -> None:
-    """Each experiment whose headline is wrong, with its truth."""
+    """Each experiment with a wrong headline, and its truth."""
     for one in found:
         if found := faults(one):
             world = one.world
@@ -267,7 +267,7 @@ def print_wrong(found: Sequence[Judged]) -> None:
 
 
 def faults(one: Judged) -> list[str]:
-    """In what the headline is wrong; empty if it is true or silent."""
+    """In what the headline is wrong; empty if it is not."""
     world, broken = one.world, one.must_name()
     found = {
         "wrong enable": world.is_fair and one.is_wrong_enable(),

@@ -27,7 +27,7 @@ EQUAL = Planned(0.5, "assumed")
 
 
 def records(control: int, treated: int, each: tuple[int, int] = (3, 3), seed: int = 1) -> pa.Table:
-    """Own records without propensities: so many users, and downloads of each by arm."""
+    """Own records without propensities: number of users, and downloads of each, by arm."""
     rng = np.random.default_rng(seed)
     user = np.repeat(np.arange(control + treated), [each[0]] * control + [each[1]] * treated)
     arm = np.where(user < control, *ARMS)
@@ -103,7 +103,7 @@ def test_recorded_propensities_of_both_arms_are_the_plan(
 
 
 def test_shares_that_change_are_weighed_by_units() -> None:
-    """A tenth for five days, then half: units by inverse propensity, whatever they request."""
+    """A tenth for five days, then half: units by inverse propensity, for any number of requests."""
     units = UnitCounts({0.9: 9_000, 0.5: 5_000}, {0.1: 1_000, 0.5: 5_000}, 0)
     plan = planned(units, None)
     assert plan.share is None

@@ -1,4 +1,4 @@
-"""Daily plans in a world whose truth is known: what is on and gains stays on."""
+"""Daily plans in a world with a known truth: what is on and gains stays on."""
 
 import sys
 from dataclasses import replace

@@ -117,8 +117,8 @@ pub fn write_flows<'a>(
 }
 
 /// Parses the bytes of a file from [`write_flows`], or of another program with columns of the same names.
-/// Two columns must be there, `cc` and `bytes_delivered`; of the others one that is missing or null is unknown, which is
-/// zero for those that every record has. Use only for trusted files: the Parquet library panics on some kinds of damage
+/// Two columns must be there, `cc` and `bytes_delivered`. Any other column may be missing or null: its value is unknown,
+/// or zero if every record has one. Use only for trusted files: the Parquet library panics on some kinds of damage
 /// within a page, so use JSON Lines for untrusted records.
 pub fn read_flows(file: Vec<u8>) -> Result<Vec<FlowRecord>, FileError> {
     let names: Vec<&str> = columns(|_| true).iter().map(|column| column.name).collect();

@@ -134,7 +134,7 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
     pairs
 }
 
-/// Stream classes on the same links whose controllers or paths differ, each compared with the next.
+/// Stream classes on the same links with different controllers or paths, each compared with the next.
 fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
     let cell = &results.scenario.cells[at];
     let plans = cell.classes.iter().zip(&cell.plan.flows);

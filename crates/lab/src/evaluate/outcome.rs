@@ -43,7 +43,7 @@ pub struct CommandOutcome {
 
 impl RunOutcome {
     /// Whether the QUIC stack gave up a connection. What the run delivered until then, or what the
-    /// other flows gained by it, is no result of a controller.
+    /// other flows gained by it, is not a result of a controller.
     pub(crate) fn is_dead(&self) -> bool {
         let is_quic = self.flows.first().is_some_and(|flow| flow.engine == "quic-sim");
         is_quic && !self.doubts.is_empty()

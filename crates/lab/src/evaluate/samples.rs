@@ -215,7 +215,7 @@ impl<'a> View<'a> {
         windows.competing(&flow.group).or_else(|| Window::of_flow(self.scenario, run, flow))
     }
 
-    /// The window of all selected flows, and of those that compete with them.
+    /// The window of all selected flows and of their competitors.
     fn together(&self, run: &RunOutcome) -> Option<Window> {
         Windows::of(self.scenario, run).of_all(&self.classes(run))
     }

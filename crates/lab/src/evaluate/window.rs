@@ -69,7 +69,7 @@ impl<'a> Windows<'a> {
         if competitors.is_empty() { None } else { self.union_of(&competitors) }
     }
 
-    /// The window of all flows of `classes`, and of those that compete with them.
+    /// The window of all flows of `classes` and of their competitors.
     pub(super) fn of_all(&self, classes: &[&str]) -> Option<Window> {
         let competitors = classes.iter().flat_map(|class| self.cell.competitors(class));
         self.union_of(&competitors.chain(classes.iter().copied()).collect::<Vec<_>>())
@@ -82,7 +82,7 @@ impl<'a> Windows<'a> {
 }
 
 impl Cell {
-    /// The classes whose flows compete with those of `class` from beginning to end, itself
+    /// The classes with flows that compete with the flows of `class` from beginning to end, itself
     /// included: streams over a common link that start together and last equally long. Empty if
     /// the flows of `class` come and go.
     fn competitors(&self, class: &str) -> Vec<&str> {

@@ -1,4 +1,4 @@
-//! No sum of goodputs exceeds the link, and no utilisation 100 %, whatever the link and the starts.
+//! No sum of goodputs exceeds the link, and no utilisation 100 %, for any link and any starts.
 
 use std::sync::atomic::AtomicBool;
 

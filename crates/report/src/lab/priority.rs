@@ -1,6 +1,6 @@
 //! Which columns a table keeps if it is too wide.
 
-/// Metrics by what they tell for a decision, the most important first; others come last.
+/// Metrics by their importance for a decision, the most important first; others come last.
 const PRIORITY: [&str; 18] = [
     "completion_p50",
     "goodput_sum",
@@ -37,7 +37,7 @@ pub(super) fn is_essential(metric: &str) -> bool {
     rank(metric) < ESSENTIAL
 }
 
-/// The indices of the columns to keep, in their order: those that are never dropped, and by their
+/// The indices of the columns to keep, in their order: the ones never dropped, and by their
 /// priority all others with which the table still `fits`.
 pub(super) fn fitting(metrics: &[&str], fits: impl Fn(&[usize]) -> bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..metrics.len()).collect();

@@ -656,7 +656,7 @@ mod tests {
         );
     }
 
-    /// One flow beside nine, as in the sentence of the flow that gets more.
+    /// One flow next to nine, as in the sentence of the flow that gets more.
     #[test]
     fn flows_that_compete_are_compared_with_their_shares_and_jain() {
         let mut answer = answer("goodput_mean", (0.125, 0.11, 0.14), AnswerKind::Worse);

@@ -105,7 +105,7 @@ pub(crate) struct Host {
     pub(crate) handshake_rtt: TimeDelta,
     /// Who cuts bursts into segments.
     pub(crate) offload: Offload,
-    /// Whether the flow sends ECT(1), whose marks mean a shallow threshold (RFC 9331).
+    /// Whether the flow sends ECT(1): its marks mean a shallow threshold (RFC 9331).
     pub(crate) scalable_marks: bool,
     /// Seed of the controller's random choices.
     pub(crate) seed: u64,

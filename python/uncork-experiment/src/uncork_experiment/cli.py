@@ -194,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(words)
     line = shlex.join(["uncork-experiment", *words])
-    # Metrics that the records declare last as long as the command.
+    # Metrics that the records declare end with the command.
     return contextvars.copy_context().run(run_command, lambda: options.command(options, line))
 
 

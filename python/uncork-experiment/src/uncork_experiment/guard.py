@@ -21,7 +21,7 @@ Interval = tuple[float, float]
 def states(
     cubes: Mapping[str, Cube], settings: Settings, estimand: str, *, alpha: float | None = None
 ) -> tuple[Guarded, ...]:
-    """The guardrails whose metrics the cell has. `alpha`: error rate of the bounds that hold at every look.
+    """The guardrails on metrics that the cell has. `alpha`: error rate of the bounds that hold at every look.
 
     The state is by that interval alone; `decisions.decided` has the whole rule.
     """

@@ -122,8 +122,8 @@ def has_key(name: str, columns: frozenset[str] | set[str]) -> bool:
 
 
 def key_column(name: str, columns: frozenset[str] | set[str]) -> KeyColumn:
-    """The key of this name in records with these columns; an error tells what there is. A column of one's own
-    with the name of a key (``region``) goes before it.
+    """The key of this name in records with these columns; an error lists the available ones. A column of
+    one's own with the name of a key (``region``) goes before it.
     """
     key = _column(name) if name in columns else KEYS.get(name)
     if key is None:

@@ -22,7 +22,7 @@ METADATA: Final = b"uncork.metrics"
 """The key of a Parquet file's metadata with the metrics, as JSON."""
 
 BOUNDS: Final = (1e-9, 1e15)
-"""Of values whose quantiles are taken: what is beyond counts as these."""
+"""Of distributions: values beyond count as these."""
 
 
 @dataclass(frozen=True)

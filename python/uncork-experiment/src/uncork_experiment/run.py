@@ -308,7 +308,7 @@ def _units_by_value(
 
 
 def _not_run(findings: tuple[Finding, ...], names: tuple[str, ...], why: str) -> tuple[Finding, ...]:
-    """The findings, of which these were not run."""
+    """The findings; the named checks count as not run."""
     others = tuple(one for one in findings if one.name not in names)
     return (*others, *(Finding(name, "not run", why) for name in names))
 

@@ -245,7 +245,7 @@ def run_demo(arguments: argparse.Namespace, command: str) -> int:
         request = Request(settings=settings, made_up=True)
         outcome = analysed(records, request, command, progress)
     finish(outcome, arguments, command)
-    return 0  # Of an example, harm is no reason to act.
+    return 0  # Harm in an example does not call for action.
 
 
 def analysed(records: Records, request: Request, command: str, progress: Progress) -> Outcome:

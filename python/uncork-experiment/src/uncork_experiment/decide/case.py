@@ -36,7 +36,7 @@ class Estimate:
 
     @property
     def normal_error(self) -> float:
-        """Standard deviation of the normal whose 95 % interval is as wide as that of Student's t."""
+        """Standard deviation of a normal with a 95 % interval as wide as that of Student's t."""
         return self.error * quantile(0.975, self.df) / NORMAL
 
     @staticmethod

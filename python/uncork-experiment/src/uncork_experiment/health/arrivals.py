@@ -1,6 +1,6 @@
 """When units first appear: in both arms alike, unless one arm's clock is off, or its records begin later.
 
-Each unit counts once, at its first record, so units are independent of each other whatever they request.
+Each unit counts once, at its first record, so units are independent of each other and of their requests.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_arrivals(counts: Mapping[tuple[str, int], int], arms: tuple[str, str])
         )
     excess = {k: _excess(series, k, width) for k in range(-MAX_SHIFT, MAX_SHIFT + 1)}
     remaining = min(excess.values())
-    # Within a bin neighbours fit alike: the middle of those that do.
+    # Within a bin neighbours fit alike: take the middle of the shifts that fit.
     shift = round(float(np.median([k for k, value in excess.items() if value <= remaining + 1])))
     numbers = {"excess": at_rest, "shift_h": shift / 2, "excess_with_shift": remaining}
     if abs(shift) >= 2 and remaining <= EXPLAINED * at_rest:

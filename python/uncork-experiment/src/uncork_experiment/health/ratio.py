@@ -132,7 +132,7 @@ def check_cells(
 
 
 def mismatches(findings: tuple[Finding, ...]) -> frozenset[tuple[str, str]]:
-    """Key and value of each cell with a mismatch, for whoever decides about cells."""
+    """Key and value of each cell with a mismatch, for the decision about cells."""
     found = [one for one in findings if one.name == "sample ratio by cell"]
     names = [name.partition("=") for one in found for name in one.numbers if "=" in name]
     return frozenset((key, value) for key, _, value in names)

@@ -53,8 +53,8 @@ def trimmed(counts: Counts, group: Ints, measure: Measure, weight: Ints) -> Bool
 
 
 def far_from_others(difference: Floats, total: Floats, variance: Floats) -> Bools:
-    """Which groups (networks, or ASes) are to be left out: of the tenth at either end those whose arms differ
-    by far more than in the whole, in their own error and the others' spread. All arrays: shape (groups,).
+    """Groups (networks, or ASes) to leave out: in the tenth at either end, groups with arms that differ by
+    far more than in the whole, in their own error and the others' spread. All arrays: shape (groups,).
 
     A group that differs as all do is kept, so what is lost everywhere is found as fast as without.
     """

@@ -23,7 +23,7 @@ DELIMITERS: Final = (",", ";", "\t", "|")
 """Between which a CSV file's own is found, if the mapping names none."""
 
 _HEAD: Final = 256
-"""Bytes from which the encoding is told."""
+"""Bytes that show the encoding."""
 
 
 def open_text(path: Path) -> IO[str]:

@@ -64,7 +64,7 @@ class Mapping:
     """Names of the fields of a CSV file without a first line of names."""
     pattern: re.Pattern[str] | None = None
     cmcd: tuple[str, ...] = ()
-    """The fields with CMCD, whose keys become fields ``cmcd.KEY``."""
+    """The fields with CMCD. Its keys become fields ``cmcd.KEY``."""
     unit: UnitRule | None = None
     flat: bool = field(default=False)
     """Nested JSON becomes fields such as ``service.host``."""
@@ -85,7 +85,7 @@ class Mapping:
     """Of a DuckDB file: the table or view, or a query."""
 
     def extra(self) -> dict[str, tuple[Column, Field]]:
-        """Further columns beside the canonical ones."""
+        """Columns in addition to the canonical ones."""
         texts = {name: (Column(name, "text"), of) for name, of in self.dimensions.items()}
         return texts | {name: (Column(name, "number"), of) for name, of in self.inputs.items()}
 

@@ -34,7 +34,7 @@ class Networks:
     def name(self, client: str) -> str | None:
         """Of an address or a network such as records have: the name of the smallest network around all of it.
 
-        ``None`` if there is none, or if the text is no address.
+        ``None`` if no network has it, or if the text is not an address.
         """
         try:
             network = ipaddress.ip_network(client, strict=False)

@@ -36,7 +36,7 @@ class Loaded:
     rejected: dict[str, int] = field(default_factory=dict)
     """Rows that could not be read, by reason."""
     metrics: tuple[OwnMetric, ...] = ()
-    """Metrics that the records have beside the built-in ones."""
+    """Metrics of the records in addition to the built-in ones."""
 
 
 def read(
@@ -53,7 +53,7 @@ def read(
     """Reads Parquet files where they are, and imports all others into ``work`` (a temporary directory).
 
     Parquet files and JSON lines are uncork's records, or canonical ones; a mapping is for all files.
-    ``unit`` are the columns that tell units apart; of results of the laboratory by default each flow.
+    ``unit`` are the columns that identify a unit; of results of the laboratory by default each flow.
     """
     files = found([Path(path) for path in paths], mapping is not None)
     temporary = tempfile.TemporaryDirectory(prefix="uncork-experiment-") if work is None else None

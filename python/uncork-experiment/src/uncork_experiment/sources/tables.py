@@ -110,7 +110,7 @@ class _Batch:
         """Why a row is rejected, by its number."""
 
     def records(self, rejects: Rejects, name: str, first: int) -> pa.Table:
-        """The rows as records, without those that are rejected."""
+        """The rows as records, without rejected rows."""
         mapping = self._mapping
         columns: dict[str, Any] = {}
         for column, of in mapping.fields().values():

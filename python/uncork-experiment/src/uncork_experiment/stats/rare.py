@@ -264,7 +264,7 @@ def _step(nums: Sequence[Floats], total: float, size: float) -> float:
     """What one more unit with events can add to the share of an arm with `size` units.
 
     It is as heavy as the heaviest bucket of either arm. The fewer buckets have events, the less is known of
-    that: as many parts of it, and one part of a unit of which all are events.
+    that: as many parts of it, and one part of a unit with events alone.
     """
     seen = sum(int(np.count_nonzero(num)) for num in nums)
     heaviest = max(float(num.max(initial=0.0)) for num in nums) / total
