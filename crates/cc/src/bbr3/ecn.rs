@@ -275,7 +275,7 @@ mod tests {
         ecn.count(400, 1_000, 1_000);
         ecn.end_round(1_000, 2_000);
         let is_too_high = |prior_delivered, delivered| {
-            ecn.is_too_high(&RateSample { prior_delivered, delivered, ..RateSample::default() })
+            ecn.is_too_high(&RateSample { delivered, prior_delivered, ..RateSample::default() })
         };
         // 200 of the 400 marks came before the second half of the round.
         assert!(is_too_high(1_500, 400) && !is_too_high(1_500, 401));
