@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from scipy import stats
-
 from uncork_experiment.decide import Case, CellDecision, Decision, Estimate, Group, Guardrail, decide
 from uncork_experiment.facts import controllers_relation
 from uncork_experiment.result import Analysis, Cell, Guarded, Row
 from uncork_experiment.rows import Settings
 from uncork_experiment.stats import power, sequential
+from uncork_experiment.stats.tails import normal_quantile, normal_tail
 
 REFUSED_SOURCES = ("log",)
 TIMED = frozenset({"throughput", "completion", "bandwidth"})
@@ -81,11 +80,11 @@ def is_final(settings: Settings) -> bool:
 def alpha_of(settings: Settings) -> float:
     """The p-value below which the primary measure is decided at this look."""
     if settings.is_watched:
-        return float(2 * stats.norm.sf(WATCHED_Z))
+        return float(2 * normal_tail(WATCHED_Z))
     if settings.look is None:
         return 1 - settings.level
     k, n = settings.look
-    return float(2 * stats.norm.sf(sequential.obrien_fleming(n, 1 - settings.level)[k - 1]))
+    return float(2 * normal_tail(sequential.obrien_fleming(n, 1 - settings.level)[k - 1]))
 
 
 def decided(
@@ -178,7 +177,7 @@ def _until_known(one: Guarded, state: str, units: int) -> int | None:
     apart = abs(one.limit_amount - one.harm)
     if apart <= 0 or half <= 0:
         return None
-    more = (half * power.reach() / float(stats.norm.ppf(0.975)) / apart) ** 2 - 1
+    more = (half * power.reach() / normal_quantile(0.975) / apart) ** 2 - 1
     return two_digits(more * units) if 0 < more < 1e6 else None
 
 

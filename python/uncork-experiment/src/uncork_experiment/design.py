@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from uncork_experiment.cubes import Cube, DistributionCube, RatioCube
 from uncork_experiment.estimate import total
@@ -22,6 +21,7 @@ from uncork_experiment.stats.jackknife import (
     ratio_with_replicates,
 )
 from uncork_experiment.stats.sequential import obrien_fleming
+from uncork_experiment.stats.tails import normal_quantile, student_tail
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class Goal:
     def reach(self) -> float:
         """Standard errors that an effect must have."""
         last = float(obrien_fleming(self.looks, 1 - self.level)[-1])
-        return last + float(stats.norm.ppf(self.power))
+        return last + normal_quantile(self.power)
 
 
 def precision(
@@ -232,7 +232,7 @@ def _differ(halves: Sequence[Floats | None]) -> bool | None:
         return None
     # Welch and Satterthwaite.
     freedom = variance**2 / sum(one**2 / free for one, free in zip(variances, frees, strict=True))
-    return bool(2 * stats.t.sf(abs(second[0] - first[0]) / math.sqrt(variance), freedom) < 0.05)
+    return bool(2 * student_tail(abs(second[0] - first[0]) / math.sqrt(variance), freedom) < 0.05)
 
 
 def _sum(cubes: Sequence[Cube]) -> Cube:

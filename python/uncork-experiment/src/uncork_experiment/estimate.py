@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from uncork_experiment import measures
 from uncork_experiment.cubes import Cube, DistributionCube, RatioCube
 from uncork_experiment.result import Level, Measure
 from uncork_experiment.stats import cuped, jackknife
 from uncork_experiment.stats.effect import Effect, NoInterval, Outcome
+from uncork_experiment.stats.tails import student_quantile
 
 Cubes = Mapping[str, Cube]
 
@@ -95,7 +95,7 @@ def level_of(cube: Cube | None, arm: int, measure: Measure, at: str, *, level: f
     logs = np.log(replicates)
     count = len(logs) - 1
     error = float(np.std(logs[1:]) * math.sqrt(count - 1))
-    reach = float(stats.t.ppf(0.5 + level / 2, count - 1)) * error
+    reach = student_quantile(0.5 + level / 2, count - 1) * error
     return Level(at, value, value * math.exp(-reach), value * math.exp(reach))
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from uncork_experiment.laboratory import designs
 from uncork_experiment.laboratory.designs import RUNS, SHARES, Repetition, repetition
@@ -222,6 +221,8 @@ def _design(key: str, outcomes: list[Outcome]) -> Design:
 
 def share_with_interval(hits: int, of: int) -> tuple[float, float, float]:
     """A share of repetitions with its exact 95 % interval (Clopper and Pearson 1934)."""
+    from scipy import stats  # here, because its import takes longer than most commands
+
     found = stats.binomtest(hits, of).proportion_ci(method="exact")
     return hits / of, float(found.low), float(found.high)
 

@@ -343,13 +343,14 @@ def section_name(place: str | None, of_class: str) -> str:
 def blocks(evidence: pa.Table, settings: Settings) -> dict[Key, Blocks]:
     """What the table's clients of each AS on trial got, by day."""
     steered = of_metric(evidence, STEERED)
+    counted = steered.group_by(["place", "class", "asn", "day", "arm", "bin"]).aggregate([("n", "sum")])
     sums: dict[tuple[str, str], dict[int, dict[int, list[int]]]] = {}
-    for row in steered.to_pylist():
+    for row in counted.to_pylist():
         if row["bin"] is None:
             continue
         days = sums.setdefault((section_name(row["place"], row["class"]), f"AS{row['asn']}"), {})
         both = days.setdefault(row["day"], {}).setdefault(row["bin"], [0, 0])
-        both[row["arm"] == settings.treated] += row["n"]
+        both[row["arm"] == settings.treated] += row["n_sum"]
     return {key: _blocks(key[0].rpartition("/")[2], days) for key, days in sorted(sums.items())}
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy import stats
 
 from uncork_experiment import measures
 from uncork_experiment.bins import GAMMA
@@ -28,6 +27,7 @@ from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.metrics import METRICS
 from uncork_experiment.stats.effect import NoInterval
 from uncork_experiment.stats.jackknife import log_quantile, quantile_level
+from uncork_experiment.stats.tails import student_quantile
 
 Ints = NDArray[np.int64]
 
@@ -112,5 +112,5 @@ def _gain(of_class: str, day: int, holdback: _Group, table: _Group) -> Gain | No
     sign = 1 if METRICS[measure.metric].better == "higher" else -1
     lift = sign * (log_quantile(cubes[1].sum(axis=0), q, first_bin=first, gamma=GAMMA) - held.log)
     error = held.error * math.sqrt(1 + records[0] / records[1])
-    reach = float(stats.t.ppf(0.975, held.freedom)) * error
+    reach = student_quantile(0.975, held.freedom) * error
     return Gain(day, lift, lift - reach, lift + reach, *records)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scipy import stats
+from uncork_experiment.stats.tails import student_quantile, student_tail
 
 SPILL_OVER = "spill-over"
 """Level of the control arm beside treated traffic, minus its level without any (Spang et al. 2021)."""
@@ -72,7 +72,7 @@ def student_effect(
     """
     if logs[1] == 0:
         return NoInterval("the buckets do not vary", *arms, estimand)
-    reach = float(stats.t.ppf(0.5 + level / 2, freedom))
+    reach = student_quantile(0.5 + level / 2, freedom)
     return Effect(
         control=arms[0],
         treated=arms[1],
@@ -82,7 +82,7 @@ def student_effect(
         ratio=math.exp(logs[0]),
         ratio_low=math.exp(logs[0] - reach * logs[1]),
         ratio_high=math.exp(logs[0] + reach * logs[1]),
-        p_value=float(2 * stats.t.sf(abs(logs[0]) / logs[1], freedom)),
+        p_value=2 * student_tail(abs(logs[0]) / logs[1], freedom),
         degrees_of_freedom=freedom,
         level=level,
         estimand=estimand,

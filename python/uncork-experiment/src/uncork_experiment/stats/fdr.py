@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 
 def benjamini_hochberg(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -20,4 +19,6 @@ def benjamini_hochberg(p_values: Sequence[float] | NDArray[np.float64]) -> NDArr
         return values
     if not np.all((values >= 0) & (values <= 1)):
         raise ValueError("a p-value is not between 0 and 1")
+    from scipy import stats  # here, because its import takes longer than most commands
+
     return np.asarray(stats.false_discovery_control(values, method="bh"), dtype=np.float64)

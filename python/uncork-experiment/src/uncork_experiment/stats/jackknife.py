@@ -33,9 +33,9 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from uncork_experiment.stats.effect import NoInterval, Outcome, student_effect
+from uncork_experiment.stats.tails import normal_quantile, student_quantile
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -101,7 +101,7 @@ def ratio_difference(
 @cache
 def _wider(freedom: int) -> float:
     """How much further Student's t reaches than the normal distribution."""
-    return float(stats.t.ppf(0.975, freedom)) / float(stats.norm.ppf(0.975))
+    return student_quantile(0.975, freedom) / normal_quantile(0.975)
 
 
 def quantile_effect(
@@ -218,7 +218,7 @@ def cdf_band(counts: Counts, *, first_bin: int, gamma: float, level: float = 0.9
     if not np.any(inner):
         return NoInterval("all values of this arm lie in one bin")
     logit = np.log(below[:, inner] / (total - below[:, inner]))
-    reach = stats.t.ppf(0.5 + level / 2, len(counts) - 1) * _standard_error(logit[1:])
+    reach = student_quantile(0.5 + level / 2, len(counts) - 1) * _standard_error(logit[1:])
     values = gamma ** (first_bin + np.flatnonzero(inner).astype(np.float64))
     return CdfBand(values, *(_logistic(logit[0] + side * reach) for side in (0, -1, 1)))
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
-
 from uncork_experiment.stats.effect import Effect
+from uncork_experiment.stats.tails import student_quantile
 
 
 def reach(*, level: float = 0.95, power: float = 0.8, degrees_of_freedom: float = math.inf) -> float:
     """Standard errors that an effect must have to be found with probability `power`."""
-    return float(stats.t.ppf(0.5 + level / 2, degrees_of_freedom) + stats.t.ppf(power, degrees_of_freedom))
+    return student_quantile(0.5 + level / 2, degrees_of_freedom) + student_quantile(power, degrees_of_freedom)
 
 
 def log_error(effect: Effect) -> float:
     """Standard error of the logarithm of the ratio, as `effect`'s interval has it."""
     width = math.log(effect.ratio_high / effect.ratio_low)
-    return width / 2 / float(stats.t.ppf(0.5 + effect.level / 2, effect.degrees_of_freedom))
+    return width / 2 / student_quantile(0.5 + effect.level / 2, effect.degrees_of_freedom)
 
 
 def mde(effect: Effect, *, power: float = 0.8) -> float:

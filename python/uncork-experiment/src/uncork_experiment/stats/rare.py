@@ -23,10 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from uncork_experiment.stats.effect import NoInterval
 from uncork_experiment.stats.jackknife import kish_units
+from uncork_experiment.stats.tails import normal_quantile, normal_tail, student_quantile
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +91,7 @@ class ArmShare:
         """The variance with which a normal tail reaches as far as Student's t."""
         if math.isinf(self.freedom) or tail >= 0.5:
             return self.variance
-        return self.variance * float(stats.t.isf(tail, self.freedom) / stats.norm.isf(tail)) ** 2
+        return self.variance * (student_quantile(tail, self.freedom) / normal_quantile(tail)) ** 2
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ def mixture_tail(error: float, *, alpha: float, expected: float) -> float:
     `error` is the estimate's standard error, `expected` the size of change for which it is narrowest.
     """
     spread = (expected / error) ** 2
-    return float(stats.norm.sf(math.sqrt((1 + 1 / spread) * math.log((1 + spread) / alpha**2))))
+    return float(normal_tail(math.sqrt((1 + 1 / spread) * math.log((1 + spread) / alpha**2))))
 
 
 def effective_units(den: Floats, units: float = math.inf) -> float:

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.stats.power import log_error
+from uncork_experiment.stats.tails import normal_density, normal_quantile, normal_tail, student_quantile
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ BEYOND_ALL = 50.0
 def spent(fraction: float, alpha: float = 0.05) -> float:
     """The part of `alpha` (two-sided, half on each side) spent when `fraction` (0 to 1) of the information is
     in."""
-    return float(4 * stats.norm.sf(stats.norm.isf(alpha / 4) / math.sqrt(min(fraction, 1.0))))
+    return float(4 * normal_tail(-normal_quantile(alpha / 4) / math.sqrt(min(fraction, 1.0))))
 
 
 def obrien_fleming(looks: int | Sequence[float], alpha: float = 0.05) -> Floats:
@@ -69,7 +70,7 @@ def obrien_fleming(looks: int | Sequence[float], alpha: float = 0.05) -> Floats:
 
 def crosses(effect: Effect, boundary: float) -> bool:
     """Whether `effect` is at or beyond `boundary` (a |z|), with t for z as its degrees of freedom demand."""
-    return effect.p_value <= 2 * float(stats.norm.sf(boundary))
+    return effect.p_value <= 2 * float(normal_tail(boundary))
 
 
 def repeated_interval(effect: Effect, boundary: float) -> tuple[float, float]:
@@ -105,21 +106,23 @@ def log_evidence(mean: Floats, variance: Floats, *, expected: float = 0.05) -> F
 
 def _ratio_within(effect: Effect, z: float) -> tuple[float, float]:
     """The ratio's interval with the error rate of a normal |z|, by t."""
-    tail = max(float(stats.norm.sf(z)), LEAST_TAIL)
-    reach = min(float(stats.t.isf(tail, effect.degrees_of_freedom)) * log_error(effect), BEYOND_ALL)
+    tail = max(float(normal_tail(z)), LEAST_TAIL)
+    reach = min(-student_quantile(tail, effect.degrees_of_freedom) * log_error(effect), BEYOND_ALL)
     return effect.ratio * math.exp(-reach), effect.ratio * math.exp(reach)
 
 
 def _limit(places: Floats, masses: Floats, spread: float, share: float, whole: float) -> float:
     """Where the motion crosses with probability `share` in this step; `whole` is its deviation if
     unstopped."""
-    alone = whole * float(stats.norm.isf(share / 2))
+    alone = -whole * normal_quantile(share / 2)
     if share < NEGLIGIBLE:
         return alone
 
     def excess(limit: float) -> float:
-        tails = stats.norm.sf((limit - places) / spread) + stats.norm.sf((limit + places) / spread)
+        tails = normal_tail((limit - places) / spread) + normal_tail((limit + places) / spread)
         return float(masses @ tails) - share
+
+    from scipy import optimize  # here, because its import takes longer than most commands
 
     return float(optimize.brentq(excess, 0.0, alone + spread, xtol=1e-10))
 
@@ -131,5 +134,5 @@ def _onward(
     least = math.sqrt(float(steps.min()))
     reach = min(limit, 9.0)
     nodes, weights = np.polynomial.legendre.leggauss(min(2000, max(100, math.ceil(6 * reach / least))))
-    density = stats.norm.pdf((reach * nodes[:, None] - places[None, :]) / spread) / spread
+    density = normal_density((reach * nodes[:, None] - places[None, :]) / spread) / spread
     return np.asarray(reach * nodes), np.asarray(reach * weights * (density @ masses))

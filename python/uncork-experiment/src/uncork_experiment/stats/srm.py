@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from uncork_experiment.stats import jackknife, sequential
 from uncork_experiment.stats.effect import Effect
+from uncork_experiment.stats.tails import student_tail
 
 Floats = NDArray[np.float64]
 
@@ -70,9 +71,12 @@ def sample_ratio(units: Sequence[int] | NDArray[np.int64], propensities: Sequenc
         )
     if len(observed) == 2:
         share = float(weights[1] / weights.sum())
+        from scipy import stats  # here, because its import takes longer than most commands
+
         exact = stats.binomtest(int(observed[1]), int(observed.sum()), share)
         return SampleRatio(*known, float(exact.pvalue))
-    return SampleRatio(*known, float(stats.chisquare(observed, expected).pvalue))
+    squares = float(((observed - expected) ** 2 / expected).sum())
+    return SampleRatio(*known, float(special.chdtrc(len(observed) - 1, squares)))
 
 
 MIN_EFFECTIVE = 30.0
@@ -103,7 +107,7 @@ def weighted_ratio(control: Mapping[float, int], treated: Mapping[float, int]) -
         reason = f"an arm has units of the weight of {effective:.0f}, and {MIN_EFFECTIVE:g} are needed"
         return SampleRatio(tuple(units), expected, None, reason)
     z = abs(sums[1] - sums[0]) / float(np.sqrt(sum(squares)))
-    return SampleRatio(tuple(units), expected, float(2 * stats.t.sf(z, effective)))
+    return SampleRatio(tuple(units), expected, 2 * student_tail(z, effective))
 
 
 @dataclass(frozen=True)
