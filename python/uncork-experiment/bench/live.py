@@ -302,6 +302,8 @@ def main() -> int:
     if missing is not None or uncork is None:
         print(f"error: {missing}", file=sys.stderr)
         return 3
+    # A shell starts what runs in the background with SIGINT ignored, and so its children's would be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         if options.output:
