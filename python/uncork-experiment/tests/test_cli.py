@@ -406,3 +406,12 @@ def test_interrupt_is_status_130(tmp_path: Path) -> None:
             running.kill()
     assert running.returncode == 130
     assert "Traceback" not in error
+
+
+def test_help_imports_no_engine() -> None:
+    code = (
+        "import sys; from uncork_experiment.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: sys.exit(bool({'ibis', 'scipy', 'numpy', 'pyarrow', 'duckdb'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

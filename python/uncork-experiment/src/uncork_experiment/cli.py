@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextvars
+import importlib
 import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from uncork_experiment.commands import analyze, design, others, policy
-from uncork_experiment.commands.common import OutputError
-from uncork_experiment.document import package_version
-from uncork_experiment.errors import InputError
+from uncork_experiment.errors import InputError, OutputError
+from uncork_experiment.package import package_version
 
 USAGE, OUTPUT, INTERRUPTED = 2, 3, 130
 
-Add = Callable[[argparse.ArgumentParser], None]
 Command = Callable[[argparse.Namespace, str], int]
 
 EXAMPLES = {
@@ -80,6 +78,16 @@ Examples:
 """,
 }
 
+COMMANDS = (
+    ("analyze", "analyze", "analyse records: scorecard, result.json and report.html"),
+    ("demo", "analyze", "analyse a built-in example, which is made up"),
+    ("design", "design", "plan an experiment, and write the files that put it in force"),
+    ("policy", "policy", "write the policy that a verdict says, for a rollout in steps"),
+    ("import", "others", "turn logs into records"),
+    ("interference", "others", "show when an A/B test lies, and which designs do not"),
+)
+"""Each command, the module with its options, and what it does."""
+
 STATUSES = (
     "Exit status: 0 done; 1 harm is proven, over all clients or in a cell; 2 wrong input; 3 a result cannot "
     "be written; 4 these records give no verdict; 130 interrupted."
@@ -107,11 +115,23 @@ class Parser(argparse.ArgumentParser):
     """Help begins with examples; errors say where to look."""
 
     examples = ""
+    module = ""
+    """The module of `uncork_experiment.commands` with the command's options; it is imported where they are
+    needed, because the engines take a second."""
+    command = ""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         for name in (None, "store"):
             self.register("action", name, Once)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.module:
+            module = importlib.import_module(f"uncork_experiment.commands.{self.module}")
+            getattr(module, f"add_{self.command}")(self)
+            self.set_defaults(command=getattr(module, f"run_{self.command}"))
+            self.module = ""
+        return super().parse_known_args(args, namespace)
 
     def format_help(self) -> str:
         return f"{self.examples}\n{super().format_help()}" if self.examples else super().format_help()
@@ -132,60 +152,18 @@ def parser() -> Parser:
     top.examples = EXAMPLES[""]
     top.add_argument("--version", action="version", version=f"uncork-experiment {package_version()}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add(
-        commands,
-        "analyze",
-        "analyse records: scorecard, result.json and report.html",
-        analyze.add_analyze,
-        analyze.run_analyze,
-    )
-    _add(commands, "demo", "analyse a built-in example, which is made up", analyze.add_demo, analyze.run_demo)
-    _add(
-        commands,
-        "design",
-        "plan an experiment, and write the files that put it in force",
-        design.add_design,
-        design.run_design,
-    )
-    _add(
-        commands,
-        "policy",
-        "write the policy that a verdict says, for a rollout in steps",
-        policy.add_policy,
-        policy.run_policy,
-    )
-    _add(commands, "import", "turn logs into records", others.add_import, others.run_import)
-    exports = _add(commands, "export", "write what other tools read", None, None)
+    for name, module, about in COMMANDS:
+        _add(commands, name, module, about)
+    exports = _add(commands, "export", "", "write what other tools read")
     targets = exports.add_subparsers(title="targets", metavar="TARGET", required=True)
-    _add(
-        targets,
-        "growthbook",
-        "tables and definitions for GrowthBook",
-        others.add_growthbook,
-        others.run_growthbook,
-    )
-    _add(
-        commands,
-        "interference",
-        "show when an A/B test lies, and which designs do not",
-        others.add_interference,
-        others.run_interference,
-    )
+    _add(targets, "growthbook", "others", "tables and definitions for GrowthBook")
     return top
 
 
-def _add(
-    commands: argparse._SubParsersAction[Parser],
-    name: str,
-    about: str,
-    add: Add | None,
-    command: Command | None,
-) -> Parser:
+def _add(commands: argparse._SubParsersAction[Parser], name: str, module: str, about: str) -> Parser:
     one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
     one.examples = EXAMPLES.get(name, "")
-    if add is not None and command is not None:
-        add(one)
-        one.set_defaults(command=command)
+    one.module, one.command = module, name
     return one
 
 

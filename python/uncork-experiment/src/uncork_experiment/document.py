@@ -6,19 +6,11 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from importlib.metadata import PackageNotFoundError, version
 
+from uncork_experiment.package import package_version
 from uncork_experiment.result import Analysis, Measure, Verdict
 
 SCHEMA = "experiment-1"
-
-
-def package_version() -> str:
-    """This package's version."""
-    try:
-        return version("uncork-experiment")
-    except PackageNotFoundError:
-        return "0"
 
 
 def document(analysis: Analysis, verdict: Verdict, command: str) -> dict[str, object]:

@@ -17,6 +17,10 @@ class InputError(ValueError):
         self.place, self.problem, self.remedy = place, problem, remedy
 
 
+class OutputError(Exception):
+    """A result could not be written. The command line exits with 3."""
+
+
 def available(name: str, among: Iterable[str]) -> str:
     """A remedy for a name that does not exist: the nearest one, or what there is."""
     names = list(dict.fromkeys(among))

@@ -17,7 +17,7 @@ from pathlib import Path
 import ibis.expr.types as ir
 
 from uncork_experiment.engines import duckdb
-from uncork_experiment.errors import InputError, available
+from uncork_experiment.errors import InputError, OutputError, available
 from uncork_experiment.keys import KEYS, key_column
 from uncork_experiment.metrics import declare
 from uncork_experiment.reduce import Run, to_arrow
@@ -27,10 +27,6 @@ from uncork_experiment.sources.reading import found
 
 ENGINES = ("duckdb", "spark", "clickhouse")
 QUIET_SECONDS = 5.0
-
-
-class OutputError(Exception):
-    """A result could not be written."""
 
 
 @dataclass

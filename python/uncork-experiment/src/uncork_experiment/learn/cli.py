@@ -17,7 +17,6 @@ from uncork_experiment.cli import Parser, run_command
 from uncork_experiment.commands.analyze import DIALECTS
 from uncork_experiment.commands.common import instant, write
 from uncork_experiment.commands.design import span
-from uncork_experiment.document import package_version
 from uncork_experiment.errors import InputError
 from uncork_experiment.keys import DAY_NS
 from uncork_experiment.learn import demo, networks, proposal, resultfile, twin, twinpage
@@ -29,6 +28,7 @@ from uncork_experiment.learn.page import page
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
+from uncork_experiment.package import package_version
 from uncork_experiment.words import counted
 
 EXAMPLES = """\

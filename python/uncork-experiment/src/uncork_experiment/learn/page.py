@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from uncork_experiment import words
-from uncork_experiment.document import package_version
 from uncork_experiment.learn import regret
 from uncork_experiment.learn.changes import mean_lift
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
@@ -25,6 +24,7 @@ from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
 from uncork_experiment.learn.total import Total, totals
 from uncork_experiment.learn.truth import Oracle
+from uncork_experiment.package import package_version
 from uncork_experiment.report import palette, svg, tables
 from uncork_experiment.report.figures import Figure, percent
 from uncork_experiment.report.page import document, figure

@@ -31,8 +31,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncork_experiment.commands.common import OutputError, write
-from uncork_experiment.errors import InputError
+from uncork_experiment.commands.common import write
+from uncork_experiment.errors import InputError, OutputError
 from uncork_experiment.learn import confirm, sample_ratio, signature, tablefile
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials

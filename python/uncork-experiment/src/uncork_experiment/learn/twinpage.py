@@ -6,9 +6,9 @@ import math
 from html import escape
 
 from uncork_experiment import words
-from uncork_experiment.document import package_version
 from uncork_experiment.learn.lift import NORMAL, Estimate
 from uncork_experiment.learn.twin import Calibration, Trial, earned
+from uncork_experiment.package import package_version
 from uncork_experiment.report import svg, tables
 from uncork_experiment.report.figures import Figure, percent
 from uncork_experiment.report.page import document, figure

@@ -7,8 +7,8 @@ from html import escape
 from importlib.resources import files
 
 from uncork_experiment import measures, words
-from uncork_experiment.document import package_version
 from uncork_experiment.metrics import METRICS
+from uncork_experiment.package import package_version
 from uncork_experiment.report import palette, tables
 from uncork_experiment.report.figures import Figure, all_of
 from uncork_experiment.result import Analysis, Verdict
