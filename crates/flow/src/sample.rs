@@ -100,6 +100,7 @@ fn playback(rng: &mut Rng) -> Playback {
 }
 
 pub(crate) fn service(rng: &mut Rng) -> Service {
+    let ended = maybe(rng);
     Service {
         scope: if rng.below(2) == 0 { Scope::Response } else { Scope::Connection },
         start_unix_ns: rng.next_u64(),
@@ -107,6 +108,9 @@ pub(crate) fn service(rng: &mut Rng) -> Service {
         listener: text(rng),
         host: maybe(rng).map(|_| text(rng)),
         client: maybe(rng).map(|_| text(rng)),
+        client_port: ended.map(|end| end as u16),
+        end_unix_ns: ended,
+        region: maybe(rng).map(|_| text(rng)),
         asn: maybe(rng).map(|asn| asn as u32),
         country: maybe(rng).map(|_| text(rng)),
         status: maybe(rng).map(|status| status as u16),

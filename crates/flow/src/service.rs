@@ -22,6 +22,15 @@ pub struct Service {
     pub host: Option<SmolStr>,
     /// The client's network: /24 of IPv4, /48 of IPv6.
     pub client: Option<SmolStr>,
+    /// The client's port, if the operator wants to find the connection in a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_port: Option<u16>,
+    /// When the connection ended, likewise, in nanoseconds since 1970 (UTC).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_unix_ns: Option<u64>,
+    /// The name that the operator gives to the client's network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<SmolStr>,
     /// The client's autonomous system.
     pub asn: Option<u32>,
     /// The client's country: two letters of ISO 3166.
@@ -98,6 +107,9 @@ impl Service {
             listener: listener.into(),
             host: None,
             client: None,
+            client_port: None,
+            end_unix_ns: None,
+            region: None,
             asn: None,
             country: None,
             status: None,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::read::{Row, U32, read_table};
-use super::service::{choice, choice_columns, service, service_columns};
+use super::service::{choice, choice_columns, optional_columns, service, service_columns};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
 use super::write::{Column, column, grouped, write_table};
 use crate::error::FileError;
@@ -28,6 +28,7 @@ pub(super) fn columns<'a>(
     let is_service = has(|flow| flow.service.is_some());
     if is_service {
         columns.extend(service_columns());
+        columns.extend(optional_columns(&has));
     }
     if is_service || has(|flow| flow.choice.is_some()) {
         columns.extend(choice_columns());

@@ -34,6 +34,22 @@ pub(super) fn service_columns<'a>() -> Columns<'a, 17> {
     ]
 }
 
+/// The columns of [`Service`] that only some operators want, if at least one record `has` them.
+pub(super) fn optional_columns<'a>(
+    has: impl Fn(fn(&FlowRecord) -> bool) -> bool,
+) -> Vec<Column<&'a FlowRecord>> {
+    let ports: Columns<'a, 2> = [
+        column("service_client_port", MaybeCount(|it| of(it, |it| it.client_port).map(u64::from))),
+        column("service_end_unix_ns", MaybeCount(|it| of(it, |it| it.end_unix_ns))),
+    ];
+    let region: Columns<'a, 1> =
+        [column("region", MaybeText(|it| of(it, |it| it.region.as_deref())))];
+    let has_ports = has(|it| of(it, |it| it.client_port).is_some());
+    let has_region = has(|it| it.service.as_ref().is_some_and(|it| it.region.is_some()));
+    let ports = has_ports.then_some(ports).into_iter().flatten();
+    ports.chain(has_region.then_some(region).into_iter().flatten()).collect()
+}
+
 /// The columns of [`Choice`] and its [`Arm`].
 pub(super) fn choice_columns<'a>() -> Columns<'a, 8> {
     [
@@ -74,6 +90,9 @@ pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
         listener: row.text_if_any("service_listener")?.unwrap_or_default(),
         host: row.text_if_any("service_host")?,
         client: row.text_if_any("service_client")?,
+        client_port: row.narrow("service_client_port", "a port")?,
+        end_unix_ns: row.count_if_any("service_end_unix_ns")?,
+        region: row.text_if_any("region")?,
         asn: row.narrow("service_asn", U32)?,
         country: row.text_if_any("service_country")?,
         status: row.narrow("service_status", "a status code")?,

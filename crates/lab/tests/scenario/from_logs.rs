@@ -29,7 +29,7 @@ fn is_update() -> bool {
 }
 
 /// The record as written by `uncork serve`.
-fn served(flow: FlowRecord) -> FlowRecord {
+pub(crate) fn served(flow: FlowRecord) -> FlowRecord {
     let service = Service {
         scope: Scope::Response,
         start_unix_ns: 1_780_000_000_000_000_000 + flow.start_ns,
@@ -37,6 +37,9 @@ fn served(flow: FlowRecord) -> FlowRecord {
         listener: "main".into(),
         host: Some("files.example".into()),
         client: Some(format!("2001:db8:{:x}::/48", flow.flow).into()),
+        client_port: None,
+        end_unix_ns: None,
+        region: None,
         asn: flow.group.strip_prefix("as").and_then(|asn| asn.parse().ok()),
         country: None,
         status: Some(200),
