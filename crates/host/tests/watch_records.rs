@@ -175,6 +175,9 @@ fn records_agree_with_what_curl_measured() {
         emulation.server().run(connect).unwrap().is_ok()
     });
     let (measured, records) = downloads(&emulation, &scratch);
+    let has_port =
+        |record: &FlowRecord| record.service.as_ref().is_some_and(|it| it.client_port.is_some());
+    assert!(!records.iter().any(has_port), "a port is personal data");
     let served: Vec<_> = records
         .iter()
         .filter(|record| record.bytes_acked > SIZES[0])

@@ -12,11 +12,12 @@ use super::tracker::Tracked;
 /// sockets do not name it.
 pub const UNKNOWN_CC: &str = "unknown";
 
-/// The record of the connection with this `number`. It began at `began`, and `last` is the final
-/// sample of its socket. `tracked` has the samples from passes.
+/// The record of the connection with this `number`. It began and ended at these moments, and `last` is the final
+/// sample of its socket. `tracked` has the samples from passes. The client's port is personal data next to a time: it is for
+/// the callbacks of a session, which writes its own records without it.
 pub(super) fn record(
     number: u32,
-    began: Moment,
+    (began, ended): (Moment, Moment),
     last: &SocketSample,
     tracked: Option<&Tracked>,
 ) -> FlowRecord {
@@ -26,6 +27,8 @@ pub(super) fn record(
     let listener = last.local.to_string();
     let service = Service {
         client: Some(client.into()),
+        client_port: Some(last.remote.port()),
+        end_unix_ns: Some(ended.unix_ns),
         ..Service::blank(Scope::Connection, began.unix_ns, "tcp", &listener)
     };
     let figures = TransportFigures {

@@ -314,8 +314,11 @@ impl Outputs {
         if matches!(event, Event::Pass(_)) { tape.flush().map_err(failed) } else { Ok(()) }
     }
 
-    fn leave(&self, record: FlowRecord) {
+    fn leave(&self, mut record: FlowRecord) {
         if let Some((records, _)) = &self.records {
+            if let Some(service) = &mut record.service {
+                (service.client_port, service.end_unix_ns) = (None, None);
+            }
             records.leave(record);
         }
     }

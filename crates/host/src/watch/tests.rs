@@ -90,6 +90,8 @@ fn a_notice_gives_the_final_figures_and_the_last_pass_the_controller() {
     assert_eq!(record.start_ns, SECOND);
     let service = record.service.as_ref().expect("a service");
     assert_eq!(service.client.as_deref(), Some("203.0.113.0/24"));
+    let ended = service.end_unix_ns.map(|end| end - service.start_unix_ns);
+    assert_eq!((service.client_port, ended), (Some(50_000), Some(SECOND)), "for callbacks");
     assert_eq!(service.listener, "192.0.2.1:443");
     assert_eq!(record.rtt_ms.map(|rtt| (rtt.min, rtt.p50)), Some((20.0, 40.0)));
     assert_eq!(tracker.connections().count(), 0);

@@ -133,7 +133,7 @@ impl Tracker {
             tracked.life.add(&limits);
             tracked.note_rtt(&last);
         }
-        self.ended(began, &last, tracked.as_deref())
+        self.ended((began, *at), &last, tracked.as_deref())
     }
 
     /// Ends the connections that the latest pass did not see, with their last sample. With notices,
@@ -156,16 +156,21 @@ impl Tracker {
         ending.sort_unstable();
         for cookie in ending {
             if let Some(tracked) = self.connections.remove(&cookie) {
-                each(cookie, self.ended(tracked.began, &tracked.now, Some(&tracked)));
+                each(cookie, self.ended((tracked.began, self.at), &tracked.now, Some(&tracked)));
             }
         }
     }
 
-    fn ended(&mut self, began: Moment, last: &SocketSample, seen: Option<&Tracked>) -> FlowRecord {
+    fn ended(
+        &mut self,
+        times: (Moment, Moment),
+        last: &SocketSample,
+        seen: Option<&Tracked>,
+    ) -> FlowRecord {
         let number = self.ended;
         self.ended = self.ended.wrapping_add(1);
         self.totals.end(last, last.cc.or(seen.and_then(|seen| seen.now.cc)));
-        record(number, began, last, seen)
+        record(number, times, last, seen)
     }
 
     /// The connections in the latest pass, in no particular order.
