@@ -17,6 +17,7 @@ use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 use crate::error::Error;
 use crate::layout::End;
 use crate::names::Names;
+use crate::networks::Networks;
 use crate::sockets::Sockets;
 use crate::steered::Steered;
 
@@ -34,6 +35,17 @@ pub struct Recorder<'a> {
     writer: Writer,
     /// Held as long as this is the ring's reader.
     _only: File,
+}
+
+/// What records say of clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Clients<'a> {
+    /// Databases of autonomous systems and countries.
+    pub origins: &'a Origins,
+    /// Names of networks.
+    pub networks: &'a Networks,
+    /// Whether records have the client's port and the time of the end, to find a connection in a log.
+    pub has_ports: bool,
 }
 
 /// What was written.
@@ -54,7 +66,7 @@ pub struct Summary {
 /// Ends of connections whose sockets are not destroyed yet, and the meaning of what they were given.
 #[derive(Debug)]
 struct Ends<'a> {
-    origins: &'a Origins,
+    clients: Clients<'a>,
     ring: Ring,
     /// Those that are open.
     sockets: Sockets,
@@ -100,7 +112,7 @@ impl<'a> Recorder<'a> {
     /// If the cgroup is not steered, has a recorder already, or the records have no place.
     pub fn start(
         steered: &'a Steered,
-        origins: &'a Origins,
+        clients: Clients<'a>,
         spec: &RecordsSpec,
         period: Duration,
     ) -> Result<Self, Error> {
@@ -109,7 +121,7 @@ impl<'a> Recorder<'a> {
         let sockets = steered.sockets()?;
         let lost_before = count(&lost)?;
         let mut ends = Ends {
-            origins,
+            clients,
             ring,
             sockets,
             waiting: Waiting::default(),
@@ -218,9 +230,17 @@ impl Ends<'_> {
             }
             let network = service.client.as_deref().and_then(|client| client.split('/').next());
             if let Some(client) = network.and_then(|network| network.parse().ok()) {
-                let origin = self.origins.of(client);
+                let origin = self.clients.origins.of(client);
                 service.asn = origin.asn;
                 service.country = origin.country.map(|country| country.to_string().into());
+            }
+            service.region = service
+                .client
+                .as_deref()
+                .and_then(|it| self.clients.networks.name(it))
+                .map(Into::into);
+            if !self.clients.has_ports {
+                (service.client_port, service.end_unix_ns) = (None, None);
             }
         }
         Some(record)

@@ -134,6 +134,12 @@ pub(super) struct RecordArgs {
     /// MaxMind database, for AS and country of the client's network; repeat for several
     #[arg(long, value_name = "FILE.mmdb")]
     pub(super) geo: Vec<PathBuf>,
+    /// Names of client networks, lines such as 203.0.113.0/24,Lima: the column region
+    #[arg(long, value_name = "FILE.csv")]
+    pub(super) networks: Option<PathBuf>,
+    /// Write the client's port and the time of the end, to join records with an access log; personal data
+    #[arg(long)]
+    pub(super) client_ports: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,11 +1,12 @@
 //! `uncork steer record`: a record of each steered connection that ends.
 
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use uncork_steer::{Pins, Recorder, RecordsSpec, Steered, Summary};
+use uncork_steer::{Clients, Networks, Pins, Recorder, RecordsSpec, Steered, Summary};
 
 use super::args::RecordArgs;
 use super::{at, failure};
@@ -20,11 +21,13 @@ pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
         return Err(Failure::value("--every <TIME>", args.every, "expected a period, such as 1s"));
     }
     let origins = origins(&args.geo)?;
+    let networks = args.networks.as_deref().map(networks).transpose()?.unwrap_or_default();
     let steered = the_one(pins, args.cgroup.as_deref())?;
     let stop = flag_on_signal()?;
     let spec = RecordsSpec { every: args.records_every.into(), ..RecordsSpec::new(&args.records) };
+    let clients = Clients { origins: &origins, networks: &networks, has_ports: args.client_ports };
     let mut recorder =
-        Recorder::start(&steered, &origins, &spec, args.every.into()).map_err(failure)?;
+        Recorder::start(&steered, clients, &spec, args.every.into()).map_err(failure)?;
     if let Some(warning) = recorder.warning() {
         eprintln!("note: {warning}");
     }
@@ -39,6 +42,13 @@ pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
     recorder.turn().map_err(failure)?;
     warn(recorder.end().map_err(failure)?);
     Ok(())
+}
+
+fn networks(file: &Path) -> Result<Networks, Failure> {
+    const ARGUMENT: &str = "--networks <FILE.csv>";
+    let text =
+        fs::read_to_string(file).map_err(|error| Failure::unreadable(ARGUMENT, file, &error))?;
+    Networks::parse(&text).map_err(|error| Failure::value(ARGUMENT, file.display(), error))
 }
 
 /// The cgroup that is named, or the only one that is steered.
