@@ -26,7 +26,7 @@ from uncork_experiment.interference import Lesson, document, lessons
 from uncork_experiment.report import explain
 from uncork_experiment.run import Request, name_arms
 from uncork_experiment.schema import canonical
-from uncork_experiment.sources import MAPPINGS, import_files, load, networks
+from uncork_experiment.sources import MAPPINGS, import_files, joining, load, networks
 from uncork_experiment.sources.reading import found
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.terminal import table
@@ -52,6 +52,13 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         help="names of client networks, lines such as 203.0.113.0/24,Lima: the column region",
     )
     parser.add_argument(
+        "--join",
+        nargs="+",
+        type=Path,
+        metavar="RECORDS",
+        help="records of uncork steer record --client-ports: each line gets the arm of its connection",
+    )
+    parser.add_argument(
         "--rejected",
         type=Path,
         metavar="FILE",
@@ -66,7 +73,8 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
     rejected = arguments.rejected or arguments.output / "rejected.jsonl"
     files = found(arguments.paths, True)
     named = networks.load(arguments.networks) if arguments.networks else None
-    imported = import_files(files, mapping, arguments.output, rejected, progress.rows, named)
+    connections = joining.load(found(arguments.join, False)) if arguments.join else None
+    imported = import_files(files, mapping, arguments.output, rejected, progress.rows, named, connections)
     progress.done()
     left_out = sum(imported.rejected.values())
     print(f"{imported.rows:,} records in {arguments.output}, from {len(files)} logs")
@@ -74,6 +82,10 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
         print(f"{left_out:,} rows left out, in {rejected}:")
         for reason, count in imported.rejected.most_common(SHOWN_REASONS):
             print(f"  {count:>8,}  {reason}")
+    if connections is not None:
+        print(f"{connections.matched:,} lines have a connection")
+        for reason, count in connections.unmatched.most_common():
+            print(f"  {count:>8,}  without arm: {reason}")
     return 0
 
 

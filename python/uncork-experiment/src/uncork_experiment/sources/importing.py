@@ -22,6 +22,7 @@ from uncork_experiment.own import METADATA, dumps
 from uncork_experiment.schema import Column, arrow_schema
 from uncork_experiment.sources import cmcd, lines, nothing, outcome
 from uncork_experiment.sources.fields import Value, address_of, converter, first_group, text_of
+from uncork_experiment.sources.joining import JOINED, Connections, Key, Times, key_of
 from uncork_experiment.sources.lines import Read, Row, RowError
 from uncork_experiment.sources.mapping import NO_ARM, Mapping, UnitRule
 from uncork_experiment.sources.networks import Networks
@@ -83,26 +84,36 @@ def import_files(
     rejected: Path | None = None,
     progress: Progress | None = None,
     networks: Networks | None = None,
+    connections: Connections | None = None,
 ) -> Imported:
     """Writes ``into/NAME.parquet`` for each log, and rejected rows to the file ``rejected``.
 
-    Logs that have lines and no record are an error that says which format would work.
+    With ``connections`` each line gets the arm and controller of its connection. Logs that have lines and no
+    record are an error that says which format would work; so are lines of which none has a connection.
     """
+    if connections is not None and mapping.connection is None:
+        remedy = 'add [connection] with address = "FIELD" and port = "FIELD"'
+        raise InputError("--join", f"{mapping.name} does not name the client's port", remedy)
     into.mkdir(parents=True, exist_ok=True)
     imported = Imported()
     rejects = Rejects(rejected, imported.rejected)
     try:
         for number, path in enumerate(paths):
             target = into / f"{number:04d}-{path.name}.parquet"
-            imported.rows += _one(path, mapping, target, rejects, progress, networks)
+            imported.rows += _one(path, mapping, target, rejects, progress, networks, connections)
             imported.files.append(target)
     finally:
         rejects.close()
     imported.sample = rejects.sample
-    if imported.rows == 0:
+    try:
+        if imported.rows == 0:
+            raise nothing.error(paths, mapping, imported.rejected, imported.sample)
+        if connections is not None:
+            connections.check()
+    except InputError:
         for file in imported.files:
             file.unlink()
-        raise nothing.error(paths, mapping, imported.rejected, imported.sample)
+        raise
     return imported
 
 
@@ -113,13 +124,16 @@ def _one(
     rejects: Rejects,
     progress: Progress | None,
     networks: Networks | None,
+    connections: Connections | None,
 ) -> int:
     from uncork_experiment.sources import tables
 
     if tables.is_table(path):
+        if connections is not None:
+            raise InputError("--join", f"{path} is a table", "name logs, one line for each response")
         batches = tables.open_batches(path, mapping)
         return tables.convert(batches, mapping, target, rejects, path.name, networks)
-    return _import(path, mapping, target, rejects, progress, networks)
+    return _import(path, mapping, target, rejects, progress, networks, connections)
 
 
 def _import(
@@ -129,12 +143,13 @@ def _import(
     rejects: Rejects,
     progress: Progress | None,
     networks: Networks | None,
+    connections: Connections | None,
 ) -> int:
     total, rows = path.stat().st_size, 0
     schema = schema_of(mapping, has_networks=networks is not None)
     with lines.open_text(path) as text, pq.ParquetWriter(target, schema, compression="zstd") as writer:
         counted = _Counted(text)
-        make = _Rows(mapping, path.name, rejects, schema, networks)
+        make = _Rows(mapping, path.name, rejects, schema, networks, connections)
         for batch in _batches(_read(counted, mapping)):
             table = make.table(batch)
             writer.write_table(table)
@@ -227,16 +242,24 @@ class _Good:
     unit: bytes | None
     region: str | None
     id: str
+    key: Key | None
+    """Of the connection, with a join."""
 
 
 class _Rows:
     """Rows of one log to tables."""
 
     def __init__(
-        self, mapping: Mapping, name: str, rejects: Rejects, schema: pa.Schema, networks: Networks | None
+        self,
+        mapping: Mapping,
+        name: str,
+        rejects: Rejects,
+        schema: pa.Schema,
+        networks: Networks | None,
+        connections: Connections | None,
     ) -> None:
         self._mapping, self._name, self._rejects, self._schema = mapping, name, rejects, schema
-        self._networks = networks
+        self._networks, self._connections = networks, connections
         self._convert = {name: converter(column, of) for name, (column, of) in mapping.fields().items()}
         self._skip = [converter(Column("condition", "count"), of) for of in mapping.leave_out]
         self._client = mapping.columns.get("service_client")
@@ -261,11 +284,27 @@ class _Rows:
         table = pa.Table.from_arrays(arrays, schema=self._schema)
         if not self._mapping.has_ids:
             return table
+        took = table["completion_ns"].to_pylist()
         table, is_head = outcome.finished(table, self._mapping)
+        table = self._joined(table, good, took)
         for it, is_left_out in zip(good, is_head.to_pylist(), strict=True):
             if is_left_out:
                 self._rejects.add(self._name, it.number, it.line, outcome.NO_BODY)
         return table.filter(pc.invert(is_head))
+
+    def _joined(self, table: pa.Table, good: list[_Good], took: list[int | None]) -> pa.Table:
+        """The table with arm and controller of the lines' connections."""
+        if self._connections is None:
+            return table
+        starts = table["service_start_unix_ns"].to_pylist()
+        times = [
+            None if start is None else Times(start, start + (span or 0))
+            for start, span in zip(starts, took, strict=True)
+        ]
+        columns = self._connections.columns([it.key for it in good], times)
+        for name in JOINED:
+            table = table.set_column(table.column_names.index(name), table.schema.field(name), columns[name])
+        return table
 
     def _row(self, number: int, line: str, row: Row | RowError) -> _Good | None:
         if isinstance(row, RowError):
@@ -280,10 +319,17 @@ class _Rows:
             unit = None if self._mapping.unit is None else unit_of(row, self._mapping.unit)
             values = [value(row) for value in self._convert.values()]
             named = self._id(row) if self._id is not None else None
-            return _Good(number, line, values, unit, self._region(row), str(named or line))
+            return _Good(number, line, values, unit, self._region(row), str(named or line), self._key(row))
         except RowError as error:
             self._rejects.add(self._name, number, line, str(error))
             return None
+
+    def _key(self, row: Row) -> Key | None:
+        rule = self._mapping.connection
+        if self._connections is None or rule is None:
+            return None
+        port = None if rule.port is None else text_of(row.get(rule.port)) or ""
+        return key_of(text_of(row.get(rule.address)), port)
 
     def _ids(self, good: list[_Good]) -> list[Value]:
         """A number for each line: of the field that identifies it, or of its text. Equal lines that follow

@@ -29,7 +29,7 @@ NO_ARM: Final = ""
 _COLUMNS: Final = {column.name: column for column in COLUMNS}
 _TOP: Final = (
     "format", "source", "delimiter", "header", "pattern", "columns", "cmcd", "unit", "flat", "required",
-    "optional", "id", "leave_out", "dimensions", "metric", "table",
+    "optional", "id", "leave_out", "dimensions", "metric", "table", "connection",
 )  # fmt: skip
 _FIELD: Final = ("from", "value", "unit", "time", "is", "network", "pattern", "names", "none", "any", "end")
 _METRIC: Final = ("kind", "value", "per", "better", "unit", "title", "limit", "statistics", "decimals")
@@ -47,6 +47,15 @@ class UnitRule:
     experiment: Experiment
     pattern: re.Pattern[str] | None = None
     """The unit is what its first group matches."""
+
+
+@dataclass(frozen=True)
+class ConnectionRule:
+    """Which connection a line is of: fields with the client's address and port."""
+
+    address: str
+    port: str | None = None
+    """``None``: the address has it, as in ``203.0.113.7:39849``."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,8 @@ class Mapping:
     metrics: tuple[OwnMetric, ...] = ()
     inputs: dict[str, Field] = field(default_factory=dict)
     """What own metrics are computed from, by column (``OwnMetric.columns``)."""
+    connection: ConnectionRule | None = None
+    """What a join with records of connections needs."""
     table: str = ""
     """Of a DuckDB file: the table or view, or a query."""
 
@@ -164,6 +175,7 @@ def parse(text: str, place: str) -> Mapping:
         dimensions=_dimensions(document.get("dimensions", {}), place),
         metrics=metrics,
         inputs=inputs,
+        connection=_connection(document["connection"], place) if "connection" in document else None,
         table=document.get("table", ""),
     )
 
@@ -261,6 +273,14 @@ def _field(column: Column, entry: Any, where: str, is_required: bool = False) ->
 
 def _names(of: Any) -> tuple[str, ...]:
     return (of,) if isinstance(of, str) else tuple(of)
+
+
+def _connection(entry: dict[str, Any], place: str) -> ConnectionRule:
+    where = f"{place}, connection"
+    _known(entry, ("address", "port"), where)
+    if "address" not in entry:
+        raise InputError(where, "needs address, the field with the client's address")
+    return ConnectionRule(str(entry["address"]), str(entry["port"]) if "port" in entry else None)
 
 
 def _unit(entry: dict[str, Any], place: str) -> UnitRule:
