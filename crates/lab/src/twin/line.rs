@@ -3,7 +3,8 @@
 use uncork_cc::CcSpec;
 use uncork_flow::{FlowRecord, quantile};
 
-use super::response::Response;
+use super::check::Arms;
+use super::response::{Response, SLACK};
 
 /// Responses that make a distribution of rates.
 pub(super) const FEWEST: usize = 2;
@@ -30,47 +31,38 @@ pub(super) struct Line {
     shown: usize,
     rate: String,
     rtt: String,
-    loss: f64,
+    loss: RandomLoss,
     buffer: String,
-    transfer: String,
+    transfer_bytes: f64,
+}
+
+/// Losses that are not congestion.
+struct RandomLoss {
+    /// Of the packets that were sent.
+    share: f64,
+    /// CUBIC's responses with losses of slow start alone.
+    in_slow_start: usize,
+    /// Most responses are of that kind: random loss may be among theirs.
+    is_hidden: bool,
 }
 
 impl Line {
-    /// By the responses to these clients. The error is what their records do not show.
+    /// The line of the clients that had these responses. The error says what the records do not show.
     pub(super) fn of(name: &str, responses: &[&Response<'_>]) -> Result<Self, String> {
         // BBR fills links that CUBIC does not; CUBIC with losses shows slow links only.
         let (bbr, cubic): (Vec<_>, Vec<_>) = responses.iter().partition(|one| one.is_bbr);
-        let lost = |some: &[&Response<'_>]| lost_share(some.iter().map(|one| one.record));
-        if is_policed(&bbr, lost(&bbr), lost(&cubic)) {
-            return Err(format!(
-                "BBR lost {:.0} % without a queue, as behind a policer, which no twin has",
-                100.0 * lost(&bbr)
-            ));
-        }
+        refuse_policer(&bbr, &cubic)?;
         let buffer = buffer(responses).ok_or_else(|| {
             format!(
                 "of {} responses none shows a queue; look more often (--every)",
                 responses.len()
             )
         })?;
-        if cubic.is_empty() {
-            let count = responses.len();
-            return Err(format!(
-                "all {count} responses are BBR's, which does not tell random loss from drops"
-            ));
-        }
-        // Where CUBIC had no queue, it lost at random. BBR loses at least as much; a standing queue everywhere
-        // leaves nothing to see.
-        let unqueued: Vec<&Response<'_>> =
-            cubic.iter().copied().filter(|one| one.has_queue() == Some(false)).collect();
-        let loss = if bbr.is_empty() { 1.0 } else { lost(&bbr) }.min(lost(&unqueued));
-        let bdps: Vec<f64> = cubic.iter().filter_map(|one| one.queue_bdps()).collect();
-        let is_small = quantile(&bdps, FULL).is_some_and(|bdps| bdps < SMALL_BDPS);
-        if is_small && loss > HIDDEN {
-            return Err(format!(
-                "its buffer is so small that its drops hide random loss: {:.1} % were lost",
-                100.0 * loss
-            ));
+        let arms = Arms::of(responses);
+        let loss = random_loss(&bbr, &cubic)?;
+        // A comparison of the arms would show it.
+        if arms.is_none() {
+            refuse_small_buffer(&cubic, &loss)?;
         }
         let queued =
             || responses.iter().copied().filter(|one| one.has_queue() == Some(true)).collect();
@@ -81,8 +73,8 @@ impl Line {
         let rates: Vec<f64> = full.iter().map(|one| one.rate() / 1e6).collect();
         let rtts: Vec<f64> = responses.iter().map(|one| one.least_rtt).collect();
         let sizes: Vec<f64> =
-            responses.iter().map(|one| one.record.bytes_delivered as f64 / 1e6).collect();
-        Ok(Self {
+            responses.iter().map(|one| one.record.bytes_delivered as f64).collect();
+        let line = Self {
             name: name.to_owned(),
             responses: responses.len(),
             shown: full.len(),
@@ -90,19 +82,34 @@ impl Line {
             rtt: quartiles(&rtts, "ms"),
             loss,
             buffer,
-            transfer: format!("{:.1}MB", quantile(&sizes, 0.5).unwrap_or_default()),
-        })
+            transfer_bytes: quantile(&sizes, 0.5).unwrap_or_default(),
+        };
+        arms.and_then(|arms| arms.contradiction(&line)).map_or(Ok(line), Err)
     }
 
-    /// The path, and so many clients with each controller.
+    /// Payload of each client, in bytes.
+    pub(super) fn transfer_bytes(&self) -> f64 {
+        self.transfer_bytes
+    }
+
+    /// Whether slow start's losses hide random ones.
+    pub(super) fn has_hidden_loss(&self) -> bool {
+        self.loss.is_hidden
+    }
+
+    /// The path, with this number of clients for each controller.
     pub(super) fn text(&self, clients: usize, controllers: &[CcSpec]) -> String {
-        let Self { name, responses, shown, rate, rtt, loss, buffer, transfer } = self;
+        let Self { name, responses, shown, rate, rtt, loss, buffer, transfer_bytes } = self;
+        let note = match loss.in_slow_start {
+            0 => String::new(),
+            count => format!("; {count} lost packets in slow start alone"),
+        };
         let names: Vec<String> = controllers.iter().map(|cc| format!("\"{cc}\"")).collect();
         let count = clients * names.len();
         let is_bare = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let key = if is_bare { name.clone() } else { format!("\"{name}\"") };
         format!(
-            "[path.{key}]  # {responses} responses, {shown} show the rate\n\
+            "[path.{key}]  # {responses} responses, {shown} show the rate{note}\n\
              own_per_flow = true\n\
              rate = {{ quantiles = [{rate}] }}\n\
              rtt = {{ quantiles = [{rtt}] }}\n\
@@ -113,20 +120,79 @@ impl Line {
              cc = [{}]\n\
              count = {count}\n\
              paired = {}\n\
-             transfer = \"{transfer}\"\n\n",
-            100.0 * loss,
+             transfer = \"{:.1}MB\"\n\n",
+            100.0 * loss.share,
             names.join(", "),
             names.len() > 1,
+            transfer_bytes / 1e6,
         )
     }
 }
 
-/// Whether BBR's responses, which lost these parts of their packets, look like those behind a policer.
-fn is_policed(bbr: &[&Response<'_>], lost: f64, lost_by_cubic: f64) -> bool {
+/// Random loss, as CUBIC's responses without a standing queue show it. The error: most of them lost more than their own
+/// throughput admits, and more than slow start explains.
+fn random_loss(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<RandomLoss, String> {
+    if cubic.is_empty() {
+        let count = bbr.len();
+        return Err(format!(
+            "all {count} responses are BBR's, which does not tell random loss from drops"
+        ));
+    }
+    let unqueued = || cubic.iter().copied().filter(|one| one.has_queue() == Some(false));
+    let (random, others): (Vec<_>, Vec<_>) = unqueued().partition(|one| one.lost_at_random());
+    let unexplained = others.iter().filter(|one| !one.lost_in_slow_start()).count();
+    let count = unqueued().count();
+    if 2 * unexplained > count {
+        return Err(format!(
+            "{unexplained} of {count} CUBIC responses without a queue lost more than {SLACK} times what their own \
+             throughput admits (RFC 9438), and more than slow start does"
+        ));
+    }
+    let sent: u64 = unqueued().map(|one| one.record.packets_sent).sum();
+    let lost: u64 = random.iter().map(|one| one.record.packets_lost).sum();
+    // BBR loses at least as much.
+    let of_bbr = if bbr.is_empty() { 1.0 } else { lost_share(bbr.iter().map(|one| one.record)) };
+    let share = of_bbr.min(lost as f64 / sent.max(1) as f64);
+    let is_hidden = 2 * others.len() > count;
+    Ok(RandomLoss { share, in_slow_start: others.len(), is_hidden })
+}
+
+/// Where the drops of a small buffer may be what looks like random loss.
+fn refuse_small_buffer(cubic: &[&Response<'_>], loss: &RandomLoss) -> Result<(), String> {
+    let bdps: Vec<f64> = cubic.iter().filter_map(|one| one.queue_bdps()).collect();
+    let is_small = quantile(&bdps, FULL).is_some_and(|bdps| bdps < SMALL_BDPS);
+    if is_small && loss.share > HIDDEN {
+        let percent = 100.0 * loss.share;
+        return Err(format!(
+            "its buffer is so small that its drops hide random loss: {percent:.1} % were lost"
+        ));
+    }
+    Ok(())
+}
+
+/// BBR behind a policer loses packets all the time, without a queue. Startup, which overruns a small buffer once, is not a
+/// policer.
+fn refuse_policer(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<(), String> {
     let seen: Vec<bool> = bbr.iter().filter_map(|one| one.has_queue()).collect();
     let queued = seen.iter().filter(|has_queue| **has_queue).count();
-    lost > POLICED.max(TIMES_CUBIC * lost_by_cubic)
-        && (seen.is_empty() || (queued as f64) < HARDLY_ANY * seen.len() as f64)
+    let has_queue = !seen.is_empty() && queued as f64 >= HARDLY_ANY * seen.len() as f64;
+    let lost = lost_beyond_startup(bbr);
+    let of_cubic = lost_share(cubic.iter().map(|one| one.record));
+    if lost <= POLICED.max(TIMES_CUBIC * of_cubic) || has_queue {
+        return Ok(());
+    }
+    let percent = 100.0 * lost;
+    Err(format!(
+        "BBR lost {percent:.0} % after Startup without a queue, as behind a policer, which no twin has"
+    ))
+}
+
+/// The share of packets that BBR lost, less what its Startup may.
+fn lost_beyond_startup(bbr: &[&Response<'_>]) -> f64 {
+    let beyond =
+        |one: &&Response<'_>| (one.record.packets_lost as f64 - one.startup_losses()).max(0.0);
+    let sent: u64 = bbr.iter().map(|one| one.record.packets_sent).sum();
+    bbr.iter().map(beyond).sum::<f64>() / sent.max(1) as f64
 }
 
 /// Packets lost of those that were sent.

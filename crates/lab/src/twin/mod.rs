@@ -1,6 +1,7 @@
 //! A twin of a server's clients: from records to a population of paths for each autonomous system, and for
 //! networks with many records, as a scenario. `docs/from-logs.md` has the rules and how well they do.
 
+mod check;
 mod line;
 mod response;
 #[cfg(test)]
@@ -115,12 +116,13 @@ impl Twin {
 }
 
 /// What every twin says of itself.
-const ASSUMPTIONS: [&str; 6] = [
+const ASSUMPTIONS: [&str; 7] = [
     "The rate is what long responses reached after slow start: BBR's, or without any CUBIC's with a standing queue.",
     "A client's rate and round-trip time are drawn independently of each other.",
     "Random loss is what CUBIC's responses without a standing queue lost, or BBR's if that is less; it contains some drops of queues. All clients have the same.",
+    "Losses that contradict CUBIC's own throughput (RFC 9438) are slow start's and not the path's. A path that contradicts the ratio of BBR's and CUBIC's records is left out.",
     "The buffer is the largest queue that was seen: a lower bound. Queues are drop-tail.",
-    "A policer is not told from random loss where no client has BBR.",
+    "A policer is not told from random loss where no client has BBR, or downloads are short.",
     "Records do not show other traffic on the link, queue management, aggregation or jitter: the twin has none.",
 ];
 
@@ -194,6 +196,9 @@ impl<'r> Told<'r> {
             }
             Mute::Unseen => {
                 format!("{count} responses without BBR have no round-trip times: nobody looked")
+            }
+            Mute::Uncounted => {
+                format!("{count} responses have no count of packets or no busy time, as those of access logs")
             }
             Mute::HeldBack => {
                 format!("{count} responses were held back by the client, or had too little to send")

@@ -5,6 +5,11 @@ use uncork_flow::{FlowRecord, Scope, Service};
 
 /// Bytes on the wire for each byte of payload.
 const WIRE: f64 = 1500.0 / 1448.0;
+/// Bytes of payload in a packet, and of the packet.
+const SEGMENT: f64 = 1448.0;
+const PACKET: f64 = 1500.0;
+/// Losses come in bursts and throughput has slow start in it: a random loss may be this many times what is admitted.
+pub(super) const SLACK: f64 = 4.0;
 /// Responses of at most this many bytes are mostly slow start.
 const SHORT_BYTES: u64 = 3_000_000;
 /// A median RTT this much above the least is that of a standing queue.
@@ -19,6 +24,8 @@ const FIRST_WINDOW: f64 = 15_000.0;
 pub(super) struct Response<'r> {
     pub(super) record: &'r FlowRecord,
     pub(super) service: &'r Service,
+    /// As the simulator has it.
+    pub(super) controller: CcSpec,
     pub(super) is_bbr: bool,
     /// The least round-trip time, in milliseconds.
     pub(super) least_rtt: f64,
@@ -42,6 +49,8 @@ pub(super) enum Mute {
     Unseen,
     /// The path was not the limit.
     HeldBack,
+    /// Of a log, which counts no packets, or has no busy time.
+    Uncounted,
 }
 
 impl<'r> Response<'r> {
@@ -53,7 +62,12 @@ impl<'r> Response<'r> {
     }
 
     fn of_long(record: &'r FlowRecord, service: &'r Service) -> Result<Self, Mute> {
-        let is_bbr = is_bbr(&record.cc).ok_or_else(|| Mute::Controller(record.cc.to_string()))?;
+        let unknown = || Mute::Controller(record.cc.to_string());
+        let controller = controller(&record.cc, &service.protocol).ok_or_else(unknown)?;
+        let is_bbr = is_bbr(controller).ok_or_else(unknown)?;
+        if record.packets_sent == 0 || record.busy_ns == 0 {
+            return Err(Mute::Uncounted);
+        }
         let mut held_back = service.rwnd_limited_ns.unwrap_or(0);
         if is_by_kernel(record) {
             held_back += service.app_limited_ns.unwrap_or(0);
@@ -66,13 +80,45 @@ impl<'r> Response<'r> {
         let of_transport = service.min_rtt_ns.map(|least| least as f64 / 1e6);
         let least_rtt = least_rtt.or(of_transport).filter(|least| *least > 0.0);
         let least_rtt = least_rtt.filter(|_| is_bbr || queue.is_some()).ok_or(Mute::Unseen)?;
-        Ok(Self { record, service, is_bbr, least_rtt, queue })
+        Ok(Self { record, service, controller, is_bbr, least_rtt, queue })
     }
 
     /// Whether a queue stood most of the time, so that the link was the limit and not random loss; `None`:
     /// nobody looked.
     pub(super) fn has_queue(&self) -> Option<bool> {
         self.queue.map(|rtt| rtt.p50 > STANDING * self.least_rtt)
+    }
+
+    /// Bits per second of payload, slow start included.
+    pub(super) fn throughput(&self) -> f64 {
+        self.record.bytes_acked as f64 * 8e9 / self.record.busy_ns.max(1) as f64
+    }
+
+    /// The largest random loss with which CUBIC has this throughput: the inverse of its average window, in the Reno-friendly
+    /// and the cubic region (RFC 9438, section 5.1 and figure 6).
+    pub(super) fn admitted_loss(&self) -> f64 {
+        let rtt = self.queue.map_or(self.least_rtt, |queue| queue.p50) / 1e3;
+        let window = (self.throughput() * rtt / 8.0 / SEGMENT).max(1.0);
+        let cubic = libm::pow(1.054 / window, 4.0 / 3.0) * rtt;
+        cubic.max(1.5 / (window * window))
+    }
+
+    /// Whether its losses are those of a random loss that its throughput admits; `false`: of a queue that overran.
+    pub(super) fn lost_at_random(&self) -> bool {
+        let lost = self.record.packets_lost as f64 / self.record.packets_sent.max(1) as f64;
+        lost <= SLACK * self.admitted_loss()
+    }
+
+    /// Whether slow start's overrun of path and queue explains its losses: two full windows.
+    pub(super) fn lost_in_slow_start(&self) -> bool {
+        let full = self.queue.map_or(self.least_rtt, |queue| queue.p95) / 1e3;
+        let window = self.rate() * full / 8.0 / PACKET;
+        self.record.packets_lost as f64 <= 2.0 * window + 10.0
+    }
+
+    /// Packets that BBR's Startup may lose: three round trips with up to 2.89 products of rate and round-trip time in flight.
+    pub(super) fn startup_losses(&self) -> f64 {
+        3.0 * 1.89 * self.rate() * self.least_rtt / 1e3 / 8.0 / PACKET
     }
 
     /// Bits per second on the wire, after slow start: it doubles what is in flight each round trip.
@@ -106,12 +152,17 @@ pub(super) fn is_by_kernel(record: &FlowRecord) -> bool {
     record.engine == "watch" && scope == Some(Scope::Connection)
 }
 
-/// `None`: nobody knows what this controller does to a queue.
-fn is_bbr(cc: &str) -> Option<bool> {
-    let known = cc.parse().ok().or_else(|| CcSpec::in_kernel(cc))?;
-    Some(match known.algorithm() {
+/// `None`: no one knows what this controller does to a queue.
+fn is_bbr(controller: CcSpec) -> Option<bool> {
+    Some(match controller.algorithm() {
         Algorithm::Bbr1 | Algorithm::Bbr2 | Algorithm::Bbr3 => true,
         Algorithm::Reno | Algorithm::Cubic => false,
         _ => return None,
     })
+}
+
+/// The controller of a record. All protocols but HTTP/3 have the kernel's.
+fn controller(cc: &str, protocol: &str) -> Option<CcSpec> {
+    let in_kernel = (protocol != "h3").then(|| CcSpec::in_kernel(cc)).flatten();
+    in_kernel.or_else(|| cc.parse().ok()).or_else(|| CcSpec::in_kernel(cc))
 }

@@ -199,3 +199,73 @@ fn records_that_make_no_twin_are_told_why() {
     let odd = vec![response("cubic", "\"]\n[run]", Some(64_500)); 30];
     assert_eq!(names(&Twin::of(&odd, &spec(Some(1), None)).expect("a twin")), ["as64500"]);
 }
+
+/// A download of 3.3 MB over 40 Mbit/s and 20 ms without random loss, of `uncork steer record`: half of CUBIC's did not have
+/// a queue at most passes, and slow start overran the buffer of one product of rate and round-trip time.
+fn download(cc: &str, mbit_s: f64, lost: u64, p50: f64) -> FlowRecord {
+    let mut record = connection(cc, NETWORKS[0], Some(64_500));
+    record.service.as_mut().expect("a service").min_rtt_ns = Some(20_000_000);
+    FlowRecord {
+        busy_ns: (3_300_000.0 * 8e3 / mbit_s) as u64,
+        bytes_acked: 3_300_000,
+        bytes_delivered: 3_300_000,
+        packets_sent: 2_280 + lost,
+        packets_lost: lost,
+        rtt_ms: Some(Quantiles { min: 20.0, p50, p95: 40.0 }),
+        ..record
+    }
+}
+
+fn downloads(ccs: [(&str, f64, u64); 2]) -> Vec<FlowRecord> {
+    let spread = |nth: u32| 1.0 + 0.01 * f64::from(nth);
+    let of = |(cc, mbit_s, lost)| {
+        (0..20).map(move |nth| {
+            download(cc, mbit_s * spread(nth), lost, if nth < 10 { 22.0 } else { 30.0 })
+        })
+    };
+    ccs.into_iter().flat_map(of).collect()
+}
+
+#[test]
+fn losses_of_slow_start_are_not_of_the_path() {
+    let all = downloads([("cubic", 28.0, 48), ("bbr", 30.0, 170)]);
+    let twin = Twin::of(&all, &spec(None, None)).expect("a twin");
+    assert!(twin.text.contains("10 lost packets in slow start alone"), "{}", twin.text);
+    assert!(twin.text.contains("loss = \"0.000%\""), "{}", twin.text);
+    let alone: Vec<_> = all.into_iter().filter(|record| record.cc == "cubic").collect();
+    let twin = Twin::of(&alone, &spec(None, None)).expect("a twin");
+    assert!(twin.text.contains("loss = \"0.000%\""), "{}", twin.text);
+}
+
+#[test]
+fn losses_that_contradict_the_throughput_of_cubic_are_refused() {
+    let all = downloads([("cubic", 28.0, 400), ("bbr", 30.0, 400)]);
+    let error = Twin::of(&all, &spec(None, None)).expect_err("no loss").to_string();
+    assert!(
+        error.contains("10 of 10 CUBIC responses without a queue lost more than 4 times what"),
+        "{error}"
+    );
+}
+
+/// Equal paths cannot have ten times the throughput with one of two controllers.
+#[test]
+fn lines_that_contradict_the_ratio_of_the_arms_are_refused() {
+    let all = downloads([("cubic", 3.0, 0), ("bbr", 30.0, 0)]);
+    let error = Twin::of(&all, &spec(None, None)).expect_err("no ratio").to_string();
+    assert!(
+        error.contains("times the throughput with bbr as with cubic, and its records"),
+        "{error}"
+    );
+    assert!(error.contains("have 10.00 times (9."), "{error}");
+}
+
+/// Access logs of another program count no packets.
+#[test]
+fn responses_without_counts_are_left_out() {
+    let mut all = records(response, ["cubic", "bbr3"]);
+    let alone = Twin::of(&all, &spec(None, None)).expect("a twin");
+    all.push(FlowRecord { packets_sent: 0, ..response("cubic", NETWORKS[0], Some(64_500)) });
+    let twin = Twin::of(&all, &spec(None, None)).expect("a twin");
+    assert_eq!(twin.text, alone.text);
+    assert_eq!(twin.left_out.len(), 1, "{:?}", twin.left_out);
+}

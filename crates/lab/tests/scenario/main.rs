@@ -13,3 +13,4 @@ mod reference;
 mod sampling;
 #[path = "../../../config/tests/texts/mod.rs"]
 mod texts;
+mod twin_truth;
