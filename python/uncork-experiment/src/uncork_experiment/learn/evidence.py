@@ -63,6 +63,16 @@ clients that the table decided for, as the treated arm, and of the holdback, as 
 
 def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -> ir.Table:
     """The evidence as one expression. `on_trial`: ASes that a switchback is to confirm."""
+    parts = [part for of_metric in _parts(records, settings, on_trial).values() for part in of_metric]
+    return _union(parts)
+
+
+def _union(parts: Sequence[ir.Table]) -> ir.Table:
+    return fold(lambda one, other: one.union(other), parts)
+
+
+def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> dict[str, list[ir.Table]]:
+    """The queries of each metric, whose rows together are its evidence."""
     columns = frozenset(records.columns)
     needed = ("service_client", "service_start_unix_ns", "arm", "arm_bucket")
     for name in needed:
@@ -76,15 +86,16 @@ def query(records: ir.Table, settings: Settings, on_trial: Sequence[str] = ()) -
     if not any(measure.metric in known for measure in PRIMARY.values()):
         raise InputError("records", "they have neither throughput nor completion time", "see docs/results.md")
     queries = Queries.of(table, plan)
-    parts = [_shaped(queries.metric(METRICS[name]), name) for name in known]
-    steered = [
+    parts = {name: [_shaped(queries.metric(METRICS[name]), name)] for name in known}
+    parts[TRAFFIC] = [_traffic(table, plan)]
+    parts[STEERED] = [
         _steered(table, plan, settings, of_class, numbers_of(on_trial))
         for of_class in CLASSES
         if on_trial and PRIMARY[of_class].metric in known
     ]
-    held = [_held(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known]
-    others = [_traffic(table, plan), *steered, *held, _units(table, plan)]
-    return fold(lambda one, other: one.union(other), [*parts, *others])
+    parts[HELD] = [_held(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known]
+    parts[UNITS] = [_units(table, plan)]
+    return parts
 
 
 def scope(settings: Settings) -> ReducePlan:
@@ -124,8 +135,8 @@ def read(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str
 
     The query runs once for each metric, so that an engine's wide rows of one metric are there at a time.
     """
-    found = query(records, settings, on_trial)
-    parts = [narrow(run(found.filter(found["metric"] == name))) for name in metrics(settings)]
+    of_metric = _parts(records, settings, on_trial)
+    parts = [narrow(run(_union(of_metric[name]))) for name in metrics(settings) if of_metric.get(name)]
     whole = pa.concat_tables(parts).unify_dictionaries()
     columns = {name: whole[name] for name in COLUMNS}
     # Of a million networks there is no room for what is not needed any more.
