@@ -386,7 +386,8 @@ def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:
 
 def test_an_as_that_turns_over_is_left_within_hours_by_plans_within_the_day(tmp_path: Path) -> None:
     """As above, with 8,000 records a day of the AS's random share and, from noon on, a plan every third
-    hour: large objects are off after half a day at the latest, small ones after a day. The other AS keeps BBR.
+    hour: large objects are off after half a day at the latest, small ones after a day. The other AS keeps
+    BBR.
     """
     hour, day = 3600 * 10**9, 86_400 * 10**9
     noon = (FIRST_DAY + 7) * day + 12 * hour
