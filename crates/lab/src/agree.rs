@@ -1,5 +1,8 @@
 //! Comparison of two engines: the same cells and seeds, simulated and real.
 
+use std::collections::HashMap;
+
+use uncork_flow::{FlowRecord, quantile};
 use uncork_path::HostJitter;
 use uncork_sim::Offload;
 
@@ -94,6 +97,45 @@ impl FinishedRun {
         self.outcome.cell = self.outcome.cell * 2 + usize::from(engine != Engine::Sim);
         self
     }
+}
+
+/// The part of the simulator's round-trip time by which hosts may be later than its hosts,
+const LATE_SHARE: f64 = 0.05;
+/// and the time, in milliseconds, that does not matter on any path.
+const LATE_MS: f64 = 0.5;
+
+/// Adds a doubt to each run in real time with hosts that were late: its round-trip times exceed path and queue by more than
+/// those of the simulated run do. An emulator that is late says so itself. `runs` are of [`Scenario::beside_the_simulator`].
+pub fn mark_late_hosts(runs: &mut [FinishedRun]) {
+    let of_sim = runs.iter().filter(|run| run.outcome.cell % 2 == 0);
+    let pair = |run: &FinishedRun| (run.outcome.cell / 2, run.outcome.seed);
+    let simulated: HashMap<_, _> =
+        of_sim.map(|run| (pair(run), (host_delays(run), limit(run)))).collect();
+    for run in runs.iter_mut().filter(|run| run.outcome.cell % 2 == 1) {
+        let Some((beside, limit)) = simulated.get(&pair(run)) else { continue };
+        let delays = host_delays(run);
+        let later = delays.iter().zip(beside).filter_map(|(real, sim)| Some((*real)? - (*sim)?));
+        let later: Vec<f64> = later.collect();
+        if let Some(late) = quantile(&later, 0.5).filter(|late| late > limit) {
+            run.outcome.doubts.push(format!(
+                "its hosts were late: round-trip times {late:.1} ms above path and queue; use fewer --jobs"
+            ));
+        }
+    }
+}
+
+/// What each flow's median round-trip time has beyond its queue, in milliseconds.
+fn host_delays(run: &FinishedRun) -> Vec<Option<f64>> {
+    let queue = |flow: &FlowRecord| flow.lab.and_then(|lab| lab.queue_ms);
+    let delay = |flow: &FlowRecord| Some(flow.rtt_ms?.p50 - queue(flow)?.p50);
+    run.outcome.flows.iter().map(delay).collect()
+}
+
+/// By how much hosts may be later than those of this simulated run, in milliseconds.
+fn limit(run: &FinishedRun) -> f64 {
+    let rtts = run.outcome.flows.iter().filter_map(|flow| flow.rtt_ms);
+    let rtts: Vec<f64> = rtts.map(|rtt| rtt.p50).collect();
+    quantile(&rtts, 0.5).map_or(LATE_MS, |rtt| (LATE_SHARE * rtt).max(LATE_MS))
 }
 
 /// Points by which shares may differ.
@@ -276,6 +318,36 @@ cc = "reno"
         let moved = shares(0.2);
         let missed = moved.iter().filter(|(_, points, passed)| *points > 5.0 && !*passed);
         assert_eq!(missed.count(), 2, "too much for main: {moved:?}");
+    }
+
+    /// The doubts of runs whose endpoints add `later` ms to all round-trip times and `queued` ms of queue.
+    fn doubts(later: f64, queued: f64) -> Vec<String> {
+        let scenario = Scenario::parse("two", SCENARIO, &[], &NoFiles).expect("a scenario");
+        let (of, stop) = ((&scenario, Engine::Sim), AtomicBool::new(false));
+        let simulated = run_items(of, &items(&scenario), 2, &stop, &|_, _| {}).expect("runs");
+        let mut real = simulated.clone();
+        for flow in real.iter_mut().flat_map(|run| &mut run.outcome.flows) {
+            flow.rtt_ms.as_mut().expect("samples").p50 += later + queued;
+            flow.lab.as_mut().and_then(|lab| lab.queue_ms.as_mut()).expect("a queue").p50 += queued;
+        }
+        let simulated = simulated.into_iter().map(|run| run.on(Engine::Sim));
+        let mut runs: Vec<_> =
+            simulated.chain(real.into_iter().map(|run| run.on(Engine::Netns))).collect();
+        mark_late_hosts(&mut runs);
+        assert!(runs.iter().all(|run| run.outcome.cell % 2 == 1 || run.outcome.doubts.is_empty()));
+        runs.into_iter().flat_map(|run| run.outcome.doubts).collect()
+    }
+
+    #[test]
+    fn late_hosts_are_seen_and_long_queues_are_not_theirs() {
+        assert_eq!(doubts(0.1, 0.0), Vec::<String>::new());
+        assert_eq!(doubts(0.1, 50.0), Vec::<String>::new(), "a result, not a fault of the machine");
+        let late = doubts(6.0, 0.0);
+        assert_eq!(late.len(), 16, "two cells of eight seeds: {late:?}");
+        assert_eq!(
+            late[0],
+            "its hosts were late: round-trip times 6.0 ms above path and queue; use fewer --jobs"
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod sweep;
 mod testing;
 mod twin;
 
+pub use agree::mark_late_hosts;
 pub use builtin::Builtin;
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use uncork_lab::{Engine, Manifest};
+use uncork_lab::{Engine, Manifest, mark_late_hosts};
 
 use super::args::AgreeArgs;
 use super::finish::{Finish, places};
@@ -36,6 +36,9 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
             run::Work { args: side, sweep, directory: directory.transpose()?, again: args.again() };
         let played = work.runs(&uncork_lab::items(&sweep.scenario), (&tracker, nth), &stop)?;
         runs.extend(played.into_iter().map(|run| run.on(side.on)));
+    }
+    if args.on.engine().is_in_real_time() {
+        mark_late_hosts(&mut runs);
     }
     let manifest = Manifest::new(&scenario, BTreeMap::new(), args.on.engine(), args.command());
     let mut finish = Finish::new(&args.output, None);
