@@ -14,6 +14,7 @@ mod compare;
 mod engine;
 mod evaluate;
 pub mod internet;
+mod logs;
 mod parallel;
 mod preset;
 mod scenario;
@@ -29,6 +30,7 @@ pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};
 pub use engine::{Engine, EngineError};
 pub use evaluate::{CommandOutcome, RunOutcome};
+pub use logs::{ClientPath, LogFormat, LogPaths};
 pub use preset::{Preset, PresetValue};
 pub use scenario::{
     Axis, Carries, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use uncork_cc::CcSpec;
 use uncork_lab::internet::Group;
-use uncork_lab::{CompareSpec, Engine, Shard};
+use uncork_lab::{CompareSpec, Engine, LogFormat, Shard};
 
 use uncork_units::Probability;
 
@@ -52,6 +52,12 @@ Examples:
   uncork lab from-records records/ --cc cubic:linux --cc bbr1 --only 203.0.113.0/24 -o network.toml
   uncork lab run mine.toml -o report";
 
+const FROM_LOG_EXAMPLES: &str = "\
+Examples:
+  ss -tinHO state established '( sport = :443 )' | uncork lab from-log ss -
+  uncork lab from-log iperf3 iperf.json
+  uncork lab from-log nginx access.log";
+
 const EXIT_STATUS: &str = "\
 Exit status: 0 done, 1 a threshold of a scenario is missed, 2 wrong usage or a wrong scenario, 3 the \
 environment cannot do it (such as an output directory that cannot be written), 5 a bug, 130 \
@@ -89,6 +95,9 @@ pub(crate) enum LabCommand {
     /// Make a scenario of the records of a server: the paths of its clients, by autonomous system
     #[command(before_help = FROM_RECORDS_EXAMPLES, after_help = EXIT_STATUS)]
     FromRecords(FromRecordsArgs),
+    /// Print the figures of paths in a log: round-trip time, rate, retransmissions, buffer
+    #[command(before_help = FROM_LOG_EXAMPLES, after_help = EXIT_STATUS)]
+    FromLog(FromLogArgs),
     /// A simulated Internet: networks, users and days; the records of a server in it under a policy, and
     /// what each controller is truly worth there
     #[command(before_help = INTERNET_EXAMPLES, after_help = EXIT_STATUS)]
@@ -208,6 +217,36 @@ pub(crate) struct FromRecordsArgs {
     /// File for the scenario; by default it is printed
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// The program that wrote a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogKind {
+    Ss,
+    Iperf3,
+    Nginx,
+    Cmcd,
+}
+
+impl LogKind {
+    pub(crate) fn format(self) -> LogFormat {
+        match self {
+            Self::Ss => LogFormat::Ss,
+            Self::Iperf3 => LogFormat::Iperf3,
+            Self::Nginx => LogFormat::Nginx,
+            Self::Cmcd => LogFormat::Cmcd,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FromLogArgs {
+    /// What wrote it: ss -tin, iperf3 -J, nginx, or players (CMCD)
+    #[arg(value_name = "FORMAT")]
+    pub(crate) kind: LogKind,
+    /// The log; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ mod catalogue;
 mod directory;
 mod dry_run;
 mod finish;
+mod from_log;
 mod from_records;
 mod internet;
 mod interrupt;
@@ -28,6 +29,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
         LabCommand::Presets { name } => presets::presets(name.as_deref()),
         LabCommand::Run(args) => run::run(args),
         LabCommand::Agree(args) => agree::agree(args),
+        LabCommand::FromLog(args) => from_log::from_log(args),
         LabCommand::FromRecords(args) => from_records::from_records(args),
         LabCommand::Internet(args) => internet::internet(args),
         LabCommand::Merge(args) => merge::merge(args),
