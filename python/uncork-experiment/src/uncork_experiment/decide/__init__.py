@@ -1,7 +1,7 @@
 """One decision engine: from estimates to a decision. Pure functions of plain numbers.
 
-`analyze` follows these rules. conformance/decisions.json holds them, as plain numbers, for other languages
-too.
+`analyze` follows these rules. conformance/decisions.json holds this package and the Rust crate uncork-decide
+to them.
 """
 
 from uncork_experiment.decide.case import Case, CellDecision, Decision, Estimate, Group, Guardrail

@@ -1,0 +1,145 @@
+//! Guardrails answer two questions: is the limit broken for sure, and is it likely kept?
+//!
+//! `broken` stops at once, so before the last look it needs a bound that holds at every look. At the last planned look the fixed
+//! interval counts, with Bonferroni's correction for all guardrails that could have given the alarm. Enabling needs the other
+//! question: the limit is more likely kept than not, by a shrunk estimate, and the fixed interval does not lie beyond the limit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::case::{Case, Group, Guardrail, Harm};
+use crate::distribution::{normal_cdf, normal_quantile, quantile, tail};
+use crate::shrink::{Prior, shrink};
+
+/// Harm in units of its limit: before any evidence around none, and cells differ by about one limit.
+const PRIOR: Prior = Prior { root_sd: 2.0, tau_scale: 1.0 };
+/// A limit of nothing counts as this much: no estimate is exact.
+const MIN_LIMIT: f64 = 1e-4;
+const MIN_ERROR: f64 = 1e-9;
+/// Probability from which a limit counts as likely kept.
+const MIN_KEPT: f64 = 0.5;
+
+/// What is known of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardrailState {
+    /// The interval is within the limit.
+    Holds,
+    /// The limit is more likely kept than not.
+    LikelyHolds,
+    /// There is no estimate.
+    Open,
+    /// The limit is more likely broken than kept.
+    LikelyBroken,
+    /// The limit is broken.
+    Broken,
+}
+
+impl GuardrailState {
+    /// Its name in `conformance/decisions.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::LikelyHolds => "likely holds",
+            Self::Open => "open",
+            Self::LikelyBroken => "likely broken",
+            Self::Broken => "broken",
+        }
+    }
+
+    /// Whether the treated arm may be enabled as far as this guardrail goes.
+    pub const fn is_acceptable(self) -> bool {
+        !matches!(self, Self::Broken | Self::LikelyBroken)
+    }
+}
+
+/// States by measure.
+pub(crate) type States = BTreeMap<String, GuardrailState>;
+
+/// States of the whole, and of each cell.
+pub(crate) fn states_of(case: &Case) -> (States, Vec<States>) {
+    let whole = states(case, std::slice::from_ref(&case.whole), &BTreeMap::new()).remove(0);
+    let guards = case.whole.guardrails.iter();
+    let otherwise = guards
+        .filter_map(|one| Some((one.measure.as_str(), probability_kept(&[one], case.level)[0]?)))
+        .collect();
+    (whole, states(case, &case.cells, &otherwise))
+}
+
+/// `otherwise`: probability of a group without an estimate of its own.
+fn states(case: &Case, groups: &[Group], otherwise: &BTreeMap<&str, f64>) -> Vec<States> {
+    let all = || groups.iter().flat_map(|group| &group.guardrails);
+    let tests = all().filter(|one| one.harm.is_some()).count().max(1) as f64;
+    let mut states = vec![States::new(); groups.len()];
+    let measures: BTreeSet<&String> = all().map(|one| &one.measure).collect();
+    for measure in measures {
+        let places: Vec<(usize, &Guardrail)> = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(place, group)| group.guardrails.iter().map(move |one| (place, one)))
+            .filter(|(_, one)| one.measure == *measure)
+            .collect();
+        let guards: Vec<&Guardrail> = places.iter().map(|(_, one)| *one).collect();
+        for ((place, one), kept) in places.iter().zip(probability_kept(&guards, case.level)) {
+            let kept = kept.or_else(|| otherwise.get(measure.as_str()).copied());
+            states[*place].insert(measure.clone(), state(one, kept, case, tests));
+        }
+    }
+    states
+}
+
+/// `kept`: probability that the limit is kept, by the shrunk estimate. `tests`: guardrails that could give the alarm.
+fn state(one: &Guardrail, kept: Option<f64>, case: &Case, tests: f64) -> GuardrailState {
+    let limit = one.limit;
+    let is_sure = one.valid.is_some_and(|[low, _]| low > limit);
+    if is_sure || (case.is_final && p_beyond(one, case.level) * tests < (1.0 - case.level) / 2.0) {
+        return GuardrailState::Broken;
+    }
+    let is_beyond = one.harm.is_some_and(|harm| harm.interval[0] > limit);
+    if is_beyond || kept.is_some_and(|kept| kept < MIN_KEPT) {
+        return GuardrailState::LikelyBroken;
+    }
+    let interval = if case.is_final { one.harm.map(|harm| harm.interval) } else { one.valid };
+    match (interval, kept) {
+        (Some([_, high]), _) if high < limit => GuardrailState::Holds,
+        (_, Some(_)) => GuardrailState::LikelyHolds,
+        _ => GuardrailState::Open,
+    }
+}
+
+/// Of one measure in several groups: the probability that each keeps the limit.
+fn probability_kept(guards: &[&Guardrail], level: f64) -> Vec<Option<f64>> {
+    let scaled: Vec<(f64, f64)> =
+        guards.iter().filter_map(|one| Some(in_limits(one, one.harm?, level))).collect();
+    let broken = match scaled[..] {
+        [(mean, error)] => {
+            let keep = PRIOR.root_sd.powi(2) / (PRIOR.root_sd.powi(2) + error * error);
+            vec![normal_cdf((keep * mean - 1.0) / (keep.sqrt() * error))]
+        }
+        _ => shrink(&scaled, PRIOR).above(1.0),
+    };
+    let mut broken = broken.into_iter();
+    guards.iter().map(|one| one.harm.and_then(|_| broken.next()).map(|p| 1.0 - p)).collect()
+}
+
+/// Harm and its error in limits. The error is that of the side towards the limit: intervals of rare events are not symmetric.
+fn in_limits(one: &Guardrail, harm: Harm, level: f64) -> (f64, f64) {
+    let scale = one.limit.max(MIN_LIMIT);
+    let error = half(one, harm) / normal_quantile(0.5 + level / 2.0) / scale;
+    (harm.value / scale, error.max(MIN_ERROR))
+}
+
+fn half(one: &Guardrail, harm: Harm) -> f64 {
+    let [low, high] = harm.interval;
+    if harm.value > one.limit { harm.value - low } else { high - harm.value }
+}
+
+/// One-sided p-value of the limit being kept; 1 without an estimate.
+fn p_beyond(one: &Guardrail, level: f64) -> f64 {
+    let Some(harm) = one.harm.filter(|harm| harm.value > one.limit) else { return 1.0 };
+    let error = || (half(one, harm) / quantile(0.5 + level / 2.0, harm.df)).max(MIN_ERROR);
+    harm.p.unwrap_or_else(|| tail((harm.value - one.limit) / error(), harm.df))
+}
+
+/// How far beyond the limit, in limits.
+pub(crate) fn excess(one: &Guardrail) -> f64 {
+    one.harm.map_or(0.0, |harm| harm.value) / one.limit.max(MIN_LIMIT) - 1.0
+}
