@@ -3,7 +3,12 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
-use uncork_host::prove::{Arm, Block, BlockFigures, Effect, Metric, effects, interval, schedule};
+use std::collections::BTreeMap;
+
+use uncork_host::change::Prefix;
+use uncork_host::prove::{
+    Arm, Block, BlockFigures, Comparison, Effect, Metric, Traffic, effects, interval, schedule,
+};
 use uncork_units::Rng;
 
 /// Standard normal, from 12 uniform numbers.
@@ -43,13 +48,124 @@ impl World {
         let connections = self.connections + rng.below(self.connections);
         let speeds: Vec<f64> =
             (0..connections).map(|_| (level + effect + 0.5 * normal(rng)).exp()).collect();
-        BlockFigures {
+        let traffic = Traffic {
             completions_s: speeds.iter().map(|speed| 0.1 / speed).collect(),
             throughputs_bps: speeds.iter().map(|speed| 1e7 * speed).collect(),
             bytes_sent: 1_000_000_000,
             bytes_retransmitted: (1e7 * (1.0 + 0.1 * normal(rng)) * (-level).exp()) as u64,
-            unseen: 0,
+        };
+        BlockFigures { networks: [(Some(network(0)), traffic)].into(), unseen: 0 }
+    }
+}
+
+fn network(index: u64) -> Prefix {
+    format!("10.0.{index}.0/24").parse().unwrap()
+}
+
+/// Clients that download one object after the other: the faster, the more. A third of the networks is slow.
+struct ClosedLoop {
+    pairs: u32,
+    networks: u64,
+    /// Downloads of a slow and of a fast network in a block, at their usual speed.
+    downloads: [f64; 2],
+    /// What B makes of the speed of slow and of fast networks.
+    gains: [f64; 2],
+    /// How much the load moves from block to block, as a share of the speed.
+    load: f64,
+    are_networks_known: bool,
+}
+
+impl ClosedLoop {
+    fn run(&self, seed: u64) -> Vec<Effect> {
+        let schedule = schedule(self.pairs, seed);
+        let mut rng = Rng::new(seed, 77);
+        let mut load = 0.0;
+        let block = |block: &Block| {
+            load = 0.7 * load + self.load * normal(&mut rng);
+            Some(self.block(block.arm, load, &mut rng))
+        };
+        let figures: Vec<Option<BlockFigures>> = schedule.iter().map(block).collect();
+        effects(&schedule, &figures, seed)
+    }
+
+    fn block(&self, arm: Arm, load: f64, rng: &mut Rng) -> BlockFigures {
+        let mut networks: BTreeMap<Option<Prefix>, Traffic> = BTreeMap::new();
+        for index in 0..self.networks {
+            let class = usize::from(!index.is_multiple_of(3));
+            let gain = if arm == Arm::B { self.gains[class] } else { 1.0 };
+            let speed = [5e6, 20e6][class] * gain * load.exp();
+            let expected = self.downloads[class] * gain * load.exp();
+            let downloads = (expected + expected.sqrt() * normal(rng)).round().max(0.0) as u64;
+            let key = self.are_networks_known.then(|| network(index));
+            let traffic = networks.entry(key).or_default();
+            for _ in 0..downloads {
+                traffic.throughputs_bps.push(speed * (0.2 * normal(rng)).exp());
+                traffic.bytes_sent += 1_000_000;
+                traffic.bytes_retransmitted += [50_000, 5_000][class] + rng.below(2_000);
+            }
         }
+        BlockFigures { networks, unseen: 0 }
+    }
+}
+
+/// Simpson's paradox: B is faster for every client, and slow clients come more often because of it.
+#[test]
+fn more_transfers_of_slow_clients_are_no_loss() {
+    let world = ClosedLoop {
+        pairs: 12,
+        networks: 60,
+        downloads: [9.0, 8.0],
+        gains: [1.6, 1.05],
+        load: 0.02,
+        are_networks_known: true,
+    };
+    let unknown = ClosedLoop { are_networks_known: false, ..world };
+    for seed in 0..8 {
+        let within = world.run(seed);
+        let p50 = of(&within, Metric::ThroughputP50);
+        assert_eq!(p50.comparison, Comparison::WithinNetworks);
+        let [low, high] = p50.interval.unwrap();
+        assert!(low > 0.0 && high < 0.1, "{low} {high}");
+        let retransmitted = of(&within, Metric::Retransmitted).change.unwrap();
+        assert!(retransmitted.abs() < 0.001, "{retransmitted}");
+        let over_all = unknown.run(seed);
+        let p50 = of(&over_all, Metric::ThroughputP50);
+        assert_eq!((p50.comparison, p50.common), (Comparison::AllTransfers, Some(0.0)));
+        let high = p50.interval.unwrap()[1];
+        assert!(high < 0.0, "the mix alone: {high}");
+        assert!(of(&over_all, Metric::Retransmitted).change.unwrap() > 0.003);
+    }
+}
+
+/// Of equal controllers 5 % of the intervals exclude zero: at most 9.4 % of 400 tests, by four standard deviations.
+#[test]
+fn equal_controllers_differ_as_seldom_as_promised() {
+    for (downloads, networks) in [([6.0, 8.0], 20), ([0.4, 1.2], 60)] {
+        let world = ClosedLoop {
+            pairs: 8,
+            networks,
+            downloads,
+            gains: [1.0, 1.0],
+            load: 0.1,
+            are_networks_known: true,
+        };
+        let mut excluded = [0; 2];
+        for seed in 5000..5400 {
+            let effects = world.run(seed);
+            let one = of(&effects, Metric::ThroughputP50);
+            assert_eq!(one.comparison, Comparison::WithinNetworks, "{:?}", one.common);
+            for (count, metric) in
+                excluded.iter_mut().zip([Metric::ThroughputP50, Metric::Retransmitted])
+            {
+                let effect = of(&effects, metric);
+                let [low, high] = effect.interval.unwrap();
+                let is_excluded = low > 0.0 || high < 0.0;
+                assert_eq!(is_excluded, effect.p.unwrap() < 0.05, "{effect:?}");
+                *count += u64::from(is_excluded);
+            }
+        }
+        eprintln!("{networks} networks: {excluded:?} of 400 exclude zero");
+        assert!(excluded.iter().all(|count| (3..=37).contains(count)), "{excluded:?}");
     }
 }
 
@@ -115,7 +231,8 @@ fn too_little_has_no_interval_and_says_what_is_missing() {
     assert!(of(&few, Metric::Retransmitted).interval.is_some(), "its sums need no ten connections");
     let schedule = schedule(8, 1);
     let mut figures: Vec<_> = vec![None; 16];
-    figures[3] = Some(BlockFigures { bytes_sent: 5, ..BlockFigures::default() });
+    let traffic = Traffic { bytes_sent: 5, ..Traffic::default() };
+    figures[3] = Some(BlockFigures { networks: [(None, traffic)].into(), unseen: 0 });
     let half = effects(&schedule, &figures, 1);
     assert!(half.iter().all(|effect| effect.pairs == 0), "a pair needs both blocks");
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 use uncork_host::change::{ChangeError, PlanError};
 use uncork_host::prove::{
-    self, Answer, Ended, Limits, ProveDocument, ProveError, ProveSpec, Prover, Stop, Turn,
+    self, Answer, Ended, Limits, ProveDocument, ProveError, ProveSpec, Prover, Stop, Turn, Verdict,
 };
 use uncork_host::watch::RecordsSpec;
 
@@ -27,6 +27,9 @@ pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
     prove::check(&spec, &mut change::host(&args.state)).map_err(failure)?;
     if args.dry_run {
         return stdout::write(spec.to_string().as_bytes());
+    }
+    if let Some(warning) = spec.warning() {
+        eprintln!("warning: {warning}");
     }
     let directory = args.output.as_deref();
     let records = directory.map(records).transpose()?;
@@ -57,6 +60,7 @@ fn spec(args: &ProveArgs) -> ProveSpec {
         burn_in: args.burn_in,
         large: args.large,
         limits: Limits { retransmitted: args.max_retransmitted, rtt_p95: args.max_rtt_p95 },
+        max_retransmitted_increase: args.max_retransmitted_increase,
         period: args.every,
         // Below 2^53, as JSON numbers are exact.
         seed: args.seed.unwrap_or_else(|| RandomState::new().hash_one(0) >> 11),
@@ -100,10 +104,11 @@ fn status(document: &ProveDocument, stop: Option<&Stop>) -> Result<(), Failure> 
             Err(Failure::Environment(stop.to_string()))
         }
         Some(Stop::Breach { .. } | Stop::Disturbed(_)) => Err(Failure::Status(1)),
-        None if document.verdict.answer == Answer::Open || !document.left.is_empty() => {
-            Err(Failure::Status(1))
+        None => {
+            let Verdict { answer, status, .. } = &document.verdict;
+            let is_done = *answer != Answer::Open && *status == 0 && document.left.is_empty();
+            if is_done { Ok(()) } else { Err(Failure::Status(1)) }
         }
-        None => Ok(()),
     }
 }
 

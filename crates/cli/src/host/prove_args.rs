@@ -21,19 +21,20 @@ Examples:
 pub(super) const AFTER: &str = "\
 The host alternates between both controllers in pairs of blocks, each pair in random order. A connection counts if it was \
 opened within a block, after the burn-in at its start. Intervals come from the pairs: they need 6, and each block \
-10 large or small transfers. A limit that is exceeded ends the test. Afterwards the host is as before, also when this \
+10 large or small transfers. Blocks are compared within client networks, so that a change in the mix of clients is not \
+taken for an effect. A limit that is exceeded ends the test. Afterwards the host is as before, also when this \
 command is killed. It needs CAP_NET_ADMIN, and the right to write --state-dir; other commands that change this host wait until it has ended. \
 Records have client networks and ports (docs/linux.md).
 
-Exit status: 0 done, 1 no answer, or the test ended early because a limit was exceeded or something else changed a setting, 2 wrong usage, \
+Exit status: 0 done, 1 no answer, B is worse or breaks a guardrail, or the test ended early because a limit was exceeded or something else changed a setting, 2 wrong usage, \
 3 the host cannot be changed or a file cannot be written, 5 a bug, 130 interrupted.";
 
 #[derive(Args, Debug)]
 pub(super) struct ProveArgs {
-    /// Controller to compare with
+    /// Control: the controller to compare with
     #[arg(value_name = "A", value_parser = NonEmptyStringValueParser::new())]
     pub(super) a: String,
-    /// Controller in question
+    /// Candidate controller
     #[arg(value_name = "B", value_parser = NonEmptyStringValueParser::new())]
     pub(super) b: String,
     /// Change the controller of the route to this network, not the default; may be repeated
@@ -57,10 +58,13 @@ pub(super) struct ProveArgs {
     /// End the test if the 95th percentile of round-trip times is longer, in ten passes
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(super) max_rtt_p95: TimeDelta,
+    /// Guardrail: do not enable B if it retransmits this much more of the payload than A
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub(super) max_retransmitted_increase: Probability,
     /// Time between two passes over all sockets
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(super) every: TimeDelta,
-    /// Seed of the order of blocks; default: another one each time
+    /// Seed for the order of blocks [default: random]
     #[arg(long, value_name = "N", value_parser = seed)]
     pub(super) seed: Option<u64>,
     /// Print the order of blocks and the duration, and change nothing

@@ -56,6 +56,15 @@ pub struct LeftOut {
 /// What the counted connections of a block did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockFigures {
+    /// The traffic of each client network; `None`: of clients whose network is unknown.
+    pub networks: BTreeMap<Option<Prefix>, Traffic>,
+    /// Counted connections whose controller no pass saw: they lived between two.
+    pub unseen: u64,
+}
+
+/// What the counted connections of a client network did in a block.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traffic {
     /// Acknowledged payload by busy time, of each large transfer, in bits per second.
     pub throughputs_bps: Vec<f64>,
     /// Busy time of each small transfer, in seconds.
@@ -64,8 +73,6 @@ pub struct BlockFigures {
     pub bytes_sent: u64,
     /// Payload retransmitted.
     pub bytes_retransmitted: u64,
-    /// Counted connections whose controller no pass saw: they lived between two.
-    pub unseen: u64,
 }
 
 /// What is kept of a connection that began in a block.
@@ -73,6 +80,7 @@ pub struct BlockFigures {
 struct Seen {
     block: u32,
     service: u32,
+    client: Option<Prefix>,
     cc: Controller,
     is_open: bool,
     bytes_acked: u64,
@@ -136,7 +144,8 @@ impl Blocks {
             self.left_out.outside_blocks += 1;
             return;
         };
-        if !self.is_on_routes(record) {
+        let client = client_network(record);
+        if !self.is_on_routes(client) {
             self.left_out.other_route += 1;
             return;
         }
@@ -153,6 +162,7 @@ impl Blocks {
         self.seen.push(Seen {
             block: index as u32,
             service: service as u32,
+            client,
             cc,
             is_open,
             bytes_acked: record.bytes_acked,
@@ -168,13 +178,9 @@ impl Blocks {
         self.windows[index].1.is_none_or(|end| start_ns <= end).then_some(index)
     }
 
-    fn is_on_routes(&self, record: &FlowRecord) -> bool {
-        if self.routes.is_empty() {
-            return true;
-        }
-        let client = record.service.as_ref().and_then(|service| service.client.as_deref());
-        let client = client.and_then(|client| client.parse::<Prefix>().ok());
-        client.is_some_and(|client| self.routes.iter().any(|route| route.covers(client)))
+    fn is_on_routes(&self, client: Option<Prefix>) -> bool {
+        self.routes.is_empty()
+            || client.is_some_and(|client| self.routes.iter().any(|route| route.covers(client)))
     }
 
     /// The unit that is assigned is the block. A jackknife that leaves out a bucket leaves out a pair.
@@ -233,17 +239,33 @@ impl Blocks {
     }
 }
 
+/// The network of a record's client, as records name it: /24 of IPv4, /48 of IPv6.
+fn client_network(record: &FlowRecord) -> Option<Prefix> {
+    record.service.as_ref()?.client.as_deref()?.parse().ok()
+}
+
 impl BlockFigures {
     fn add(&mut self, seen: &Seen, large: bool) {
         let busy_s = seen.busy_ns.max(TICK_NS) as f64 / 1e9;
+        let traffic = self.networks.entry(seen.client).or_default();
         if large {
-            self.throughputs_bps.push(seen.bytes_acked as f64 * 8.0 / busy_s);
+            traffic.throughputs_bps.push(seen.bytes_acked as f64 * 8.0 / busy_s);
         } else {
-            self.completions_s.push(busy_s);
+            traffic.completions_s.push(busy_s);
         }
-        self.bytes_sent += seen.bytes_sent;
-        self.bytes_retransmitted += seen.bytes_retransmitted;
+        traffic.bytes_sent += seen.bytes_sent;
+        traffic.bytes_retransmitted += seen.bytes_retransmitted;
         self.unseen += u64::from(seen.cc == Controller::Unknown);
+    }
+
+    /// Large transfers.
+    pub fn large(&self) -> usize {
+        self.networks.values().map(|traffic| traffic.throughputs_bps.len()).sum()
+    }
+
+    /// Small transfers.
+    pub fn small(&self) -> usize {
+        self.networks.values().map(|traffic| traffic.completions_s.len()).sum()
     }
 }
 
@@ -310,11 +332,15 @@ mod tests {
         let (figures, left_out) = blocks.figures();
         let counts = |index: usize| {
             let block: &BlockFigures = figures[index].as_ref().expect("complete");
-            (block.throughputs_bps.len(), block.completions_s.len(), block.unseen)
+            (block.large(), block.small(), block.unseen)
         };
         assert_eq!([0, 1, 2].map(counts), [(1, 1, 0), (0, 2, 1), (1, 0, 0)]);
         assert_eq!(figures[3], None);
-        assert_eq!(figures[0].as_ref().map(|block| block.throughputs_bps[0]), Some(4e6));
+        let network = "203.0.113.0/24".parse().ok();
+        assert_eq!(
+            figures[0].as_ref().map(|block| block.networks[&network].throughputs_bps[0]),
+            Some(4e6)
+        );
         let expected = LeftOut {
             outside_blocks: 2,
             incomplete_block: 1,
@@ -339,8 +365,7 @@ mod tests {
         // One of 39: another route, perhaps.
         blocks.take(&mut record(500, "reno", 1000, 10), false);
         let (figures, left_out) = blocks.figures();
-        let small: Vec<usize> =
-            figures.iter().flatten().map(|block| block.completions_s.len()).collect();
+        let small: Vec<usize> = figures.iter().flatten().map(BlockFigures::small).collect();
         assert_eq!(small[..2], [19, 19]);
         assert_eq!((left_out.other_service, left_out.other_controller), (2, 1));
     }
@@ -352,7 +377,7 @@ mod tests {
             let mut blocks = blocks(vec![route(text)]);
             blocks.take(&mut record(500, "unknown", 1000, 10), false);
             let (figures, left_out) = blocks.figures();
-            assert_eq!(figures[0].as_ref().map(|block| block.completions_s.len()), Some(counted));
+            assert_eq!(figures[0].as_ref().map(BlockFigures::small), Some(counted));
             assert_eq!(left_out.other_route, 1 - counted as u64);
         }
     }

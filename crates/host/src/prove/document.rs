@@ -6,12 +6,14 @@ use super::blocks::{BlockFigures, Blocks, LeftOut};
 use super::effect::{Effect, Metric, effects};
 use super::schedule::{Arm, Block};
 use super::spec::ProveSpec;
+use super::verdict::{End, Verdict};
+use super::within::of_block;
 
 /// Schema of a [`ProveDocument`].
 pub const PROVE_SCHEMA: &str = "uncork.host-prove/1";
 
-const ESTIMAND: &str = "total effect on this host in this time: all its connections run the second controller, compared with all \
-                        running the first";
+const ESTIMAND: &str = "total effect on this host in this time, within client networks (/24 of IPv4, /48 of IPv6): all its connections \
+                        run the second controller, compared with all running the first, and a network has the same weight in both";
 
 /// The result of a test.
 #[derive(Clone, Debug, Serialize)]
@@ -40,6 +42,8 @@ pub struct ProveDocument {
     pub burn_in_ns: u64,
     /// Payload from which a transfer is large.
     pub large_bytes: u64,
+    /// Guardrail: how much more of the payload the second controller may retransmit, as a share.
+    pub max_retransmitted_increase: f64,
     /// Why the test ended early.
     pub stopped: Option<String>,
     /// Settings that were left as somebody else had set them.
@@ -77,30 +81,6 @@ pub struct BlockDocument {
     pub values: [Option<f64>; 6],
 }
 
-/// The answer to whether the second controller is better.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Verdict {
-    /// The answer.
-    pub answer: Answer,
-    /// The one metric that decides, fixed before the test: the median throughput of large transfers if there are enough of them,
-    /// else the median completion of small ones.
-    pub metric: Metric,
-}
-
-/// Whether the second controller is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    /// The interval is on its side.
-    Better,
-    /// The interval is on the other's side.
-    Worse,
-    /// The interval contains zero.
-    NotShown,
-    /// There is no interval.
-    Open,
-}
-
 /// What only a live test knows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
@@ -111,6 +91,7 @@ pub(super) struct Outcome {
     /// When its first block began.
     pub(super) start_unix_ns: u64,
     pub(super) stopped: Option<String>,
+    pub(super) end: End,
     pub(super) left: Vec<String>,
     pub(super) notices_lost: u64,
 }
@@ -143,12 +124,13 @@ impl ProveDocument {
             block_ns: spec.block.as_nanos(),
             burn_in_ns: spec.burn_in.as_nanos(),
             large_bytes: spec.large.as_u64(),
+            max_retransmitted_increase: spec.max_retransmitted_increase.as_f64(),
             stopped: outcome.stopped,
             left: outcome.left,
             notices_lost: outcome.notices_lost,
             blocks: documents.collect(),
             left_out,
-            verdict: Verdict::of(&effects),
+            verdict: Verdict::of(spec, &effects, outcome.end),
             effects,
         }
     }
@@ -167,64 +149,10 @@ impl BlockDocument {
             arm: spec.name(block.arm),
             counted_from_unix_ns: from,
             counted_until_unix_ns: until,
-            large: count(|figures| figures.throughputs_bps.len()),
-            small: count(|figures| figures.completions_s.len()),
+            large: count(BlockFigures::large),
+            small: count(BlockFigures::small),
             unseen: figures.map_or(0, |figures| figures.unseen),
-            values: Metric::ALL.map(|metric| metric.of(figures?)),
-        }
-    }
-}
-
-impl Verdict {
-    /// One metric decides: of six intervals of 95 %, one in four sets would have one that excludes zero by chance.
-    fn of(effects: &[Effect]) -> Self {
-        let deciding = [Metric::ThroughputP50, Metric::CompletionP50];
-        let mut known = deciding.iter().filter_map(|metric| {
-            let effect = effects.iter().find(|effect| effect.metric == *metric)?;
-            Some((*metric, effect.interval?))
-        });
-        let Some((metric, [low, high])) = known.next() else {
-            return Self { answer: Answer::Open, metric: Metric::ThroughputP50 };
-        };
-        let (is_more, is_less) = (low > 0.0, high < 0.0);
-        let answer = match metric {
-            Metric::ThroughputP50 if is_more => Answer::Better,
-            Metric::ThroughputP50 if is_less => Answer::Worse,
-            Metric::CompletionP50 if is_less => Answer::Better,
-            Metric::CompletionP50 if is_more => Answer::Worse,
-            _ => Answer::NotShown,
-        };
-        Self { answer, metric }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn effect(metric: Metric, interval: Option<[f64; 2]>) -> Effect {
-        let (unit, missing) = ("s", None);
-        Effect { metric, unit, pairs: 6, levels: None, change: None, interval, missing }
-    }
-
-    #[test]
-    fn more_throughput_or_less_time_is_better() {
-        use Metric::{CompletionP50, ThroughputP10, ThroughputP50};
-        for (throughput, completion, expected) in [
-            (Some([0.1, 0.2]), Some([0.1, 0.2]), (Answer::Better, ThroughputP50)),
-            (Some([-0.2, -0.1]), None, (Answer::Worse, ThroughputP50)),
-            (Some([-0.1, 0.1]), Some([0.1, 0.2]), (Answer::NotShown, ThroughputP50)),
-            (None, Some([-0.2, -0.1]), (Answer::Better, CompletionP50)),
-            (None, Some([0.1, 0.2]), (Answer::Worse, CompletionP50)),
-            (None, None, (Answer::Open, ThroughputP50)),
-        ] {
-            let effects = [
-                effect(ThroughputP10, Some([0.3, 0.4])),
-                effect(ThroughputP50, throughput),
-                effect(CompletionP50, completion),
-            ];
-            let Verdict { answer, metric } = Verdict::of(&effects);
-            assert_eq!((answer, metric), expected);
+            values: Metric::ALL.map(|metric| of_block(metric, figures?)),
         }
     }
 }

@@ -1,16 +1,15 @@
 //! The difference between the arms, with an interval that comes from the pairs of blocks.
 
 use serde::Serialize;
-use uncork_flow::{mean, quantile};
+use uncork_flow::mean;
 use uncork_units::Rng;
 
-use super::blocks::BlockFigures;
+use super::blocks::{BlockFigures, Traffic};
 use super::schedule::{Arm, Block};
+use super::within::{Comparison, MIN_SAMPLES, Pair};
 
 /// Fewer pairs have no 95 % interval: the widest that five differences can give has 94 %.
-pub const LEAST_PAIRS: usize = 6;
-/// Connections that a block needs for a quantile.
-const LEAST_SAMPLES: usize = 10;
+pub const MIN_PAIRS: usize = 6;
 /// Subsets whose means bound an interval.
 const SUBSETS: usize = 4095;
 /// Pairs up to which there are no more subsets than these.
@@ -45,6 +44,10 @@ pub struct Effect {
     pub metric: Metric,
     /// `bit/s`, `s` or `share`.
     pub unit: &'static str,
+    /// What is compared.
+    pub comparison: Comparison,
+    /// Share of the traffic in client networks with traffic in both blocks of a pair.
+    pub common: Option<f64>,
     /// Pairs that have a value in both blocks.
     pub pairs: usize,
     /// The arms' means over these pairs: geometric, of shares arithmetic.
@@ -53,6 +56,8 @@ pub struct Effect {
     pub change: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
+    /// Two-sided p-value of no effect.
+    pub p: Option<f64>,
     /// Why there is no interval.
     pub missing: Option<String>,
 }
@@ -88,20 +93,18 @@ impl Metric {
         }
     }
 
-    /// Its value in a block; `None` with too few connections.
-    pub fn of(self, block: &BlockFigures) -> Option<f64> {
-        let (samples, q) = match self {
-            Self::ThroughputP10 => (&block.throughputs_bps, 0.1),
-            Self::ThroughputP50 => (&block.throughputs_bps, 0.5),
-            Self::ThroughputP90 => (&block.throughputs_bps, 0.9),
-            Self::CompletionP50 => (&block.completions_s, 0.5),
-            Self::CompletionP90 => (&block.completions_s, 0.9),
-            Self::Retransmitted => {
-                let (sent, resent) = (block.bytes_sent, block.bytes_retransmitted);
-                return (sent > 0).then(|| resent as f64 / sent as f64);
-            }
-        };
-        quantile(samples, q).filter(|_| samples.len() >= LEAST_SAMPLES)
+    /// The transfers that it is a quantile of, and which; `None` of a share of payload.
+    pub(super) const fn sample(self) -> Option<(fn(&Traffic) -> &[f64], f64)> {
+        const LARGE: fn(&Traffic) -> &[f64] = |traffic| &traffic.throughputs_bps;
+        const SMALL: fn(&Traffic) -> &[f64] = |traffic| &traffic.completions_s;
+        match self {
+            Self::ThroughputP10 => Some((LARGE, 0.1)),
+            Self::ThroughputP50 => Some((LARGE, 0.5)),
+            Self::ThroughputP90 => Some((LARGE, 0.9)),
+            Self::CompletionP50 => Some((SMALL, 0.5)),
+            Self::CompletionP90 => Some((SMALL, 0.9)),
+            Self::Retransmitted => None,
+        }
     }
 
     /// On the scale on which the arms differ by a sum.
@@ -123,7 +126,7 @@ impl Metric {
             Self::CompletionP50 | Self::CompletionP90 => "small",
             _ => "large",
         };
-        format!("{LEAST_SAMPLES} {class} transfers in each block")
+        format!("{MIN_SAMPLES} {class} transfers in each block")
     }
 }
 
@@ -138,53 +141,59 @@ fn effect(
     figures: &[Option<BlockFigures>],
     seed: u64,
 ) -> Effect {
-    let values: Vec<(Block, f64)> = schedule
+    let complete = pairs(schedule, figures);
+    let (comparison, common) = Comparison::of(metric, &complete);
+    let scaled: Vec<[f64; 2]> = complete
         .iter()
-        .zip(figures)
-        .filter_map(|(block, figures)| Some((*block, metric.of(figures.as_ref()?)?)))
+        .filter_map(|pair| comparison.values(metric, pair))
+        .map(|values| values.map(|value| metric.on_scale(value)))
         .collect();
-    let pairs: Vec<[f64; 2]> = values.windows(2).filter_map(pair_of).collect();
-    let scaled: Vec<[f64; 2]> =
-        pairs.iter().map(|pair| pair.map(|value| metric.on_scale(value))).collect();
     let differences: Vec<f64> = scaled.iter().map(|[a, b]| b - a).collect();
     let level = |arm: Arm| mean(&scaled.iter().map(|pair| pair[arm.index()]).collect::<Vec<_>>());
     let levels = level(Arm::A).zip(level(Arm::B));
-    let interval = interval(&differences, seed);
-    let needs = metric.needs();
+    let means = typical_values(&differences, seed);
     let missing = || {
-        let (least, has) = (LEAST_PAIRS, pairs.len());
-        format!("an interval needs {least} pairs with {needs}, and {has} of them have that")
+        let (needs, has) = (metric.needs(), differences.len());
+        format!("an interval needs {MIN_PAIRS} pairs with {needs}, and {has} of them have that")
     };
     Effect {
         metric,
         unit: metric.unit(),
-        pairs: pairs.len(),
+        comparison,
+        common,
+        pairs: differences.len(),
         levels: levels.map(|(a, b)| [a, b].map(|level| metric.off_scale(level))),
         change: mean(&differences).map(|difference| metric.change_of(difference)),
-        missing: interval.is_none().then(missing),
-        interval: interval.map(|ends| ends.map(|end| metric.change_of(end))),
+        missing: means.is_none().then(missing),
+        interval: means.as_deref().map(|means| ends(means).map(|end| metric.change_of(end))),
+        p: means.as_deref().map(p_value),
     }
 }
 
-/// The values of a pair's blocks, A's first.
-fn pair_of(two: &[(Block, f64)]) -> Option<[f64; 2]> {
-    match two {
-        [(first, a), (second, b)] if first.pair == second.pair => {
-            Some(if first.arm == Arm::A { [*a, *b] } else { [*b, *a] })
-        }
-        _ => None,
-    }
+/// The pairs of which both blocks are complete, A's block first.
+fn pairs<'a>(schedule: &[Block], figures: &'a [Option<BlockFigures>]) -> Vec<Pair<'a>> {
+    let two = schedule.chunks_exact(2).zip(figures.chunks_exact(2));
+    two.filter_map(|(blocks, figures)| {
+        let (first, second) = (figures[0].as_ref()?, figures[1].as_ref()?);
+        Some(if blocks[0].arm == Arm::A { [first, second] } else { [second, first] })
+    })
+    .collect()
 }
 
 /// A 95 % interval of the centre of independent `differences`, each symmetric about it; `None` for fewer than
-/// [`LEAST_PAIRS`].
+/// [`MIN_PAIRS`].
 ///
 /// The random order makes a pair's difference symmetric about a constant effect, whatever else changes with time. The means
 /// of all subsets of the differences then divide the line into parts that contain the centre with equal probability
 /// (Hartigan, Using Subsample Values as Typical Values, JASA 64, 1969): no assumption about distribution or load. Of many
 /// pairs it takes random subsets, for which the same holds.
 pub fn interval(differences: &[f64], seed: u64) -> Option<[f64; 2]> {
-    if differences.len() < LEAST_PAIRS {
+    typical_values(differences, seed).map(|means| ends(&means))
+}
+
+/// The means of the subsets, in ascending order.
+fn typical_values(differences: &[f64], seed: u64) -> Option<Vec<f64>> {
+    if differences.len() < MIN_PAIRS {
         return None;
     }
     let mut means: Vec<f64> = if differences.len() <= ENUMERATED {
@@ -202,8 +211,21 @@ pub fn interval(differences: &[f64], seed: u64) -> Option<[f64; 2]> {
         std::iter::repeat_with(&mut draw).filter(|mean| !mean.is_nan()).take(SUBSETS).collect()
     };
     means.sort_unstable_by(f64::total_cmp);
+    Some(means)
+}
+
+/// The ends of the interval between typical values.
+fn ends(means: &[f64]) -> [f64; 2] {
     let beyond = ((means.len() + 1) as f64 * TAIL) as usize;
-    Some([means[beyond - 1], means[means.len() - beyond]])
+    [means[beyond - 1], means[means.len() - beyond]]
+}
+
+/// Two-sided p-value of no effect: below 5 % if and only if the interval excludes zero.
+fn p_value(means: &[f64]) -> f64 {
+    let below = means.partition_point(|mean| *mean < 0.0);
+    let above = means.len() - means.partition_point(|mean| *mean <= 0.0);
+    let beyond = means.len() - below.max(above) + 1;
+    (2.0 * beyond as f64 / (means.len() + 1) as f64).min(1.0)
 }
 
 /// NaN of none.

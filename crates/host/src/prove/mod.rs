@@ -1,7 +1,8 @@
 //! What another controller is worth on this host: a switchback experiment.
 //!
 //! The host alternates between two controllers in pairs of blocks, each pair in random order ([`schedule`]). Only connections
-//! opened within a block count ([`Blocks`]); blocks of a pair are compared ([`effects`]); a [`Guard`] stops the test when a
+//! opened within a block count ([`Blocks`]); blocks of a pair are compared within client networks ([`effects`]); the rules of
+//! `uncork-decide` decide ([`Verdict`]); a [`Guard`] stops the test when a
 //! limit is exceeded. All this is pure. [`Prover`] runs it on a live host, with [`crate::change`] and [`crate::watch`].
 
 mod blocks;
@@ -12,11 +13,15 @@ mod schedule;
 mod session;
 mod spec;
 mod text;
+mod verdict;
+mod within;
 
-pub use blocks::{BlockFigures, Blocks, LeftOut};
-pub use document::{Answer, BlockDocument, PROVE_SCHEMA, ProveDocument, Verdict};
-pub use effect::{Effect, LEAST_PAIRS, Metric, effects, interval};
+pub use blocks::{BlockFigures, Blocks, LeftOut, Traffic};
+pub use document::{BlockDocument, PROVE_SCHEMA, ProveDocument};
+pub use effect::{Effect, MIN_PAIRS, Metric, effects, interval};
 pub use guard::{Breach, Guard, Limits};
 pub use schedule::{Arm, Block, schedule};
 pub use session::{Ended, ProveError, Prover, Stop, Turn, check};
 pub use spec::{ProveSpec, SpecError};
+pub use verdict::{Answer, Choice, Verdict};
+pub use within::Comparison;

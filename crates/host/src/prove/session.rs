@@ -9,6 +9,7 @@ use super::document::{Outcome, ProveDocument};
 use super::guard::{Breach, Guard};
 use super::schedule::{Arm, Block};
 use super::spec::{ProveSpec, SpecError};
+use super::verdict::End;
 use crate::change::{ChangeError, Host, Journal, SkippedSetting, Trial, plan, span};
 use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
@@ -92,6 +93,15 @@ pub enum Stop {
     /// Connections could not be watched.
     #[error("{0}")]
     Watch(#[from] WatchError),
+}
+
+impl Stop {
+    fn end(&self, schedule: &[Block]) -> End {
+        match self {
+            Self::Breach { block, .. } if schedule[block - 1].arm == Arm::B => End::UnsafeCandidate,
+            _ => End::Early,
+        }
+    }
 }
 
 /// Finds out whether a test is possible, and changes nothing.
@@ -247,7 +257,7 @@ impl<H: Host> Prover<H> {
     /// The host cannot be restored, or records cannot be written.
     pub fn end(mut self, interrupted: bool) -> Result<Ended, ProveError> {
         self.restore()?;
-        let Self { mut session, mut blocks, spec, mut outcome, mut stop, .. } = self;
+        let Self { mut session, mut blocks, spec, schedule, mut outcome, mut stop, .. } = self;
         session.end_open(&mut |_, record| blocks.take(record, true));
         outcome.notices_lost = session.tracker().lost_notices();
         let records = session.end()?;
@@ -255,6 +265,7 @@ impl<H: Host> Prover<H> {
             stop.get_or_insert(Stop::Interrupted);
         }
         outcome.stopped = stop.as_ref().map(ToString::to_string);
+        outcome.end = stop.as_ref().map_or(End::Planned, |stop| stop.end(&schedule));
         Ok(Ended { document: ProveDocument::of(&spec, &blocks, outcome), stop, records })
     }
 }

@@ -4,17 +4,18 @@ use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
-use uncork_units::{ByteCount, TimeDelta};
+use uncork_units::{ByteCount, Probability, TimeDelta};
 
+use super::effect::MIN_PAIRS;
 use super::guard::Limits;
 use super::schedule::{Arm, Block, schedule};
 use crate::change::{DesiredRoute, DesiredState, Prefix, span};
 
-/// Most pairs of blocks.
-const MOST_PAIRS: u32 = 1000;
-const LONGEST_BLOCK: TimeDelta = TimeDelta::from_secs(7 * 86_400);
+/// Maximum number of pairs of blocks.
+const MAX_PAIRS: u32 = 1000;
+const MAX_BLOCK: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 /// Records name clients by such networks (`ClientNetwork`), so routes to smaller ones cannot be told apart.
-const LONGEST_PREFIX: [u8; 2] = [24, 48];
+const MAX_PREFIX: [u8; 2] = [24, 48];
 
 /// A test.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct ProveSpec {
     pub large: ByteCount,
     /// What ends the test.
     pub limits: Limits,
+    /// Guardrail: how much more of the payload the second controller may retransmit.
+    pub max_retransmitted_increase: Probability,
     /// Time between two passes over all sockets.
     pub period: TimeDelta,
     /// Seed of the order of blocks.
@@ -43,7 +46,7 @@ pub struct ProveSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// Number of pairs.
-    #[error("invalid value '{0}' for '--pairs <N>': expected 1 to {MOST_PAIRS}")]
+    #[error("invalid value '{0}' for '--pairs <N>': expected 1 to {MAX_PAIRS}")]
     Pairs(u32),
     /// Period.
     #[error("invalid value '{0}' for '--every <TIME>': expected 10ms or more")]
@@ -57,7 +60,7 @@ pub enum SpecError {
         period: TimeDelta,
     },
     /// Block.
-    #[error("invalid value '{block}' for '--block <TIME>': expected twice the --burn-in, {}, to {LONGEST_BLOCK}", .burn_in.times(2))]
+    #[error("invalid value '{block}' for '--block <TIME>': expected twice the --burn-in, {}, to {MAX_BLOCK}", .burn_in.times(2))]
     Block {
         /// The block.
         block: TimeDelta,
@@ -85,7 +88,7 @@ impl ProveSpec {
     /// The first such value.
     pub fn check(&self) -> Result<(), SpecError> {
         let Self { pairs, block, burn_in, period, .. } = *self;
-        if !(1..=MOST_PAIRS).contains(&pairs) {
+        if !(1..=MAX_PAIRS).contains(&pairs) {
             return Err(SpecError::Pairs(pairs));
         }
         if period < TimeDelta::from_millis(10) {
@@ -94,7 +97,7 @@ impl ProveSpec {
         if burn_in < period.times(2) {
             return Err(SpecError::BurnIn { burn_in, period });
         }
-        if block < burn_in.times(2) || block > LONGEST_BLOCK {
+        if block < burn_in.times(2) || block > MAX_BLOCK {
             return Err(SpecError::Block { block, burn_in });
         }
         for name in &self.controllers {
@@ -104,7 +107,7 @@ impl ProveSpec {
             }
         }
         for (index, route) in self.routes.iter().enumerate() {
-            if route.bits > LONGEST_PREFIX[usize::from(route.address.is_ipv6())] {
+            if route.bits > MAX_PREFIX[usize::from(route.address.is_ipv6())] {
                 return Err(SpecError::Route(*route));
             }
             let overlaps = |other: &&Prefix| other.covers(*route) || route.covers(**other);
@@ -123,6 +126,14 @@ impl ProveSpec {
     /// How long it takes: all blocks, and a burn-in in which the last connections end.
     pub fn duration(&self) -> Duration {
         Duration::from(self.block) * (2 * self.pairs) + Duration::from(self.burn_in)
+    }
+
+    /// What the test cannot answer, known before it begins.
+    pub fn warning(&self) -> Option<String> {
+        let pairs = self.pairs;
+        ((pairs as usize) < MIN_PAIRS).then(|| {
+            format!("--pairs {pairs} gives no interval and no verdict: they need {MIN_PAIRS} pairs or more")
+        })
     }
 
     /// The controller of an arm.
@@ -167,6 +178,9 @@ impl fmt::Display for ProveSpec {
             let names: Vec<String> = two.iter().map(|block| self.name(block.arm)).collect();
             writeln!(f, "{:<4}  {}", two[0].pair + 1, names.join(", "))?;
         }
-        Ok(())
+        match self.warning() {
+            Some(warning) => writeln!(f, "\nwarning: {warning}"),
+            None => Ok(()),
+        }
     }
 }

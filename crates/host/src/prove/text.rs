@@ -1,8 +1,10 @@
 //! The result of a test, for people.
 
 use super::blocks::LeftOut;
-use super::document::{Answer, ProveDocument};
+use super::document::ProveDocument;
 use super::effect::{Effect, Metric};
+use super::verdict::{Answer, Choice};
+use super::within::Comparison;
 
 impl ProveDocument {
     /// The result as text.
@@ -23,7 +25,8 @@ impl ProveDocument {
         lines.extend(table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
         lines.push(String::new());
         lines.extend(self.missing());
-        lines.push(self.answer());
+        lines.push(format!("{} {}", self.decision(), self.answer()));
+        lines.extend(self.beyond_networks());
         lines.push(format!("The changes are the {}.", self.estimand));
         lines.extend(self.left_out.text().map(|reasons| format!("Not counted: {reasons}.")));
         if self.notices_lost > 0 {
@@ -47,6 +50,59 @@ impl ProveDocument {
         reasons.into_iter().map(|reason| format!("Without an interval: {reason}.")).collect()
     }
 
+    /// What to do, proven harm first.
+    fn decision(&self) -> String {
+        let [a, b] = &self.arms;
+        let harm = self.guardrail();
+        match (self.verdict.decision, harm) {
+            (Choice::Stop, Some(harm)) => format!("Stop, keep {a}: {b} {harm}."),
+            (Choice::Stop, None) => format!("Stop, keep {a}: {b} exceeded a safety limit."),
+            (Choice::Enable, _) => format!("Enable {b}."),
+            (Choice::Keep, _) => format!("Keep {a}."),
+            (Choice::Wait, Some(harm)) => format!("Do not enable {b} yet: it {harm}."),
+            (Choice::Wait, None) if self.stopped.is_some() => {
+                format!("Keep {a} until there is more data: before the planned end a decision needs p < 0.001.")
+            }
+            (Choice::Wait, None) => format!("Keep {a} until there is more data."),
+            (Choice::AaTest, _) => {
+                "An A/A test: both arms run the same controller, so 1 in 20 shows a difference by chance.".to_owned()
+            }
+        }
+    }
+
+    /// A guardrail that is broken or likely broken.
+    fn guardrail(&self) -> Option<String> {
+        let broken = match *self.verdict.guardrails.get("retransmitted")? {
+            "broken" => "breaks",
+            "likely broken" => "likely breaks",
+            _ => return None,
+        };
+        let metric = Metric::Retransmitted;
+        let effect = self.effects.iter().find(|effect| effect.metric == metric)?;
+        let harm =
+            format!("{} ({})", change(metric, effect.change?), interval(metric, effect.interval?));
+        let limit = change(metric, self.max_retransmitted_increase);
+        let name = metric.name();
+        Some(format!(
+            "{broken} a guardrail, {name} {harm}, limit {limit} (--max-retransmitted-increase)"
+        ))
+    }
+
+    /// Metrics that are not compared within client networks, and why.
+    fn beyond_networks(&self) -> Vec<String> {
+        let is_beyond =
+            |effect: &&Effect| effect.pairs > 0 && effect.comparison == Comparison::AllTransfers;
+        let line = |effect: &Effect| {
+            let common = effect.common.unwrap_or_default() * 100.0;
+            format!(
+                "Over all transfers, not within client networks: {}. Only {common:.0} % of this traffic goes to networks with traffic in \
+                 both blocks of a pair. A change in the mix of clients counts as an effect; longer blocks have more networks in common.",
+                effect.metric.name()
+            )
+        };
+        self.effects.iter().filter(is_beyond).map(line).collect()
+    }
+
     fn answer(&self) -> String {
         let [a, b] = &self.arms;
         let metric = self.verdict.metric;
@@ -56,6 +112,7 @@ impl ProveDocument {
         match self.verdict.answer {
             Answer::Better => format!("{b} is better than {a} here: {by}."),
             Answer::Worse => format!("{b} is worse than {a} here: {by}."),
+            Answer::Equivalent => format!("{b} and {a} do not differ by 1 % or more here: {by}."),
             Answer::NotShown => {
                 format!("No difference is shown: {by}. A smaller one needs more pairs.")
             }
