@@ -13,6 +13,7 @@ mod flow;
 mod flows;
 mod intervene;
 mod offload;
+mod opening;
 mod record;
 mod run;
 mod segments;
@@ -25,6 +26,7 @@ mod wakeups;
 
 pub use check::RunSpecError;
 pub use offload::Offload;
+pub use opening::{Launch, Program, program_starts};
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 pub use spec::{CommandRecords, CommandSpec, FlowSpec, RunSpec, Workload};

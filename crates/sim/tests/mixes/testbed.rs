@@ -2,7 +2,9 @@
 
 use uncork_flow::FlowRecord;
 use uncork_path::{Buffer, HostJitter, PathSpec};
-use uncork_sim::{FlowSpec, Offload, PACKET_BYTES, RunSpec, Workload};
+use uncork_sim::{
+    FlowSpec, Launch, Offload, PACKET_BYTES, Program, RunSpec, Workload, program_starts,
+};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::common::spec;
@@ -45,29 +47,21 @@ pub(crate) fn simulate(row: &Row) -> Report {
     Report { share: bbr / (bbr + cubic), total: bbr + cubic }
 }
 
-/// When BBR's and CUBIC's iperf3 begin to send. Each opens its connections one after the other, a round
-/// trip each, and then sends on all at once. So the one with fewer connections is first. If that is BBR,
-/// which fills the queue at once, the SYNs of the other have to wait there. `tests/data/README.md` says
-/// how the measurements show both.
+/// When BBR's and CUBIC's iperf3 begin to send. In the study's kernel BBR's SYNs wait for nobody if CUBIC
+/// is first; `tests/data/README.md` says how the measurements show it.
 fn starts(row: &Row) -> (Time, Time) {
-    let rtt = TimeDelta::from_millis(row.rtt_ms);
     let cubic = FLOWS - row.bbr;
-    let bbr_start = Time::ZERO + rtt.times(row.bbr);
-    if row.bbr >= cubic {
-        return (bbr_start, Time::ZERO + rtt.times(cubic));
-    }
-    let alone = connections("bbr1", row.bbr, bbr_start);
-    let end = bbr_start + rtt.times(8 * FLOWS);
-    let run = RunSpec { sample_every: Some(rtt.divided_by(8)), ..run_of(row, alone, end) };
-    let queue = uncork_sim::run(&run).series;
-    let link = path(row).link.rate.mean();
-    let mut cubic_start = bbr_start;
-    for _ in row.bbr..cubic {
-        let until = queue.partition_point(|point| point.time_ns <= cubic_start.as_nanos());
-        let waiting = queue[..until].last().map_or(0, |point| point.queue_bytes);
-        cubic_start += rtt + link.time_for(waiting);
-    }
-    (bbr_start, cubic_start)
+    let flows =
+        [connections("bbr1", row.bbr, Time::ZERO), connections("cubic:linux", cubic, Time::ZERO)];
+    let max_wait = if row.bbr < cubic { TimeDelta::MAX } else { TimeDelta::ZERO };
+    let (bbr, all) = (row.bbr as usize, FLOWS as usize);
+    let programs = [0..bbr, bbr..all].map(|flows| Program {
+        flows: flows.collect(),
+        launch: Launch::At(Time::ZERO),
+        max_wait,
+    });
+    let starts = program_starts(&run_of(row, flows.concat(), Time::ZERO + TEST), &programs);
+    (starts[0], starts[1])
 }
 
 fn connections(cc: &str, count: u64, start: Time) -> Vec<FlowSpec> {
