@@ -10,7 +10,7 @@ use super::comparisons::answers;
 use super::figures::figures;
 use super::outcome::RunOutcome;
 use super::results::Results;
-use super::{starts, tables};
+use super::{marks, starts, tables};
 use crate::scenario::Scenario;
 
 /// The time series of a cell's first seed.
@@ -55,7 +55,12 @@ pub(crate) fn document(
         cells: tables::cells(&results),
         published: published(&results),
         assumptions: scenario.assumptions.clone(),
-        doubts: doubts(runs).into_iter().chain(starts::warning(&results)).collect(),
+        doubts: [
+            doubts(runs),
+            marks::doubts(&results),
+            starts::warning(&results).into_iter().collect(),
+        ]
+        .concat(),
         figures: figures(&results, &answers, sampled, &command),
         answers,
         command,

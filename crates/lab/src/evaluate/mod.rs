@@ -5,6 +5,7 @@ mod comparisons;
 mod document;
 mod estimate;
 mod figures;
+mod marks;
 mod outcome;
 mod results;
 mod samples;
