@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use uncork_lab::{Column, CompareSpec, Preset, Workload};
+use uncork_lab::{Column, CompareSpec, Preset, Start, Workload};
 use uncork_path::{Buffer, HostJitter, LossPosition, LossSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
@@ -140,6 +140,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
     #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
     flows: u32,
+    /// When flows that share the path start [default: in-turn for mixes with --duration, else random]
+    #[arg(long, value_name = "WAY", help_heading = "Traffic")]
+    start: Option<StartArg>,
     /// reno, cubic, bbr1, bbr2, bbr3, one by one; or a mix that shares the path: bbr3+cubic.
     /// Options follow a colon: cubic:linux, bbr3:loss_floor, bbr3:rtt_fair, bbr3:strict_draft
     #[arg(long, default_value = "cubic,bbr1,bbr3", value_delimiter = ',')]
@@ -231,6 +234,29 @@ pub(crate) enum Place {
     Before,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StartArg {
+    /// iperf3, and by the seed in turn one controller a second ahead
+    InTurn,
+    /// A program for each controller opens its connections one by one, then sends on all
+    Iperf3,
+    /// Each flow at a random time, within 100ms or up to 2s of a --duration
+    Random,
+    /// All at once
+    Together,
+}
+
+impl From<StartArg> for Start {
+    fn from(arg: StartArg) -> Self {
+        match arg {
+            StartArg::InTurn => Self::InTurn,
+            StartArg::Iperf3 => Self::Iperf3,
+            StartArg::Random => Self::Random,
+            StartArg::Together => Self::Together,
+        }
+    }
+}
+
 impl CompareArgs {
     /// The preset, if given.
     pub(crate) fn preset(&self) -> Option<Preset> {
@@ -259,6 +285,7 @@ impl CompareArgs {
                 Some(duration) => Workload::Duration(duration),
                 None => Workload::Transfer(self.size),
             },
+            start: self.start.map(Start::from),
             columns: self.cc.clone(),
             flows: self.flows,
             seeds: self.seeds,
@@ -279,6 +306,9 @@ impl CompareArgs {
             Some(duration) => format!("--duration {duration}"),
             None => format!("--size {}", self.size),
         };
+        let start = self.start.and_then(|start| start.to_possible_value());
+        let start =
+            start.map_or_else(String::new, |start| format!(" --start {}", start.get_name()));
         let columns = listed(&self.cc);
         let options = [
             ("rate", format!("--rate {rate}")),
@@ -293,7 +323,7 @@ impl CompareArgs {
         let path: Vec<String> = preset.chain(path).collect();
         let path = path.join(" ");
         format!(
-            "uncork compare {path} --host-jitter {host_jitter} {workload} --flows {flows} --cc {columns} --seeds {seeds} \
+            "uncork compare {path} --host-jitter {host_jitter} {workload}{start} --flows {flows} --cc {columns} --seeds {seeds} \
              --seed {seed}"
         )
     }

@@ -131,6 +131,7 @@ fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
         CompareError::Path(PathSpecError::LosesEverything) => "loss",
         CompareError::Path(_) => "buffer",
         CompareError::Duration(_) => "duration",
+        CompareError::Start => "start",
         CompareError::NoColumns | CompareError::Twice(_) => "cc",
         CompareError::Flows(_) => "flows",
         CompareError::Seeds(_) | CompareError::TooManyFlows(_) => "seeds",

@@ -8,7 +8,7 @@ use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::builtin::NoFiles;
-use crate::scenario::{Scenario, ScenarioError, usual_spread};
+use crate::scenario::{Scenario, ScenarioError, latest_opening, usual_spread};
 use crate::{Column, FinishedRun, Preset};
 
 /// A run of transfers ends at this time at the earliest, even if unfinished...
@@ -40,6 +40,8 @@ pub struct CompareSpec {
     pub host_jitter: HostJitter,
     /// Traffic of each flow.
     pub workload: Workload,
+    /// When flows start; `None` for the usual way, see [`Start`].
+    pub start: Option<Start>,
     /// The columns to compare; the first is the baseline.
     pub columns: Vec<Column>,
     /// Flows per member of a column.
@@ -59,6 +61,22 @@ pub enum Workload {
     Duration(TimeDelta),
 }
 
+/// When flows that share the link start. Usual for mixes of flows with a duration is
+/// [`Start::InTurn`], else [`Start::Random`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// A program for each controller opens its connections one after the other and then sends on all,
+    /// as iperf3 does. By the seed in turn all programs are launched together, or one ahead.
+    InTurn,
+    /// The same, always launched together.
+    Iperf3,
+    /// Each flow at a random time: within 100 ms, flows with a duration within a tenth of it, at most
+    /// 2 s.
+    Random,
+    /// All at once.
+    Together,
+}
+
 /// Why a comparison cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -72,6 +90,9 @@ pub enum CompareError {
     /// A duration outside [`CompareSpec::DURATIONS`].
     #[error("expected {} to {}", CompareSpec::DURATIONS.0, CompareSpec::DURATIONS.1)]
     Duration(TimeDelta),
+    /// Programs open connections for flows with a duration only.
+    #[error("needs flows with a duration; add --duration 30s, or use random or together")]
+    Start,
     /// There are no columns.
     #[error("nothing to compare; use a controller, such as bbr3")]
     NoColumns,
@@ -179,6 +200,12 @@ impl CompareSpec {
             Workload::Transfer(size) => format!("transfer = \"{size}\""),
             Workload::Duration(span) => format!("bulk = \"{span}\""),
         };
+        let start = match self.start() {
+            Start::InTurn => "\nconnect = \"in-turn\"",
+            Start::Iperf3 => "\nconnect = \"iperf3\"",
+            Start::Together => "\nspread = \"0s\"",
+            Start::Random => "",
+        };
         let sample = sample.map_or_else(String::new, |every| format!("sample = \"{every}\"\n"));
         let counts = self.columns.iter().map(|column| self.flows_of(column));
         let count = counts.max().unwrap_or(1);
@@ -200,7 +227,7 @@ impl CompareSpec {
         .concat();
         format!(
             "title = \"{}\"\n\n[run]\nseeds = {seeds}\nfirst_seed = {first_seed}\nend = \"{}\"\n\
-             host_jitter = \"{host_jitter}\"\n{sample}\n[path]\n{path}\n[flow.main]\ncc = \"cubic\"\ncount = {count}\n{work}\n\n\
+             host_jitter = \"{host_jitter}\"\n{sample}\n[path]\n{path}\n[flow.main]\ncc = \"cubic\"\ncount = {count}\n{work}{start}\n\n\
              [matrix]\n{axes}{}",
             self.title(),
             self.end(),
@@ -282,6 +309,32 @@ impl CompareSpec {
         paths
     }
 
+    /// When flows start.
+    fn start(&self) -> Start {
+        let is_mix = self.columns.iter().any(|column| column.distinct().len() > 1);
+        self.start.unwrap_or(match self.workload {
+            Workload::Duration(_) if is_mix => Start::InTurn,
+            _ => Start::Random,
+        })
+    }
+
+    /// How late the last flow starts.
+    fn latest_start(&self) -> TimeDelta {
+        let bulk = match self.workload {
+            Workload::Transfer(_) => None,
+            Workload::Duration(duration) => Some(duration),
+        };
+        match (self.start(), bulk) {
+            (Start::InTurn | Start::Iperf3, Some(bulk)) => {
+                let flows = self.columns.iter().map(|column| self.flows_of(column)).max();
+                let rtt = self.paths().iter().map(|path| path.rtt).max();
+                latest_opening(bulk, flows.unwrap_or(1), rtt.unwrap_or(TimeDelta::ZERO))
+            }
+            (Start::Together, _) => TimeDelta::ZERO,
+            _ => usual_spread(bulk),
+        }
+    }
+
     /// When a run ends, even if unfinished. Transfers: after 120 s of virtual time, or a hundred
     /// times a round trip plus the link's time for all bytes, whichever is later, but within a day.
     /// Flows with a duration: at the end of that duration.
@@ -291,12 +344,8 @@ impl CompareSpec {
             Workload::Duration(duration) => duration,
         };
         let shares = self.columns.iter().any(|column| self.flows_of(column) > 1);
-        let bulk = match self.workload {
-            Workload::Transfer(_) => None,
-            Workload::Duration(duration) => Some(duration),
-        };
-        let spread = if shares { usual_spread(bulk) } else { TimeDelta::ZERO };
-        (bound + spread).min(Self::DURATIONS.1)
+        let latest = if shares { self.latest_start() } else { TimeDelta::ZERO };
+        (bound + latest).min(Self::DURATIONS.1)
     }
 
     /// A round trip plus the link's time for all bytes of the largest column, on the slowest path.
@@ -314,6 +363,9 @@ impl CompareSpec {
             Workload::Transfer(size) if size.as_u64() == 0 => Err(CompareError::EmptyTransfer),
             Workload::Duration(duration) if duration < shortest || duration > longest => {
                 Err(CompareError::Duration(duration))
+            }
+            Workload::Transfer(_) if matches!(self.start, Some(Start::InTurn | Start::Iperf3)) => {
+                Err(CompareError::Start)
             }
             _ => Ok(()),
         }
@@ -426,6 +478,7 @@ mod tests {
             loss_position: Some(LossPosition::After),
             buffers: vec![Buffer::MilliBdp(1000)],
             host_jitter: HostJitter::Usual,
+            start: None,
             workload: Workload::Transfer("100kB".parse().unwrap()),
             columns: columns.iter().map(|text| text.parse().unwrap()).collect(),
             flows: 1,

@@ -27,7 +27,7 @@ mod twin;
 pub use agree::mark_late_hosts;
 pub use builtin::Builtin;
 pub use column::{Column, ColumnError};
-pub use compare::{CompareError, CompareSpec, Workload};
+pub use compare::{CompareError, CompareSpec, Start, Workload};
 pub use engine::{Engine, EngineError};
 pub use evaluate::{CommandOutcome, RunOutcome};
 pub use logs::{ClientPath, LogFormat, LogPaths};

@@ -61,6 +61,7 @@ fn drawn(case: u64) -> (usize, CompareSpec) {
         loss_position: None,
         buffers: vec![format!("{bytes}B").parse().unwrap()],
         host_jitter: HostJitter::Usual,
+        start: None,
         workload: match kind {
             0 => Workload::Transfer(format!("{}B", size as u64).parse().unwrap()),
             _ => Workload::Duration(format!("{}ms", (seconds * 1e3) as u64).parse().unwrap()),

@@ -121,6 +121,7 @@ fn one_among_nine_is_compared_per_flow() {
         loss_position: None,
         buffers: vec!["4bdp".parse().expect("a buffer")],
         host_jitter: uncork_path::HostJitter::Usual,
+        start: None,
         workload: crate::Workload::Duration("10s".parse().expect("a time")),
         columns: vec![
             ["bbr1"; 1]

@@ -8,6 +8,7 @@ use uncork_units::{Rng, Time, TimeDelta};
 
 use super::draw::{Between, Draw};
 use super::model::{Cell, Instance, Scenario};
+use super::opened;
 use super::plan::{ArrivalPlan, ClientActivity, Draws, FlowPlan, PathPlan, Plan, SingleActivity};
 
 /// Flows that share links start at random times within this span, so that equal controllers do not
@@ -28,6 +29,13 @@ impl Scenario {
     ///
     /// If there is no such cell.
     pub fn instance(&self, cell: usize, seed: u64) -> Instance {
+        let mut instance = self.planned(cell, seed);
+        opened::open(&mut instance, &self.cells[cell].plan, seed);
+        instance
+    }
+
+    /// The same before it is simulated when programs have opened their connections.
+    pub(super) fn planned(&self, cell: usize, seed: u64) -> Instance {
         let cell = &self.cells[cell];
         let mut builder = Builder::new(cell, seed, self.warmup);
         for (class, flow) in (0..).zip(&cell.plan.flows) {
@@ -55,6 +63,9 @@ impl Plan {
     fn default_spread(&self, flow: &FlowPlan, end: Time) -> TimeDelta {
         if !self.shares(flow) || matches!(flow.work, ClientActivity::Arrivals(_)) {
             return TimeDelta::ZERO;
+        }
+        if flow.connect.is_some() {
+            return SPREAD; // Of the programs.
         }
         let met = self.flows.iter().filter(|other| self.meet(flow, other));
         // The shortest of the bulk flows; none if other traffic is among them.
@@ -144,7 +155,7 @@ impl<'a> Builder<'a> {
                 first = (index, self.run.flows.len());
             }
             let path = self.path(flow, index);
-            let mut rng = stream(self.seed, &flow.name, "start", index);
+            let mut rng = stream(self.seed, &flow.name, "start", flow.start_index(client));
             let spread = flow.spread.unwrap_or(TimeDelta::ZERO).as_nanos();
             let start = Time::ZERO + flow.start + TimeDelta::from_nanos(rng.below(spread));
             match &flow.work {
@@ -249,6 +260,14 @@ impl FlowPlan {
         let ClientActivity::One(SingleActivity::Bulk(span)) = &self.work else { return None };
         let most = end.since(Time::ZERO + self.start);
         Some(span.unwrap_or(most).min(most))
+    }
+
+    /// The index by which client `index` draws its start: that of its controller if a program opens
+    /// the connections of each.
+    fn start_index(&self, index: u64) -> u64 {
+        let of_controller = || self.ccs.iter().position(|cc| *cc == self.cc(index));
+        let nth = self.connect.and_then(|_| of_controller());
+        nth.map_or_else(|| self.draw_index(index), |nth| nth as u64)
     }
 
     /// The controller for this turn.

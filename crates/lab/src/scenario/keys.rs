@@ -72,6 +72,7 @@ pub(super) const FLOW: &[&str] = &[
     "count",
     "paired",
     "start",
+    "connect",
     "spread",
     "rtt",
     "ecn",

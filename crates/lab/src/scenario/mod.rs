@@ -11,6 +11,7 @@ mod limits;
 mod measured;
 mod model;
 mod names;
+mod opened;
 mod plan;
 mod question;
 mod read;
@@ -22,9 +23,8 @@ pub use limits::SizeEstimate;
 pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;
-pub(crate) use plan::FlowPlan;
-#[cfg(test)]
-pub(crate) use plan::Plan;
+pub(crate) use opened::latest_opening;
+pub(crate) use plan::{FlowPlan, Plan};
 pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, PublishedRange, Quantity, Selection,
     Statistic, Threshold,

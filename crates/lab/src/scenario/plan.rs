@@ -51,6 +51,8 @@ pub(crate) struct FlowPlan {
     pub(crate) count: u64,
     pub(crate) paired: bool,
     pub(crate) start: TimeDelta,
+    /// How connections are opened, unless each opens by itself.
+    pub(crate) connect: Option<Connect>,
     /// `None` until it is known whether links are shared.
     pub(crate) spread: Option<TimeDelta>,
     pub(crate) rtt: Option<TimeDelta>,
@@ -58,6 +60,16 @@ pub(crate) struct FlowPlan {
     pub(crate) receive_window: u64,
     pub(crate) host: Option<u32>,
     pub(crate) work: ClientActivity,
+}
+
+/// How connections are opened by a program for each controller, which sends on all at once
+/// ([`uncork_sim::Program`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connect {
+    /// All programs are launched together, as in test beds.
+    Iperf3,
+    /// By the seed in turn: all together, or one of them ahead of the others.
+    InTurn,
 }
 
 /// The activity of a client.

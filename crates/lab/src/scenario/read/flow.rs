@@ -10,7 +10,7 @@ use super::super::ScenarioError;
 use super::super::instance::FIRST_HOST;
 use super::super::keys;
 use super::super::limits::MAX_FLOWS;
-use super::super::plan::{FlowPlan, PathPlan};
+use super::super::plan::{ClientActivity, Connect, FlowPlan, PathPlan, SingleActivity};
 use super::{Context, workload};
 
 /// A class and whether it is background traffic.
@@ -47,6 +47,7 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
         count,
         paired,
         start: section.parse_or("start", TimeDelta::ZERO)?,
+        connect: connect(section, &work)?,
         spread: section.read("spread", Node::parse)?,
         rtt: section.read("rtt", |node| node.within(PathSpec::RTTS))?,
         ecn: ecn(section)?,
@@ -103,6 +104,19 @@ fn path(section: &Section<'_>, paths: &[PathPlan]) -> Result<usize> {
         ScenarioError::new(&node.place, format!("unknown path `{name}`"))
             .nearest(name, names().collect::<Vec<_>>())
     })
+}
+
+/// How connections are opened. Of bulk flows only: other traffic does not wait for all connections.
+fn connect(section: &Section<'_>, work: &ClientActivity) -> Result<Option<Connect>> {
+    let known = [("iperf3", Connect::Iperf3), ("in-turn", Connect::InTurn)];
+    let connect = section.read("connect", |node| node.choice("way to connect", &known))?;
+    let is_bulk = matches!(work, ClientActivity::One(SingleActivity::Bulk(_)));
+    if let (Some(node), false) = (section.get("connect"), is_bulk) {
+        let message = format!("`connect` is of bulk flows, and {} has others", section.name());
+        return Err(ScenarioError::new(&node.place, message)
+            .help("remove `connect`, or write bulk = \"30s\""));
+    }
+    Ok(connect)
 }
 
 fn ecn(section: &Section<'_>) -> Result<Ecn> {
