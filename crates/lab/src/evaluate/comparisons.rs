@@ -1,5 +1,6 @@
 //! Comparisons of controllers, by class and cell.
 
+use uncork_decide::{EffectState, interval_state};
 use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
 
@@ -395,17 +396,20 @@ fn price(
     }
 }
 
-/// The result for this ratio.
+/// The result for this ratio, by the rules of `uncork-decide`. A difference of less than 1 % counts as none.
 fn kind(ratio: &Estimate, less_is_better: bool) -> AnswerKind {
-    let is_near = |value: f64| (value - 1.0).abs() < ALIKE;
-    let Some((low, high)) = ratio.low.zip(ratio.high) else { return AnswerKind::Open };
-    let has_one = low <= 1.0 && 1.0 <= high;
-    match (ratio.value < 1.0) == less_is_better {
-        _ if is_near(low) && is_near(high) => AnswerKind::Alike,
-        _ if has_one => AnswerKind::Open,
-        _ if is_near(ratio.value) => AnswerKind::Alike,
-        true => AnswerKind::Better,
-        false => AnswerKind::Worse,
+    let gain = ratio.low.zip(ratio.high).map(|(low, high)| {
+        let [low, high] = [low, high].map(f64::ln);
+        if less_is_better { [-high, -low] } else { [low, high] }
+    });
+    match interval_state(gain, ALIKE) {
+        EffectState::Better | EffectState::Worse if (ratio.value - 1.0).abs() < ALIKE => {
+            AnswerKind::Alike
+        }
+        EffectState::Better => AnswerKind::Better,
+        EffectState::Worse => AnswerKind::Worse,
+        EffectState::Equivalent => AnswerKind::Alike,
+        EffectState::Inconclusive | EffectState::NoInterval => AnswerKind::Open,
     }
 }
 
