@@ -27,7 +27,7 @@ const SMALL: u64 = 20_000;
 const SHORT: &str = "--pairs 6 --block 2500ms --burn-in 400ms --every 100ms --large 200kB -q";
 const LONG: &str = "--pairs 6 --block 4s --burn-in 400ms --every 100ms --large 200kB -q";
 /// Room for what BBR loses at the start of short transfers.
-const WIDE: &str = "--max-retransmitted 50% --max-rtt-p95 10s";
+const WIDE: &str = "--max-retransmitted 50% --max-rtt-p95 10s --max-retransmitted-increase 50%";
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A server behind lossy paths to clients that download one object after the other.
@@ -187,6 +187,9 @@ fn a_large_difference_is_found_and_the_host_is_as_before() {
     assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{}", run.stdout);
     assert_describes("host-prove-1", [&result]);
     assert_eq!(result["verdict"]["answer"], "better", "{result:#}");
+    for effect in result["effects"].as_array().unwrap() {
+        assert_eq!(effect["comparison"], "within-networks", "{effect}");
+    }
     let [low, high] = two(effect(&result, "throughput-p50"), "interval").unwrap();
     assert!(low > 0.2 && high < 10.0, "{low} {high}");
     let written = fs::read_to_string(world.scratch.path("out/summary.json")).unwrap();
@@ -391,11 +394,42 @@ fn wrong_arguments_are_refused_with_a_remedy() {
         ("cubic bbr --to 10.0.0.0/8 --to 10.1.0.0/16", "overlaps with 10.0.0.0/8"),
         ("cubic bbr --max-retransmitted 0.1", "%"),
         ("cubic bbr --dry-run -o out", "cannot be used with"),
+        ("cubic bbr --max-retransmitted-increase 2", "%"),
     ] {
         let run = uncork(&format!("host prove {arguments}"));
         assert!(run.status == 2 && run.stderr.contains(part), "{arguments}: {}", run.stderr);
         assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     }
+}
+
+/// The file of the result is a directory, as good as a full disk: the result is printed all the same.
+#[test]
+fn a_result_that_cannot_be_written_is_printed() {
+    let Some(world) = World::new(10) else { return };
+    let mut command =
+        world.command("reno bbr --pairs 1 --block 2s --burn-in 60ms --every 20ms -q -o full");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let directory = world.scratch.path("full/summary.json/in-the-way");
+    wait_until("the test has begun", LIMIT, || world.seen()[1] == "1\n");
+    fs::create_dir_all(directory).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let [out, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(out.contains("2 of 2 blocks complete") && error.contains("full"), "{out}{error}");
+}
+
+/// Three pairs take half an hour, and have no interval.
+#[test]
+fn too_few_pairs_are_said_before_the_test() {
+    let Some(world) = World::new(9) else { return };
+    let run = finish(world.command("reno bbr --dry-run --pairs 3"));
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let warning = "warning: --pairs 3 gives no interval and no verdict: they need 6 pairs or more";
+    assert!(run.stdout.contains(warning), "{}", run.stdout);
+    let run = finish(world.command("reno bbr --pairs 1 --block 300ms --burn-in 60ms --every 20ms"));
+    assert!(run.stderr.contains("warning: --pairs 1 gives no interval"), "{}", run.stderr);
+    let run = finish(world.command("reno bbr --dry-run --pairs 6"));
+    assert!(!run.stdout.contains("warning"), "{}", run.stdout);
 }
 
 /// The commands in docs/linux.md print what stands there; the second in other figures. `UPDATE_DOCS=1` writes it.

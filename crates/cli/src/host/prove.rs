@@ -18,7 +18,7 @@ use super::prove_args::ProveArgs;
 use crate::failure::Failure;
 use crate::json::pretty;
 use crate::lab::flag_on_signal;
-use crate::stdout;
+use crate::{output, stdout};
 
 const RESULT: &str = "summary.json";
 
@@ -47,8 +47,9 @@ pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
             Turn::Ended => break,
         }
     }
-    let ended = prover.end(stop.load(Ordering::Relaxed)).map_err(failure)?;
-    tell(&ended, args.format, directory)
+    let ended = prover.end(stop.load(Ordering::Relaxed));
+    let printed = report(&ended, args.format, directory);
+    ended.failure.map_or(printed, |error| Err(failure(error)))
 }
 
 fn spec(args: &ProveArgs) -> ProveSpec {
@@ -77,21 +78,22 @@ fn records(directory: &Path) -> Result<RecordsSpec, Failure> {
     Ok(RecordsSpec::new(directory))
 }
 
-fn tell(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
-    let Ended { document, stop, records } = ended;
+/// Prints the result before it is written: the disk may be full.
+fn report(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
+    let Ended { document, stop, records, .. } = ended;
     let result = pretty(document)?;
+    let text = match format {
+        Format::Json => result.clone(),
+        Format::Human => document.text(),
+    };
+    stdout::write(text.as_bytes())?;
     if let Some(directory) = directory {
-        fs::write(directory.join(RESULT), &result)
+        output::replace(directory, RESULT, result.as_bytes())
             .map_err(|error| Failure::output(directory, &error))?;
     }
     if let Some(summary) = records.filter(|summary| summary.lost > 0) {
         eprintln!("warning: {} records were lost: the disk was full or too slow", summary.lost);
     }
-    let text = match format {
-        Format::Json => result,
-        Format::Human => document.text(),
-    };
-    stdout::write(text.as_bytes())?;
     status(document, stop.as_ref())
 }
 

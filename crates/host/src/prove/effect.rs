@@ -62,6 +62,9 @@ pub struct Effect {
     pub missing: Option<String>,
 }
 
+/// Which transfers of a client network a metric is about.
+pub(super) type Samples = fn(&Traffic) -> &[f64];
+
 impl Metric {
     /// All.
     pub const ALL: [Self; 6] = [
@@ -94,9 +97,9 @@ impl Metric {
     }
 
     /// The transfers that it is a quantile of, and which; `None` of a share of payload.
-    pub(super) const fn sample(self) -> Option<(fn(&Traffic) -> &[f64], f64)> {
-        const LARGE: fn(&Traffic) -> &[f64] = |traffic| &traffic.throughputs_bps;
-        const SMALL: fn(&Traffic) -> &[f64] = |traffic| &traffic.completions_s;
+    pub(super) const fn sample(self) -> Option<(Samples, f64)> {
+        const LARGE: Samples = |traffic| &traffic.throughputs_bps;
+        const SMALL: Samples = |traffic| &traffic.completions_s;
         match self {
             Self::ThroughputP10 => Some((LARGE, 0.1)),
             Self::ThroughputP50 => Some((LARGE, 0.5)),

@@ -250,23 +250,26 @@ impl<H: Host> Prover<H> {
         Ok(())
     }
 
-    /// Restores the host, whatever has happened, and tells the result. `interrupted` says that the user ends the test.
-    ///
-    /// # Errors
-    ///
-    /// The host cannot be restored, or records cannot be written.
-    pub fn end(mut self, interrupted: bool) -> Result<Ended, ProveError> {
-        self.restore()?;
+    /// Restores the host, whatever has happened, and returns the result. `interrupted` says that the user ends the test.
+    pub fn end(mut self, interrupted: bool) -> Ended {
+        let restored = self.restore();
         let Self { mut session, mut blocks, spec, schedule, mut outcome, mut stop, .. } = self;
         session.end_open(&mut |_, record| blocks.take(record, true));
         outcome.notices_lost = session.tracker().lost_notices();
-        let records = session.end()?;
+        let (records, written) = match session.end() {
+            Ok(records) => (records, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        // A result of hours is worth printing whatever else fails.
+        outcome.left.extend(restored.as_ref().err().map(ToString::to_string));
+        let failure =
+            restored.map_err(ProveError::from).and(written.map_err(ProveError::from)).err();
         if interrupted {
             stop.get_or_insert(Stop::Interrupted);
         }
         outcome.stopped = stop.as_ref().map(ToString::to_string);
         outcome.end = stop.as_ref().map_or(End::Planned, |stop| stop.end(&schedule));
-        Ok(Ended { document: ProveDocument::of(&spec, &blocks, outcome), stop, records })
+        Ended { document: ProveDocument::of(&spec, &blocks, outcome), stop, records, failure }
     }
 }
 
@@ -279,4 +282,6 @@ pub struct Ended {
     pub stop: Option<Stop>,
     /// What became of the records.
     pub records: Option<RecordsSummary>,
+    /// Why the host could not be restored, or records not be written.
+    pub failure: Option<ProveError>,
 }
