@@ -173,7 +173,7 @@ mod tests {
             common: Some(1.0),
             pairs: 12,
             levels: None,
-            change: interval.map(|[low, high]| (low + high) / 2.0),
+            change: interval.map(|[low, high]| f64::midpoint(low, high)),
             interval,
             p: is_shown.map(|is_shown| if is_shown { 0.002 } else { 0.5 }),
             missing: None,
