@@ -71,7 +71,11 @@ class World:
     drift: float = 0.0
     """Standard deviation of the change of an AS's lift in a day."""
     season: float = 0.0
-    """Lifts are higher by this part at the weekend, and lower on other days."""
+    """Part by which lifts are lower on working days; at the weekend they are higher, the mean stays."""
+
+    def factor(self, day: int) -> float:
+        """What the season makes of a lift on a day."""
+        return 1 + self.season * (2.5 if day % 7 >= 5 else -1.0)
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,14 @@ class Drawn:
 
     def lift_on(self, day: int) -> Floats:
         """The true lift of each network on a day, counted from 0."""
-        sign = np.where(self.turns & (day >= self.world.turns), -1.0, 1.0)
-        season = 1 + self.world.season * (2.5 if day % 7 >= 5 else -1.0)
-        return np.asarray(sign * (self.lift * season + self.walk[day][self.system]))
+        return np.asarray(self._sign(day) * (self.lift * self.world.factor(day) + self.walk[day][self.system]))
+
+    def lift_of_week(self, day: int) -> Floats:
+        """The true lift on a day without the season: what a decision for a week is worth."""
+        return np.asarray(self._sign(day) * (self.lift + self.walk[day][self.system]))
+
+    def _sign(self, day: int) -> Floats:
+        return np.where(self.turns & (day >= self.world.turns), -1.0, 1.0)
 
     def names(self) -> NDArray[np.object_]:
         """Client networks, in order."""
