@@ -27,7 +27,7 @@ CHUNK = 500
 
 
 def days_seen(world: World, day: int, half_life: float) -> tuple[float, float, float]:
-    """Of the evidence up to `day`: the mean factor of a lift; that of one whose sign has changed; mean age."""
+    """Of the evidence up to `day`: mean factor of a lift; that of one whose sign has changed; mean age."""
     days = np.arange(day + 1)
     weight = 0.5 ** ((day - days) / half_life)
     weight = weight / weight.sum()
@@ -51,9 +51,7 @@ class Reference:
         self.kind = np.repeat(np.arange(len(of)), GRID)
         self.prior = np.concatenate([np.log(weight) for _, weight in of])
 
-    def beliefs(
-        self, raw: dict[int, Estimate], rests: dict[int, Rest], limits: Sequence[float]
-    ) -> Belief:
+    def beliefs(self, raw: dict[int, Estimate], rests: dict[int, Rest], limits: Sequence[float]) -> Belief:
         """Of each network."""
         at = np.fromiter(raw, dtype=np.int64, count=len(raw))
         own = np.array([[one.lift, one.error**2] for one in raw.values()]).reshape(-1, 2)
