@@ -51,7 +51,9 @@ fn table(paths: &[ClientPath]) -> String {
     let figures: Vec<Figure> = figures.into_iter().filter(has_any).collect();
     let width = paths.iter().map(|path| path.client.len()).max().unwrap_or_default().max(6);
     let mut text = format!("{:<width$}  samples", "client");
-    figures.iter().for_each(|(name, ..)| text.extend(["  ", name]));
+    for (name, ..) in &figures {
+        text.extend(["  ", name]);
+    }
     for path in paths {
         let _infallible = write!(text, "\n{:<width$}  {:>7}", path.client, path.samples);
         for (name, digits, value) in &figures {

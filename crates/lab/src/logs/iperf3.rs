@@ -21,8 +21,9 @@ pub(super) fn read(text: &str, found: &mut Found) -> Result<(), String> {
         );
     };
     let streams = sender["end"]["streams"].as_array().map_or(0, Vec::len);
-    (senders(sender).count()..streams)
-        .for_each(|_| found.note("streams have no round-trip times: this side received"));
+    for _ in senders(sender).count()..streams {
+        found.note("streams have no round-trip times: this side received");
+    }
     let sample = sample(sender, found);
     let host = &report["start"]["connecting_to"]["host"];
     let host = host.as_str().filter(|host| host.bytes().all(|byte| byte.is_ascii_graphic()));

@@ -39,7 +39,9 @@ fn drawn(case: u64) -> String {
 
 fn simulated(of: &Scenario) -> Vec<FlowRecord> {
     let mut flows = uncork_sim::run(&of.instance(0, 1).run).flows;
-    flows.iter_mut().for_each(|flow| flow.group = "as1".into());
+    for flow in &mut flows {
+        flow.group = "as1".into();
+    }
     flows.into_iter().map(served).collect()
 }
 
