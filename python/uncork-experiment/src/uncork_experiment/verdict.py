@@ -86,7 +86,11 @@ def _said(
     if primary is None or primary.effect is None:
         why = primary.reason if primary else "the records have none of throughput, bandwidth and completion"
         return f"No verdict yet: {why}.", ()
-    lead = _losses(analysis, found, worse) + _broken_cells(analysis, broken)
+    lead = [
+        *_losses(analysis, found, worse),
+        *_broken_cells(analysis, broken),
+        *_likely_broken_cells(analysis, worse + broken),
+    ]
     main = _by_whole(analysis, settings, found, primary) if _is_pooled(analysis, found) else ""
     sentences = [*lead, main or _by_cells(analysis, found, primary)]
     return " ".join(f"{_capital(one)}." for one in sentences), _reasons(analysis, primary, settings)
@@ -121,12 +125,11 @@ def _blocked(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
 def _stopped(analysis: Analysis, broken: Places, losses: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     guards = [one for one in analysis.guardrails if one.state == "broken"]
     which = "a guardrail" if len(guards) == 1 else f"{len(guards)} guardrails"
+    where = [f"This is proven in {_named([name for _, name in broken])}."] if broken else []
     sentence = f"Stop: {analysis.facts.names[1]} breaks {which}: {_limits(guards)}."
     row = primary_row(analysis)
     reasons = [f"Over all clients, {effect_words(row)}."] if row else []
-    if broken:
-        reasons.append(f"Proven in {_named([name for _, name in broken])}.")
-    return " ".join([sentence, *(f"{loss}." for loss in losses)]), tuple(reasons)
+    return " ".join([sentence, *where, *(f"{loss}." for loss in losses)]), tuple(reasons)
 
 
 def _limits(guards: Sequence[Guarded]) -> str:
@@ -164,6 +167,26 @@ def _broken_cells(analysis: Analysis, broken: Places) -> list[str]:
     control, treated = analysis.facts.names
     named = _named([f"{cell.value} ({_limits(first)})" if cell is cells[0] else cell.value for cell in cells])
     return [f"{treated} breaks a guardrail in {named}: keep {control} there"]
+
+
+def _likely_broken_cells(analysis: Analysis, named: Places) -> list[str]:
+    """Cells in which the interval of one look is beyond a limit, and that are not named yet."""
+    beyond = {
+        cell.value: found
+        for cell in decision_cells(analysis)
+        if (cell.key, cell.value) not in named
+        and (found := [one for one in cell.guardrails if _is_beyond(one)])
+    }
+    if not beyond:
+        return []
+    names = [
+        f"{name} ({_limits(found)})" if n == 0 else name for n, (name, found) in enumerate(beyond.items())
+    ]
+    return [f"A guardrail is likely broken in {_named(names)}"]
+
+
+def _is_beyond(one: Guarded) -> bool:
+    return one.state == "likely broken" and one.low is not None and one.low > one.limit_amount
 
 
 def _with_changes(cells: Sequence[Cell]) -> list[str]:
