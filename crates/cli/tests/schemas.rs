@@ -20,7 +20,7 @@ fn json(text: &str) -> Value {
 fn lab_results_have_a_schema() {
     let fixture = include_str!("../../report/tests/lab.json");
     let fixture = json(&LabDocument::from_json(fixture).unwrap().to_json());
-    let mix = "--cc bbr3+cubic,cubic --flows 2 --duration 2s --loss 0%,1% --seeds 6";
+    let mix = "--cc bbr3+cubic,cubic --flows 2 --duration 2s --start random --loss 0%,1% --seeds 6";
     let compared = json(&stdout(&format!("compare {mix} --format json")));
     assert_describes("lab-2", [&fixture, &compared]);
     let plan = json(&stdout("lab run litespeed-loss --dry-run --format json"));
