@@ -76,5 +76,5 @@ fn only_active_flows_take_memory() {
     let (before, peak) = (before.cast_unsigned() / flows, whole.bytes_max / flows);
     println!("{before} bytes before, {peak} at the peak");
     assert!(before <= 100, "{before} bytes of a flow to come");
-    assert!(peak <= 2_000, "{peak} bytes of each flow at the peak");
+    assert!(peak <= 2_100, "{peak} bytes of each flow at the peak");
 }
