@@ -198,9 +198,9 @@ def page(found: Sequence[Judged], command: str) -> str:
     lines = rates(found)
     missed = [rate.name for rate in lines if rate.of and rate.count > rate.bar * rate.of]
     conclusion = (
-        "All bars are kept."
+        "No headline is wrong more often than its maximum."
         if not missed
-        else f"Not all bars are kept: {', '.join(missed)} happen too often."
+        else f"More often than its maximum: {', '.join(missed)}."
     )
     return "\n".join(
         [
@@ -208,7 +208,7 @@ def page(found: Sequence[Judged], command: str) -> str:
             "",
             f"{conclusion} {len(found):,} experiments with a known truth were drawn and analysed.",
             "",
-            "| what | count | of | share | at most | kept |",
+            "| what | count | of | share | maximum | kept |",
             "|---|--:|--:|--:|--:|---|",
             *(rate.line() for rate in lines),
             "",
