@@ -16,7 +16,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate whose interval by Student's t at 1 - `alpha` contains `interval`, with the p-value of another test.
+    /// An estimate with the p-value of another test. Its interval by Student's t at 1 - `alpha` contains `interval`.
     pub fn of_interval(gain: f64, interval: [f64; 2], alpha: f64, df: f64, p: f64) -> Self {
         let half = (gain - interval[0]).max(interval[1] - gain);
         let error = (half / quantile(1.0 - alpha / 2.0, df)).max(f64::MIN_POSITIVE);

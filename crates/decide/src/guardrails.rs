@@ -25,7 +25,7 @@ pub enum GuardrailState {
     Holds,
     /// The limit is more likely kept than not.
     LikelyHolds,
-    /// There is no estimate.
+    /// Without an estimate.
     Open,
     /// The limit is more likely broken than kept.
     LikelyBroken,

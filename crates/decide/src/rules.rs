@@ -58,7 +58,7 @@ pub enum Reason {
     GuardrailLikelyBroken,
     /// Neither is shown.
     NotEnoughData,
-    /// There is no estimate.
+    /// Without an estimate.
     NoInterval,
     /// A limit is broken over all clients.
     Stop,

@@ -112,9 +112,10 @@ pub fn mark_late_hosts(runs: &mut [FinishedRun]) {
     let simulated: HashMap<_, _> =
         of_sim.map(|run| (pair(run), (host_delays(run), limit(run)))).collect();
     for run in runs.iter_mut().filter(|run| run.outcome.cell % 2 == 1) {
-        let Some((beside, limit)) = simulated.get(&pair(run)) else { continue };
+        let Some((in_simulator, limit)) = simulated.get(&pair(run)) else { continue };
         let delays = host_delays(run);
-        let later = delays.iter().zip(beside).filter_map(|(real, sim)| Some((*real)? - (*sim)?));
+        let later =
+            delays.iter().zip(in_simulator).filter_map(|(real, sim)| Some((*real)? - (*sim)?));
         let later: Vec<f64> = later.collect();
         if let Some(late) = quantile(&later, 0.5).filter(|late| late > limit) {
             run.outcome.doubts.push(format!(

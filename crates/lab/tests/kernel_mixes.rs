@@ -88,7 +88,7 @@ fn is_full() -> bool {
     std::env::var("UNCORK_GRID").is_ok_and(|grid| grid == "full")
 }
 
-/// How many of `distances` are within so many points.
+/// The share of `distances` of at most this number of points.
 fn part(distances: &[f64], points: f64) -> f64 {
     distances.iter().filter(|one| one.abs() <= points).count() as f64 / distances.len() as f64
 }

@@ -56,7 +56,7 @@ pub struct LeftOut {
 /// What the counted connections of a block did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockFigures {
-    /// The traffic of each client network; `None`: of clients whose network is unknown.
+    /// The traffic of each client network; `None`: of clients with an unknown network.
     pub networks: BTreeMap<Option<Prefix>, Traffic>,
     /// Counted connections whose controller no pass saw: they lived between two.
     pub unseen: u64,

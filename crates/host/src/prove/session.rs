@@ -250,7 +250,7 @@ impl<H: Host> Prover<H> {
         Ok(())
     }
 
-    /// Restores the host, whatever has happened, and returns the result. `interrupted` says that the user ends the test.
+    /// Restores the host, also after a failure, and returns the result. `interrupted` says that the user ends the test.
     pub fn end(mut self, interrupted: bool) -> Ended {
         let restored = self.restore();
         let Self { mut session, mut blocks, spec, schedule, mut outcome, mut stop, .. } = self;
@@ -260,7 +260,7 @@ impl<H: Host> Prover<H> {
             Ok(records) => (records, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        // A result of hours is worth printing whatever else fails.
+        // A result of hours is returned also if restoring or writing fails.
         outcome.left.extend(restored.as_ref().err().map(ToString::to_string));
         let failure =
             restored.map_err(ProveError::from).and(written.map_err(ProveError::from)).err();

@@ -75,7 +75,7 @@ pub enum Answer {
     Equivalent,
     /// The interval contains zero.
     NotShown,
-    /// There is no interval.
+    /// Without an interval.
     Open,
 }
 

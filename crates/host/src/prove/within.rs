@@ -157,7 +157,7 @@ mod tests {
         );
     }
 
-    /// A block of networks with so many large transfers at a speed.
+    /// A block of networks, each with its number of large transfers and their speed.
     fn block(networks: &[(&str, usize, f64)]) -> BlockFigures {
         let of = |(network, transfers, speed): &(&str, usize, f64)| {
             let network = Some(network.parse().expect("a network"));

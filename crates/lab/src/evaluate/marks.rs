@@ -11,7 +11,7 @@ use crate::scenario::{FlowPlan, Plan};
 /// A class, one of its controllers, and the queue that marks its packets.
 type Marked<'a> = (&'a str, String, String);
 
-/// A doubt for each controller of a class whose packets were marked without the expected answer.
+/// A doubt for each controller of a class that does not answer the marks on its packets as the queue expects.
 pub(crate) fn doubts(results: &Results<'_>) -> Vec<String> {
     let mut found: BTreeMap<Marked<'_>, (u64, &str)> = BTreeMap::new();
     for (index, cell) in results.scenario.cells.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Figures of paths from logs of other programs: `ss`, iperf3, nginx, CMCD. What cannot tell a path is left out and counted.
+//! Figures of paths from logs of other programs: `ss`, iperf3, nginx, CMCD. Lines that do not show a path are left out and counted.
 //! `docs/from-logs.md` has the rules.
 
 mod cmcd;
@@ -47,7 +47,7 @@ pub struct ClientPath {
     pub buffer_bytes: Option<f64>,
 }
 
-/// The paths of a log, and what it could not tell.
+/// The paths of a log, and what it does not show.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogPaths {
     /// By client, in order.

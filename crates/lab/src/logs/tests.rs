@@ -81,7 +81,7 @@ fn iperf3_streams_of_the_sender_are_added() {
     assert!(error.contains("--get-server-output"), "{error}");
     let log = read(LogFormat::Iperf3, &format!("{{{none},\"server_output_json\":{{{two}}}}}"));
     assert_eq!(rows(&log), ["all streams 24.80 24.86 -"]);
-    // `--bidir`: the other direction has no round-trip times, whatever is written.
+    // `--bidir`: the other direction has no round-trip times; the ones written are wrong.
     let received = "{\"sender\":{\"sender\":false,\"bits_per_second\":9e9,\"min_rtt\":8}}";
     let both = end(&[stream(24e6, [25_000, 100_000, 150_000]), received.to_owned()]);
     let log = read(LogFormat::Iperf3, &format!("{{{both}}}"));

@@ -1,4 +1,4 @@
-//! Starts of flows whose connections a program opens one after the other.
+//! Starts of flows of programs that open their connections one after the other.
 
 use uncork_sim::{Launch, Program, Workload, program_starts};
 use uncork_units::TimeDelta;
@@ -12,8 +12,7 @@ const LEAD: TimeDelta = TimeDelta::from_secs(1);
 /// ...but within this part of the flows' duration.
 const LEAD_PART: u64 = 20;
 
-/// How long the SYNs of a program wait in queues at most, as long as bulk flows' starts are apart
-/// otherwise. By the totals of a study of 50 flows the wait was at most 2.3 s
+/// Maximum time that all SYNs of a program wait in queues: the usual spread of bulk flows' starts. By the totals of a study of 50 flows the wait was at most 2.3 s
 /// (`crates/sim/tests/data/README.md`).
 fn max_wait(bulk: TimeDelta) -> TimeDelta {
     usual_spread(Some(bulk))

@@ -135,7 +135,7 @@ fn random_loss(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<RandomL
     if cubic.is_empty() {
         let count = bbr.len();
         return Err(format!(
-            "all {count} responses are BBR's, which does not tell random loss from drops"
+            "all {count} responses are BBR's, which do not show random loss apart from drops"
         ));
     }
     let unqueued = || cubic.iter().copied().filter(|one| one.has_queue() == Some(false));

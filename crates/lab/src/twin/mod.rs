@@ -122,7 +122,7 @@ const ASSUMPTIONS: [&str; 7] = [
     "Random loss is what CUBIC's responses without a standing queue lost, or BBR's if that is less; it contains some drops of queues. All clients have the same.",
     "Losses that contradict CUBIC's own throughput (RFC 9438) are slow start's and not the path's. A path that contradicts the ratio of BBR's and CUBIC's records is left out.",
     "The buffer is the largest queue that was seen: a lower bound. Queues are drop-tail.",
-    "A policer is not told from random loss where no client has BBR, or downloads are short.",
+    "A policer looks like random loss where no client has BBR, or downloads are short.",
     "Records do not show other traffic on the link, queue management, aggregation or jitter: the twin has none.",
 ];
 

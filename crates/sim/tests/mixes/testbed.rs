@@ -47,7 +47,7 @@ pub(crate) fn simulate(row: &Row) -> Report {
     Report { share: bbr / (bbr + cubic), total: bbr + cubic }
 }
 
-/// When BBR's and CUBIC's iperf3 begin to send. In the study's kernel BBR's SYNs wait for nobody if CUBIC
+/// When BBR's and CUBIC's iperf3 begin to send. In the study's kernel BBR's SYNs do not wait if CUBIC
 /// is first; `tests/data/README.md` says how the measurements show it.
 fn starts(row: &Row) -> (Time, Time) {
     let cubic = FLOWS - row.bbr;

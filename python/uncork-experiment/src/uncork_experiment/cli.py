@@ -81,7 +81,7 @@ Examples:
 COMMANDS = (
     ("analyze", "analyze", "analyse records: scorecard, result.json and report.html"),
     ("demo", "analyze", "analyse a built-in example, which is made up"),
-    ("design", "design", "plan an experiment, and write the files that put it in force"),
+    ("design", "design", "plan an experiment, and write the files that activate it"),
     ("policy", "policy", "write the policy that a verdict says, for a rollout in steps"),
     ("import", "others", "turn logs into records"),
     ("interference", "others", "show when an A/B test lies, and which designs do not"),

@@ -72,7 +72,7 @@ def _union(parts: Sequence[ir.Table]) -> ir.Table:
 
 
 def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> dict[str, list[ir.Table]]:
-    """The queries of each metric, whose rows together are its evidence."""
+    """The queries of each metric. Their rows together are its evidence."""
     columns = frozenset(records.columns)
     needed = ("service_client", "service_start_unix_ns", "arm", "arm_bucket")
     for name in needed:

@@ -27,7 +27,7 @@ NEGLIGIBLE = 1e-13
 """Error rate below which a boundary ignores the earlier looks: it is then too high by less than can be
 computed."""
 
-LEAST_TAIL = 1e-200
+MIN_TAIL = 1e-200
 """Of smaller tails scipy's quantile of Student's t is minus infinity (1e-300 with 3 degrees of freedom)."""
 
 BEYOND_ALL = 50.0
@@ -106,7 +106,7 @@ def log_evidence(mean: Floats, variance: Floats, *, expected: float = 0.05) -> F
 
 def _ratio_within(effect: Effect, z: float) -> tuple[float, float]:
     """The ratio's interval with the error rate of a normal |z|, by t."""
-    tail = max(float(normal_tail(z)), LEAST_TAIL)
+    tail = max(float(normal_tail(z)), MIN_TAIL)
     reach = min(-student_quantile(tail, effect.degrees_of_freedom) * log_error(effect), BEYOND_ALL)
     return effect.ratio * math.exp(-reach), effect.ratio * math.exp(reach)
 

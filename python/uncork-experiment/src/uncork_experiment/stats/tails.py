@@ -1,6 +1,6 @@
 """Quantiles and upper tails of the normal distribution and of Student's t.
 
-The values are those of `scipy.stats`, whose import takes longer than most commands of this package.
+The values are those of `scipy.stats`. Its import takes longer than most commands of this package.
 """
 
 from typing import Any, overload
