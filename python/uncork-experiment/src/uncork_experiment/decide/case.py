@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from scipy import special
+from uncork_experiment.stats.tails import normal_quantile, student_quantile, student_tail
 
 Json = Mapping[str, Any]
 
@@ -27,17 +27,17 @@ class Estimate:
 
     @property
     def p_value(self) -> float:
-        return self.p if self.p is not None else 2 * tail(abs(self.gain) / self.error, self.df)
+        return self.p if self.p is not None else 2 * student_tail(abs(self.gain) / self.error, self.df)
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """Two-sided interval at level 1 - alpha."""
-        half = quantile(1 - alpha / 2, self.df) * self.error
+        half = student_quantile(1 - alpha / 2, self.df) * self.error
         return self.gain - half, self.gain + half
 
     @property
     def normal_error(self) -> float:
         """Standard deviation of a normal with a 95 % interval as wide as that of Student's t."""
-        return self.error * quantile(0.975, self.df) / NORMAL
+        return self.error * student_quantile(0.975, self.df) / NORMAL
 
     @staticmethod
     def from_json(value: Json) -> Estimate | None:
@@ -166,17 +166,7 @@ class Decision:
     """1: harm is proven somewhere; 4: no verdict; else 0."""
 
 
-def tail(t: float, df: float) -> float:
-    """Upper tail of Student's t; of the normal where `df` is infinite."""
-    return float(special.ndtr(-t) if math.isinf(df) else special.stdtr(df, -t))
-
-
-def quantile(p: float, df: float) -> float:
-    """Quantile of Student's t."""
-    return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
-
-
-NORMAL = quantile(0.975, math.inf)
+NORMAL = normal_quantile(0.975)
 
 
 def _df(value: Json) -> float:

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from scipy import special
 
-from uncork_experiment.decide.case import Case, Group, Guardrail, quantile, tail
+from uncork_experiment.decide.case import Case, Group, Guardrail
 from uncork_experiment.decide.shrink import shrink
+from uncork_experiment.stats.tails import normal_quantile, student_quantile, student_tail
 
 ROOT_SD = 2.0
 """Before any evidence harm is this many limits around none (`learn.harm`, `learn.tree.ROOT`)."""
@@ -97,7 +98,7 @@ def _in_limits(one: Guardrail, level: float) -> tuple[float, float]:
     """
     assert one.harm is not None
     scale = max(one.limit, MIN_LIMIT)
-    return one.harm / scale, max(_half(one) / quantile(0.5 + level / 2, float("inf")) / scale, MIN_ERROR)
+    return one.harm / scale, max(_half(one) / normal_quantile(0.5 + level / 2) / scale, MIN_ERROR)
 
 
 def _half(one: Guardrail) -> float:
@@ -114,8 +115,8 @@ def _p_beyond(one: Guardrail, level: float) -> float:
     if one.p is not None:
         return one.p
     assert one.harm is not None
-    error = max(_half(one) / quantile(0.5 + level / 2, one.df), MIN_ERROR)
-    return tail((one.harm - one.limit) / error, one.df)
+    error = max(_half(one) / student_quantile(0.5 + level / 2, one.df), MIN_ERROR)
+    return student_tail((one.harm - one.limit) / error, one.df)
 
 
 def excess(one: Guardrail) -> float:

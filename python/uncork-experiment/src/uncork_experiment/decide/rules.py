@@ -11,11 +11,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from uncork_experiment.decide.case import Case, CellDecision, Decision, Estimate, tail
+from uncork_experiment.decide.case import Case, CellDecision, Decision, Estimate
 from uncork_experiment.decide.effect import effect_state, q_values
 from uncork_experiment.decide.guardrails import excess, is_acceptable, states_of
 from uncork_experiment.decide.heterogeneity import Heterogeneity, heterogeneity
 from uncork_experiment.decide.shrink import shrink
+from uncork_experiment.stats.tails import student_tail
 
 ROOT_SD = 1.0
 """Deviation of the cells' common gain before any data: it may be almost anything."""
@@ -37,7 +38,7 @@ class _Evidence:
     @staticmethod
     def of(one: Estimate, worth: float) -> _Evidence:
         half = one.p_value / 2
-        beyond = tail((math.log1p(worth) - one.gain) / one.error, one.df)
+        beyond = student_tail((math.log1p(worth) - one.gain) / one.error, one.df)
         return _Evidence(1 - half if one.gain > 0 else half, beyond)
 
 

@@ -3,6 +3,7 @@
 The values are those of `scipy.stats`. Its import takes longer than most commands of this package.
 """
 
+import math
 from typing import Any, overload
 
 import numpy as np
@@ -34,9 +35,9 @@ def normal_density(z: Floats) -> Floats:
 
 def student_tail(t: float, freedom: float) -> float:
     """Probability that Student's t with `freedom` degrees of freedom (infinite: normal) exceeds `t`."""
-    return float(special.stdtr(freedom, -t))
+    return float(normal_tail(t) if math.isinf(freedom) else special.stdtr(freedom, -t))
 
 
 def student_quantile(p: float, freedom: float) -> float:
-    """The value below which Student's t with `freedom` degrees of freedom is with probability `p`."""
-    return float(special.stdtrit(freedom, p))
+    """The value below which Student's t (infinite `freedom`: a normal value) is with probability `p`."""
+    return normal_quantile(p) if math.isinf(freedom) else float(special.stdtrit(freedom, p))
