@@ -108,6 +108,13 @@ def test_a_join_that_finds_nothing_is_an_error_and_leaves_no_file(tmp_path: Path
         import_files([tmp_path / "access.log"], built_in("haproxy"), tmp_path / "out", connections=of)
 
 
+@pytest.mark.parametrize("text", ["[1]", "5", "{"])
+def test_a_line_that_is_not_an_object_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(f"{text}\n")
+    with pytest.raises(InputError, match=r"a\.jsonl, line 1: .*name records of uncork steer record"):
+        joining.load([tmp_path / "a.jsonl"])
+
+
 def test_ports_in_the_address() -> None:
     assert joining.key_of("203.0.113.7:39849", None) == ("203.0.113.0/24", 39849)
     assert joining.key_of("[2001:db8:7::9]:39849", None) == ("2001:db8:7::/48", 39849)

@@ -154,7 +154,7 @@ def _convert(column: Column, field: Field) -> Callable[[str], Value]:
     if field.time:
         return _TIME_FORMS[field.time]
     if field.is_network:
-        return _network
+        return network_of
     if column.kind == "text":
         return lambda text: text
     factor = factor_of(column, field)
@@ -203,7 +203,10 @@ def address_of(text: str) -> str:
     return text if match is None else match[1] or match[2]
 
 
-def _network(text: str) -> str:
+def network_of(text: str) -> str:
+    """The network of an address, which may have a port, as records have it: /24 of IPv4, /48 of IPv6. Raises
+    ``ValueError``.
+    """
     address = ipaddress.ip_address(address_of(text))
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped

@@ -4,8 +4,6 @@ The client's network, its port and the time identify the connection of a line. T
 controller.
 """
 
-import ipaddress
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +18,8 @@ from numpy.typing import NDArray
 
 from uncork_experiment.errors import InputError
 from uncork_experiment.schema import COLUMNS, NANOS_PER_SECOND, arrow_type
-from uncork_experiment.sources.lines import open_text
+from uncork_experiment.sources.fields import network_of
+from uncork_experiment.sources.lines import Row, RowError, json_rows, open_text
 
 SLACK_NS: Final = 5 * NANOS_PER_SECOND
 """A line may be this much before or after its connection: the recorder sees a new socket with its next pass,
@@ -131,15 +130,11 @@ def _read(path: Path) -> pa.Table | None:
 
 
 def _json_rows(lines: Iterable[str], path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            raise InputError(
-                f"{path}, line {number}", "no JSON", "name records of uncork steer record"
-            ) from None
-        service, choice = record.get("service") or {}, record.get("choice") or {}
-        arm = choice.get("arm") or {}
+    for number, _, record in json_rows(lines):
+        if isinstance(record, RowError):
+            raise InputError(f"{path}, line {number}", str(record), "name records of uncork steer record")
+        service, choice = _object(record, "service"), _object(record, "choice")
+        arm = _object(choice, "arm")
         if service.get("client_port") is None or service.get("end_unix_ns") is None:
             continue
         yield {
@@ -155,24 +150,21 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[dict[str, Any]]:
         }
 
 
+def _object(of: Row, name: str) -> Row:
+    found = of.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def key_of(address: str | None, port: str | None) -> Key | None:
     """The key of a client. The address may have the port: ``203.0.113.7:39849``, ``[2001:db8::7]:39849``."""
     if address is None:
         return None
     if port is None:
-        address, _, port = address.rpartition(":")
+        port = address.rpartition(":")[2]
     try:
-        return _network(address.strip("[]")), int(port)
+        return network_of(address), int(port)
     except ValueError:
         return None
-
-
-def _network(address: str) -> str:
-    """As records have it: /24 of IPv4, /48 of IPv6."""
-    of = ipaddress.ip_address(address)
-    if isinstance(of, ipaddress.IPv6Address) and of.ipv4_mapped:
-        of = of.ipv4_mapped
-    return str(ipaddress.ip_network((of, 24 if of.version == 4 else 48), strict=False))
 
 
 def _ints(values: pa.ChunkedArray) -> NDArray[np.int64]:
