@@ -72,6 +72,13 @@ pub struct Column {
     pub align: Align,
 }
 
+impl Column {
+    /// A column without an upper heading.
+    pub fn new(name: &str, align: Align) -> Self {
+        Self { group: String::new(), name: name.to_owned(), align }
+    }
+}
+
 /// A table with headings in two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {

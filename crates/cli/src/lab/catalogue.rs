@@ -10,7 +10,6 @@ use crate::{color, stdout};
 
 /// Prints the names and titles of the built-in scenarios.
 pub(super) fn list() -> Result<(), Failure> {
-    let column = |name: &str, align| Column { group: String::new(), name: name.to_owned(), align };
     let mut rows = Vec::new();
     // The scenarios of a suite are listed in its file.
     let members: Vec<String> = Suite::all().flat_map(|suite| suite.members).collect();
@@ -32,9 +31,9 @@ pub(super) fn list() -> Result<(), Failure> {
     }
     rows.sort_by(|one, other| one[0].cmp(&other[0]));
     let columns = vec![
-        column("name", Align::Left),
-        column("title", Align::Left),
-        column("cells x seeds = runs", Align::Right),
+        Column::new("name", Align::Left),
+        Column::new("title", Align::Left),
+        Column::new("cells x seeds = runs", Align::Right),
     ];
     stdout::write(Table { columns, rows }.fit(color::terminal(Color::Never)).as_bytes())
 }

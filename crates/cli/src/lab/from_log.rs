@@ -1,11 +1,11 @@
 //! `uncork lab from-log`.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use uncork_lab::{ClientPath, LogPaths};
+use uncork_report::{Align, Column, Style, Table};
 
 use super::args::FromLogArgs;
 use crate::failure::Failure;
@@ -49,17 +49,15 @@ fn table(paths: &[ClientPath]) -> String {
     ];
     let has_any = |(.., value): &Figure| paths.iter().any(|path| value(path).is_some());
     let figures: Vec<Figure> = figures.into_iter().filter(has_any).collect();
-    let width = paths.iter().map(|path| path.client.len()).max().unwrap_or_default().max(6);
-    let mut text = format!("{:<width$}  samples", "client");
-    for (name, ..) in &figures {
-        text.extend(["  ", name]);
-    }
-    for path in paths {
-        let _infallible = write!(text, "\n{:<width$}  {:>7}", path.client, path.samples);
-        for (name, digits, value) in &figures {
-            let cell = value(path).map_or("-".to_owned(), |value| format!("{value:.digits$}"));
-            let _infallible = write!(text, "  {cell:>width$}", width = name.len());
-        }
-    }
-    text + "\n"
+    let numbers = figures.iter().map(|(name, ..)| Column::new(name, Align::Right));
+    let columns = [Column::new("client", Align::Left), Column::new("samples", Align::Right)];
+    let columns = columns.into_iter().chain(numbers).collect();
+    let row = |path: &ClientPath| {
+        let cell = |(_, digits, value): &Figure| {
+            value(path).map_or("-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        let cells = [path.client.clone(), path.samples.to_string()];
+        cells.into_iter().chain(figures.iter().map(cell)).collect()
+    };
+    Table { columns, rows: paths.iter().map(row).collect() }.render(Style::Plain)
 }

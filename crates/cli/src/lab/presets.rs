@@ -24,13 +24,12 @@ fn list() -> String {
         let path = preset.path()?;
         Some(vec![preset.name, mbit(&path), rtt(&path), loss(&path), preset.title])
     };
-    let column = |name: &str, align| Column { group: String::new(), name: name.to_owned(), align };
     let columns = vec![
-        column("name", Align::Left),
-        column("Mbit/s", Align::Right),
-        column("RTT", Align::Right),
-        column("loss", Align::Right),
-        column("title", Align::Left),
+        Column::new("name", Align::Left),
+        Column::new("Mbit/s", Align::Right),
+        Column::new("RTT", Align::Right),
+        Column::new("loss", Align::Right),
+        Column::new("title", Align::Left),
     ];
     let rows = Preset::all().into_iter().filter_map(row).collect();
     Table { columns, rows }.render(Style::Plain)
