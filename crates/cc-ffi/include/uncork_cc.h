@@ -53,6 +53,9 @@ typedef struct uncork_settings {
   uint64_t seed;
   // The current time since an epoch of the host's choice.
   uint64_t now_ns;
+  // Longest step of the clock behind all times of this interface; 0 if it is at most a quarter of the
+  // shortest round-trip time. BBR needs to know longer ones.
+  uint64_t clock_granularity_ns;
 } uncork_settings;
 
 // A packet that is being sent.
@@ -91,7 +94,7 @@ typedef struct uncork_lost {
 
 // A round-trip time.
 typedef struct uncork_rtt {
-  // Now minus the send time of the newest acknowledged packet; 0 if none was measured.
+  // Now minus the send time of the newest acknowledged packet.
   uint64_t latest_ns;
   // SRTT including this sample.
   uint64_t smoothed_ns;

@@ -48,6 +48,9 @@ pub struct Settings {
     pub seed: u64,
     /// The current time since an epoch of the host's choice.
     pub now_ns: u64,
+    /// Longest step of the clock behind all times of this interface; 0 if it is at most a quarter of the
+    /// shortest round-trip time. BBR needs to know longer ones.
+    pub clock_granularity_ns: u64,
 }
 
 impl Settings {
@@ -61,6 +64,7 @@ impl Settings {
         if self.initial_window != 0 {
             settings.initial_window = self.initial_window;
         }
+        settings.clock_granularity = TimeDelta::from_nanos(self.clock_granularity_ns);
         if self.initial_rtt_ns != 0 {
             settings.initial_rtt = Some(TimeDelta::from_nanos(self.initial_rtt_ns));
         }
@@ -140,12 +144,24 @@ impl Lost {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rtt {
-    /// Now minus the send time of the newest acknowledged packet; 0 if none was measured.
+    /// Now minus the send time of the newest acknowledged packet.
     pub latest_ns: u64,
     /// SRTT including this sample.
     pub smoothed_ns: u64,
     /// Minimum of the connection including this sample.
     pub min_ns: u64,
+}
+
+impl Rtt {
+    /// None if all fields are zero. On a coarse clock some may be.
+    fn read(&self) -> Option<uncork_cc::RttSample> {
+        let &Self { latest_ns, smoothed_ns, min_ns } = self;
+        (latest_ns.max(smoothed_ns).max(min_ns) != 0).then(|| uncork_cc::RttSample {
+            latest: TimeDelta::from_nanos(latest_ns),
+            smoothed: TimeDelta::from_nanos(smoothed_ns),
+            min: TimeDelta::from_nanos(min_ns),
+        })
+    }
 }
 
 /// The packets and measurements of one acknowledgement or one loss timer.
@@ -202,11 +218,7 @@ impl Feedback {
             .with_una_advanced(self.una_advanced)
             .with_ce_packets(self.ce_packets)
             .with_repaired_by_probe(self.repaired_by_probe);
-        feedback.rtt = (self.rtt.latest_ns != 0).then(|| uncork_cc::RttSample {
-            latest: TimeDelta::from_nanos(self.rtt.latest_ns),
-            smoothed: TimeDelta::from_nanos(self.rtt.smoothed_ns),
-            min: TimeDelta::from_nanos(self.rtt.min_ns),
-        });
+        feedback.rtt = self.rtt.read();
         feedback
     }
 }

@@ -82,12 +82,14 @@ class NewReno:
         self.ssthresh, self.undo = INFINITE, (0, 0)
         self.in_flight = self.delivered = self.rounds = self.next_round = self.acked = 0
         self.full = [False, False]
+        self.largest = [0, 0]
         self.episode, self.prr = Episode(), None
 
     def on_sent(self, event, packet):
         packet.delivered = self.delivered
         self.in_flight = event["in_flight"]
         self.full[0] |= self.in_flight + self.mss > self.cwnd
+        self.largest[0] = max(self.largest[0], self.in_flight)
         if self.prr:
             self.prr.out += packet.size
 
@@ -119,6 +121,7 @@ class NewReno:
         if acked[-1].delivered >= self.next_round:
             self.next_round, self.rounds = self.delivered, self.rounds + 1
             self.full = [False, self.full[0]]
+            self.largest = [0, self.largest[0]]
 
     def update_episode(self, now, event, acked, lost):
         change = self.episode.on_feedback(now, acked, lost)
@@ -132,6 +135,8 @@ class NewReno:
     def congestion(self, flight):
         """The window that a congestion event met, and how much of it was used."""
         cwnd = self.ssthresh if self.prr else self.cwnd
+        if not self.prr:
+            flight = max(flight, *self.largest)
         return cwnd, cwnd if flight + self.mss > cwnd else flight
 
     def grow(self, acked):
@@ -176,6 +181,7 @@ class NewReno:
     def on_migrated(self, now):
         self.cwnd, self.ssthresh, self.prr = max(self.initial_window, self.mss), INFINITE, None
         self.episode, self.full = Episode(now, now), [False, False]
+        self.largest = [0, 0]
 
     def decisions(self):
         slow_start = self.cwnd < self.ssthresh or self.ssthresh == INFINITE

@@ -41,6 +41,9 @@ pub struct Settings {
     /// knows its network. BBRv2 and BBRv3 then answer in proportion to the share of marked packets, as in
     /// Linux; otherwise a mark counts as a loss for them. The other controllers do not distinguish.
     pub scalable_marks: bool,
+    /// Longest step of the clock that gives the controller its times: zero if it is at most a quarter of
+    /// the shortest RTT. See [`Self::with_clock_granularity`].
+    pub clock_granularity: TimeDelta,
     /// Measurements of an earlier controller on the same connection.
     pub inherited: Option<Inheritance>,
     /// Seed of the controller's random choices.
@@ -62,6 +65,7 @@ impl Settings {
             paced: false,
             segmentation_offload: false,
             scalable_marks: false,
+            clock_granularity: TimeDelta::ZERO,
             inherited: None,
             seed,
             now,
@@ -101,6 +105,22 @@ impl Settings {
     pub const fn with_scalable_marks(mut self, scalable: bool) -> Self {
         self.scalable_marks = scalable;
         self
+    }
+
+    /// Sets [`Self::clock_granularity`], for a host whose times have steps longer than a quarter of the
+    /// shortest RTT, such as the ticks of a timer. BBR then measures the delivery rate over several steps,
+    /// and takes each RTT for one step longer than it reads, so its queue may hold one step more. Without
+    /// it, BBR learns the step only from RTTs of zero.
+    #[must_use]
+    pub fn with_clock_granularity(mut self, step: impl Into<TimeDelta>) -> Self {
+        self.clock_granularity = step.into();
+        self
+    }
+
+    /// RTT of the handshake as a model may use it: one of zero only says that the clock is coarse.
+    pub(crate) fn usable_initial_rtt(&self) -> Option<TimeDelta> {
+        let measured = self.initial_rtt.filter(|rtt| !rtt.is_zero());
+        measured.map(|rtt| rtt + self.clock_granularity)
     }
 
     /// Sets the measurements of an earlier controller.

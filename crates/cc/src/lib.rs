@@ -111,6 +111,7 @@ mod sampler;
 #[cfg(test)]
 mod script;
 mod spec;
+mod ticks;
 
 pub mod pacer;
 

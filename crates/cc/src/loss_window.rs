@@ -44,6 +44,8 @@ pub(crate) struct LossWindow {
     mss: u32,
     /// How the window was used in this round, and in the previous one.
     usage: [Usage; 2],
+    /// The largest flight of this round, and of the previous one, in bytes.
+    largest_flight: [u32; 2],
     jump: Jumped,
     /// Whether the host paces by itself.
     paced: bool,
@@ -125,6 +127,7 @@ impl LossWindow {
             undo: Undo::default(),
             mss,
             usage: [Usage::Part; 2],
+            largest_flight: [0; 2],
             jump: Jumped::Never,
             paced: settings.paced,
         }
@@ -193,6 +196,8 @@ impl LossWindow {
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
         self.in_flight = packet.in_flight;
         let is_full = packet.in_flight.saturating_add(self.mss()) > self.cwnd;
+        let flight = u32::try_from(packet.in_flight).unwrap_or(u32::MAX);
+        self.largest_flight[0] = self.largest_flight[0].max(flight);
         self.end_deferring();
         if is_full {
             self.usage[0] = Usage::Full;
@@ -250,6 +255,7 @@ impl LossWindow {
         self.delivered = self.delivered.saturating_add(feedback.acked_bytes());
         if self.rounds.update(newest.token.delivered, self.delivered) {
             self.usage = [Usage::Part, self.usage[0]];
+            self.largest_flight = [0, self.largest_flight[0]];
         }
     }
 
@@ -301,10 +307,13 @@ impl LossWindow {
     //= rfc9438 4.6-3
     fn congestion_at(&self, flight: u64) -> Congestion {
         let cwnd = if self.is_repairing() { self.ssthresh } else { self.cwnd };
-        // A window on trial counts only as far as it has been validated (RFC 9959 §3.5).
+        // A window on trial counts only as far as it has been validated (RFC 9959 §3.5). Of another one the
+        // largest flight counts, as a pacer may only be late to fill it again (RFC 9002 §7.8); in recovery
+        // that would be the flight before it.
         let flight = match self.rule {
             Rule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
-            _ => flight,
+            Rule::Recovery(_) => flight,
+            _ => self.largest_flight.iter().fold(flight, |most, one| most.max(u64::from(*one))),
         };
         // With less than a segment of room the window is full: hosts send whole segments. So is one with room that
         // the host leaves by itself.
@@ -384,6 +393,7 @@ impl LossWindow {
         self.rule = Rule::Growth;
         self.recovery.forget(now);
         self.usage = [Usage::Part; 2];
+        self.largest_flight = [0; 2];
         self.jump = Jumped::Never;
     }
 
@@ -491,6 +501,22 @@ mod tests {
         assert_eq!(reduced(false, false), Some(segments(6)), "half of what is used");
         assert_eq!(reduced(true, false), Some(segments(10)));
         assert_eq!(reduced(true, true), Some(segments(13) / 2), "it no longer waits");
+    }
+
+    /// neqo #3753: after a pause of the path ACKs open the window faster than the pacer fills it.
+    #[test]
+    //= rfc9002 7.8-2 test
+    fn a_pacer_that_is_late_does_not_deepen_the_reduction() {
+        let mut host = Host::new(NewReno::new(&settings(20)));
+        host.fill();
+        host.advance(host.rtt);
+        host.ack(12);
+        host.lose(1);
+        assert_eq!(
+            host.cc.snapshot().ssthresh,
+            Some(segments(10)),
+            "half of the largest flight, not of 8"
+        );
     }
 
     #[test]

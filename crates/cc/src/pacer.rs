@@ -1,8 +1,14 @@
 //! A pacer that hosts may use: bursts of at most the send quantum, at the pacing rate.
 
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::Control;
+
+/// One packet per second: no controller paces slower, so that an ACK can correct any estimate of the path, also
+/// one that a clock or a host got wrong.
+pub(crate) fn slowest(mss: u64) -> Rate {
+    Rate::from_bytes_per_sec(mss)
+}
 
 /// Spaces bursts so that their average rate is the pacing rate (draft-ietf-ccwg-bbr-06 §5.6.2,
 /// applied to a quantum instead of a packet, so that the host needs only one timer per quantum).
@@ -67,8 +73,6 @@ impl Pacer {
 
 #[cfg(test)]
 mod tests {
-    use uncork_units::Rate;
-
     use super::*;
 
     /// 1 MB/s in bursts of 2000 bytes: 2 ms each.

@@ -2,7 +2,9 @@
 
 use uncork_units::{Rate, Time, TimeDelta};
 
+use crate::controller::Settings;
 use crate::event::{AppState, Feedback, SentPacket, Token};
+use crate::ticks::Ticks;
 
 /// Measures the delivery rate of the network, and flags samples limited by the application rather
 /// than the path.
@@ -25,8 +27,8 @@ pub(crate) struct DeliverySampler {
     /// are not. The top bit is set if the application has no more data and no lost data waits for
     /// retransmission.
     limit_and_drained: u64,
-    /// C.min_rtt, over the life of the connection.
-    min_rtt: TimeDelta,
+    /// The host's clock, and C.min_rtt by it.
+    ticks: Ticks,
     /// Bytes in flight as last reported.
     in_flight: u64,
     /// When the pacer releases the packet after the last one.
@@ -71,7 +73,8 @@ impl RateSample {
 }
 
 impl DeliverySampler {
-    pub(crate) fn new(now: Time, initial_rtt: Option<TimeDelta>) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let now = settings.now;
         Self {
             path_since: now,
             delivered: 0,
@@ -79,10 +82,15 @@ impl DeliverySampler {
             delivered_time: now,
             first_send_time: now,
             limit_and_drained: 0,
-            min_rtt: initial_rtt.unwrap_or(TimeDelta::MAX),
+            ticks: Ticks::new(settings),
             in_flight: 0,
             pacing_release: now,
         }
+    }
+
+    /// Step of the host's clock, declared or learned; zero if it is fine enough.
+    pub(crate) fn clock_granularity(&self) -> TimeDelta {
+        self.ticks.tick()
     }
 
     /// When the connection moved to this path. Packets sent earlier are ignored.
@@ -191,7 +199,9 @@ impl DeliverySampler {
             prior_in_flight: self.in_flight,
             newly_acked: feedback.acked_bytes(),
             newly_lost: feedback.lost_bytes(),
-            rtt: feedback.rtt.map(|rtt| rtt.latest),
+            rtt: feedback
+                .rtt
+                .and_then(|rtt| self.ticks.rtt(now, rtt.latest, feedback.acked.last())),
             ..RateSample::default()
         };
         self.in_flight = feedback.in_flight;
@@ -199,9 +209,6 @@ impl DeliverySampler {
             self.lost_data_waits();
         }
         self.lost = self.lost.saturating_add(sample.newly_lost);
-        if let Some(rtt) = feedback.rtt {
-            self.min_rtt = self.min_rtt.min(rtt.latest);
-        }
         // Feedback lists packets in order of transmission, so the last one is the newest.
         let Some(newest) = feedback.acked.last() else {
             return sample;
@@ -216,20 +223,17 @@ impl DeliverySampler {
         sample
     }
 
-    //= bbr-06 2.3-2 2.3-3 4.1.1.2-1 4.1.1.2-2 4.1.1.2-3 4.1.2.3-6 4.1.2.3-7 4.1.2.3-8 4.1.3.5-1
-    fn measure(&self, newest: &Token, sample: &mut RateSample) {
+    //= bbr-06 2.3-2 2.3-3 4.1.1.2-1 4.1.1.2-2 4.1.2.3-6 4.1.3.5-1
+    fn measure(&mut self, newest: &Token, sample: &mut RateSample) {
+        let (span, is_reliable) = self.ticks.span(newest, self.delivered_time);
         sample.has_data = true;
-        sample.prior_delivered = newest.delivered;
-        sample.delivered = self.delivered.saturating_sub(newest.delivered);
-        sample.is_app_limited = newest.is_app_limited();
+        sample.prior_delivered = span.delivered();
+        sample.delivered = self.delivered.saturating_sub(span.delivered());
+        sample.is_app_limited = span.is_app_limited();
         sample.tx_in_flight = newest.tx_in_flight();
         sample.lost = self.lost.saturating_sub(newest.lost);
-        let ack_elapsed = self.delivered_time.since(newest.delivered_time);
-        let interval = newest.send_elapsed.max(ack_elapsed);
-        // An interval below min_rtt means that an earlier transmission of the packet was
-        // acknowledged, so the rate is unreliable (§4.1.2.3).
-        let is_reliable = interval >= self.min_rtt || self.min_rtt == TimeDelta::MAX;
         if is_reliable && newest.send_time >= self.path_since {
+            let interval = span.interval(newest.send_time, self.delivered_time);
             sample.delivery_rate = Rate::of(sample.delivered, interval);
         }
     }
@@ -254,6 +258,11 @@ mod tests {
         TimeDelta::from_millis(ms)
     }
 
+    /// Of a connection that is on its path since then.
+    fn settings(ms: u64) -> Settings {
+        Settings::new(BYTES, 1, at(ms))
+    }
+
     /// A sender of packets of 1000 bytes with an unlimited window.
     struct Flow {
         sampler: DeliverySampler,
@@ -263,7 +272,7 @@ mod tests {
 
     impl Flow {
         fn new() -> Self {
-            let sampler = DeliverySampler::new(Time::ZERO, Some(ms_delta(100)));
+            let sampler = DeliverySampler::new(&settings(0).with_initial_rtt(ms_delta(100)));
             Self { sampler, in_flight: 0, pacing_rate: None }
         }
 
@@ -360,7 +369,7 @@ mod tests {
     //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
     fn sender_with_retransmissions_waiting_is_not_application_limited() {
         for waiting in [0, 1_000] {
-            let mut sampler = DeliverySampler::new(Time::ZERO, None);
+            let mut sampler = DeliverySampler::new(&settings(0));
             let packet = SentPacket { bytes: BYTES, in_flight: 1_000, unacked: 1_000 };
             let token = sampler.on_sent(at(0), packet, AppState::Drained, None);
             let feedback = Feedback {
@@ -560,7 +569,7 @@ mod tests {
     fn packets_of_another_path_are_delivered_but_not_sampled() {
         let mut flow = Flow::new();
         let old = flow.send_train(0, 3);
-        flow.sampler = DeliverySampler::new(at(50), None);
+        flow.sampler = DeliverySampler::new(&settings(50));
         let new = flow.send(60, AppState::Backlogged);
         let sample = flow.feedback(110, &old, &[]);
         assert!(sample.has_data && !sample.is_valid());

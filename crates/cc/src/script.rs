@@ -29,6 +29,7 @@ pub(crate) fn settings(initial_window: u64) -> Settings {
         paced: false,
         segmentation_offload: false,
         scalable_marks: false,
+        clock_granularity: TimeDelta::ZERO,
         inherited: None,
         seed: 1,
         now: Time::ZERO,

@@ -22,6 +22,9 @@ use crate::wide::saturating_mul;
 /// let now = Time::from_elapsed(epoch.elapsed());
 /// # assert!(now < Time::NEVER);
 /// ```
+///
+/// A controller needs steps of at most a quarter of the shortest RTT, or that the host declares longer ones
+/// (`uncork_cc::Settings::with_clock_granularity`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 

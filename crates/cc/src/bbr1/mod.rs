@@ -25,6 +25,7 @@ use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Tok
 use crate::filter::WindowedMax;
 use crate::full_pipe::FullPipe;
 use crate::inheritance::Inheritance;
+use crate::pacer::slowest;
 use crate::recovery::RecoveryEpisode;
 use crate::resume::bbr::BbrResume;
 use crate::round::RoundCounter;
@@ -120,12 +121,12 @@ impl Bbr1 {
             mss,
             initial_window,
             rng: Rng::new(settings.seed, 0),
-            sampler: DeliverySampler::new(settings.now, settings.initial_rtt),
+            sampler: DeliverySampler::new(settings),
             recovery: RecoveryEpisode::default(),
             mode: Mode::Startup,
             round: RoundCounter::default(),
             max_bw: WindowedMax::default(),
-            min_rtt: MinRtt::new(settings.now, settings.initial_rtt),
+            min_rtt: MinRtt::new(settings.now, settings.usable_initial_rtt()),
             full_pipe: FullPipe::default(),
             resume: BbrResume::Off,
             cycle: GainCycle::new(settings.now),
@@ -207,6 +208,7 @@ impl Bbr1 {
             paced: false,
             segmentation_offload: false,
             scalable_marks: false,
+            clock_granularity: self.sampler.clock_granularity(),
             inherited: None,
             seed: self.rng.next_u64(),
             now,
@@ -333,7 +335,7 @@ impl Controller for Bbr1 {
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,
-            pacing_rate: Some(self.pacing_rate),
+            pacing_rate: Some(self.pacing_rate.max(slowest(self.mss))),
             send_quantum: self.send_quantum(),
         }
     }

@@ -74,6 +74,7 @@ impl Bbr3 {
             paced: false,
             segmentation_offload: self.has_offload,
             scalable_marks: self.ecn.is_on(),
+            clock_granularity: self.sampler.clock_granularity(),
             inherited: None,
             seed: self.rng.next_u64(),
             now,

@@ -40,6 +40,7 @@ use crate::event::{
 };
 use crate::full_pipe::FullPipe;
 use crate::inheritance::Inheritance;
+use crate::pacer::slowest;
 use crate::recovery::RecoveryEpisode;
 use crate::resume::bbr::BbrResume;
 use crate::round::RoundCounter;
@@ -121,7 +122,7 @@ pub struct Bbr3 {
     send_quantum: u64,
 }
 
-const _: () = assert!(size_of::<Bbr3>() <= 552, "servers keep one per connection");
+const _: () = assert!(size_of::<Bbr3>() <= 616, "servers keep one per connection");
 
 impl Bbr3 {
     /// Creates a controller for a new connection. `strict_draft` keeps the draft's defects listed
@@ -166,7 +167,8 @@ impl Bbr3 {
     /// OnInit(), §5.2.1.
     //= bbr-06 5.2.1-1 5.6.4.1-1
     fn with(settings: &Settings, profile: Profile, deviations: Deviations) -> Self {
-        let &Settings { initial_rtt, now, .. } = settings;
+        let now = settings.now;
+        let initial_rtt = settings.usable_initial_rtt();
         let mss = u64::from(settings.mss.max(1));
         // SetCwnd()'s minimum applies from the start: a window with no room for a packet would
         // never open.
@@ -178,7 +180,7 @@ impl Bbr3 {
             mss,
             initial_window: u32::try_from(initial_window).unwrap_or(u32::MAX),
             has_offload: settings.segmentation_offload,
-            sampler: DeliverySampler::new(now, initial_rtt),
+            sampler: DeliverySampler::new(settings),
             round: RoundCounter::default(),
             recovery: RecoveryEpisode::default(),
             timed_out: false,
@@ -370,7 +372,7 @@ impl Controller for Bbr3 {
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,
-            pacing_rate: Some(self.pacing_rate),
+            pacing_rate: Some(self.pacing_rate.max(slowest(self.mss))),
             send_quantum: self.send_quantum,
         }
     }

@@ -350,6 +350,7 @@ mod tests {
             paced: false,
             segmentation_offload: false,
             scalable_marks: false,
+            clock_granularity: TimeDelta::ZERO,
             inherited: None,
             seed: 1,
             now: Time::ZERO,

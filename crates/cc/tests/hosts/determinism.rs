@@ -12,11 +12,11 @@ use crate::host::{Digest, adversary, truthful};
 /// Digest of each algorithm's decisions in a long script of a truthful host and of an adversarial
 /// one.
 const DIGESTS: [(Algorithm, Digest, Digest); 5] = [
-    (Algorithm::Reno, Digest(0xb30b_2736_b9b9_0984), Digest(0x0b7b_3458_27dd_f0bf)),
-    (Algorithm::Cubic, Digest(0xc103_5268_5b29_dc7a), Digest(0xe76f_9912_473d_a78e)),
-    (Algorithm::Bbr1, Digest(0xc9b9_3c6b_def4_ab0c), Digest(0x6a07_0f32_54ad_4492)),
-    (Algorithm::Bbr2, Digest(0xc0fb_0c1e_861d_e482), Digest(0x2025_4ce7_a25e_6e04)),
-    (Algorithm::Bbr3, Digest(0xe7bb_8430_a8be_baaf), Digest(0x5a4a_2746_3ac1_b544)),
+    (Algorithm::Reno, Digest(0x03a4_b437_4125_0938), Digest(0x5bf2_8e29_44fe_de14)),
+    (Algorithm::Cubic, Digest(0xe68b_1e79_9a1e_e7f4), Digest(0x92dc_35b0_fda0_a174)),
+    (Algorithm::Bbr1, Digest(0x8683_2f20_ced9_86f2), Digest(0x1c99_8c89_16e7_f0ea)),
+    (Algorithm::Bbr2, Digest(0xbaa0_3ffb_a4de_a9bd), Digest(0x49c1_5efe_bd3a_14de)),
+    (Algorithm::Bbr3, Digest(0xe774_4db2_e77d_351b), Digest(0xdd24_2e9a_29b7_af12)),
 ];
 
 /// 8000 random bytes for the `n`-th algorithm.

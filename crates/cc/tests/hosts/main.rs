@@ -2,6 +2,7 @@
 //! hosts.
 
 mod any_host;
+mod coarse_clock;
 mod determinism;
 mod host;
 mod longevity;

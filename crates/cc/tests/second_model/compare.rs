@@ -182,7 +182,8 @@ impl Pair {
         };
         let bytes = |bytes: Option<u64>| bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
         let rates = [
-            ("pacing_rate", rate(control.pacing_rate, 0.0), model.pacing_rate),
+            // One packet per second at the least: a choice of this crate (DEVIATIONS.md).
+            ("pacing_rate", rate(control.pacing_rate, 0.0), model.pacing_rate.max(model.c.smss)),
             ("max_bw", rate(snapshot.max_bw, 0.0), model.max_bw),
             ("bw", rate(snapshot.bw, 0.0), model.bw),
             ("bw_shortterm", rate(snapshot.bw_shortterm, f64::INFINITY), model.bw_shortterm),

@@ -20,11 +20,11 @@ macro_rules! controller {
     };
 }
 
-controller!("bbr1", Bbr1, Controller::new, 78);
-controller!("bbr2", Bbr3, Controller::v2, 94);
-controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 94);
-controller!("cubic", Cubic, Controller::new, 58);
-controller!("reno", NewReno, Controller::new, 44);
+controller!("bbr1", Bbr1, Controller::new, 86);
+controller!("bbr2", Bbr3, Controller::v2, 102);
+controller!("bbr3", Bbr3, |settings| Controller::new(settings, false), 102);
+controller!("cubic", Cubic, Controller::new, 59);
+controller!("reno", NewReno, Controller::new, 45);
 
 const _: [(); REST_WORDS] =
     [(); (size_of::<Connection<Controller>>() - size_of::<(glue::Report, glue::Call)>()) / 8];

@@ -34,6 +34,7 @@ fn settings() -> Settings {
         paced: false,
         segmentation_offload: false,
         scalable_marks: false,
+        clock_granularity: TimeDelta::ZERO,
         inherited: None,
         seed: 1,
         now: Time::ZERO,

@@ -82,7 +82,8 @@ impl Watched {
         if self.is_bbr() {
             // Recovery begins with the bytes in flight. After a timeout that may be one packet.
             assert!(snapshot.in_recovery || control.cwnd >= 4 * self.mss, "{}", what());
-            assert!(control.pacing_rate.is_some_and(|rate| !rate.is_zero()), "{}", what());
+            let slowest = Rate::from_bytes_per_sec(self.mss);
+            assert!(control.pacing_rate.is_some_and(|rate| rate >= slowest), "{}", what());
             // BBRv1 uses the rate of a detected policer, which may be higher.
             let is_policed = self.algorithm == Algorithm::Bbr1;
             assert!(is_policed || snapshot.bw <= snapshot.max_bw, "{}", what());
