@@ -113,7 +113,7 @@ def _by_bound(found: Sequence[Choice], settings: Settings) -> list[str]:
         "",
         "Gain by budget of harm (--harmed), if all changes came at once:",
         *(
-            f"  {words.quantity(one.harmed, 'share'):>6}: {words.counted(one.networks, 'network')}, "
+            f"  {words.quantity(one.harmed, 'share'):>7}: {words.counted(one.networks, 'network')}, "
             f"{words.quantity(one.share, 'share')} of the bytes; expected lift over all traffic "
             f"{words.change(math.exp(one.gain))}{' (now)' if one.harmed == settings.harmed else ''}"
             for one in found

@@ -263,11 +263,14 @@ def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Dec
 
 def _beyond(shares: Floats, allowance: float) -> list[int]:
     """Those for which nothing is left when it is their turn. The first may be larger than all that is left:
-    it changes alone, as otherwise it never would.
+    it changes alone, as otherwise it never would. Without an allowance (the same day again, or a clock that
+    went back) nothing changes, also no entry without traffic.
     """
+    if allowance <= 0:
+        return list(range(len(shares)))
     left, found = allowance, []
     for at, share in enumerate(shares.tolist()):
-        is_alone = at == 0 and allowance > 0
+        is_alone = at == 0
         if share > left + ROUNDING and not is_alone:
             found.append(at)
         else:

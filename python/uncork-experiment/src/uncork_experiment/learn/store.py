@@ -375,8 +375,9 @@ class Store:
         if not _is_of_this_library(evidence):
             # Its decisions are the same values in other bytes.
             del found[version_.DECISIONS]
+        # Rounds of before there was a file do not have its digest.
         digests = _digests(document)
-        wrong += [name for name, digest in digests.items() if _sha256(found.get(name, b"")) != digest]
+        wrong += [name for name in digests.keys() & found.keys() if _sha256(found[name]) != digests[name]]
         wrong += [] if _has(path / INPUTS, name) else [INPUTS]
         return [*wrong, *([] if self._is_signed(path) else [SIGNATURE])]
 
