@@ -71,7 +71,11 @@ class World:
     drift: float = 0.0
     """Standard deviation of the change of an AS's lift in a day."""
     season: float = 0.0
-    """Lifts are higher by this part at the weekend, and lower on other days."""
+    """Part by which lifts are lower on working days; at the weekend they are higher, the mean stays."""
+
+    def factor(self, day: int) -> float:
+        """What the season makes of a lift on a day."""
+        return 1 + self.season * (2.5 if day % 7 >= 5 else -1.0)
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,23 @@ class Drawn:
     """On the first day."""
     resent: Floats
     level: Floats
+    """Logarithm of a network's throughput, in bytes a second."""
     turns: NDArray[np.bool_]
     walk: Floats
     """Drift of each AS: shape (days, systems)."""
 
     def lift_on(self, day: int) -> Floats:
         """The true lift of each network on a day, counted from 0."""
-        sign = np.where(self.turns & (day >= self.world.turns), -1.0, 1.0)
-        season = 1 + self.world.season * (2.5 if day % 7 >= 5 else -1.0)
-        return np.asarray(sign * (self.lift * season + self.walk[day][self.system]))
+        return np.asarray(
+            self._sign(day) * (self.lift * self.world.factor(day) + self.walk[day][self.system])
+        )
+
+    def lift_of_week(self, day: int) -> Floats:
+        """The true lift on a day without the season: what a decision for a week is worth."""
+        return np.asarray(self._sign(day) * (self.lift + self.walk[day][self.system]))
+
+    def _sign(self, day: int) -> Floats:
+        return np.where(self.turns & (day >= self.world.turns), -1.0, 1.0)
 
     def names(self) -> NDArray[np.object_]:
         """Client networks, in order."""
@@ -187,7 +199,7 @@ class Records:
         dayish = np.full(len(network), FIRST_DAY + day)
         self.parts.append((network, dayish, arm, self.bucket[user], bin_, resent))
 
-    def section(self) -> Section:
+    def section(self, *, of_lift_alone: bool = False) -> Section:
         """The evidence so far."""
         network, day, arm, bucket, bin_, resent = (
             np.concatenate(each) for each in zip(*self.parts, strict=True)
@@ -195,9 +207,11 @@ class Records:
         ones, full = np.ones(len(network), dtype=np.int64), np.full(len(network), 500_000)
         zero = np.zeros(len(network), dtype=np.int64)
         lift = Counts(network, day, full, arm, bucket, bin_, ones, zero, zero)
-        sent = Counts(network, day, full, arm, bucket, zero, zero, resent, ones * BYTES)
         arms = np.zeros((self.drawn.world.networks, 2), dtype=np.int64)
         np.add.at(arms, (network, arm), 1)
+        if of_lift_alone:
+            return self.drawn.section({"throughput": lift}, arms)
+        sent = Counts(network, day, full, arm, bucket, zero, zero, resent, ones * BYTES)
         return self.drawn.section({"throughput": lift, "retransmitted": sent}, arms)
 
 
@@ -216,3 +230,66 @@ REVIEW = World(
     turned=0.05,
     drift=0.005,
 )
+
+TWO_SORTS = World(
+    "two sorts",
+    600,
+    20,
+    (
+        Kind(0.4, 0.15, 0.10, (Part(1.0, 0.0, 0.15),)),
+        Kind(0.6, 0.0, 0.05, (Part(0.6, 0.2, 0.05), Part(0.4, -0.2, 0.05))),
+    ),
+    pareto=1.5,
+    heavy=0.1,
+    visits=4.0,
+)
+"""Few networks in few ASes, which differ within them; noise with heavy tails; users who come often."""
+ALIKE = World(
+    "alike",
+    5_000,
+    1_000,
+    (Kind(0.7, 0.08, 0.06, (Part(1.0, 0.0, 0.02),)), Kind(0.3, -0.05, 0.05, (Part(1.0, 0.0, 0.02),))),
+    pareto=1.3,
+)
+"""Many small ASes with networks that are alike: little evidence of each, gains of a few per cent."""
+SEASON = World(
+    "season",
+    2_000,
+    200,
+    (
+        Kind(0.6, 0.0, 0.02, LONERS),
+        Kind(0.4, 0.20, 0.20, (Part(0.9, 0.0, 0.05), Part(0.1, 0.0, 0.30))),
+    ),
+    season=0.3,
+    drift=0.01,
+)
+"""A third less of each lift on working days, and lifts of ASes that wander by 5 % in a month."""
+TURNING = World(
+    "turning",
+    1_500,
+    60,
+    (
+        Kind(0.5, 0.25, 0.15, (Part(1.0, 0.0, 0.05),)),
+        Kind(0.5, -0.05, 0.10, (Part(1.0, 0.0, 0.05),)),
+    ),
+    pareto=1.0,
+    turned=0.10,
+    turns=12,
+)
+"""A tenth of the networks change their sign on day 12; traffic of few networks is most of all."""
+TAILS = World(
+    "tails",
+    3_000,
+    150,
+    (
+        Kind(0.70, 0.0, 0.03, (Part(1.0, 0.0, 0.01),)),
+        Kind(0.20, 0.10, 0.30, (Part(0.8, 0.0, 0.04), Part(0.2, 0.0, 0.20))),
+        Kind(0.10, 0.80, 0.50, (Part(0.7, 0.0, 0.10), Part(0.3, -0.5, 0.20))),
+    ),
+    noise=1.2,
+    visits=2.0,
+    drift=0.003,
+)
+"""Lifts of ASes with heavy tails: most nothing, some a factor of two; noisier records."""
+DEVELOPED_ON = (REVIEW, TWO_SORTS)
+HELD_OUT = (ALIKE, SEASON, TURNING, TAILS)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from uncork_experiment import words
+from uncork_experiment.learn.budget import Choice, choices
 from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decisions import Decisions, Floats, Ints
 from uncork_experiment.learn.entries import Before
@@ -66,6 +67,7 @@ def told(
             "Who may lose most (lower end of the 95 % interval, times bytes):",
             *_losers(decisions, has),
         ]
+    lines += _by_bound(choices(decisions, settings), settings)
     return "\n".join(lines) + "\n"
 
 
@@ -101,6 +103,22 @@ def _told_of(decisions: Decisions, rows: Ints) -> str:
     mean, reach = mean_lift(share, decisions.lift[rows], decisions.sd[rows], total)
     low, high = math.exp(mean - reach), math.exp(mean + reach)
     return f"{told}; expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
+
+
+def _by_bound(found: Sequence[Choice], settings: Settings) -> list[str]:
+    """What each budget of harm would bring; nothing where all bring nothing."""
+    if not any(one.networks for one in found):
+        return []
+    return [
+        "",
+        "Gain by budget of harm (--harmed), if all changes came at once:",
+        *(
+            f"  {words.quantity(one.harmed, 'share'):>7}: {words.counted(one.networks, 'network')}, "
+            f"{words.quantity(one.share, 'share')} of the bytes; expected lift over all traffic "
+            f"{words.change(math.exp(one.gain))}{' (now)' if one.harmed == settings.harmed else ''}"
+            for one in found
+        ),
+    ]
 
 
 def _losers(decisions: Decisions, has: Ints) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
+from uncork_experiment.learn.budget import AT_RISK, WAITS, come_in
 from uncork_experiment.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork_experiment.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
 from uncork_experiment.learn.entries import EVERYBODY, Before, Entries, View, entries_of, known_today
@@ -18,9 +18,6 @@ from uncork_experiment.learn.settings import Overrides, Settings
 
 ROUNDING = 1e-9
 """Of a sum of shares: all of them may be a little more than 1."""
-MIN_GAIN = 1e-6
-"""Of an entry that is expected to gain nothing."""
-AT_RISK = "deferred: budget of harm used"
 MISMATCH = "sample-ratio mismatch: nothing is switched on"
 
 
@@ -196,22 +193,10 @@ def _spared(now: Decisions, is_on: Bools, may_be_on: Bools, settings: Settings) 
     entry that is expected to gain most for the risk. One that is on leaves by its own evidence alone, so its
     risk counts before all others.
     """
-    p_harm = 1 - now.p_safe
-    risk = now.share * p_harm
-    spread = now.share**2 * p_harm * (1 - p_harm)
     stays = is_on & may_be_on
-    expected, variance = float(risk[stays].sum()), float(spread[stays].sum())
-    rows = np.flatnonzero(may_be_on & ~is_on & (risk > 0))
-    gain = now.share[rows] * np.maximum(now.lift[rows], MIN_GAIN)
-    rows = rows[np.argsort(risk[rows] / gain, kind="stable")]
-    limit, sigmas = settings.harmed * float(now.share.sum()), float(ndtri(settings.sure))
-    found = np.ones(len(now), dtype=np.bool_)
-    for row, more, its in zip(rows.tolist(), risk[rows].tolist(), spread[rows].tolist(), strict=True):
-        if expected + more + sigmas * math.sqrt(variance + its) > limit:
-            found[row] = False
-        else:
-            expected, variance = expected + more, variance + its
-    return found
+    bound = settings.harmed * float(now.share.sum())
+    comes = come_in(now.share, now.lift, now.p_safe, stays, may_be_on & ~is_on, bound, settings.sure)
+    return np.asarray(comes | ~may_be_on | is_on)
 
 
 def _as_seen(entries: Entries, candidates: Floats, accepted: Floats) -> Bools:
@@ -271,18 +256,21 @@ def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Dec
     free = free[np.lexsort((-worth, arm[free] == settings.treated))]
     waits = free[_beyond(now.share[free], allowance)]
     arm[waits] = now.arm[waits]
-    reason[waits] = "deferred: daily change budget used"
+    reason[waits] = WAITS
     since = np.where(arm == now.arm, now.since, settings.as_of)
     return replace(now, arm=arm, reason=reason, since=since)
 
 
 def _beyond(shares: Floats, allowance: float) -> list[int]:
     """Those for which nothing is left when it is their turn. The first may be larger than all that is left:
-    it changes alone, as otherwise it never would.
+    it changes alone, as otherwise it never would. Without an allowance (the same day again, or a clock that
+    went back) nothing changes, also no entry without traffic.
     """
+    if allowance <= 0:
+        return list(range(len(shares)))
     left, found = allowance, []
     for at, share in enumerate(shares.tolist()):
-        is_alone = at == 0 and allowance > 0
+        is_alone = at == 0
         if share > left + ROUNDING and not is_alone:
             found.append(at)
         else:

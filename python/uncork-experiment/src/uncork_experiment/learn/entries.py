@@ -233,14 +233,16 @@ def _beliefs(lifts: Lifts, others: int, settings: Settings) -> tuple[Belief, Flo
     high = len(mean) - others
     networks = slice(high - len(lifts.network.mean), high)
     prior, prior_variance = mean.copy(), variance.copy()
-    prior[networks], prior_variance[networks] = lifts.network.prior_mean, lifts.network.prior_variance
-    found = Belief.normal(mean, variance, limits)
-    if settings.kinds:
-        unknown, network = beliefs(lifts, limits)
-        system = unknown.of(_known(lifts.hierarchy.systems))
-        wide, rest = slice(networks.start - len(system.mean)), slice(networks.stop, None)
-        found = Belief.concat([found.of(wide), system, network, found.of(rest)])
-    return found, prior, prior_variance
+    if not settings.kinds:
+        prior[networks], prior_variance[networks] = lifts.network.prior_mean, lifts.network.prior_variance
+        return Belief.normal(mean, variance, limits), prior, prior_variance
+    found = beliefs(lifts, limits)
+    prior[networks], prior_variance[networks] = found.prior_mean, found.prior_variance
+    country = found.country.of(np.array([bool(name) for name in lifts.hierarchy.countries], dtype=np.bool_))
+    system = found.system.of(_known(lifts.hierarchy.systems))
+    rest = found.everybody.of(np.zeros(others, dtype=np.int64))
+    every = Belief.concat([found.everybody, country, system, found.network, rest])
+    return every.widened(lifts.widening), prior, prior_variance
 
 
 def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
@@ -80,11 +80,15 @@ class Lifts:
     system: Posterior
     country: Posterior
     everybody: Posterior
+    rests: Rests = field(default_factory=lambda: ({}, {}, None))
+    """Networks without enough evidence of their own, by AS, by country and of all."""
+    widening: float = 1.0
+    """Factor of all standard deviations that the days held out ask for (calibration.py)."""
 
     def lean(self) -> Lifts:
         """Means and variances alone: the rest takes most of the memory of a million networks."""
-        levels = (self.network, self.system, self.country, self.everybody)
-        return Lifts(self.hierarchy, self.raw, *(level.lean() for level in levels))
+        network, system = self.network.lean(), self.system.lean()
+        return Lifts(self.hierarchy, self.raw, network, system, self.country.lean(), self.everybody.lean())
 
 
 def hierarchy(section: Section) -> Hierarchy:
@@ -106,14 +110,18 @@ def hierarchy(section: Section) -> Hierarchy:
 
 def lifts(section: Section, settings: Settings) -> Lifts | None:
     """All lifts of a section; none if it has no evidence."""
-    measure = PRIMARY[section.of_class]
-    counts = section.metrics.get(measure.metric)
-    if counts is None:
+    if PRIMARY[section.of_class].metric not in section.metrics:
         return None
-    tree = hierarchy(section)
+    return estimated(section, settings, hierarchy(section))
+
+
+def estimated(section: Section, settings: Settings, tree: Hierarchy) -> Lifts:
+    """All lifts of a section that has evidence."""
+    measure = PRIMARY[section.of_class]
     prior = settings.prior_of(section.of_class)
     expected = {at: prior[name] for at, name in enumerate(tree.systems) if name in prior}
-    return shrink(tree, *pools(counts, settings, tree, measure).estimates(section.bytes), expected)
+    found = pools(section.metrics[measure.metric], settings, tree, measure)
+    return shrink(tree, *found.estimates(section.bytes), expected)
 
 
 @dataclass(frozen=True)
@@ -125,10 +133,14 @@ class Rest:
     """Part of tau^2 that remains in the mean of so many networks."""
 
 
+Rests = tuple[dict[int, Rest], dict[int, Rest], Rest | None]
+"""By AS, by country and of all."""
+
+
 def shrink(
     tree: Hierarchy,
     raw: dict[int, Estimate],
-    rests: tuple[dict[int, Rest], dict[int, Rest], Rest | None],
+    rests: Rests,
     expected: Mapping[int, tuple[float, float]] | None = None,
 ) -> Lifts:
     """Posteriors from estimates: of networks, and of the rests of ASes, of countries and of all. `expected`:
@@ -169,6 +181,7 @@ def shrink(
         _first(of_system, systems),
         _first(of_country, countries),
         root,
+        rests,
     )
 
 
@@ -217,14 +230,12 @@ class Pools:
     estimate: Callable[[Counts, Ints], Estimate | None]
     """The estimate by some rows and their weights, if a jackknife over their buckets gives an interval."""
 
-    def estimates(
-        self, bytes_: Ints
-    ) -> tuple[dict[int, Estimate], tuple[dict[int, Rest], dict[int, Rest], Rest | None]]:
+    def estimates(self, bytes_: Ints) -> tuple[dict[int, Estimate], Rests]:
         """Networks that have enough evidence by themselves; those that have not, by AS; and so on."""
         networks = len(self.tree.networks)
         country = self.tree.country[self.tree.system]
         everybody = np.zeros(networks, dtype=np.int64)
-        raw, thin = self._each(np.arange(networks, dtype=np.int64), everybody == 0, is_single=True)
+        raw, thin = self.of_networks()
         is_thin = np.ones(networks, dtype=np.bool_)
         is_thin[np.fromiter(raw, dtype=np.int64, count=len(raw))] = False
         by_system, thin = self._each(self.tree.system, thin)
@@ -237,6 +248,11 @@ class Pools:
 
         some, rests = rest(by_system, self.tree.system), rest(by_country, country)
         return raw, (some, rests, rest(of_all, everybody).get(0))
+
+    def of_networks(self) -> tuple[dict[int, Estimate], Bools]:
+        """Those of networks that have enough evidence, by index; and which networks have not."""
+        networks = np.arange(len(self.tree.networks), dtype=np.int64)
+        return self._each(networks, networks >= 0, is_single=True)
 
     def _each(self, group: Ints, among: Bools, is_single: bool = False) -> tuple[dict[int, Estimate], Bools]:
         """Estimates of the groups of these networks; and the networks of groups that have none. Of several

@@ -14,6 +14,7 @@ import numpy as np
 
 from uncork_experiment import words
 from uncork_experiment.learn import regret
+from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.changes import mean_lift
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
 from uncork_experiment.learn.entries import Before
@@ -75,6 +76,7 @@ def page(store: Store, oracle: Path | None = None) -> str:
         *_measured(measured, last.settings),
         *_beside_oracle(points, oracle),
         _systems(last),
+        *_by_bound(last),
     ]
     body = "".join(
         [
@@ -240,6 +242,26 @@ def _systems(last: Point) -> Figure:
     )
     chart = svg.Scatter("ASes by lift and traffic", caption, x, y, dots)
     return Figure("systems", "Who gains", caption, chart.render)
+
+
+def _by_bound(last: Point) -> list[Figure]:
+    """The gain against the budget of harm; nothing to choose where no network gains."""
+    found = choices(last.decisions, last.settings)
+    if not any(one.networks for one in found):
+        return []
+    points = [(float(n), 100 * math.expm1(one.gain)) for n, one in enumerate(found)]
+    names = tuple(f"{100 * one.harmed:.3g} %" for one in found)
+    x = svg.Axis("traffic that may be harmed", 0, len(found) - 1, names=names)
+    y = svg.around("lift over all traffic", [point[1] for point in points], zero=True, shown=percent)
+    caption = (
+        "Expected lift over all traffic by the budget of harm (--harmed), if all changes came at once. This "
+        f"version has {100 * last.settings.harmed:.3g} %: at most so much of the traffic is more than "
+        f"{100 * last.settings.tolerated:.3g} % worse, with a probability of "
+        f"{100 * last.settings.sure:.3g} %."
+    )
+    line = svg.Line(last.settings.treated, _inks(last.settings)[1], points, dots=True)
+    chart = svg.Chart("Gain by budget of harm", caption, x, y, [line], legend=False)
+    return [Figure("budget", "What the budget of harm costs", caption, chart.render)]
 
 
 def _share(value: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from uncork_experiment import measures
+from uncork_experiment.decide.guardrails import MIN_KEPT
 from uncork_experiment.errors import InputError
 from uncork_experiment.metrics import LARGE_BYTES
 from uncork_experiment.result import Limit, Measure
@@ -60,7 +61,7 @@ class Settings:
     """Probability that there is no such harm, from which on an entry is switched on; and that it is no chance
     find that anybody gains.
     """
-    doubt: float = 0.5
+    doubt: float = MIN_KEPT
     """Probability of any lift below which an entry is switched off. It is not on, either, where a limit is
     less likely kept than this.
     """
@@ -68,6 +69,8 @@ class Settings:
     """Most of a section's traffic that is harmed, with the probability `sure`."""
     kinds: bool = True
     """Whether siblings may be of several kinds (mixture.py), or are spread normally, as before that."""
+    calibrated: bool = True
+    """Whether errors are widened until they cover days held out (calibration.py)."""
     harm: float = 0.05
     """How much worse the measure may be in the last days, by a bound that holds at every look."""
     recent: tuple[int, ...] = (3, 1)
@@ -142,6 +145,7 @@ class Settings:
         missing = {
             "harmed": 1.0,
             "kinds": False,
+            "calibrated": False,
             "whole_days": False,
             "tried_stay": False,
             "places": None,

@@ -347,6 +347,9 @@ class Store:
         document = _document(path)
         wrong = [] if _has(path / EVIDENCE, document["evidence_sha256"]) else [EVIDENCE]
         for name, content in version_.files(self._inputs(document, self.evidence(number))).items():
+            # Versions of before there was this file do not have it.
+            if name not in _digests(document) and not (path / name).exists():
+                continue
             if not version_.is_same(name, (path / name).read_bytes(), content):
                 wrong.append(name)
         planned = [line for line in self.log() if line["done"] == "plan" and line.get("version") == number]
@@ -372,8 +375,9 @@ class Store:
         if not _is_of_this_library(evidence):
             # Its decisions are the same values in other bytes.
             del found[version_.DECISIONS]
+        # Rounds of before there was a file do not have its digest.
         digests = _digests(document)
-        wrong += [file for file, content in found.items() if _sha256(content) != digests.get(file)]
+        wrong += [name for name in digests.keys() & found.keys() if _sha256(found[name]) != digests[name]]
         wrong += [] if _has(path / INPUTS, name) else [INPUTS]
         return [*wrong, *([] if self._is_signed(path) else [SIGNATURE])]
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from uncork_experiment.errors import InputError
 from uncork_experiment.learn import confirm, guardrails, harm, sample_ratio, tablefile
+from uncork_experiment.learn.budget import choices
+from uncork_experiment.learn.calibration import calibrated
 from uncork_experiment.learn.changes import told
 from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
@@ -18,11 +20,10 @@ from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.entries import Before, View
 from uncork_experiment.learn.evidence import Section, blocks, places, sections
 from uncork_experiment.learn.guardrails import Found
-from uncork_experiment.learn.lift import lifts
 from uncork_experiment.learn.settings import Overrides, Settings
 
 DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
-POLICY, CHANGES = "policy.toml", "changes.txt"
+POLICY, CHANGES, BUDGET = "policy.toml", "changes.txt", "budget.json"
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,19 @@ def files(inputs: Inputs) -> dict[str, bytes]:
         tablefile.table_name(inputs.version): table,
         TRIALS: json.dumps(confirm.document(trials), ensure_ascii=False, indent=1) + "\n",
         CHANGES: changes,
+        BUDGET: _by_bound(decisions, settings),
     }
     return {DECISIONS: decisions.to_bytes()} | {name: text.encode() for name, text in texts.items()}
+
+
+def _by_bound(decisions: Decisions, settings: Settings) -> str:
+    """Of each budget of harm: networks that are on, their share of the bytes, and the expected mean log lift
+    over all bytes.
+    """
+    each = [
+        {name: rounded(value) for name, value in vars(one).items()} for one in choices(decisions, settings)
+    ]
+    return json.dumps(each, indent=1) + "\n"
 
 
 def _release() -> None:
@@ -93,7 +105,7 @@ def _release() -> None:
 
 def _view(settings: Settings, section: Section) -> View | None:
     """What is known of a section, without the evidence that it is known by."""
-    found = lifts(section, settings)
+    found = calibrated(section, settings)
     if found is None:
         return None
     return View(
