@@ -234,10 +234,9 @@ impl Assembler {
         // balance between defragmentation overhead and over-allocation.
         let threshold = 32768.max(buffered * 3 / 2);
         // Small gapped frames hold over-allocation below the threshold, so bound the count too.
-        if over_allocation > threshold || self.data.len() > COMPACT_THRESHOLD {
+        if over_allocation > threshold || self.data.len() > 2 * max_chunks(buffered) {
             self.defragment();
-            // ngtcp2 uses a threshold of 4000 -- try to be a little more conservative?
-            if self.data.len() > MAX_CHUNKS {
+            if self.data.len() > max_chunks(self.buffered) {
                 return Err(TooManyChunks);
             }
         }
@@ -375,7 +374,7 @@ pub(crate) struct IllegalOrderedRead;
 pub(crate) struct TooManyChunks;
 
 /// O(1) for a frame in order or below everything buffered, otherwise an insert that
-/// shifts up to half of `data` (see `COMPACT_THRESHOLD`).
+/// shifts up to half of `data` (see `max_chunks`).
 fn insert_ordered(data: &mut VecDeque<Buffer>, buffer: Buffer) {
     if data.back().is_none_or(|back| *back <= buffer) {
         data.push_back(buffer);
@@ -391,17 +390,20 @@ fn insert_ordered(data: &mut VecDeque<Buffer>, buffer: Buffer) {
     data.insert(idx, buffer);
 }
 
-/// Bound on the number of distinct spans kept for a stream.
+/// Bound on the number of distinct spans kept for a stream that buffers this many bytes.
 ///
-/// Independent of how much memory those spans over-allocate. A frame is rejected only
-/// if compaction cannot get the count back down to this.
+/// A frame is rejected only if compaction cannot get the count back down to this. Compaction comes at twice
+/// the bound, so a flood of mergeable frames cannot force a defragmentation per frame. Where a window of
+/// large packets is lost in part, the spans are large, too: the receive window bounds them.
+fn max_chunks(buffered: usize) -> usize {
+    MAX_CHUNKS.max(buffered / MIN_CHUNK_SIZE)
+}
+
+/// Number of spans kept of any size.
 const MAX_CHUNKS: usize = 1024;
 
-/// Chunk count past which `insert` compacts before deciding whether to reject.
-///
-/// Above `MAX_CHUNKS` so a flood of mergeable frames cannot force a defragmentation
-/// per frame.
-const COMPACT_THRESHOLD: usize = 2 * MAX_CHUNKS;
+/// Average size of more spans than that. Less than what a frame in the smallest full packet carries.
+const MIN_CHUNK_SIZE: usize = 512;
 
 #[cfg(test)]
 mod test {
@@ -412,6 +414,20 @@ mod test {
 
     use super::*;
     use assert_matches::assert_matches;
+
+    /// Where small chunks are compacted.
+    const COMPACT_THRESHOLD: usize = 2 * MAX_CHUNKS;
+
+    /// Every other packet of a large window is lost.
+    #[test]
+    fn gaps_between_full_packets_are_bounded_by_the_window() {
+        let mut x = Assembler::new();
+        for gap in 1..=8 * MAX_CHUNKS as u64 {
+            x.insert(gap * 2400, Bytes::from(vec![0; 1200]), 1200).unwrap();
+        }
+        let small = (1..).map(|gap| x.insert(1 << 40 | gap * 2, Bytes::from_static(b"1"), 1));
+        assert!(small.take(32 * MAX_CHUNKS).any(|inserted| inserted.is_err()));
+    }
 
     #[test]
     fn assemble_ordered() {

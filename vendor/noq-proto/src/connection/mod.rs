@@ -88,6 +88,8 @@ use paths::{PathData, PathState};
 pub(crate) mod qlog;
 pub(crate) mod send_buffer;
 
+mod reordering;
+
 pub(crate) mod spaces;
 #[cfg(fuzzing)]
 pub use spaces::Retransmits;
@@ -2988,7 +2990,7 @@ impl Connection {
             }
         };
 
-        if self.detect_spurious_loss(&ack, space, path) {
+        if self.detect_spurious_loss(now, &ack, space, path) {
             self.path_stats.get_mut(path).spurious_congestion_events += 1;
             self.path_data_mut(path)
                 .congestion
@@ -3062,16 +3064,14 @@ impl Connection {
                     Duration::from_micros(ack.delay << self.peer_params.ack_delay_exponent.0),
                 )
             };
-            let rtt = now.saturating_duration_since(
-                self.spaces[space]
-                    .for_path(path)
-                    .largest_acked_packet_send_time,
-            );
+            let time_sent = self.spaces[space]
+                .for_path(path)
+                .largest_acked_packet_send_time;
 
             let next_pn = self.spaces[space].for_path(path).next_packet_number;
             let path_data = self.path_data_mut(path);
             // TODO(@divma): should be a method of path, should be contained in a single place
-            path_data.rtt.update(ack_delay, rtt);
+            path_data.on_rtt_sample(now, time_sent, ack_delay);
             if path_data.first_packet_after_rtt_sample.is_none() {
                 path_data.first_packet_after_rtt_sample = Some((space.kind(), next_pn));
             }
@@ -3124,8 +3124,14 @@ impl Connection {
         Ok(())
     }
 
-    fn detect_spurious_loss(&mut self, ack: &frame::Ack, space: SpaceId, path: PathId) -> bool {
-        let lost_packets = &mut self.spaces[space].for_path(path).lost_packets;
+    fn detect_spurious_loss(
+        &mut self,
+        now: Instant,
+        ack: &frame::Ack,
+        space: SpaceId,
+        path_id: PathId,
+    ) -> bool {
+        let lost_packets = &mut self.spaces[space].for_path(path_id).lost_packets;
 
         if lost_packets.is_empty() {
             return false;
@@ -3138,7 +3144,11 @@ impl Connection {
                 .collect();
 
             for pn in spurious_losses {
-                lost_packets.remove(pn);
+                if let Some(late) = lost_packets.remove(pn)
+                    && let Some(path) = self.paths.get_mut(&path_id)
+                {
+                    path.data.on_late_arrival(now, late.time_sent);
+                }
             }
         }
 
@@ -3312,6 +3322,8 @@ impl Connection {
     ///   - Having a packet number [`TransportConfig::packet_threshold`] lower then the last
     ///     acknowledged packet.
     ///   - Being sent [`TransportConfig::time_threshold`] * RTT in the past.
+    ///
+    /// Both thresholds adapt to reordering, see [`reordering`].
     fn detect_lost_packets(
         &mut self,
         now: Instant,
@@ -3330,17 +3342,16 @@ impl Connection {
         let path = self.path_data(path_id);
         let in_flight_mtu_probe = path.mtud.in_flight_mtu_probe();
         let loss_delay = path
-            .rtt
-            .conservative()
-            .mul_f32(self.config.time_threshold)
+            .reordering
+            .loss_delay(&path.rtt, self.config.time_threshold)
             .max(TIMER_GRANULARITY);
+        let packet_threshold = path.reordering.packet_threshold(self.config.packet_threshold);
         let first_packet_after_rtt_sample = path.first_packet_after_rtt_sample;
 
         let largest_acked_packet_pn = self.spaces[pn_space]
             .for_path(path_id)
             .largest_acked_packet_pn
             .expect("detect_lost_packets only to be called if path received at least one ACK");
-        let packet_threshold = self.config.packet_threshold as u64;
 
         // InPersistentCongestion: Determine if all packets in the time period before the newest
         // lost packet, including the edges, are marked lost. PTO computation must always
@@ -3362,7 +3373,9 @@ impl Connection {
             // However, we avoid subtraction as it can panic and there's no
             // saturating equivalent of this subtraction operation with a Duration.
             let packet_too_old = now.saturating_duration_since(info.time_sent) >= loss_delay;
-            if packet_too_old || largest_acked_packet_pn >= packet + packet_threshold {
+            let is_overtaken = packet_threshold
+                .is_some_and(|threshold| largest_acked_packet_pn >= packet + threshold);
+            if packet_too_old || is_overtaken {
                 // The packet should be declared lost.
                 if Some(packet) == in_flight_mtu_probe {
                     // MTU probes are handled separately: they should not trigger
@@ -3492,6 +3505,9 @@ impl Connection {
                 .get(largest_lost)
                 .unwrap()
                 .time_sent;
+            self.path_data_mut(path_id)
+                .reordering
+                .on_lost(now, largest_lost_sent);
             let path_stats = self.path_stats.get_mut(path_id);
             path_stats.lost_packets += lost_packets.len() as u64;
             path_stats.lost_bytes += size_of_lost_packets;

@@ -8,6 +8,7 @@ use super::{
     PathStats, SpaceKind,
     mtud::MtuDiscovery,
     pacing::Pacer,
+    reordering::Reordering,
     spaces::{PacketNumberSpace, SentPacket},
 };
 use crate::{
@@ -21,6 +22,9 @@ use crate::{
 
 #[cfg(feature = "qlog")]
 use qlog::events::quic::RecoveryMetricsUpdated;
+
+/// The number of probe timeouts in a row after which the path is deemed disrupted.
+const DISRUPTED_PTOS: u32 = 2;
 
 /// Id representing different paths when using multipath extension
 #[cfg_attr(test, derive(test_strategy::Arbitrary))]
@@ -162,6 +166,10 @@ pub(super) struct SentChallengeInfo {
 pub(super) struct PathData {
     pub(super) network_path: FourTuple,
     pub(super) rtt: RttEstimator,
+    /// The end of a disruption, until a packet sent after it is acknowledged.
+    disrupted_until: Option<Instant>,
+    /// How far packets are reordered.
+    pub(super) reordering: Reordering,
     /// Whether we're enabling ECN on outgoing packets
     pub(super) sending_ecn: bool,
     /// Congestion controller state
@@ -302,6 +310,8 @@ impl PathData {
         Self {
             network_path,
             rtt: RttEstimator::new(config.initial_rtt),
+            disrupted_until: None,
+            reordering: Reordering::default(),
             sending_ecn: true,
             pacing: Pacer::new(
                 config.initial_rtt,
@@ -364,6 +374,8 @@ impl PathData {
         Self {
             network_path,
             rtt: prev.rtt,
+            disrupted_until: prev.disrupted_until,
+            reordering: prev.reordering.clone(),
             pacing: Pacer::new(
                 smoothed_rtt,
                 congestion.window(),
@@ -396,6 +408,33 @@ impl PathData {
             recovery_metrics: prev.recovery_metrics.clone(),
             generation,
         }
+    }
+
+    /// Records the RTT of a packet sent at `time_sent` and acknowledged `now`.
+    ///
+    /// Packets that the path held during a disruption say nothing about it afterwards, but would lengthen
+    /// loss detection, probe timeouts and pacing for dozens of RTTs. So they are left out, and the estimate
+    /// starts again with the first packet sent after the disruption. RFC 9002 §5.2 has such a restart for a
+    /// disruptive network event, RFC 6298 §5.7 for a timer that was backed off multiple times.
+    pub(super) fn on_rtt_sample(&mut self, now: Instant, time_sent: Instant, ack_delay: Duration) {
+        let is_disrupted = self.pto_count >= DISRUPTED_PTOS && self.rtt.smoothed.is_some();
+        if is_disrupted && self.disrupted_until.is_none() {
+            self.disrupted_until = Some(now);
+        }
+        if let Some(end) = self.disrupted_until {
+            if time_sent <= end {
+                return;
+            }
+            self.disrupted_until = None;
+            self.rtt.restart();
+        }
+        self.rtt
+            .update(ack_delay, now.saturating_duration_since(time_sent));
+    }
+
+    /// A packet sent at `time_sent` is acknowledged after it was deemed lost.
+    pub(super) fn on_late_arrival(&mut self, now: Instant, time_sent: Instant) {
+        self.reordering.on_late_arrival(now, time_sent, &self.rtt);
     }
 
     /// Whether we're in the process of validating this path with PATH_CHALLENGEs
@@ -820,6 +859,11 @@ impl RttEstimator {
         self.get() + cmp::max(4 * self.var, TIMER_GRANULARITY)
     }
 
+    /// Forgets the estimate. The next sample is the first one of a new estimate.
+    pub(crate) fn restart(&mut self) {
+        self.smoothed = None;
+    }
+
     /// Records an RTT sample.
     pub(crate) fn update(&mut self, ack_delay: Duration, rtt: Duration) {
         self.latest = rtt;
@@ -1199,5 +1243,22 @@ mod tests {
 
         // outside range saturates
         assert_eq!(PathId::MAX.saturating_add(1u8), PathId::MAX)
+    }
+
+    /// Packets that the path held for a minute do not count. The first packet sent afterwards does.
+    #[test]
+    fn rtt_estimate_restarts_after_a_disruption() {
+        let (start, config) = (Instant::now(), TransportConfig::default());
+        let at = |ms| start + Duration::from_millis(ms);
+        let remote = FourTuple::from_remote(SocketAddr::from(([127, 0, 0, 1], 443)));
+        let mut path = PathData::new(remote, false, None, 0, start, &config);
+        path.on_rtt_sample(at(50), at(0), Duration::ZERO);
+        path.pto_count = DISRUPTED_PTOS;
+        path.on_rtt_sample(at(60_000), at(50), Duration::ZERO);
+        path.pto_count = 0;
+        path.on_rtt_sample(at(60_010), at(60), Duration::ZERO);
+        assert_eq!(path.rtt.conservative(), Duration::from_millis(50));
+        path.on_rtt_sample(at(60_090), at(60_010), Duration::ZERO);
+        assert_eq!(path.rtt.get(), Duration::from_millis(80));
     }
 }
