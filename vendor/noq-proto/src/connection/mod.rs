@@ -1371,8 +1371,15 @@ impl Connection {
             None => max_datagrams,
         };
 
-        // Set the segment size to this path's MTU for on-path data.
-        let pmtu = path.current_mtu().into();
+        // Set the segment size to this path's MTU for on-path data, or to what the
+        // anti-amplification limit permits.
+        let mut pmtu = usize::from(path.current_mtu());
+        if self.side().is_server()
+            && let Some(budget) = path.anti_amplification_budget()
+            && budget >= MIN_PACKET_SPACE as u64
+        {
+            pmtu = pmtu.min(usize::try_from(budget).unwrap_or(usize::MAX));
+        }
         let mut transmit = TransmitBuf::new(buf, max_datagrams, pmtu);
 
         // Iterate over the available spaces.
@@ -1965,13 +1972,16 @@ impl Connection {
     ) -> PathBlocked {
         // Anti-amplification is only based on `total_sent`, which gets updated after
         // the transmit is sent. Therefore we pass the amount of bytes for datagrams
-        // that are already created, as well as 1 byte for starting another datagram. If
-        // there is any anti-amplification budget left, we always allow a full MTU to be
-        // sent (see https://github.com/quinn-rs/quinn/issues/1082).
+        // that are already created, as well as for a full one. Datagrams with Initial
+        // packets are expanded, so a smaller one is no use for them.
+        let segment = match space_id {
+            SpaceId::Initial => transmit.segment_size().max(MIN_INITIAL_SIZE.into()),
+            _ => transmit.segment_size(),
+        };
         if self.side().is_server()
             && self
                 .path_data(path_id)
-                .anti_amplification_blocked(transmit.len() as u64 + 1)
+                .anti_amplification_blocked((transmit.len() + segment) as u64)
         {
             trace!(?space_id, %path_id, "blocked by anti-amplification");
             return PathBlocked::AntiAmplification;
@@ -2030,7 +2040,7 @@ impl Connection {
         prev_path.pending_challenge = false;
         let token = self.rng.random();
         let network_path = prev_path.network_path;
-        prev_path.record_path_challenge_sent(now, token, network_path);
+        prev_path.record_path_challenge_sent(now, token, network_path, true);
 
         debug_assert_eq!(
             self.highest_space,
@@ -5843,7 +5853,7 @@ impl Connection {
         // yet. In this case we would never have sent on this path yet and would not be able
         // to send a PATH_CHALLENGE either, which is currently a fire-and-forget affair
         // anyway. So don't store such a path either.
-        if !prev_path_data.validated
+        if prev_path_data.validated
             && let Some(cid) = self.remote_cids.get(&path_id).map(CidQueue::active)
         {
             prev_path_data.pending_challenge = true;
@@ -6225,13 +6235,14 @@ impl Connection {
             && !self.state.is_closed()
             && builder.frame_space_remaining() > frame::PathChallenge::SIZE_BOUND
             // An on-path PATH_CHALLENGE must be part of datagrams expanded to the
-            // MIN_INITIAL_SIZE (1200 bytes).
-            && builder.buf.segment_size() >= usize::from(MIN_INITIAL_SIZE)
+            // MIN_INITIAL_SIZE (1200 bytes), unless the anti-amplification limit forbids it.
+            && (builder.buf.segment_size() >= usize::from(MIN_INITIAL_SIZE) || !path.validated)
         {
             path.pending_challenge = false;
 
             let token = self.rng.random();
-            path.record_path_challenge_sent(now, token, path.network_path);
+            let is_expanded = builder.buf.segment_size() >= usize::from(MIN_INITIAL_SIZE);
+            path.record_path_challenge_sent(now, token, path.network_path, is_expanded);
             // Generate a new challenge every time we send a new PATH_CHALLENGE
             let challenge = frame::PathChallenge(token);
             builder.write_frame(challenge, stats);

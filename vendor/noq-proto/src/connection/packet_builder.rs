@@ -274,7 +274,10 @@ impl<'a, 'b> PacketBuilder<'a, 'b> {
             PadDatagram::No => (),
             PadDatagram::ToSize(size) => self.pad_to(size),
             PadDatagram::ToSegmentSize => self.pad_to(self.buf.segment_size() as u16),
-            PadDatagram::ToMinMtu => self.pad_to(MIN_INITIAL_SIZE),
+            // Less where the anti-amplification limit permits no more.
+            PadDatagram::ToMinMtu => {
+                self.pad_to(MIN_INITIAL_SIZE.min(self.buf.segment_size() as u16));
+            }
         }
         let ack_eliciting = self.ack_eliciting;
         let packet_number = self.packet_number;

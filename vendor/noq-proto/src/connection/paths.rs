@@ -135,6 +135,8 @@ pub(super) struct SentChallengeInfo {
     pub(super) sent_instant: Instant,
     /// The 4-tuple on which this path challenge was sent.
     pub(super) network_path: FourTuple,
+    /// Whether the datagram had 1200 bytes, so that a response confirms the path's MTU, too.
+    pub(super) is_expanded: bool,
 }
 
 /// State of particular network path 4-tuple within a [`PacketNumberSpace`].
@@ -448,6 +450,12 @@ impl PathData {
         !self.validated && self.total_recvd * 3 < self.total_sent + bytes_to_send
     }
 
+    /// How many more bytes a server may send on a path that it has not validated, by
+    /// <https://www.rfc-editor.org/rfc/rfc9000.html#section-8.1>. `None` if there is no limit.
+    pub(super) fn anti_amplification_budget(&self) -> Option<u64> {
+        (!self.validated).then(|| (self.total_recvd * 3).saturating_sub(self.total_sent))
+    }
+
     /// Returns the path's current MTU
     pub(super) fn current_mtu(&self) -> u16 {
         self.mtud.current_mtu()
@@ -469,10 +477,12 @@ impl PathData {
         now: Instant,
         token: u64,
         network_path: FourTuple,
+        is_expanded: bool,
     ) {
         let info = SentChallengeInfo {
             sent_instant: now,
             network_path,
+            is_expanded,
         };
         debug_assert_eq!(network_path, self.network_path);
         self.unconfirmed_challenges.insert(token, info);
@@ -568,11 +578,17 @@ impl PathData {
                 // the path as validated though, because for a change in local_ip only we do
                 // not need to re-validate the path.
                 let sent_instant = info.sent_instant;
+                let is_expanded = info.is_expanded;
                 if !core::mem::replace(&mut self.validated, true) {
                     trace!("new path validated");
                 }
                 // Clear any other on-path sent challenges and stop sending new ones.
                 self.reset_on_path_challenges();
+                // > § 8.2.1
+                // > To ensure that the path MTU is large enough, the endpoint MUST perform a
+                // > second path validation by sending a PATH_CHALLENGE frame in a datagram of at
+                // > least 1200 bytes.
+                self.pending_challenge = !is_expanded;
 
                 // This RTT can only be used for the initial RTT, not as a normal
                 // sample: https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2-2.
