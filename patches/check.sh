@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Applies each patch to a copy of the published sources, and runs the tests that it adds. Takes some minutes.
+# Compares vendor/ with the published sources and its patches. Then applies each patch to a copy of the published
+# sources, and runs the tests that it adds, which takes some minutes. `--vendor` only compares.
 set -euo pipefail
 patches=$(cd "$(dirname "$0")" && pwd)
 sources=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/)
@@ -22,7 +23,26 @@ check() {
     cargo test --lib "$@"
 }
 
+# CRATE, then its patches in the order in which they were applied.
+compare_vendored() {
+    local crate=$1 patch
+    shift
+    cp -r "$sources$crate" "$work/vendored"
+    # Left out: tests in files of their own, and what only publishing needs.
+    rm -rf "$work"/vendored/{.cargo-ok,.cargo_vcs_info.json,Cargo.lock,Cargo.toml.orig,release.toml,proptest-regressions}
+    for patch in "$@"; do
+        (cd "$work/vendored" && patch --quiet --no-backup-if-mismatch -p1 <"$patches/$patch.patch")
+    done
+    rm -rf "$work/vendored/src/tests"
+    diff -r "$work/vendored" "$patches/../vendor/${crate%-*}"
+    echo "vendor/${crate%-*} is $crate with $*"
+}
+
+compare_vendored noq-proto-1.4.0 noq-proto-1.4.0-recovery noq-proto-1.4.0-amplification
+[[ ${1-} != --vendor ]] || exit 0
+
 check h3-0.0.8 h3-0.0.8 write_buf
 noq=(noq-proto-1.4.0 --no-default-features --features rustls-ring --)
 check noq-proto-1.4.0 "${noq[@]}" controllers_are_told acks_of_an_ack_frame
+check noq-proto-1.4.0-recovery "${noq[@]}" reordering_window rtt_estimate_restarts gaps_between_full_packets
 check noq-proto-1.4.0-amplification "${noq[@]}" anti_amplification migration handshake_anti_deadlock server_can_send_3

@@ -11,6 +11,9 @@
 //! A process can take over the sockets of another while that one's connections live on
 //! ([`Workers::give_way`]): connection IDs also name the process.
 //!
+//! A server sends no more than three times what an unvalidated address sent (RFC 9000 §8.1), if the stack is
+//! this repository's `vendor/noq-proto`. The published release exceeds it by up to a datagram.
+//!
 //! The application implements [`App`]. Its callbacks run on the worker's thread, one connection at a
 //! time.
 #![cfg(target_os = "linux")]

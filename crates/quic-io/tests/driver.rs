@@ -62,6 +62,11 @@ struct Pair {
     client: Driver<TestClient>,
     wire: Wire,
     reports: Receiver<Report>,
+    /// The client's address as the server sees it.
+    address: SocketAddr,
+    /// When the client received its last large datagram, and the longest time without one.
+    received: Option<Instant>,
+    longest_gap: Duration,
 }
 
 impl Pair {
@@ -75,7 +80,9 @@ impl Pair {
         let in_flight = BTreeMap::new();
         let now = common::now();
         let wire = Wire { now, random, reluctance, refusals: 0, sequence: 0, in_flight };
-        Self { server, client, wire, reports: channel().1 }
+        let (reports, address) = (channel().1, CLIENT.parse().unwrap());
+        let (received, longest_gap) = (None, Duration::ZERO);
+        Self { server, client, wire, reports, address, received, longest_gap }
     }
 
     fn request(&mut self, bytes: u64, streams: u64) {
@@ -111,9 +118,13 @@ impl Pair {
             let (to, data, ecn) = entry.remove();
             let data = BytesMut::from(&data[..]);
             if to == SERVER.parse().unwrap() {
-                let path = FourTuple::from_remote(CLIENT.parse().unwrap());
+                let path = FourTuple::from_remote(self.address);
                 self.server.receive(now, Datagram { path, ecn, data });
             } else {
+                if data.len() > 1000 {
+                    let last = self.received.replace(now).unwrap_or(now);
+                    self.longest_gap = self.longest_gap.max(now - last);
+                }
                 let path = FourTuple::from_remote(SERVER.parse().unwrap());
                 self.client.receive(now, Datagram { path, ecn, data });
             }
@@ -279,6 +290,25 @@ fn a_handshake_receives_at_most_three_times_what_it_sent() {
     assert!(received >= 1200 && sent > 1200 && sent <= 3 * received, "{sent} for {received}");
 }
 
+/// A router that restarts, or forgets its mappings, gives a client a new port.
+#[test]
+fn a_client_whose_port_changes_often_is_served_without_a_stall() {
+    let ends = ends();
+    let mut pair =
+        Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
+    pair.start();
+    let mut ports = 0;
+    while pair.reports.try_recv().is_err() {
+        pair.address.set_port(pair.address.port() + 1);
+        ports += 1;
+        let until = pair.wire.now + 4 * DELAY;
+        while pair.wire.now < until && pair.step() {}
+    }
+    let gap = pair.longest_gap;
+    // A round trip until the new address is validated, and one until acknowledgements release more.
+    assert!(ports > 12 && gap <= 5 * DELAY, "{ports} ports, nothing for up to {gap:?}");
+}
+
 /// An attacker spoofs the source address of every fourth packet of its own connections. By chance some of them
 /// end early: the server takes a victim for the client.
 #[test]
@@ -288,11 +318,9 @@ fn spoofed_addresses_receive_at_most_three_times_what_they_sent() {
         assert!(all.connections < 10, "{all:?}");
         all.connect();
     }
-    let Spoofed { connections, victims, received, sent } = all;
+    let Spoofed { victims, received, sent, .. } = all;
     assert!(sent > 0, "to {victims} victims");
-    // The first packets from other addresses are answered immediately.
-    let immediately = 8 * 1200 * connections;
-    assert!(sent <= 3 * received + immediately, "{sent} for {received} to {victims}");
+    assert!(sent <= 3 * received, "{sent} for {received} to {victims}");
 }
 
 /// What was received from victims, and sent to them, in bytes.

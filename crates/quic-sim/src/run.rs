@@ -255,7 +255,7 @@ impl Run<'_> {
             let records = report.into_iter().flat_map(|report| report.request_records(index));
             requests.extend(records.collect::<Vec<RequestRecord>>());
             if let Some(failure) = flow.and_then(|flow| flow.failure.as_ref()) {
-                failures.push(format!("the connection of flow {index} was lost: {failure}"));
+                failures.push(format!("the QUIC stack gave up flow {index}: {failure}"));
             }
         }
         let packets = flows.iter().map(|flow| flow.packets_sent).sum();

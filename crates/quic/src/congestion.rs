@@ -371,7 +371,10 @@ impl Congestion {
         let late = self.rtt.probe_timeout().times(LATE);
         self.ledger.forget_lost(before(self.now, late));
         if let Some(largest) = self.pending.largest {
-            self.ledger.forget_unreported(self.pending.space, largest);
+            // The stack awaits a packet for at most two round trips once a later one is acknowledged.
+            let latest = self.rtt.last().map_or(TimeDelta::ZERO, |rtt| rtt.latest);
+            let unreported = before(self.now, late + latest);
+            self.ledger.forget_unreported(self.pending.space, largest, unreported);
         }
         self.discard_spaces(observed);
     }

@@ -7,10 +7,6 @@ use uncork_units::Time;
 
 use crate::observed::Space;
 
-/// The packet threshold of loss detection (RFC 9002 §6.1.1), the stack's default. An older packet that is
-/// neither acknowledged nor lost is an MTU probe, whose loss the stack does not report.
-const PACKET_THRESHOLD: u64 = 3;
-
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
@@ -154,17 +150,19 @@ impl Ledger {
         }
     }
 
-    /// Forgets packets that the stack will not report, once `largest` is acknowledged and all losses that
-    /// follow from it are declared.
-    pub(crate) fn forget_unreported(&mut self, space: Space, largest: u64) {
+    /// Forgets packets below `largest`, which is acknowledged, that were sent before `before`. They would have
+    /// been declared lost if they were not MTU probes, whose loss the stack does not report.
+    pub(crate) fn forget_unreported(&mut self, space: Space, largest: u64, before: Time) {
         let (numbers, mut bytes) = (&mut self.spaces[space as usize], 0);
-        while numbers.first + PACKET_THRESHOLD <= largest
-            && let Some(oldest) = numbers.in_flight.pop_front()
+        while numbers.first < largest
+            && let Some(Some(oldest)) = numbers.in_flight.front()
+            && oldest.token.send_time() < before
         {
+            bytes += u64::from(oldest.bytes);
+            numbers.in_flight.pop_front();
             numbers.first += 1;
-            bytes += oldest.map_or(0, |sent| u64::from(sent.bytes));
+            numbers.trim();
         }
-        numbers.trim();
         self.forget(bytes);
     }
 

@@ -105,9 +105,9 @@ fn every_mark_is_counted() {
     }
 }
 
-/// Packets overtaken by twenty later ones are first declared lost.
+/// Packets overtaken by twenty later ones are declared lost until the stack has learned to expect them.
 #[test]
-fn late_packets_are_spurious_losses() {
+fn late_packets_are_spurious_losses_until_they_are_expected() {
     for cc in ALL {
         let late: fn(u64) -> Duration =
             |n| if n % 100 == 50 { Duration::from_millis(12) } else { Duration::ZERO };
@@ -115,7 +115,7 @@ fn late_packets_are_spurious_losses() {
         fetch(&mut pair, 3_000_000);
         let (late, seen) = (3_000_000 / 1452 / 100, observe(&pair));
         let lost = seen.lost_bytes.div_ceil(1452);
-        assert!(seen.spurious_packets + 3 >= late, "{cc}: {late} {seen:?}");
+        assert!((1..late / 2).contains(&seen.spurious_packets), "{cc}: {late} {seen:?}");
         assert!(lost >= seen.spurious_packets, "{cc}: {seen:?}");
         assert_eq!(seen.in_flight, 0, "{cc}");
     }

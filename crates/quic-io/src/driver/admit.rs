@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use noq_proto::{DatagramEvent, Incoming, Transmit};
 
-use super::amplification::AmplificationLimit;
 use super::{Datagram, Driver};
 use crate::app::{App, Arrival, Load, Verdict};
 
@@ -21,22 +20,17 @@ impl<A: App> Driver<A> {
     pub fn receive(&mut self, now: Instant, datagram: Datagram) {
         let Datagram { path, ecn, data } = datagram;
         let mut reply = Vec::new();
-        let (length, remote) = (data.len(), path.remote());
-        let is_full_size = length >= MIN_INITIAL;
+        let is_full_size = data.len() >= MIN_INITIAL;
         match self.endpoint.handle(now, path, ecn, data, &mut reply) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(entry) = self.table.get_mut(handle.0) {
-                    let guard = entry.guard.as_mut();
-                    if guard.is_some_and(|guard| !guard.admits(now, remote, length)) {
-                        return;
-                    }
                     entry.connection.handle_event(event);
                     if entry.mark_ready() {
                         self.ready.push_back(handle.0);
                     }
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.admit(now, incoming, length),
+            Some(DatagramEvent::NewConnection(incoming)) => self.admit(now, incoming),
             // A short datagram that asks for another version may have a spoofed source address (RFC
             // 9000 §5.2.2).
             Some(DatagramEvent::Response(_)) if !is_full_size && negotiates_version(&reply) => {}
@@ -45,7 +39,7 @@ impl<A: App> Driver<A> {
         }
     }
 
-    fn admit(&mut self, now: Instant, incoming: Incoming, length: usize) {
+    fn admit(&mut self, now: Instant, incoming: Incoming) {
         let load = Load { connections: self.table.len(), handshaking: self.table.handshaking() };
         // A client that was asked to validate its address returns with a connection ID that names
         // this process.
@@ -58,8 +52,6 @@ impl<A: App> Driver<A> {
         };
         let mut reply = Vec::new();
         let first_id = incoming.orig_dst_cid();
-        let is_validated = incoming.remote_address_validated();
-        let guard = AmplificationLimit::new(incoming.remote_address(), is_validated, length);
         match verdict {
             Verdict::Accept { config, cc, state } => {
                 match self.endpoint.accept(incoming, now, &mut reply, Some(config)) {
@@ -68,7 +60,6 @@ impl<A: App> Driver<A> {
                         self.table.insert(handle.0, connection, cc, state);
                         if let Some(entry) = self.table.get_mut(handle.0) {
                             entry.first_id = Some(first_id);
-                            entry.guard = Some(guard);
                         }
                         self.mark_ready(handle.0);
                     }

@@ -1,7 +1,6 @@
 //! A QUIC endpoint and its connections, without clock and sockets.
 
 mod admit;
-mod amplification;
 mod host;
 mod output;
 mod shutdown;

@@ -5,7 +5,6 @@ use std::time::Instant;
 use noq_proto::{Connection, ConnectionId};
 use uncork_quic::Handle;
 
-use super::amplification::AmplificationLimit;
 use crate::app::{ConnectionKey, Turn};
 use crate::moderation::Moderation;
 
@@ -24,8 +23,6 @@ pub(crate) struct Entry<S> {
     pub(crate) handshaking: bool,
     /// The connection ID that the client chose for its first packet.
     pub(crate) first_id: Option<ConnectionId>,
-    /// What may be sent, and where; a client sends without bounds.
-    pub(crate) guard: Option<AmplificationLimit>,
     /// Whether the application was told that it is closed.
     pub(crate) is_close_reported: bool,
 }
@@ -88,7 +85,6 @@ impl<S> Table<S> {
             ready: false,
             handshaking: true,
             first_id: None,
-            guard: None,
             is_close_reported: false,
         }));
     }

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use noq_proto::{ConnectionError, ConnectionHandle, Event, PathId, StreamEvent};
 
-use super::amplification::AmplificationLimit;
 use super::output::{self, Progress, Sink};
 use super::table::Entry;
 use super::{Driver, Limits};
@@ -105,9 +104,6 @@ impl<A: App> Driver<A> {
             return;
         }
         if matches!(event, Event::Connected) {
-            if let Some(guard) = &mut entry.guard {
-                guard.validated();
-            }
             self.table.end_handshake(slot);
         }
         let Some(entry) = self.table.get_mut(slot) else { return };
@@ -142,23 +138,7 @@ impl<A: App> Driver<A> {
         let (mut datagrams, mut bytes) = (0, 0);
         let mut outcome = Outcome::More;
         for _ in 0..self.limits.batches_per_turn {
-            if let Some((transmit, mut contents)) =
-                entry.guard.as_mut().and_then(AmplificationLimit::release)
-            {
-                entry.note_sent(contents.len());
-                self.pending = output::send(sink, transmit, &mut contents);
-                if self.pending.is_some() {
-                    outcome = Outcome::Blocked;
-                    break;
-                }
-            }
-            if entry.guard.as_ref().is_some_and(AmplificationLimit::holds) {
-                outcome = Outcome::Done;
-                break;
-            }
-            let mtu = entry.connection.current_mtu();
-            let credit = entry.credit();
-            let most = max_datagrams(mtu, credit, &self.limits);
+            let most = max_datagrams(entry.connection.current_mtu(), &self.limits);
             let Some(transmit) = entry.connection.poll_transmit(now, most, &mut self.buffer) else {
                 outcome = Outcome::Done;
                 break;
@@ -166,14 +146,6 @@ impl<A: App> Driver<A> {
             bytes += transmit.size as u64;
             datagrams +=
                 transmit.size.div_ceil(transmit.segment_size.unwrap_or(transmit.size)) as u64;
-            if transmit.size as u64 > credit
-                && let Some(guard) = &mut entry.guard
-            {
-                guard.hold(transmit, std::mem::take(&mut self.buffer));
-                outcome = Outcome::Done;
-                break;
-            }
-            entry.note_sent(transmit.size);
             self.pending = output::send(sink, transmit, &mut self.buffer);
             if self.pending.is_some() {
                 outcome = Outcome::Blocked;
@@ -234,26 +206,14 @@ impl<A: App> Driver<A> {
 }
 
 impl<S> Entry<S> {
-    /// The number of bytes that may be sent now.
-    fn credit(&self) -> u64 {
-        self.guard.as_ref().map_or(u64::MAX, AmplificationLimit::credit)
-    }
-
-    fn note_sent(&mut self, bytes: usize) {
-        if let Some(guard) = &mut self.guard {
-            guard.sent(bytes);
-        }
-    }
-
     fn deadline(&self, now: Instant) -> Option<Instant> {
         let stack = self.connection.poll_timeout();
         self.moderation.deadline(now, stack.into_iter().chain(self.wake_at).min())
     }
 }
 
-/// Most datagrams in a batch: at least one, which waits if `credit` is too small for it.
-fn max_datagrams(mtu: u16, credit: u64, limits: &Limits) -> NonZeroUsize {
-    let bytes = usize::try_from(credit).map_or(MAX_BATCH_BYTES, |it| it.min(MAX_BATCH_BYTES));
-    let fit = NonZeroUsize::new(bytes / usize::from(mtu.max(1)));
+/// Maximum number of datagrams in a batch.
+fn max_datagrams(mtu: u16, limits: &Limits) -> NonZeroUsize {
+    let fit = NonZeroUsize::new(MAX_BATCH_BYTES / usize::from(mtu.max(1)));
     fit.unwrap_or(NonZeroUsize::MIN).min(limits.datagrams_per_batch)
 }

@@ -1,5 +1,7 @@
 //! Runs of the segment simulator, executed by real QUIC endpoints.
 
+mod recovery;
+
 use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;

@@ -1,0 +1,119 @@
+//! Loss recovery where paths reorder, pause and overflow, compared with the segment simulator.
+
+use std::sync::atomic::AtomicBool;
+
+use uncork_path::{Buffer, JitterDistribution, JitterSpec, PathSpec, RateSpec, RateStep};
+use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_units::{Rate, Time, TimeDelta};
+
+const CONTROLLERS: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
+const RATE: Rate = Rate::from_mbit(20);
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + TimeDelta::from_millis(ms)
+}
+
+fn path(rate: Rate, rtt_ms: u64, buffer_milli_bdp: u64) -> PathSpec {
+    let rtt = TimeDelta::from_millis(rtt_ms);
+    PathSpec::new(rate, rtt, Buffer::MilliBdp(buffer_milli_bdp))
+}
+
+fn spec(path: PathSpec, cc: &str, workload: Workload, end: Time) -> RunSpec {
+    let flow = FlowSpec::new(cc.parse().expect("a controller"), workload);
+    RunSpec::over(path, vec![flow], 1, end)
+}
+
+/// Bytes delivered until `end` over QUIC, divided by those over segments.
+fn delivered(path: &PathSpec, cc: &str, end: Time) -> f64 {
+    let spec = spec(path.clone(), cc, Workload::Until(end), end);
+    let quic = uncork_quic_sim::run(&spec, &AtomicBool::new(false)).expect("a run");
+    assert_eq!(quic.failures, Vec::<String>::new(), "{cc} over {path:?}");
+    let bytes = [quic.result, uncork_sim::run(&spec)].map(|run| run.flows[0].bytes_delivered);
+    bytes[0] as f64 / bytes[1] as f64
+}
+
+/// Completion of 8 MB over QUIC and over segments, in seconds. The link stops at 2 s and holds its queue.
+fn paused(cc: &str, pause_ms: u64, buffer_milli_bdp: u64) -> [f64; 2] {
+    let mut path = path(RATE, 50, buffer_milli_bdp);
+    let steps = [(at(2000), Rate::ZERO), (at(2000 + pause_ms), RATE)];
+    let steps = steps.map(|(at, rate)| RateStep { at, rate });
+    path.link.rate = RateSpec::Steps { first: RATE, steps: steps.into() };
+    let spec = spec(path, cc, Workload::Transfer(8_000_000), at(300_000));
+    let quic = uncork_quic_sim::run(&spec, &AtomicBool::new(false)).expect("a run");
+    [quic.result, uncork_sim::run(&spec)]
+        .map(|run| run.flows[0].completion_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e9))
+}
+
+fn reordering(rtt_ms: u64, jitter_ms: u64, loss: &str) -> PathSpec {
+    let mut path = path(RATE, rtt_ms, 4000);
+    let max = TimeDelta::from_millis(jitter_ms);
+    let jitter = JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: true };
+    path.jitter = (jitter_ms > 0).then_some(jitter);
+    path.loss = loss.parse().expect("a loss");
+    path
+}
+
+/// Without a window that adapts, QUIC had 0.4 of the segments' rate at 10 ms, and 0.1 at 20 ms.
+#[test]
+fn reordered_packets_are_not_taken_for_lost() {
+    for jitter in [10, 20] {
+        for cc in ["cubic", "bbr3"] {
+            let ratio = delivered(&reordering(50, jitter, "0%"), cc, at(5000));
+            assert!(ratio > 0.9, "{cc}, {jitter} ms: {ratio}");
+        }
+    }
+}
+
+/// Late arrivals must not delay recovery where nothing is reordered.
+#[test]
+fn lossy_paths_without_reordering_are_as_fast_as_with_segments() {
+    for cc in ["cubic", "bbr3"] {
+        let ratio = delivered(&reordering(50, 0, "1%"), cc, at(5000));
+        assert!(ratio > 0.85, "{cc}: {ratio}");
+    }
+}
+
+#[test]
+fn quic_resumes_after_a_pause_as_segments_do() {
+    for pause_ms in [300, 3000, 10_000, 60_000] {
+        for cc in CONTROLLERS {
+            let [quic, tcp] = paused(cc, pause_ms, 1000);
+            assert!(quic < tcp + 1.0, "{cc}, {pause_ms} ms: {quic} and {tcp} s");
+        }
+    }
+}
+
+/// Slow start overflows a queue by more packets than the stack once had room for gaps: 1024.
+#[test]
+fn thousands_of_lost_packets_do_not_end_a_connection() {
+    let ratio = delivered(&path(Rate::from_mbit(200), 200, 50), "bbr3", at(2500));
+    assert!(ratio > 0.6, "it is slower by the handshake's round trip: {ratio}");
+}
+
+/// The table in docs/fidelity.md: `cargo test -p uncork-quic-sim --test runs -- --ignored --nocapture grid`.
+#[test]
+#[ignore = "takes minutes"]
+fn grid_of_reordering() {
+    println!("RTT, jitter, loss, QUIC over segments: {CONTROLLERS:?}");
+    for rtt in [20, 50, 100] {
+        for jitter in [0, 1, 5, 10, 20, 40] {
+            for loss in ["0%", "0.5%"] {
+                let path = reordering(rtt, jitter, loss);
+                let ratios = CONTROLLERS.map(|cc| delivered(&path, cc, at(8000)));
+                println!("{rtt} ms, {jitter} ms, {loss}: {ratios:.2?}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn grid_of_pauses() {
+    println!("buffer, pause, seconds beyond segments: {CONTROLLERS:?}");
+    for buffer in [500, 1000, 4000] {
+        for pause_ms in [1, 300, 1000, 2000, 3000, 5000, 10_000, 60_000] {
+            let beyond = CONTROLLERS.map(|cc| paused(cc, pause_ms, buffer)).map(|[quic, tcp]| quic - tcp);
+            println!("{buffer} / 1000 BDP, {pause_ms} ms: {beyond:+.2?}");
+        }
+    }
+}
