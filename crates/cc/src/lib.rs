@@ -97,6 +97,7 @@ mod event;
 mod filter;
 mod full_pipe;
 mod hystart;
+mod in_linux;
 mod inheritance;
 mod initial_window;
 #[cfg(test)]
@@ -128,6 +129,7 @@ pub use cubic::Cubic;
 pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Stamp, Timeout, Token,
 };
+pub use in_linux::{InLinux, Missing};
 pub use inheritance::Inheritance;
 pub use initial_window::{InitialWindow, InitialWindowError};
 pub use newreno::NewReno;

@@ -317,9 +317,9 @@ fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
         printf '[experiment.e]\nunit = "cookie:uid"\nshare = "1%%"\n[experiment.e.arm.a]\n[[rule]]\nexperiment = "e"\n' > cookie.toml
         refused cookie.toml --cgroup "$CGROUP"
         printf '[[rule]]\nclient = "10.0.0.0/8"\nuse = { tcp = "vegas2" }\n' > vegas.toml
-        refused vegas.toml --cgroup "$CGROUP" | sed 's/use one of .*/use one of .../'
+        refused vegas.toml --cgroup "$CGROUP" | sed 's/available: .*/available: .../'
         sed 's/vegas2/uncork_bbr2/' vegas.toml > ours.toml
-        refused ours.toml --cgroup "$CGROUP" | sed 's/use one of .*/use one of .../'
+        refused ours.toml --cgroup "$CGROUP" | sed 's/available: .*/available: .../'
         printf '[default]\npacing_cap = "40gbit"\n' > cap.toml
         refused cap.toml --cgroup "$CGROUP"
         refused policy.toml --cgroup /proc | head -1
@@ -331,10 +331,10 @@ fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
 error: host.toml:1: `host = a.example`: the kernel does not know the host of a request; remove it, or serve with \
 `uncork serve --policy`
 error: cookie.toml:5: experiment `e`: the kernel does not know the cookie `uid`; write unit = \"prefix\"
-error: vegas.toml:1: this host does not have the controller `vegas2`; load it (`modprobe tcp_vegas2`), or use \
-one of ...
-error: ours.toml:1: this host does not have the controller `uncork_bbr2`; load it (`uncork kernel load uncork_bbr2`), or \
-use one of ...
+error: vegas.toml:1: this host does not have the controller `vegas2`: it is not a controller of Linux: check \
+the name, or load the module that has it; available: ...
+error: ours.toml:1: this host does not have the controller `uncork_bbr2`: load it (`uncork kernel load uncork_bbr2`); \
+available: ...
 error: cap.toml: [default]: the kernel takes pacing caps below 34 Gbit/s; remove `pacing_cap`
 error: invalid value '/proc' for '--cgroup <DIR>': no cgroup of version 2: it has no cgroup.procs; choose one below the \
 directory that `findmnt -t cgroup2` shows

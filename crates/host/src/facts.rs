@@ -20,15 +20,42 @@ pub struct HostFacts {
     pub container: Option<Container>,
     /// Sysctls below `net` set at boot, in the order in which they are applied: the last one wins.
     pub boot_sysctls: Vec<Setting>,
+    /// Settings of `/etc/sysctl.conf` where nothing reads it at boot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread_sysctls: Vec<Setting>,
+    /// Whether systemd is the init; absent in older facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_systemd: Option<bool>,
+    /// Whether `uncork-kernel.service` is enabled: it loads the controllers of `uncork kernel` at boot.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_kernel_unit: bool,
     /// Network namespaces, the caller's first.
     pub namespaces: Vec<Namespace>,
     /// Network namespaces that could not be entered, by inode, each with some of its processes.
     pub unread_namespaces: BTreeMap<u64, Vec<String>>,
+    /// Why, where the reason is not a missing privilege, by inode.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unread_reasons: BTreeMap<u64, String>,
     /// Number of processes of other users whose network namespace the caller may not see.
     pub hidden_processes: u64,
     /// BPF programs of others that see the connections of cgroups under a policy of `uncork steer`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_programs: Vec<OtherProgram>,
+    /// The active policies of `uncork steer`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<ActivePolicy>,
+}
+
+/// An active policy of `uncork steer`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActivePolicy {
+    /// The cgroup.
+    pub cgroup: String,
+    /// The policy's name.
+    pub policy: String,
+    /// The controllers that it gives to connections.
+    pub controllers: Vec<String>,
 }
 
 /// A BPF program beside that of `uncork steer`.
@@ -51,8 +78,11 @@ pub struct OtherProgram {
 pub struct Kernel {
     /// The kernel release, like `uname -r`.
     pub release: String,
-    /// Relevant `tcp_*` and `sch_*` modules, by name.
+    /// `tcp_*` and `sch_*` modules, by name.
     pub modules: BTreeMap<String, Module>,
+    /// Whether these are all that there are; in older facts four of them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_all_modules: bool,
     /// `CONFIG_DEFAULT_TCP_CONG`, if the kernel configuration can be read.
     pub compiled_default: Option<String>,
     /// BBR's version, by the size of its sock_diag attribute (1 or 3), if a socket with BBR could
@@ -127,6 +157,9 @@ pub struct Namespace {
     pub interfaces: Vec<Interface>,
     /// Routes that set an algorithm.
     pub routes: Vec<Route>,
+    /// Routes that limit windows or packets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limiting_routes: Vec<LimitingRoute>,
     /// Listening and connected TCP sockets.
     pub sockets: Vec<Socket>,
 }
@@ -145,6 +178,18 @@ pub struct Interface {
     pub qdisc: String,
     /// The disciplines below the root.
     pub leaves: Vec<String>,
+    /// Its MTU in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// The rate to which the root discipline shapes it, in bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaped_rate: Option<u64>,
+    /// Packets that the root discipline has sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_packets: Option<u64>,
+    /// Packets that the root discipline has dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_packets: Option<u64>,
 }
 
 /// A route that sets an algorithm.
@@ -159,6 +204,28 @@ pub struct Route {
     pub congctl: String,
     /// Whether applications cannot override it.
     pub is_locked: bool,
+}
+
+/// A route with metrics that limit its connections (ip-route(8)).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitingRoute {
+    /// Prefix, or `default`.
+    pub destination: String,
+    /// Routing table.
+    pub table: u32,
+    /// The initial congestion window in packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initcwnd: Option<u32>,
+    /// The largest congestion window in packets, if it is locked: else it is ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwnd: Option<u32>,
+    /// The largest window that this host announces, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// The MTU in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
 }
 
 /// A TCP socket.
@@ -200,6 +267,18 @@ pub struct Bbr {
     pub version: u8,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Three numbers, and nothing else but a comment.
+pub(crate) fn triple(text: &str) -> Option<[u64; 3]> {
+    let words = text.split('#').next().unwrap_or_default().split_ascii_whitespace();
+    let numbers: Vec<u64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
+    numbers.try_into().ok()
+}
+
 /// Whether `uncork kernel` loads the controller of this name.
 pub(crate) fn is_kernel_controller(name: &str) -> bool {
     name.starts_with("uncork_")
@@ -224,7 +303,8 @@ impl Kernel {
 
     /// The availability of a module.
     pub fn module(&self, name: &str) -> Module {
-        self.modules.get(name).copied().unwrap_or(Module::Unknown)
+        let otherwise = if self.has_all_modules { Module::Absent } else { Module::Unknown };
+        self.modules.get(name).copied().unwrap_or(otherwise)
     }
 }
 
@@ -232,6 +312,11 @@ impl Namespace {
     /// A numeric sysctl.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.sysctls.get(key)?.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// The three numbers of a sysctl such as `net.ipv4.tcp_wmem`.
+    pub fn triple(&self, key: &str) -> Option<[u64; 3]> {
+        triple(self.sysctls.get(key)?)
     }
 
     /// Connected sockets.

@@ -25,6 +25,6 @@ pub mod watch;
 pub use collect::{Others, collect, in_other_namespaces, routes};
 pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
 pub use facts::{
-    Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, Module, Namespace, OtherProgram,
-    Route, Setting, Socket,
+    ActivePolicy, Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute,
+    Module, Namespace, OtherProgram, Route, Setting, Socket,
 };

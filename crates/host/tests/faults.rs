@@ -4,7 +4,8 @@
 use std::fs;
 
 use uncork_host::{
-    Container, Diagnosis, HostFacts, Module, Route, Setting, Severity, Socket, diagnose,
+    ActivePolicy, Container, Diagnosis, HostFacts, LimitingRoute, Module, Route, Setting, Severity,
+    Socket, diagnose,
 };
 
 fn recorded(name: &str) -> HostFacts {
@@ -44,7 +45,7 @@ type FaultFn = fn(&mut HostFacts);
 
 /// Each fault is planted alone on the healthy host, which should run `bbr`: the expected finding
 /// and its severity.
-const FAULTS: [(&str, Severity, FaultFn); 28] = [
+const FAULTS: [(&str, Severity, FaultFn); 44] = [
     ("algorithm-missing", Severity::Problem, |host| {
         host.namespaces[0].available.retain(|name| name != "bbr");
         host.namespaces[0].default = "cubic".into();
@@ -60,7 +61,10 @@ const FAULTS: [(&str, Severity, FaultFn); 28] = [
         host.namespaces[0].allowed.retain(|name| name != "bbr");
         host.unread_namespaces.insert(7, vec!["nginx (812)".into()]);
     }),
-    ("kernel-too-old", Severity::Problem, |host| host.kernel.release = "4.4.0-210".into()),
+    ("kernel-too-old", Severity::Problem, |host| {
+        lacks_bbr(host, Module::Absent);
+        host.kernel.release = "4.4.0-210".into();
+    }),
     ("kernel-needs-fq", Severity::Problem, |host| {
         host.kernel.release = "4.9.337".into();
         host.namespaces[0].interfaces[1].qdisc = "pfifo_fast".into();
@@ -93,7 +97,7 @@ const FAULTS: [(&str, Severity, FaultFn); 28] = [
     }),
     ("namespace-differs", Severity::Warning, |host| {
         let mut other = host.namespaces[0].clone();
-        (other.inode, other.default) = (5, "cubic".into());
+        (other.inode, other.default, other.is_initial) = (5, "cubic".into(), false);
         other.processes = vec!["nginx (812)".into()];
         host.namespaces.push(other);
     }),
@@ -138,6 +142,63 @@ const FAULTS: [(&str, Severity, FaultFn); 28] = [
     }),
     ("lost-at-boot", Severity::Warning, |host| {
         host.boot_sysctls.retain(|it| it.key != "net.ipv4.tcp_congestion_control");
+    }),
+    ("module-unknown", Severity::Warning, |host| lacks_bbr(host, Module::Unknown)),
+    ("refused-at-boot", Severity::Warning, |host| {
+        host.boot_sysctls.push(setting("net.ipv4.tcp_congestion_control", "bbr    # faster"));
+    }),
+    ("refused-at-boot", Severity::Warning, |host| {
+        host.boot_sysctls.push(setting("net.core.default_qdisc", "fq_codle"));
+    }),
+    ("malformed-triple", Severity::Warning, |host| {
+        host.boot_sysctls.push(setting("net.ipv4.tcp_wmem", "16777216"));
+    }),
+    ("malformed-triple", Severity::Warning, |host| {
+        sysctl(host, "net.ipv4.tcp_wmem", "16777216 16384 4194304");
+    }),
+    ("file-not-read", Severity::Warning, |host| {
+        let line = setting("net.ipv4.tcp_congestion_control", "cubic");
+        host.unread_sysctls.push(Setting { file: "/etc/sysctl.conf".into(), ..line });
+    }),
+    ("interface-shaped", Severity::Warning, |host| {
+        host.namespaces[0].interfaces[1].qdisc = "tbf".into();
+    }),
+    ("interface-drops", Severity::Warning, |host| {
+        let interface = &mut host.namespaces[0].interfaces[1];
+        (interface.sent_packets, interface.dropped_packets) = (Some(10_000), Some(300));
+    }),
+    ("mtu-small", Severity::Warning, |host| host.namespaces[0].interfaces[1].mtu = Some(300)),
+    ("send-buffer-too-small", Severity::Warning, |host| {
+        host.namespaces[0].sockets.clear();
+        sysctl(host, "net.ipv4.tcp_wmem", "4096 16384 20000");
+    }),
+    ("receive-buffer-too-small", Severity::Warning, |host| {
+        sysctl(host, "net.ipv4.tcp_rmem", "4096 16000 16000");
+    }),
+    ("tcp-memory-too-small", Severity::Warning, |host| {
+        sysctl(host, "net.ipv4.tcp_mem", "10 20 30")
+    }),
+    ("loss-recovery-off", Severity::Warning, |host| sysctl(host, "net.ipv4.tcp_recovery", "0")),
+    ("loss-recovery-off", Severity::Warning, |host| {
+        sysctl(host, "net.ipv4.tcp_early_retrans", "0")
+    }),
+    ("route-limits", Severity::Warning, |host| {
+        let limits = LimitingRoute {
+            destination: "default".into(),
+            table: 254,
+            initcwnd: Some(1),
+            cwnd: None,
+            window: Some(8_000),
+            mtu: None,
+        };
+        host.namespaces[0].limiting_routes.push(limits);
+    }),
+    ("policy-controller-missing", Severity::Problem, |host| {
+        host.policies.push(ActivePolicy {
+            cgroup: "/sys/fs/cgroup/web".into(),
+            policy: "policy.toml".into(),
+            controllers: vec!["bbr".into(), "uncork_bbr3".into()],
+        });
     }),
     ("pod-has-own-default", Severity::Note, into_pod),
     ("pod-paces-itself", Severity::Note, into_pod),
@@ -243,6 +304,7 @@ fn namespaces_that_differ_alike_are_one_finding() {
     let other = |inode: u64, default: &str, process: String| {
         let mut other = host.namespaces[0].clone();
         (other.inode, other.default, other.processes) = (inode, default.into(), vec![process]);
+        other.is_initial = false;
         other
     };
     let mut others: Vec<_> =
@@ -289,7 +351,7 @@ fn a_healthy_host_takes_three_lines() {
 fn unmodified_hosts_have_the_expected_findings() {
     let cases: [(&str, Option<&str>, &[&str]); 5] = [
         ("ubuntu-default", None, &[]),
-        ("ubuntu-default", Some("bbr"), &["module-not-loaded", "internal-pacing"]),
+        ("ubuntu-default", Some("bbr"), &["module-not-loaded", "lost-at-boot", "internal-pacing"]),
         ("azure-bbr3", None, &["vendor-bbr"]),
         ("centos7", None, &[]),
         ("centos7", Some("bbr"), &["kernel-too-old"]),
@@ -318,4 +380,210 @@ fn connections_explained_by_a_route_are_not_reported_as_old() {
     host.namespaces[0].routes.push(Route { destination, table: 254, congctl, is_locked: true });
     host.namespaces[0].sockets.push(connection("cubic", |_| {}));
     assert_eq!(found(&host, None), [("route-locks", Severity::Note)]);
+}
+
+/// The finding with this name, or the whole text.
+fn finding(facts: &HostFacts, wanted: Option<&str>, id: &str) -> uncork_host::Finding {
+    let diagnosis = diagnose(facts, wanted).unwrap();
+    let text = diagnosis.text(true);
+    diagnosis.findings.into_iter().find(|finding| finding.id == id).expect(&text)
+}
+
+/// The files already say what is wanted, as every guide has it: nothing will be lost, and no remedy undoes it.
+#[test]
+fn the_next_boot_is_compared_with_what_is_wanted() {
+    let mut host = healthy();
+    host.namespaces[0].default = "cubic".into();
+    let ids: Vec<_> = found(&host, Some("bbr")).into_iter().map(|(id, _)| id).collect();
+    assert!(ids.contains(&"not-default") && !ids.contains(&"lost-at-boot"), "{ids:?}");
+    let why = finding(&host, Some("bbr"), "not-default").why;
+    assert!(why.contains("sets it at boot; it is not applied yet"), "{why}");
+    assert!(found(&host, Some("cubic")).contains(&("lost-at-boot", Severity::Warning)));
+}
+
+/// The remedy wins over what sets the default today: the line itself, or a file that is read later.
+#[test]
+fn the_remedy_for_the_next_boot_is_read_last() {
+    let changed = |file: &str, line| {
+        format!(
+            "sed -i --follow-symlinks '{line}s|.*|net.ipv4.tcp_congestion_control = bbr|' {file}"
+        )
+    };
+    let echo =
+        |name: &str| format!("echo net.ipv4.tcp_congestion_control=bbr > /etc/sysctl.d/{name}");
+    for (file, remedy) in [
+        ("/etc/sysctl.d/99-sysctl.conf", changed("/etc/sysctl.d/99-sysctl.conf", 7)),
+        ("/etc/sysctl.conf", changed("/etc/sysctl.conf", 7)),
+        ("/usr/lib/sysctl.d/50-default.conf", echo("99-congestion-control.conf")),
+        ("/usr/lib/sysctl.d/99-zz.conf", echo("99-zz_congestion-control.conf")),
+        ("/proc/cmdline", echo("99-congestion-control.conf")),
+        ("/usr/lib/tuned/web/tuned.conf", echo("99-congestion-control.conf")),
+    ] {
+        let mut host = healthy();
+        let line = setting("net.ipv4.tcp_congestion_control", "cubic");
+        host.boot_sysctls = vec![Setting { file: file.into(), ..line }];
+        assert_eq!(finding(&host, None, "lost-at-boot").remedy[0], remedy, "{file}");
+    }
+}
+
+/// systemd writes the last value of all files, others each of them: a last line that fails leaves the kernel's default, or the
+/// line before.
+#[test]
+fn a_line_that_the_kernel_refuses_sets_nothing() {
+    for value in ["bbr    # faster", "BBR", "bbr3", "uncork_bbr3", "nosuch"] {
+        let mut host = healthy();
+        host.boot_sysctls.push(setting("net.ipv4.tcp_congestion_control", value));
+        let lost = finding(&host, None, "lost-at-boot");
+        assert!(
+            lost.what.ends_with("new connections run cubic, not bbr."),
+            "{value}: {}",
+            lost.what
+        );
+        let refused = finding(&host, None, "refused-at-boot");
+        assert!(!refused.remedy[0].contains("tcp_bbr3"), "{refused:?}");
+        host.has_systemd = Some(false);
+        assert!(!found(&host, None).iter().any(|(id, _)| *id == "lost-at-boot"), "{value}");
+    }
+    let mut host = healthy();
+    host.boot_sysctls = vec![setting("net.ipv4.tcp_congestion_control", "bbr # fast")];
+    let remedy = "sed -i --follow-symlinks '7s|.*|net.ipv4.tcp_congestion_control = bbr|' /etc/sysctl.d/50-tuning.conf";
+    assert_eq!(finding(&host, None, "refused-at-boot").remedy, [remedy]);
+}
+
+/// A kernel takes a number with a comment after it.
+#[test]
+fn numbers_may_have_comments() {
+    let mut host = healthy();
+    host.boot_sysctls.push(setting("net.ipv4.tcp_wmem", "4096 16384 8388608 # large"));
+    host.boot_sysctls.push(setting("net.ipv4.tcp_sack", "1 # on"));
+    assert_eq!(found(&host, None), []);
+    host.boot_sysctls.push(setting("net.ipv4.tcp_sack", "on"));
+    assert!(found(&host, None).contains(&("refused-at-boot", Severity::Warning)));
+}
+
+#[test]
+fn what_is_not_known_is_not_called_absent() {
+    for container in [None, Some(Container::Other)] {
+        let mut host = healthy();
+        host.container = container;
+        lacks_bbr(&mut host, Module::Unknown);
+        host.namespaces[0].default = "cubic".into();
+        let text = diagnose(&host, Some("bbr")).unwrap().text(true);
+        assert!(!text.contains("has no bbr") && !text.contains("CONFIG_TCP_BBR"), "{text}");
+        let place = if container.is_some() { "on the host: " } else { "" };
+        assert!(text.contains(&format!("do:  {place}modprobe tcp_bbr")), "{text}");
+    }
+    let mut host = healthy();
+    lacks_bbr(&mut host, Module::Absent);
+    let remedy = finding(&host, Some("bbr"), "algorithm-missing").remedy.join("\n");
+    assert!(remedy.contains("CONFIG_TCP_CONG_BBR"), "{remedy}");
+    lacks_bbr(&mut host, Module::BuiltIn);
+    let what = finding(&host, Some("bbr"), "algorithm-missing").what;
+    assert!(what.starts_with("tcp_bbr is built in, but"), "{what}");
+}
+
+/// No command loads a module that Linux does not have.
+#[test]
+fn names_that_people_write_are_understood() {
+    for (written, wanted) in
+        [("BBR", "bbr"), ("bbr1", "bbr"), ("bbr3", "uncork_bbr3"), ("BBR2", "uncork_bbr2")]
+    {
+        let diagnosis = diagnose(&healthy(), Some(written)).unwrap();
+        assert_eq!(diagnosis.summary.wanted, wanted);
+        let text = diagnosis.text(true);
+        assert!(
+            !text.contains("tcp_bbr3") && !text.contains("tcp_BBR") && !text.contains("tcp_bbr2"),
+            "{text}"
+        );
+        let load = format!("uncork kernel load {wanted}");
+        assert_eq!(text.contains(&load), wanted != "bbr", "{text}");
+    }
+    // A vendor's kernel has BBRv3 as `bbr`.
+    let diagnosis = diagnose(&recorded("azure-bbr3"), Some("bbr3")).unwrap();
+    assert_eq!(diagnosis.summary.wanted, "bbr");
+    let text = diagnose(&healthy(), Some("vegas2")).unwrap().text(true);
+    assert!(!text.contains("modprobe"), "{text}");
+}
+
+#[test]
+fn a_vendor_s_bbr_in_an_old_kernel_is_bbr() {
+    let mut host = healthy();
+    host.kernel.release = "3.10.0-1160.105.1.vz7.214.3".into();
+    assert!(!found(&host, Some("bbr")).iter().any(|(id, _)| *id == "kernel-too-old"));
+}
+
+#[test]
+fn wifi_keeps_its_own_queue() {
+    let mut host = healthy();
+    let interface = &mut host.namespaces[0].interfaces[1];
+    (interface.name, interface.qdisc, interface.leaves) =
+        ("wlan0".into(), "noqueue".into(), vec![]);
+    assert_eq!(found(&host, None), [("internal-pacing", Severity::Note)]);
+    assert!(!diagnose(&host, None).unwrap().text(true).contains("tc qdisc replace"));
+}
+
+/// CUBIC needs less buffer than BBR, and no text about BBR.
+#[test]
+fn buffers_are_judged_by_the_wanted_algorithm() {
+    let mut host = healthy();
+    // A BDP of 1 MB: CUBIC needs 2 MB of 4, BBR 6.
+    let fast = |socket: &mut Socket| {
+        (socket.bandwidth, socket.min_rtt_us) = (Some(100_000_000), Some(10_000))
+    };
+    host.namespaces[0].sockets = vec![connection("cubic", fast)];
+    sysctl(&mut host, "net.ipv4.tcp_wmem", "4096 16384 4194304");
+    host.namespaces[0].default = "cubic".into();
+    let text = diagnose(&host, Some("cubic")).unwrap().text(true);
+    assert!(!text.contains("buffer") && !text.contains("BDP"), "{text}");
+    assert!(found(&host, Some("bbr")).contains(&("send-buffer-too-small", Severity::Warning)));
+}
+
+#[test]
+fn routes_alike_are_one_finding() {
+    let mut host = healthy();
+    let route = |n: u32| Route {
+        destination: format!("11.{}.{}.0/24", n / 256, n % 256),
+        table: 254,
+        congctl: "uncork_bbr3".into(),
+        is_locked: false,
+    };
+    host.namespaces[0].routes = (0..360).map(route).collect();
+    let diagnosis = diagnose(&host, None).unwrap();
+    assert_eq!(diagnosis.findings.len(), 1, "{diagnosis:?}");
+    let what = "Connections to 360 networks (11.0.0.0/24, 11.0.1.0/24, 11.0.2.0/24, …) run uncork_bbr3: \
+                routes without lock choose it.";
+    assert_eq!(diagnosis.findings[0].what, what);
+    assert!(diagnosis.text(true).len() < 1_000);
+}
+
+/// Within a namespace no remedy changes the host or other namespaces.
+#[test]
+fn from_a_namespace_others_are_left_alone() {
+    let mut host = healthy();
+    let initial = host.namespaces[0].clone();
+    let own = &mut host.namespaces[0];
+    (own.inode, own.is_initial) = (7, false);
+    let mut other = initial.clone();
+    (other.inode, other.is_initial, other.default) = (9, false, "reno".into());
+    host.namespaces.extend([uncork_host::Namespace { default: "cubic".into(), ..initial }, other]);
+    host.boot_sysctls.clear();
+    let diagnosis = diagnose(&host, None).unwrap();
+    assert!(!diagnosis.needs_action(), "{}", diagnosis.text(true));
+    let text = diagnosis.text(true);
+    assert!(
+        text.contains("The namespace of the host defaults to cubic") && !text.contains("nsenter"),
+        "{text}"
+    );
+}
+
+/// A process may have any name: its number decides what a command enters.
+#[test]
+fn a_command_enters_a_namespace_by_number() {
+    let mut host = healthy();
+    let mut other = host.namespaces[0].clone();
+    (other.inode, other.is_initial, other.default) = (9, false, "reno".into());
+    other.processes = vec!["netns x;id (812)".into()];
+    host.namespaces.push(other);
+    let remedy = &finding(&host, None, "namespace-differs").remedy[0];
+    assert!(remedy.starts_with("nsenter --net=/proc/812/ns/net sysctl"), "{remedy}");
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use uncork_cc::{Algorithm, CcSpec, SpecError};
+use uncork_cc::{Algorithm, CcSpec, InLinux, SpecError};
 
 /// The controllers that share the path in one column of a comparison. Written `bbr3`, or
 /// `bbr3+cubic` for a mix.
@@ -103,7 +103,10 @@ fn member(text: &str) -> Result<CcSpec, ColumnError> {
     text.parse().map_err(|error| match error {
         SpecError::UnknownAlgorithm => {
             let name = text.split(':').next().unwrap_or(text).to_owned();
-            let near = nearest(&name.to_lowercase(), &Algorithm::ALL.map(Algorithm::name));
+            let near = match InLinux::named(&name).and_then(|it| CcSpec::in_kernel(it.name())) {
+                Some(spec) => vec![spec.algorithm().name()],
+                None => nearest(&name.to_lowercase(), &Algorithm::ALL.map(Algorithm::name)),
+            };
             ColumnError::Unknown { name, near }
         }
         SpecError::UnknownOption(algorithm) => {

@@ -3,19 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use uncork_cc::Missing;
 use uncork_diag::DiagError;
 use uncork_host::watch::WatchError;
-use uncork_kernel::Algorithm;
 use uncork_policy::FlatError;
 use uncork_records::RecordsError;
-
-/// The command that adds a controller to the host's.
-fn command_to_load(name: &str) -> String {
-    match name.parse::<Algorithm>() {
-        Ok(ours) => format!("uncork kernel load {ours}"),
-        Err(_) => format!("modprobe tcp_{name}"),
-    }
-}
 
 /// Why connections cannot be steered.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +17,8 @@ pub enum Error {
     Policy(#[from] FlatError),
     /// The host does not have a controller.
     #[error(
-        "{place}: this host does not have the controller `{name}`; load it (`{}`), or use one of {known}",
-        command_to_load(name)
+        "{place}: this host does not have the controller `{name}`: {}; available: {known}",
+        Missing(name)
     )]
     Controller {
         /// The policy and the place in it.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use thiserror::Error;
+use uncork_cc::Missing;
 
 use super::desired_state::{DesiredRoute, DesiredState, Prefix};
 use super::files;
@@ -228,8 +229,8 @@ impl<H: Host> Planner<'_, H> {
         } else {
             let there = available.join(", ");
             Some(format!(
-                "there is no algorithm {algorithm} here, but {there}: modprobe tcp_{algorithm} on the host \
-                 itself loads it"
+                "there is no algorithm {algorithm} here, but {there}; on the host itself: {}",
+                Missing(algorithm)
             ))
         };
         if let Some(reason) = reason {

@@ -13,16 +13,25 @@ use super::{copies, sockets};
 use crate::facts::{Kernel, Module, Namespace};
 
 const LOADED: &str = "/proc/modules";
+/// Modules that are reported even if there is no trace of them.
 const MODULES: [&str; 4] = ["tcp_bbr", "tcp_cubic", "sch_fq", "sch_fq_codel"];
 
 pub(super) fn kernel(own: &Namespace) -> io::Result<Kernel> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned();
     let files = ModuleFiles::read(&Path::new("/lib/modules").join(&release));
-    let modules =
-        MODULES.map(|name| (name.to_owned(), files.find(name, |algorithm| own.has(algorithm))));
+    let configuration = configuration(&release);
+    let names = MODULES.iter().map(|name| (*name).to_owned()).chain(files.names());
+    let modules = names.map(|name| {
+        let found = match files.find(&name, |algorithm| own.has(algorithm)) {
+            Module::Unknown => configured(&name, configuration.as_deref()),
+            found => found,
+        };
+        (name, found)
+    });
     Ok(Kernel {
-        modules: modules.into_iter().collect::<BTreeMap<_, _>>(),
-        compiled_default: compiled_default(&release),
+        modules: modules.collect::<BTreeMap<_, _>>(),
+        has_all_modules: files.files.is_some(),
+        compiled_default: configuration.as_deref().and_then(default_in),
         bbr_version: own.has("bbr").then(probe_bbr).flatten(),
         release,
     })
@@ -56,6 +65,15 @@ impl ModuleFiles {
         }
     }
 
+    /// The modules of algorithms and queue disciplines that there are: a vendor's, too.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let texts = self.built_in.iter().chain(&self.files);
+        let paths = texts.flat_map(|text| text.lines()).filter_map(|line| line.split(':').next());
+        let names = paths.filter_map(|path| path.rsplit('/').next()?.split(".ko").next());
+        let is_named = |name: &&str| name.starts_with("tcp_") || name.starts_with("sch_");
+        names.filter(is_named).map(str::to_owned)
+    }
+
     fn find(&self, name: &str, has: impl Fn(&str) -> bool) -> Module {
         let is_in = |text: &Option<String>| {
             let text = text.as_deref().unwrap_or_default();
@@ -84,8 +102,18 @@ fn is_file_of(path: &str, name: &str) -> bool {
     file.strip_prefix(name).is_some_and(|rest| rest.starts_with(".ko"))
 }
 
-fn compiled_default(release: &str) -> Option<String> {
-    default_in(&configuration(release)?)
+/// What the kernel's configuration says of an algorithm's module, where `/lib/modules` cannot be read: whether a module that was
+/// built was also installed is not known.
+fn configured(module: &str, configuration: Option<&str>) -> Module {
+    let (Some(name), Some(configuration)) = (module.strip_prefix("tcp_"), configuration) else {
+        return Module::Unknown;
+    };
+    let option = format!("CONFIG_TCP_CONG_{}=", name.to_uppercase());
+    match configuration.lines().find_map(|line| line.strip_prefix(&option)) {
+        Some("y") => Module::BuiltIn,
+        Some(_) => Module::Unknown,
+        None => Module::Absent,
+    }
 }
 
 /// The kernel's configuration: a distribution's file, or the kernel's own copy (`CONFIG_IKCONFIG_PROC`).
@@ -132,6 +160,30 @@ mod tests {
             let configuration = configuration("no such release").expect("a configuration");
             assert!(configuration.contains("CONFIG_NET=y"), "{configuration}");
         }
+    }
+
+    #[test]
+    fn without_lib_modules_the_configuration_tells_built_in_from_absent() {
+        let found = |line: &str| configured("tcp_bbr", Some(line));
+        assert_eq!(found("CONFIG_TCP_CONG_BBR=y"), Module::BuiltIn);
+        assert_eq!(found("CONFIG_TCP_CONG_BBR=m"), Module::Unknown);
+        assert_eq!(found("# CONFIG_TCP_CONG_BBR is not set"), Module::Absent);
+        assert_eq!(configured("tcp_bbr", None), Module::Unknown);
+        assert_eq!(configured("sch_fq", Some("")), Module::Unknown);
+    }
+
+    #[test]
+    fn modules_of_vendors_are_listed() {
+        let files = ModuleFiles {
+            loaded: String::new(),
+            built_in: Some("kernel/net/ipv4/tcp_cubic.ko\n".to_owned()),
+            files: Some(
+                "updates/dkms/tcp_brutal.ko.xz: kernel/a.ko\nkernel/net/sched/sch_fq.ko:\n"
+                    .to_owned(),
+            ),
+            can_load: true,
+        };
+        assert_eq!(files.names().collect::<Vec<_>>(), ["tcp_cubic", "tcp_brutal", "sch_fq"]);
     }
 
     #[test]

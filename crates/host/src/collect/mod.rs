@@ -8,9 +8,11 @@ mod namespaces;
 mod processes;
 mod rtnetlink;
 mod sockets;
+mod tuned;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 pub(crate) use kernel::module;
 pub(crate) use namespaces::is_initial;
@@ -29,7 +31,7 @@ pub fn routes() -> io::Result<Vec<Route>> {
 }
 
 /// Takes a snapshot. Changes nothing; opens a connection over loopback to determine the kernel's version of BBR, and two in each
-/// namespace whose default `uncork kernel` has loaded, to find old copies. [`HostFacts::other_programs`] are left to the caller. Namespaces that the caller may not enter are listed in
+/// namespace whose default `uncork kernel` has loaded, to find old copies. [`HostFacts::other_programs`] and [`HostFacts::policies`] are left to the caller. Namespaces that the caller may not enter are listed in
 /// [`HostFacts::unread_namespaces`].
 ///
 /// # Errors
@@ -37,7 +39,7 @@ pub fn routes() -> io::Result<Vec<Route>> {
 /// If the caller's own namespace cannot be read: no `/proc`, or no netlink.
 pub fn collect() -> io::Result<HostFacts> {
     let own = namespaces::own()?;
-    let mut unread_namespaces = BTreeMap::new();
+    let (mut unread_namespaces, mut unread_reasons) = (BTreeMap::new(), BTreeMap::new());
     let mut all = vec![own];
     let (found, hidden_processes) = processes::namespaces();
     for (inode, namespace) in found {
@@ -47,17 +49,28 @@ pub fn collect() -> io::Result<HostFacts> {
         }
         match namespaces::enter(&namespace.file, inode, namespace.processes.clone()) {
             Ok(read) => all.push(read),
-            Err(_) => drop(unread_namespaces.insert(inode, namespace.processes)),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::PermissionDenied {
+                    unread_reasons.insert(inode, error.to_string());
+                }
+                unread_namespaces.insert(inode, namespace.processes);
+            }
         }
     }
+    let boot = boot::read(Path::new("/"));
     Ok(HostFacts {
         schema: FACTS_SCHEMA.to_owned(),
         kernel: kernel::kernel(&all[0])?,
         container: container::container(),
-        boot_sysctls: boot::sysctls(),
+        boot_sysctls: boot.settings,
+        unread_sysctls: boot.unread,
+        has_systemd: Some(boot.has_systemd),
+        has_kernel_unit: boot.has_kernel_unit,
         namespaces: all,
         unread_namespaces,
+        unread_reasons,
         hidden_processes,
         other_programs: Vec::new(),
+        policies: Vec::new(),
     })
 }

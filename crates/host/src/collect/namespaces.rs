@@ -15,13 +15,16 @@ use crate::netlink::Netlink;
 
 const OWN: &str = "/proc/thread-self/ns/net";
 const IPV4: &str = "/proc/sys/net/ipv4";
-const SYSCTLS: [&str; 11] = [
+const SYSCTLS: [&str; 14] = [
     "net.core.default_qdisc",
     "net.core.wmem_max",
+    "net.ipv4.tcp_early_retrans",
     "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_mem",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_recovery",
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_sack",
     "net.ipv4.tcp_timestamps",
@@ -83,27 +86,40 @@ pub(crate) fn is_initial() -> bool {
 
 /// The calling thread's namespace: `/proc/sys/net` and netlink belong to the thread.
 fn read(inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
-    let words = |name: &str| -> io::Result<Vec<String>> {
-        let text = fs::read_to_string(Path::new(IPV4).join(name))?;
-        Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
-    };
     let mut netlink = Netlink::open()?;
-    let available = words("tcp_available_congestion_control")?;
+    let available = algorithms("tcp_available_congestion_control")?;
     let default = words("tcp_congestion_control")?.join(" ");
     let is_loaded = is_kernel_controller(&default) && available.contains(&default);
+    let (routes, limiting_routes) = rtnetlink::all_routes(&mut netlink)?;
     Ok(Namespace {
         inode,
         is_initial: is_initial(),
         processes,
         default_is_old: is_loaded.then(|| copies::default_is_old(&default)).flatten(),
         available,
-        allowed: words("tcp_allowed_congestion_control")?,
+        allowed: algorithms("tcp_allowed_congestion_control")?,
         default,
         sysctls: SYSCTLS.iter().filter_map(|key| sysctl(key)).collect::<BTreeMap<_, _>>(),
         interfaces: rtnetlink::interfaces(&mut netlink)?,
-        routes: rtnetlink::routes(&mut netlink)?,
+        routes,
+        limiting_routes,
         sockets: sockets::sockets().map_err(io::Error::other)?,
     })
+}
+
+fn words(name: &str) -> io::Result<Vec<String>> {
+    let path = Path::new(IPV4).join(name);
+    let text = fs::read_to_string(&path)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+    Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// A list of algorithms; empty where it is not known: before Linux 5.7 only the initial namespace has these files.
+fn algorithms(name: &str) -> io::Result<Vec<String>> {
+    match words(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_initial() => Ok(Vec::new()),
+        read => read,
+    }
 }
 
 /// Absent if this kernel or this namespace lacks the sysctl.

@@ -24,7 +24,8 @@ pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         let file = process.path().join("ns/net");
         let Some(inode) = linked(&file) else {
-            hidden += 1;
+            let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+            hidden += u64::from(may_have_namespace(&stat));
             continue;
         };
         let found = all.entry(inode).or_insert(Found { file, processes: Vec::new() });
@@ -46,8 +47,40 @@ pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
     (all, hidden)
 }
 
+/// Whether a process with this `/proc/PID/stat` (proc(5)) can have a network namespace of its own: not a zombie, which has left its own, not
+/// a kernel thread, and not one that is gone.
+fn may_have_namespace(stat: &str) -> bool {
+    /// `PF_KTHREAD` (linux/sched.h).
+    const KERNEL_THREAD: u64 = 0x0020_0000;
+    // A name may contain spaces and parentheses.
+    let Some((_, rest)) = stat.rsplit_once(')') else { return false };
+    let mut fields = rest.split_ascii_whitespace();
+    let is_dead = matches!(fields.next(), None | Some("Z" | "X" | "x"));
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).unwrap_or(0);
+    !is_dead && flags & KERNEL_THREAD == 0
+}
+
 /// The inode in `net:[4026531840]`.
 pub(super) fn linked(file: &std::path::Path) -> Option<u64> {
     let target = fs::read_link(file).ok()?;
     target.to_str()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zombies_and_kernel_threads_have_no_namespace_of_their_own() {
+        let cases = [
+            ("812 (nginx) S 1 812 812 0 -1 4194624 190 0 0 0", true),
+            ("812 (a) b (c) R 1 812 812 0 -1 4194624 190 0 0 0", true),
+            ("900 (sh <defunct>) Z 812 900 812 0 -1 4228172 0 0 0 0", false),
+            ("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0", false),
+            ("", false),
+        ];
+        for (stat, expected) in cases {
+            assert_eq!(may_have_namespace(stat), expected, "{stat}");
+        }
+    }
 }

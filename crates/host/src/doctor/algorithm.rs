@@ -1,8 +1,11 @@
 //! Checks whether the wanted algorithm is available and is the default.
 
+use uncork_cc::{InLinux, Missing};
+
+use super::boot_value::{DEFAULT, in_effect, place};
 use super::finding::Finding;
 use super::kubernetes::{self, is_pod};
-use super::{Host, bbr_version};
+use super::{Host, bbr_version, pacing};
 use crate::facts::{Container, Interface, Module, is_kernel_controller};
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
@@ -12,43 +15,103 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     findings.extend(old_kernel(host));
     findings.extend(version(host));
     findings.extend(features(host));
+    findings.extend(loss_recovery(host));
     findings.extend(marks(host));
 }
 
 fn missing(host: Host<'_>) -> Option<Finding> {
     let Host { facts, own, wanted } = host;
-    let never_had_it = host.wants_bbr() && host.is_before((4, 9));
-    if own.has(wanted) || never_had_it || is_kernel_controller(wanted) {
+    if own.has(wanted) || host.is_too_old() || is_kernel_controller(wanted) {
         return None;
     }
-    let module = format!("tcp_{wanted}");
+    let state = facts.kernel.module(&format!("tcp_{wanted}"));
+    let is_known = InLinux::named(wanted).is_some();
+    Some(match state {
+        Module::File if own.is_initial => not_loaded(host),
+        Module::File | Module::Unknown if !own.is_initial && is_known => not_in_container(host),
+        Module::Unknown if is_known => not_known(host),
+        Module::BuiltIn | Module::Loaded => not_offered(host, state),
+        _ => absent(host),
+    })
+}
+
+fn not_loaded(host: Host<'_>) -> Finding {
+    let wanted = host.wanted;
+    let finding = Finding::warning("module-not-loaded", format!("{wanted} is not loaded.")).why(
+        "Root's sysctl loads the module, but nothing in a container can: there the name is \
+         \"No such file or directory\".",
+    );
+    loading(host, finding)
+}
+
+/// Nothing says whether the kernel can load it: modules may be kept elsewhere, or belong to the container's host.
+fn not_known(host: Host<'_>) -> Finding {
+    let (wanted, release) = (host.wanted, &host.facts.kernel.release);
+    let what = format!("{wanted} is not loaded, and whether this kernel has it is not known.");
+    let why = format!(
+        "/lib/modules/{release} cannot be read here, so the list of the kernel's modules is missing."
+    );
+    let finding = loading(host, Finding::warning("module-unknown", what).why(why));
+    finding.remedy(format!("If it cannot be loaded: install a kernel with {}.", option(wanted)))
+}
+
+/// With the steps that load a module, now and at boot. From a container they are its host's.
+fn loading(host: Host<'_>, finding: Finding) -> Finding {
+    let wanted = host.wanted;
+    let place = match host.facts.container {
+        Some(Container::Kubernetes) => "on the node: ",
+        Some(Container::Other) => "on the host: ",
+        None => "",
+    };
+    finding
+        .remedy(format!("{place}modprobe tcp_{wanted}"))
+        .remedy(format!("{place}echo tcp_{wanted} > /etc/modules-load.d/tcp_{wanted}.conf"))
+        .remedy(format!("{place}sysctl -w net.ipv4.tcp_congestion_control={wanted}"))
+}
+
+fn not_in_container(host: Host<'_>) -> Finding {
+    let wanted = host.wanted;
     let outside = if is_pod(host) { "node" } else { "host" };
-    let finding = match facts.kernel.module(&module) {
-        Module::File if own.is_initial => Finding::warning(
-            "module-not-loaded",
-            format!("{wanted} is not loaded."),
-        )
-        .why(
-            "Root's sysctl loads the module, but nothing in a container can: there the name is \
-                 \"No such file or directory\".",
-        )
-        .remedy(format!("modprobe {module}"))
-        .remedy(format!("echo {module} > /etc/modules-load.d/{module}.conf"))
-        .remedy(format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}")),
-        Module::File | Module::Unknown if !own.is_initial => Finding::problem(
-            "algorithm-missing",
-            format!("{wanted} is not available here."),
-        )
+    Finding::problem("algorithm-missing", format!("{wanted} is not available here."))
         .why(format!(
             "A container uses the algorithms that its {outside} has loaded, and cannot load one."
         ))
-        .remedy(format!("on the {outside}: modprobe {module}"))
-        .remedy(format!("on the {outside}: echo {module} > /etc/modules-load.d/{module}.conf")),
-        _ => Finding::problem("algorithm-missing", format!("This kernel has no {wanted}."))
-            .why(format!("It offers: {}.", own.available.join(", ")))
-            .remedy(format!("Install a kernel with {module} (CONFIG_{}).", module.to_uppercase())),
-    };
-    Some(finding)
+        .remedy(format!("on the {outside}: modprobe tcp_{wanted}"))
+        .remedy(format!(
+            "on the {outside}: echo tcp_{wanted} > /etc/modules-load.d/tcp_{wanted}.conf"
+        ))
+}
+
+/// The module is there, and has not registered the algorithm.
+fn not_offered(host: Host<'_>, state: Module) -> Finding {
+    let wanted = host.wanted;
+    let state = if state == Module::BuiltIn { "built in" } else { "loaded" };
+    let what = format!("tcp_{wanted} is {state}, but the kernel does not offer {wanted}.");
+    Finding::problem("algorithm-missing", what)
+        .why(format!(
+            "It offers: {}. The module may have failed to register.",
+            host.own.available.join(", ")
+        ))
+        .remedy(format!("dmesg | grep -i {wanted}"))
+}
+
+fn absent(host: Host<'_>) -> Finding {
+    let wanted = host.wanted;
+    let what = format!("This kernel has no {wanted}.");
+    let finding = Finding::problem("algorithm-missing", what)
+        .why(format!("It offers: {}.", host.own.available.join(", ")));
+    match InLinux::named(wanted) {
+        Some(_) => {
+            finding.remedy(format!("Install a kernel with tcp_{wanted} ({}).", option(wanted)))
+        }
+        None => finding.remedy(format!("For {wanted}: {}.", Missing(wanted))),
+    }
+}
+
+/// The option that builds an algorithm into the kernel, or its module (net/ipv4/Kconfig).
+fn option(algorithm: &str) -> String {
+    let name = if algorithm == "highspeed" { "hstcp" } else { algorithm };
+    format!("CONFIG_TCP_CONG_{}", name.to_uppercase())
 }
 
 fn not_default(host: Host<'_>) -> Option<Finding> {
@@ -61,6 +124,18 @@ fn not_default(host: Host<'_>) -> Option<Finding> {
         format!("New connections run {}, not {wanted}.", own.default),
     )
     .why("The default applies to connections opened and accepted from now on; servers need no restart.");
+    let is_written = in_effect(host, DEFAULT).filter(|setting| setting.value == wanted);
+    let finding = match is_written {
+        Some(setting) => Finding {
+            why: format!(
+                "{} sets it at boot; it is not applied yet. {}",
+                place(setting),
+                finding.why
+            ),
+            ..finding
+        },
+        None => finding,
+    };
     Some(if is_pod(host) {
         kubernetes::with_remedies(finding, wanted)
     } else if own.is_initial {
@@ -73,10 +148,15 @@ fn not_default(host: Host<'_>) -> Option<Finding> {
                  uncork host apply host.toml --ttl 10min"
             ))
     } else {
-        finding.remedy(format!(
-            "on the host, then start the container anew: sysctl -w \
-             net.ipv4.tcp_congestion_control={wanted}"
-        ))
+        let set = format!("net.ipv4.tcp_congestion_control={wanted}");
+        if facts.container.is_none() {
+            return Some(
+                finding.remedy(format!("in this namespace, for it alone: sysctl -w {set}")),
+            );
+        }
+        finding.remedy(format!("for this container alone: docker run --sysctl {set} …")).remedy(
+            format!("or on the host, for all, then start the container again: sysctl -w {set}"),
+        )
     })
 }
 
@@ -103,19 +183,18 @@ fn old_kernel(host: Host<'_>) -> Option<Finding> {
     if !host.wants_bbr() {
         return None;
     }
-    let has_fq =
-        || host.own.interfaces.iter().filter(|i| i.is_up && !i.is_virtual).all(Interface::has_fq);
-    if host.is_before((4, 9)) {
+    let without_fq: Vec<&Interface> = pacing::without_fq(host).collect();
+    if host.is_too_old() {
         let finding = Finding::problem("kernel-too-old", format!("Linux {release} has no BBR."));
         Some(finding.why("BBR is part of Linux since 4.9.").remedy("Install a newer kernel."))
-    } else if host.is_before((4, 13)) && !has_fq() {
-        let what = format!("Linux {release} needs fq for BBR, and an interface has none.");
-        let finding = Finding::problem("kernel-needs-fq", what);
-        Some(
-            finding
-                .why("Before 4.13 TCP cannot pace by itself: BBR then sends in bursts.")
-                .remedy("tc qdisc replace dev DEVICE root fq"),
-        )
+    } else if host.is_before((4, 13)) && !without_fq.is_empty() {
+        let names: Vec<_> = without_fq.iter().map(|it| it.name.as_str()).collect();
+        let what = format!("Linux {release} needs fq for BBR, and {} has none.", names.join(", "));
+        let finding = Finding::problem("kernel-needs-fq", what)
+            .why("Before 4.13 TCP cannot pace by itself: BBR then sends in bursts.");
+        // A vendor that has added BBR may have added pacing.
+        let finding = if host.is_before((4, 9)) { finding.likely() } else { finding };
+        Some(without_fq.into_iter().map(pacing::replacing).fold(finding, Finding::remedy))
     } else {
         None
     }
@@ -128,6 +207,42 @@ fn version(host: Host<'_>) -> Option<Finding> {
         "Mainline Linux has BBRv1 only. Versions 2 and 3 react to loss and ECN; compare such hosts \
          apart from others.",
     ))
+}
+
+/// RACK and TLP (RFC 8985). TLP runs with 3 or 4 (linux net/ipv4/tcp_output.c, `tcp_schedule_loss_probe`), RACK if the first bit
+/// is set (Documentation/networking/ip-sysctl.rst).
+fn loss_recovery(host: Host<'_>) -> Vec<Finding> {
+    const RACK: &str = "net.ipv4.tcp_recovery";
+    const TLP: &str = "net.ipv4.tcp_early_retrans";
+    let own = host.own;
+    let off = [
+        (
+            RACK,
+            "RACK",
+            1,
+            "Losses are found by three duplicate ACKs: lost retransmissions wait for a timeout.",
+        ),
+        (
+            TLP,
+            "Tail loss probes (TLP)",
+            3,
+            "The loss of a transfer's last packets waits for a timeout.",
+        ),
+    ];
+    let is_off = |key: &str| match (key, own.number(key)) {
+        (_, None) => false,
+        (RACK, Some(value)) => value & 1 == 0,
+        (_, Some(value)) => !matches!(value, 3 | 4),
+    };
+    let off = off.into_iter().filter(|(key, ..)| is_off(key));
+    off.map(|(key, name, usual, why)| {
+        let value = own.number(key).unwrap_or(0);
+        let verb = if key == TLP { "are" } else { "is" };
+        Finding::warning("loss-recovery-off", format!("{name} {verb} off ({key}={value})."))
+            .why(why)
+            .remedy(format!("sysctl -w {key}={usual}"))
+    })
+    .collect()
 }
 
 fn features(host: Host<'_>) -> Vec<Finding> {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::Host;
+use super::boot_value::{
+    DEFAULT, in_effect, is_malformed, may_be_overridden, place, refusal, remedy, rewrite,
+};
 use super::finding::Finding;
-use crate::facts::Setting;
+use crate::facts::{Setting, is_kernel_controller};
 
-const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 /// Sysctls without effect on a flow that BBR controls: BBR has its own pacing and its own TSO size.
 const IDLE: [(&str, &str); 4] = [
     ("net.ipv4.tcp_pacing_ss_ratio", "BBR sets the pacing rate itself."),
@@ -16,33 +18,82 @@ const IDLE: [(&str, &str); 4] = [
 ];
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+    // The files of a container say nothing of its host's boot, and what boots belongs to the host, not to a namespace.
+    if host.facts.container.is_some() || !host.own.is_initial {
+        return;
+    }
     let mut last: BTreeMap<&str, &Setting> = BTreeMap::new();
     for setting in &host.facts.boot_sysctls {
         let before = last.insert(&setting.key, setting);
         findings.extend(
             before.filter(|before| contradicts(before, setting)).map(|it| conflict(it, setting)),
         );
-        if !setting.exists {
-            findings.push(unknown(host, setting));
-        }
+        findings.extend(fault(host, setting));
     }
-    if host.own.is_initial {
-        findings.extend(after_reboot(host, last.get(DEFAULT).copied()));
-    }
+    findings.extend(unread(host));
+    findings.extend(after_reboot(host));
     let idle = IDLE.iter().filter(|_| host.wants_bbr());
     findings
         .extend(idle.filter_map(|(key, why)| last.get(key).map(|setting| no_effect(setting, why))));
 }
 
-/// A file in /etc may override one of the distribution: that is what it is for (sysctl.d(5)).
-fn contradicts(before: &Setting, setting: &Setting) -> bool {
-    let is_vendors = |it: &Setting| ["/usr/lib/", "/lib/"].iter().any(|at| it.file.starts_with(at));
-    let is_override = is_vendors(before) && !is_vendors(setting);
-    before.value != setting.value && !is_override
+/// What is wrong with one line.
+fn fault(host: Host<'_>, setting: &Setting) -> Option<Finding> {
+    if !setting.exists {
+        return Some(unknown(host, setting));
+    }
+    if is_malformed(setting) {
+        return Some(malformed(setting));
+    }
+    let refusal = refusal(host, setting)?;
+    let what = format!(
+        "{} sets {} to `{}`: the kernel refuses it at boot.",
+        place(setting),
+        setting.key,
+        setting.value
+    );
+    let finding = Finding::warning("refused-at-boot", what).why(refusal.why);
+    let finding = if refusal.is_certain { finding } else { finding.likely() };
+    Some(match refusal.meant {
+        Some(meant) => finding.remedy(rewrite(setting, &meant)),
+        None => finding.remedy(format!("Remove or correct the line: {}", place(setting))),
+    })
 }
 
-fn place(setting: &Setting) -> String {
-    format!("{}:{}", setting.file, setting.line)
+fn malformed(setting: &Setting) -> Finding {
+    let Setting { key, value, .. } = setting;
+    let what = format!(
+        "{} sets {key} to `{value}`: it takes a minimum, a default and a maximum, in this order.",
+        place(setting)
+    );
+    Finding::warning("malformed-triple", what)
+        .why("The kernel takes the numbers that are there from the left: one number sets the minimum alone.")
+        .remedy(rewrite(setting, &super::buffers::well_formed(key, value)))
+}
+
+/// Settings of /etc/sysctl.conf that differ from those that the next boot makes.
+fn unread(host: Host<'_>) -> Option<Finding> {
+    let differs = |it: &&Setting| in_effect(host, &it.key).is_none_or(|now| now.value != it.value);
+    let lines: Vec<_> = host.facts.unread_sysctls.iter().filter(differs).collect();
+    let first = lines.first()?;
+    let settings: Vec<_> = lines.iter().map(|it| format!("{}={}", it.key, it.value)).collect();
+    let what =
+        format!("{} sets {}, and nothing reads it at boot.", first.file, settings.join(", "));
+    Some(
+        Finding::warning("file-not-read", what)
+            .why(
+                "systemd-sysctl reads /etc/sysctl.conf through the link /etc/sysctl.d/99-sysctl.conf alone, and this host has \
+                 none (Debian since 13). `sysctl --system` and `sysctl -p` read it.",
+            )
+            .remedy(format!("ln -s ../sysctl.conf /etc/sysctl.d/99-sysctl.conf, if {} is meant", first.file))
+            .remedy(format!("or remove the settings from {}", first.file)),
+    )
+}
+
+/// A file in /etc may override one of the distribution: that is what it is for (sysctl.d(5)).
+fn contradicts(before: &Setting, setting: &Setting) -> bool {
+    let is_override = may_be_overridden(before) && !may_be_overridden(setting);
+    before.value != setting.value && !is_override
 }
 
 fn conflict(before: &Setting, setting: &Setting) -> Finding {
@@ -80,28 +131,34 @@ fn no_effect(setting: &Setting, why: &str) -> Finding {
     Finding::note("no-effect-on-bbr", what).why(why)
 }
 
-/// Whether new connections will run the same algorithm after the next boot.
-fn after_reboot(host: Host<'_>, setting: Option<&Setting>) -> Option<Finding> {
-    let default = &host.own.default;
-    let (next, certain) = match (setting, &host.facts.kernel.compiled_default) {
-        (Some(setting), _) => (Some(&setting.value), true),
-        (None, compiled) => (compiled.as_ref(), compiled.is_some()),
-    };
+/// Whether new connections will run what is wanted after the next boot.
+fn after_reboot(host: Host<'_>) -> Option<Finding> {
+    let Host { facts, wanted, .. } = host;
+    if is_kernel_controller(wanted) && facts.has_kernel_unit || !host.can_have_wanted() {
+        return None;
+    }
+    let setting = in_effect(host, DEFAULT);
+    let next = setting.map(|it| &it.value).or(facts.kernel.compiled_default.as_ref());
     let what = match next {
-        Some(next) if next == default => return None,
-        Some(next) => format!("After the next boot new connections run {next}, not {default}."),
+        Some(next) if next == wanted => return None,
+        Some(next) => format!("After the next boot new connections run {next}, not {wanted}."),
         // Most kernels are compiled with cubic or reno as their default.
-        None if matches!(&**default, "cubic" | "reno") => return None,
-        None => format!("No file sets {default} as the default: the next boot may bring another."),
+        None if matches!(wanted, "cubic" | "reno") => return None,
+        None => format!("No file sets {wanted} as the default: the next boot may bring another."),
     };
-    let why = setting.map_or_else(
-        || "The default was set by hand or by a program; sysctl does not persist.".to_owned(),
-        |setting| format!("{} sets it.", place(setting)),
-    );
+    let why = match setting {
+        Some(setting) => format!("{} sets it.", place(setting)),
+        None if host.own.default == wanted => {
+            "The default was set by hand or by a program; sysctl does not persist.".to_owned()
+        }
+        None => {
+            "It is the kernel's own default: no file sets another that the kernel takes.".to_owned()
+        }
+    };
     let finding = Finding::warning("lost-at-boot", what).why(why);
-    let finding = if certain { finding } else { finding.possible() };
-    Some(
-        finding
-            .remedy(format!("echo {DEFAULT}={default} > /etc/sysctl.d/99-congestion-control.conf")),
-    )
+    let finding = if next.is_some() { finding } else { finding.possible() };
+    if is_kernel_controller(wanted) {
+        return Some(finding.remedy("systemctl enable uncork-kernel.service"));
+    }
+    Some(remedy(host, DEFAULT, wanted).into_iter().fold(finding, Finding::remedy))
 }

@@ -2,8 +2,10 @@
 
 mod algorithm;
 mod boot;
+mod boot_value;
 mod buffers;
 mod finding;
+mod interfaces;
 mod kernel_controllers;
 mod kubernetes;
 mod namespaces;
@@ -14,8 +16,9 @@ mod sockets;
 mod steering;
 
 use serde::Serialize;
+use uncork_cc::InLinux;
 
-use crate::facts::{HostFacts, Namespace};
+use crate::facts::{HostFacts, Module, Namespace, is_kernel_controller};
 pub use finding::{Confidence, Finding, Severity};
 
 /// Schema of a [`Diagnosis`].
@@ -74,6 +77,24 @@ impl Host<'_> {
         self.wanted.starts_with("bbr")
     }
 
+    /// Whether this kernel may have the wanted algorithm, now or once it is loaded.
+    fn can_have_wanted(&self) -> bool {
+        let module = self.facts.kernel.module(&format!("tcp_{}", self.wanted));
+        match module {
+            _ if self.own.has(self.wanted) || is_kernel_controller(self.wanted) => true,
+            Module::BuiltIn | Module::Loaded | Module::File => true,
+            Module::Absent => false,
+            Module::Unknown => !self.is_too_old() && InLinux::named(self.wanted).is_some(),
+        }
+    }
+
+    /// Whether the kernel is older than BBR, which came with Linux 4.9, unless a vendor has added it.
+    fn is_too_old(&self) -> bool {
+        let module = self.facts.kernel.module("tcp_bbr");
+        let is_there = matches!(module, Module::BuiltIn | Module::Loaded | Module::File);
+        self.wants_bbr() && self.is_before((4, 9)) && !self.own.has(self.wanted) && !is_there
+    }
+
     fn is_before(&self, version: (u32, u32)) -> bool {
         let own = self.facts.kernel.version();
         own != (0, 0) && own < version
@@ -84,13 +105,14 @@ impl Host<'_> {
 /// snapshot has no namespace.
 pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     let own = facts.own()?;
-    let wanted = wanted.unwrap_or(&own.default);
+    let wanted = wanted.map_or(&*own.default, |written| named(facts, own, written));
     let host = Host { facts, own, wanted };
     let mut findings = Vec::new();
     algorithm::check(host, &mut findings);
     kernel_controllers::check(host, &mut findings);
     sockets::check(host, &mut findings);
     routes::check(host, &mut findings);
+    interfaces::check(host, &mut findings);
     steering::check(host, &mut findings);
     namespaces::check(host, &mut findings);
     kubernetes::check(host, &mut findings);
@@ -99,6 +121,20 @@ pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     boot::check(host, &mut findings);
     findings.sort_by_key(|finding| (finding.severity, finding.confidence));
     Some(Diagnosis { schema: SCHEMA, summary: summary(host), findings })
+}
+
+/// The name on this host of what is wanted: `bbr3` is `uncork_bbr3`, unless a vendor's kernel has it.
+fn named<'a>(facts: &HostFacts, own: &Namespace, written: &'a str) -> &'a str {
+    let is_here = |name: &str| {
+        let module = facts.kernel.module(&format!("tcp_{name}"));
+        own.has(name) || matches!(module, Module::BuiltIn | Module::Loaded | Module::File)
+    };
+    match (InLinux::named(written), bbr_version(facts)) {
+        _ if is_here(written) => written,
+        (Some(InLinux::Uncork("uncork_bbr3")), Some(3)) if own.has("bbr") => "bbr",
+        (Some(found), _) => found.name(),
+        (None, _) => written,
+    }
 }
 
 fn summary(host: Host<'_>) -> Summary {

@@ -15,15 +15,22 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     for namespace in facts.namespaces.iter().skip(1).filter(|other| other.default != wanted) {
         others.entry(&namespace.default).or_default().push(namespace);
     }
-    findings
-        .extend(others.iter().map(|(default, namespaces)| differs(wanted, default, namespaces)));
+    let report = if host.own.is_initial { differs } else { differs_outside };
+    findings.extend(others.iter().map(|(default, namespaces)| report(wanted, default, namespaces)));
     findings.extend(not_examined(host));
 }
 
-/// Namespaces with the same default, which is not the wanted one: a node may have a hundred pods.
-fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
+/// From within a namespace others are none of its business, and the host is one of them: only the host's root may want them all alike.
+fn differs_outside(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
+    Finding::note("namespace-differs", differing(wanted, default, namespaces)).why(
+        "Each namespace has a default of its own. This one was asked about; a change here does not change the others, \
+         nor the host.",
+    )
+}
+
+fn differing(wanted: &str, default: &str, namespaces: &[&Namespace]) -> String {
     let names: Vec<_> = namespaces.iter().take(NAMED).map(|it| name(it)).collect();
-    let what = match (&names[..], namespaces.len()) {
+    match (&names[..], namespaces.len()) {
         ([name], _) => format!("The namespace of {name} defaults to {default}, not {wanted}."),
         (names, all) => {
             let more = all - names.len();
@@ -31,7 +38,12 @@ fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
             let names = names.join("; ");
             format!("{all} namespaces default to {default}, not {wanted}: those of {names}{more}.")
         }
-    };
+    }
+}
+
+/// Namespaces with the same default, which is not the wanted one: a node may have a hundred pods.
+fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
+    let what = differing(wanted, default, namespaces);
     let set = format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}");
     let files: Vec<_> = namespaces.iter().map(|it| file(it)).collect();
     let remedy = match &files[..] {
@@ -45,6 +57,9 @@ fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
 }
 
 pub(super) fn name(namespace: &Namespace) -> String {
+    if namespace.is_initial {
+        return "the host".to_owned();
+    }
     match &namespace.processes[..] {
         [] => format!("net:[{}]", namespace.inode),
         processes => processes.join(", "),
@@ -54,16 +69,20 @@ pub(super) fn name(namespace: &Namespace) -> String {
 /// A file that nsenter(1) can enter: that of a process, `nginx (812)`, or one that `ip netns` made, `netns web`.
 fn file(namespace: &Namespace) -> String {
     let first = namespace.processes.first().map_or("", String::as_str);
-    match (first.strip_prefix("netns "), first.rsplit_once('(')) {
-        (Some(name), _) => format!("/run/netns/{name}"),
-        (_, Some((_, pid))) => format!("/proc/{}/ns/net", pid.trim_end_matches(')')),
-        _ => "/proc/PID/ns/net".to_owned(),
+    // A process may be called `netns …`, so its number counts first.
+    let pid =
+        first.rsplit_once('(').and_then(|(_, pid)| pid.strip_suffix(')')?.parse::<u32>().ok());
+    match (pid, first.strip_prefix("netns ")) {
+        (Some(pid), _) => format!("/proc/{pid}/ns/net"),
+        (None, Some(name)) => format!("/run/netns/{name}"),
+        (None, None) => "/proc/PID/ns/net".to_owned(),
     }
 }
 
 fn not_examined(host: Host<'_>) -> Option<Finding> {
     let facts = host.facts;
     let unread = facts.unread_namespaces.len();
+    let reason = facts.unread_reasons.values().next();
     let what = if unread > 0 {
         let processes = facts.unread_namespaces.values().flatten().take(4).cloned();
         let processes = processes.collect::<Vec<_>>().join(", ");
@@ -75,5 +94,8 @@ fn not_examined(host: Host<'_>) -> Option<Finding> {
         return None;
     };
     let finding = Finding::note("namespaces-not-examined", what);
-    Some(finding.why("Only root can look there.").remedy("sudo uncork host doctor"))
+    Some(match reason {
+        Some(reason) => finding.why(format!("They cannot be read: {reason}.")),
+        None => finding.why("Only root can look there.").remedy("sudo uncork host doctor"),
+    })
 }

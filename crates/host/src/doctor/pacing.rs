@@ -7,13 +7,28 @@ use crate::facts::Interface;
 /// With more sockets, a timer per socket costs noticeable CPU time.
 const MANY: usize = 1_000;
 
+/// The interfaces of hardware whose queue could be fq. One with `noqueue` queues by itself: Wi-Fi keeps a queue for each
+/// station, with CoDel (linux net/mac80211/tx.c), and a discipline in front of it takes that away.
+pub(super) fn without_fq(host: Host<'_>) -> impl Iterator<Item = &Interface> {
+    let hardware = host.own.interfaces.iter().filter(|it| it.is_up && !it.is_virtual);
+    hardware.filter(|it| !it.has_fq() && it.qdisc != "noqueue")
+}
+
+/// The interfaces of hardware that queue by themselves.
+fn own_queues(host: Host<'_>) -> Option<Finding> {
+    let hardware = host.own.interfaces.iter().filter(|it| it.is_up && !it.is_virtual);
+    let names: Vec<_> = hardware.filter(|it| it.qdisc == "noqueue").map(shown).collect();
+    if names.is_empty() || !host.wants_bbr() || host.is_before((4, 13)) {
+        return None;
+    }
+    let what = format!("TCP paces by its own timers on {}.", names.join(", "));
+    let why = "Correct since Linux 4.13. Leave noqueue there: Wi-Fi drivers have a queue of their own for each station.";
+    Some(Finding::note("internal-pacing", what).why(why))
+}
+
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
-    let without_fq: Vec<&Interface> = host
-        .own
-        .interfaces
-        .iter()
-        .filter(|interface| interface.is_up && !interface.is_virtual && !interface.has_fq())
-        .collect();
+    findings.extend(own_queues(host));
+    let without_fq: Vec<&Interface> = without_fq(host).collect();
     if without_fq.is_empty() {
         return;
     }
@@ -76,7 +91,7 @@ fn shown(interface: &Interface) -> String {
 }
 
 /// A device with several queues keeps them: a new `mq` has the default discipline below it.
-fn replacing(interface: &Interface) -> String {
+pub(super) fn replacing(interface: &Interface) -> String {
     let name = &interface.name;
     if interface.qdisc == "mq" {
         format!("sysctl -w net.core.default_qdisc=fq; tc qdisc replace dev {name} root mq")

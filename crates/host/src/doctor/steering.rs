@@ -1,9 +1,13 @@
 //! Checks programs that see the same connections as a policy of `uncork steer`.
 
+use uncork_cc::Missing;
+
 use super::Host;
 use super::finding::Finding;
+use crate::facts::ActivePolicy;
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+    findings.extend(host.facts.policies.iter().filter_map(|policy| unloaded(host, policy)));
     for other in &host.facts.other_programs {
         let name = other.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
         let cgroup = &other.cgroup;
@@ -21,4 +25,22 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
                 .remedy(format!("bpftool prog show id {}", other.number)),
         );
     }
+}
+
+/// A policy goes on when a controller that it names is unloaded: then the kernel refuses each choice of it.
+fn unloaded(host: Host<'_>, policy: &ActivePolicy) -> Option<Finding> {
+    let ActivePolicy { cgroup, policy, controllers } = policy;
+    let missing: Vec<&String> = controllers.iter().filter(|name| !host.own.has(name)).collect();
+    let first = missing.first()?;
+    let names: Vec<_> = missing.iter().map(|name| name.as_str()).collect();
+    let what =
+        format!("The policy {policy} of {cgroup} names {}, which is not loaded.", names.join(", "));
+    let finding = Finding::problem("policy-controller-missing", what)
+        .why("The kernel refuses the choice: these connections keep the default, and records call it theirs.");
+    let finding = missing
+        .iter()
+        .fold(finding, |finding, name| finding.remedy(format!("For {name}: {}", Missing(name))));
+    Some(finding.remedy(format!(
+        "or take {first} out of the policy: uncork steer apply … --cgroup {cgroup}"
+    )))
 }

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use socket2::{Domain, Socket, Type};
+use uncork_cc::Missing;
 use uncork_policy::Policy;
 
 use crate::error::ServeError;
@@ -73,9 +74,10 @@ fn refused(cc: &str, errno: Errno) -> String {
             match cc {
                 "bbr1" => "its bbr is BBRv1".to_owned(),
                 "bbr2" | "bbr3" => format!(
-                    "its bbr is BBRv1; `--quic-cc {cc}` gives {cc} to connections over HTTP/3"
+                    "its bbr is BBRv1; {}; `--quic-cc {cc}` gives {cc} to connections over HTTP/3",
+                    Missing(cc)
                 ),
-                _ => format!("if there is a module, load it with `modprobe tcp_{cc}`"),
+                _ => Missing(cc).to_string(),
             }
         ),
         errno => format!("cannot choose the congestion control '{cc}': {errno}"),

@@ -5,6 +5,7 @@ use std::io;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage;
+use uncork_cc::Missing;
 
 use super::super::desired_state::Prefix;
 use super::super::host::HostError;
@@ -63,7 +64,7 @@ pub(super) fn write(knob: &Knob, from: &Value, to: &Value) -> Result<(), HostErr
         let reason = match (error.kind(), to) {
             // RTAX_CC_ALGO without such an algorithm (linux net/ipv4/metrics.c).
             (io::ErrorKind::InvalidInput, Value::Route(Route { congctl: Some(name), .. })) => {
-                format!("{error}: the kernel may lack {name}; modprobe tcp_{name} loads it")
+                format!("{error}: the kernel may lack {name}: {}", Missing(name))
             }
             _ => remedy(&error),
         };

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use uncork_cc::Missing;
 
 use super::super::host::HostError;
 use super::super::knob::{ALLOWED, DEFAULT, Value};
 use super::{module, remedy};
+
+const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
 
 pub(super) fn file(key: &str) -> PathBuf {
     Path::new("/proc/sys").join(key.replace('.', "/"))
@@ -41,7 +44,12 @@ pub(super) fn write(key: &str, namespace: Option<&str>, text: &str) -> Result<()
         let algorithm = [DEFAULT, ALLOWED].contains(&key);
         let reason = match error.kind() {
             io::ErrorKind::NotFound if algorithm => {
-                "no such algorithm: modprobe tcp_NAME loads it, if this kernel has it".to_owned()
+                let available = fs::read_to_string(file(AVAILABLE)).unwrap_or_default();
+                let is_missing = |name: &&str| available.split_whitespace().all(|it| it != *name);
+                let missing = text.split(' ').filter(is_missing);
+                let missing: Vec<_> =
+                    missing.map(|name| format!("no {name} here: {}", Missing(name))).collect();
+                missing.join("; ")
             }
             io::ErrorKind::PermissionDenied if algorithm => format!(
                 "{error}: it needs CAP_NET_ADMIN, and outside of the initial namespace the algorithm must be \
