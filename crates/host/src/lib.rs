@@ -5,7 +5,8 @@
 //! [`diagnose`] is pure: it finds everything that prevents the host from running the wanted
 //! algorithm, on the live host or in a recorded snapshot. [`change`] changes the host to the state
 //! described in a file, and undoes the changes. [`watch`] monitors the host's TCP
-//! connections. [`prove`] measures what another controller is worth on the host.
+//! connections. [`prove`] measures what another controller is worth on the host. [`lock`] lets one process at a time change
+//! something of the host.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -15,7 +16,11 @@ mod collect;
 mod doctor;
 mod facts;
 #[cfg(target_os = "linux")]
+pub mod lock;
+#[cfg(target_os = "linux")]
 mod netlink;
+#[cfg(target_os = "linux")]
+mod private;
 #[cfg(target_os = "linux")]
 pub mod prove;
 #[cfg(target_os = "linux")]
