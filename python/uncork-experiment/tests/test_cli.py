@@ -408,6 +408,18 @@ def test_interrupt_is_status_130(tmp_path: Path) -> None:
     assert "Traceback" not in error
 
 
+def test_engine_draws_no_progress_bar_into_the_results() -> None:
+    """DuckDB does in a process whose `__main__` has no file, once a query takes 2 s: the test before this one
+    read its carriage return as an empty line, on a busy machine.
+    """
+    code = (
+        "from uncork_experiment.engines import duckdb\n"
+        "setting = duckdb.connect().backend.con.sql(\"select current_setting('enable_progress_bar')\")\n"
+        "assert setting.fetchall() == [(False,)]"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_help_imports_no_engine() -> None:
     code = (
         "import sys; from uncork_experiment.cli import main\n"

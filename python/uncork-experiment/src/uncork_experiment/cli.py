@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import contextvars
 import importlib
-import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from uncork_experiment import console
 from uncork_experiment.errors import InputError, OutputError
 from uncork_experiment.package import package_version
 
@@ -136,6 +136,13 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         return f"{self.examples}\n{super().format_help()}" if self.examples else super().format_help()
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help goes to stdout, errors to stderr. They quote the arguments."""
+        if file is None or file is sys.stderr:  # noqa: TID251
+            console.note(message.removesuffix("\n"))
+        else:
+            console.text(message)
+
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"error: {message}\nhelp: {self.prog} --help\n")
 
@@ -170,22 +177,22 @@ def _add(commands: argparse._SubParsersAction[Parser], name: str, module: str, a
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    options = parser().parse_args(words)
-    line = shlex.join(["uncork-experiment", *words])
+
+    def command() -> int:
+        options = parser().parse_args(words)
+        return int(options.command(options, shlex.join(["uncork-experiment", *words])))
+
     # Metrics that the records declare end with the command.
-    return contextvars.copy_context().run(run_command, lambda: options.command(options, line))
+    return contextvars.copy_context().run(run_command, command)
 
 
 def run_command(command: Callable[[], int]) -> int:
     """The command's exit status; that of an error, which is printed."""
     try:
-        status = command()
-        sys.stdout.flush()
-        return status
+        return command()
     except OutputError as error:
         return _failed(str(error), OUTPUT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OUTPUT
     except KeyboardInterrupt:
         return _failed("interrupted", INTERRUPTED)
@@ -209,8 +216,7 @@ def _engine_errors() -> tuple[type[Exception], ...]:
 
 
 def _failed(message: str, status: int) -> int:
-    start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    print(f"{start}error: {message}", file=sys.stderr)
+    console.note(f"error: {message}")
     return status
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import sys
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from uncork_experiment import result
+from uncork_experiment import console, result
 from uncork_experiment.document import SCHEMA
 from uncork_experiment.result import Analysis, Measure, Verdict
 from uncork_experiment.stats import effect
@@ -139,4 +138,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    console.data(text())

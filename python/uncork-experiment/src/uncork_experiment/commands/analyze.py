@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from uncork_experiment import demo, health, measures, terminal, words
+from uncork_experiment import console, demo, health, measures, terminal, words
 from uncork_experiment.commands.common import (
     Progress,
     Records,
@@ -266,11 +265,11 @@ def finish(outcome: Outcome, arguments: argparse.Namespace, command: str) -> int
     """Files, stdout and the exit status."""
     report = save(outcome, arguments.output, command)
     if arguments.format == "json":
-        sys.stdout.write(outcome.text)
+        console.data(outcome.text)
     else:
         width = shutil.get_terminal_size((100, 24)).columns
-        sys.stdout.write(terminal.scorecard(outcome.analysis, outcome.verdict, width))
-    print(f"report: {report}", file=sys.stderr)
+        console.text(terminal.scorecard(outcome.analysis, outcome.verdict, width))
+    console.note(f"report: {report}")
     if arguments.open:
         show(report)
     return outcome.verdict.exit_status
@@ -294,7 +293,7 @@ def _show_sql(arguments: argparse.Namespace) -> int:
         window=(since, until),
         scope=arguments.scope,
     )
-    sys.stdout.write(sql(plan, arguments.show_sql))
+    console.data(sql(plan, arguments.show_sql))
     return 0
 
 
@@ -323,14 +322,14 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
                 settings = replace(settings, is_watched=True)
             outcome = analysed(records, request_of(arguments, settings), command, Progress())
         except InputError as error:
-            print(f"{stamp}  waiting: {error}", flush=True)
+            console.line(f"{stamp}  waiting: {error}")
             continue
         rounds += 1
         report = save(outcome, arguments.output, command)
-        print(f"{stamp}  {_line(outcome)}", flush=True)
+        console.line(f"{stamp}  {_line(outcome)}")
         status = outcome.verdict.exit_status
         if status == HARM or (due > taken and _is_reached(outcome, settings)):
-            print(f"{outcome.verdict.sentence}\nreport: {report}", flush=True)
+            console.line(f"{outcome.verdict.sentence}\nreport: {report}")
             return status
         taken = due
     return status

@@ -6,7 +6,6 @@ import argparse
 import csv
 import os
 import re
-import sys
 import time
 import webbrowser
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import ibis.expr.types as ir
 
+from uncork_experiment import console
 from uncork_experiment.engines import duckdb
 from uncork_experiment.errors import InputError, OutputError, available
 from uncork_experiment.keys import KEYS, key_column
@@ -33,16 +33,16 @@ QUIET_SECONDS = 5.0
 class Progress:
     """Steps of long work on stderr: one changing line on a terminal, else a line now and then."""
 
-    is_terminal: bool = field(default_factory=lambda: sys.stderr.isatty())
+    is_terminal: bool = field(default_factory=console.is_live)
     started: float = field(default_factory=time.monotonic)
     last: float = field(default_factory=time.monotonic)
 
     def __call__(self, step: str) -> None:
         now = time.monotonic()
         if self.is_terminal:
-            print(f"\r\x1b[K{now - self.started:4.0f} s  {step}", end="", file=sys.stderr, flush=True)
+            console.live(f"{now - self.started:4.0f} s  {step}")
         elif now - self.last > QUIET_SECONDS:
-            print(f"{now - self.started:4.0f} s  {step}", file=sys.stderr, flush=True)
+            console.note(f"{now - self.started:4.0f} s  {step}")
             self.last = now
 
     def rows(self, name: str, done: int, total: int, rows: int) -> None:
@@ -52,7 +52,7 @@ class Progress:
 
     def done(self) -> None:
         if self.is_terminal:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            console.live("")
 
 
 @dataclass(frozen=True)
@@ -269,4 +269,4 @@ def write(path: Path, text: str) -> None:
 def show(path: Path) -> None:
     """Opens a page in the browser."""
     if not webbrowser.open(path.resolve().as_uri()):
-        print(f"no browser was found: open {path} yourself", file=sys.stderr)
+        console.note(f"no browser was found: open {path} yourself")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
-import sys
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import ibis
 import numpy as np
 
-from uncork_experiment import design, measures, policyfile, schedules, terminal, words
+from uncork_experiment import console, design, measures, policyfile, schedules, terminal, words
 from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share, write
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.document import to_json
@@ -118,9 +117,12 @@ def run_design(arguments: argparse.Namespace, _: str) -> int:
         )
     if arguments.paths:
         told = _past(arguments)
-        sys.stdout.write(to_json(told.document()) if arguments.format == "json" else told.text())
+        if arguments.format == "json":
+            console.data(to_json(told.document()))
+        else:
+            console.text(told.text())
     if arguments.output:
-        sys.stdout.write(_files(arguments))
+        console.text(_files(arguments))
     return 0
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 
-from uncork_experiment import words
+from uncork_experiment import console, words
 from uncork_experiment.commands.common import Progress, show, write
 from uncork_experiment.document import to_json
 from uncork_experiment.errors import InputError
@@ -29,8 +28,11 @@ def run_laboratory(arguments: argparse.Namespace, command: str) -> int:
     html = arguments.output / "interference.html"
     write(arguments.output / "interference.json", text)
     write(html, laboratory.page(proofs, plan, command))
-    sys.stdout.write(text if arguments.format == "json" else "\n".join(map(_table, proofs)))
-    print(f"page: {html}", file=sys.stderr)
+    if arguments.format == "json":
+        console.data(text)
+    else:
+        console.text("\n".join(map(_table, proofs)))
+    console.note(f"page: {html}")
     if arguments.open:
         show(html)
     return 0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from pathlib import Path
 
-from uncork_experiment import growthbook
+from uncork_experiment import console, growthbook
 from uncork_experiment.commands import laboratory
 from uncork_experiment.commands.analyze import add_comparison, add_rules, settings_of
 from uncork_experiment.commands.common import (
@@ -77,15 +76,15 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
     imported = import_files(files, mapping, arguments.output, rejected, progress.rows, named, connections)
     progress.done()
     left_out = sum(imported.rejected.values())
-    print(f"{imported.rows:,} records in {arguments.output}, from {len(files)} logs")
+    console.line(f"{imported.rows:,} records in {arguments.output}, from {len(files)} logs")
     if left_out:
-        print(f"{left_out:,} rows left out, in {rejected}:")
+        console.line(f"{left_out:,} rows left out, in {rejected}:")
         for reason, count in imported.rejected.most_common(SHOWN_REASONS):
-            print(f"  {count:>8,}  {reason}")
+            console.line(f"  {count:>8,}  {reason}")
     if connections is not None:
-        print(f"{connections.matched:,} lines have a connection")
+        console.line(f"{connections.matched:,} lines have a connection")
         for reason, count in connections.unmatched.most_common():
-            print(f"  {count:>8,}  without arm: {reason}")
+            console.line(f"  {count:>8,}  without arm: {reason}")
     return 0
 
 
@@ -127,7 +126,7 @@ def run_growthbook(arguments: argparse.Namespace, _: str) -> int:
         datasource=arguments.datasource,
     )
     progress.done()
-    print("\n".join(str(file) for file in files))
+    console.line("\n".join(str(file) for file in files))
     return 0
 
 
@@ -158,8 +157,11 @@ def run_interference(arguments: argparse.Namespace, command: str) -> int:
     html = arguments.output / "interference.html"
     write(arguments.output / "interference.json", text)
     write(html, explain.page(found_, command))
-    sys.stdout.write(text if arguments.format == "json" else _lessons(found_))
-    print(f"page: {html}", file=sys.stderr)
+    if arguments.format == "json":
+        console.data(text)
+    else:
+        console.text(_lessons(found_))
+    console.note(f"page: {html}")
     if arguments.open:
         show(html)
     return 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from uncork_experiment import console
 from uncork_experiment.commands.common import share, write
 from uncork_experiment.errors import InputError
 from uncork_experiment.policyfile import Arm
@@ -57,10 +57,10 @@ def run_policy(arguments: argparse.Namespace, _: str) -> int:
     ramp = Ramp(arms[0], arms[1], arguments.key, step, arguments.unit, arguments.result.name)
     text = ramp_policy(result, ramp)
     if arguments.output is None:
-        sys.stdout.write(text)
+        console.data(text)
     else:
         write(arguments.output, text)
-        print(f"policy: {arguments.output}", file=sys.stderr)
+        console.note(f"policy: {arguments.output}")
     return 0
 
 

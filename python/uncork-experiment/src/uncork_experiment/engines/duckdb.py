@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 import ibis
 import ibis.expr.types as ir
 
@@ -45,5 +46,13 @@ def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
         temp_directory=str(spill),
         preserve_insertion_order=False,
     )
+    hide_progress(backend.con)
     backend.uncork_keep = keep
     return Connection(backend)
+
+
+def hide_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keeps DuckDB's bar out of stdout: where ``__main__`` has no file (``python -c``, notebooks), it draws
+    one for each query of more than 2 s.
+    """
+    connection.execute("SET enable_progress_bar = false")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from uncork_experiment import console
 from uncork_experiment.cli import Parser, run_command
 from uncork_experiment.commands.analyze import DIALECTS
 from uncork_experiment.commands.common import instant, write
@@ -160,17 +161,21 @@ def _add_run(one: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    options = parser().parse_args(words)
-    return run_command(lambda: int(options.run(options)))
+
+    def command() -> int:
+        options = parser().parse_args(words)
+        return int(options.run(options))
+
+    return run_command(command)
 
 
 def _plan(options: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     if options.show_sql:
-        sys.stdout.write(_sql(options, now))
+        console.data(_sql(options, now))
         return 0
     _, changes = proposal.propose(options, _store(options), now)
-    sys.stdout.write(f"{changes}\nPut it in force with: uncork learn apply {options.output}\n")
+    console.text(f"{changes}\nPut it in force with: uncork learn apply {options.output}\n")
     return 0
 
 
@@ -198,9 +203,8 @@ def _run(options: argparse.Namespace) -> int:
     store = _store(options)
     program = os.environ.get("UNCORK") or shutil.which("uncork")
     if program is None:
-        print(
+        console.note(
             "warning: there is no `uncork` on the PATH, so no server checks a policy before it is in force",
-            file=sys.stderr,
         )
     loop = Loop(
         store,
@@ -255,25 +259,24 @@ def _in_force(store: Store, number: int, done: str) -> int:
     now = datetime.now(UTC)
     store.apply(number, now, done)
     settings = store.settings(number)
-    print(f"Version {number} is in force: {store.root / 'current' / 'policy.toml'}")
+    console.line(f"Version {number} is in force: {store.root / 'current' / 'policy.toml'}")
     expires = settings.as_of + settings.ttl
     if expires * 86_400 <= now.timestamp():
-        print(
+        console.note(
             f"warning: its table expired on {date(expires)}: all clients outside of the random share get "
             f"{settings.control}; plan again with newer records",
-            file=sys.stderr,
         )
     return 0
 
 
 def _explain(options: argparse.Namespace) -> int:
-    sys.stdout.write(explain(Store(options.directory), options.address, options.asn, options.country))
+    console.text(explain(Store(options.directory), options.address, options.asn, options.country))
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
     write(options.output, page(Store(options.directory), options.oracle))
-    print(options.output)
+    console.line(options.output)
     return 0
 
 
@@ -285,7 +288,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     write(options.output, twinpage.page(found))
     if options.prior:
         write(options.prior, found.prior())
-    print(f"{found.told()}{options.output}")
+    console.line(f"{found.told()}{options.output}")
     return 0
 
 
@@ -293,11 +296,11 @@ def _history(options: argparse.Namespace) -> int:
     store = Store(options.directory)
     current = store.current()
     for line in told(store.log()):
-        print(line)
+        console.line(line)
     for number in store.numbers():
         first = store.text(number, "changes.txt").splitlines()
-        print(f"\n{'* ' if number == current else '  '}{first[0]}")
-        print("\n".join(f"    {text}" for text in first[1:4]))
+        console.line(f"\n{'* ' if number == current else '  '}{first[0]}")
+        console.line("\n".join(f"    {text}" for text in first[1:4]))
     return 0
 
 
@@ -313,9 +316,11 @@ def _pin(options: argparse.Namespace) -> int:
     store.override(Overrides(pins, overrides.frozen))
     store.note(datetime.now(UTC), "pin", entry=entry, arm=options.arm or "no longer")
     what = f"pinned to {options.arm}" if options.arm else "no longer pinned"
-    print(f"{entry}: {what}, with all entries in it that have no pin of their own, from the next plan on.")
+    console.line(
+        f"{entry}: {what}, with all entries in it that have no pin of their own, from the next plan on."
+    )
     if options.arm and not _is_seen(store, entry):
-        print(f"warning: no traffic of {entry} in the latest version", file=sys.stderr)
+        console.note(f"warning: no traffic of {entry} in the latest version")
     return 0
 
 
@@ -354,7 +359,7 @@ def _verify(options: argparse.Namespace) -> int:
     found: list[list[str]] = []
     for number in [options.number] if options.number is not None else store.numbers():
         found.append(store.differences(number))
-        print(f"version {number}: {_compared(found[-1])}")
+        console.line(f"version {number}: {_compared(found[-1])}")
     if options.number is None:
         found += _verify_rounds(store)
     return int(any(found))
@@ -370,13 +375,15 @@ def _verify_rounds(store: Store) -> Iterator[list[str]]:
         wrong = store.round_differences(name)
         yield wrong
         if wrong:
-            print(f"round {name}: {_compared(wrong)}")
+            console.line(f"round {name}: {_compared(wrong)}")
         else:
             same += logged.count(name)
     if logged:
         kept = store.rounds()
         gone = sum(name not in kept for name in logged)
-        print(f"{counted(len(logged), 'round')} changed nothing: {same} the same bytes, {gone} not kept")
+        console.line(
+            f"{counted(len(logged), 'round')} changed nothing: {same} the same bytes, {gone} not kept"
+        )
 
 
 def _compared(wrong: Sequence[str]) -> str:
@@ -385,7 +392,7 @@ def _compared(wrong: Sequence[str]) -> str:
 
 def _demo(options: argparse.Namespace) -> int:
     path = demo.write(options.output, options.days)
-    print(f"{path}: made-up records before {demo.end(options.days)}")
+    console.line(f"{path}: made-up records before {demo.end(options.days)}")
     return 0
 
 

@@ -6,7 +6,6 @@ its clients get the control arm.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from uncork_experiment import console
 from uncork_experiment.commands.common import write
 from uncork_experiment.learn import metrics
 from uncork_experiment.learn.entries import EVERYBODY
@@ -128,4 +128,4 @@ class Loop:
         return self._apply(number, now)
 
     def _say(self, now: datetime, what: str) -> None:
-        print(f"{now:%Y-%m-%dT%H:%M:%SZ} {what}", file=sys.stderr, flush=True)
+        console.note(f"{now:%Y-%m-%dT%H:%M:%SZ} {what}")

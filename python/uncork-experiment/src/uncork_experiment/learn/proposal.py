@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import gc
-import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 
-from uncork_experiment import measures
+from uncork_experiment import console, measures
 from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share
 from uncork_experiment.commands.design import connection_settings
 from uncork_experiment.errors import InputError
@@ -135,10 +134,9 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     before = store.settings(current).key if current is not None else ""
     key = options.key or before
     if before and KEY.match(key) and key != before:
-        print(
+        console.note(
             "warning: --key is not the key of the version in force: it draws other clients for the holdback "
             "and the random share; leave it out to keep them",
-            file=sys.stderr,
         )
     progress = Progress()
     if options.evidence is None:
@@ -152,7 +150,7 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     number, changes = store.plan(settings, counts, now)
     progress.done()
     for one in dict.fromkeys(store.mismatches(number).values()):
-        print(f"warning: {one.told(store.settings(number))}", file=sys.stderr)
+        console.note(f"warning: {one.told(store.settings(number))}")
     return number, changes
 
 
@@ -196,10 +194,9 @@ def on_trial(store: Store) -> list[str]:
 def _not_after(as_of: int, latest: int) -> int:
     """The day, but not after the latest: a server whose clock is ahead must not set the time of expiry."""
     if as_of > latest:
-        print(
+        console.note(
             f"warning: records of {date(as_of - 1)} are from the future and are left out: compare the clocks "
             "of the servers with this one",
-            file=sys.stderr,
         )
     return min(as_of, latest)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from uncork_experiment.engines.duckdb import hide_progress
 from uncork_experiment.errors import InputError, available
 from uncork_experiment.schema import COLUMNS, Column, arrow_type
 from uncork_experiment.sources import outcome
@@ -44,7 +45,9 @@ def open_batches(path: Path, mapping: Mapping) -> pa.RecordBatchReader:
         if not mapping.table:
             raise InputError(str(path), "the mapping names no table", 'write table = "NAME" or a query')
         query = mapping.table if " " in mapping.table else f'FROM "{mapping.table}"'
-        return duckdb.connect(str(path), read_only=True).sql(query).fetch_record_batch(BATCH)
+        connection = duckdb.connect(str(path), read_only=True)
+        hide_progress(connection)
+        return connection.sql(query).fetch_record_batch(BATCH)
     file = pq.ParquetFile(path)
     return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(BATCH))
 
