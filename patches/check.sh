@@ -8,6 +8,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CARGO_TARGET_DIR=$work/target
 
+# The workspace builds its own noq-proto, so the published one may not have been downloaded.
+if [[ ! -d ${sources}noq-proto-1.4.0 ]]; then
+    mkdir -p "$work/fetch/src"
+    touch "$work/fetch/src/lib.rs"
+    printf '[package]\nname = "fetch"\nedition = "2024"\n[dependencies]\nnoq-proto = "=1.4.0"\n[workspace]\n' >"$work/fetch/Cargo.toml"
+    cargo fetch --manifest-path "$work/fetch/Cargo.toml"
+fi
+
 # PATCH, CRATE, options of `cargo test`, names of the tests.
 check() {
     local patch=$1 crate=$2

@@ -37,8 +37,7 @@ pub struct ClientOptions {
     pub workers: usize,
     /// The idle timeout, also for the handshake.
     pub idle_time: Duration,
-    /// The receive window in bytes, per connection and per stream. The stack closes a connection whose
-    /// receive buffer has 1024 gaps, so a larger window only helps with little loss.
+    /// The receive window in bytes, per connection and per stream.
     pub receive_window: u32,
     /// Maximum size of a response's head, in bytes.
     pub head_bytes: u64,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use noq_proto::{Connection, ConnectionError, PathId, TransportErrorCode};
+use noq_proto::{Connection, ConnectionError, PathId, TransportErrorCode, VarInt};
 use uncork_h3::{Scope, Transport};
 use uncork_quic::Handle;
 use uncork_quic_io::Turn;
@@ -110,10 +110,18 @@ pub(super) async fn talk(transport: Transport, talk: H3Connection) {
     }
 }
 
-/// Whether the client closed the connection without an error (RFC 9114 §5.3).
+/// Whether the client closed the connection. Otherwise it is unreachable, or the server closed it.
+fn is_by_client(reason: &ConnectionError) -> bool {
+    matches!(reason, ConnectionError::ApplicationClosed(_) | ConnectionError::ConnectionClosed(_))
+}
+
+/// Whether the client closed the connection without an error (RFC 9114 §5.3). Libraries close with code 0
+/// unless their application names another. HTTP/3 has no error with that code.
 fn is_in_order(reason: &ConnectionError) -> bool {
     match reason {
-        ConnectionError::ApplicationClosed(close) => close.error_code == NO_ERROR,
+        ConnectionError::ApplicationClosed(close) => {
+            [NO_ERROR, VarInt::from_u32(0)].contains(&close.error_code)
+        }
         ConnectionError::ConnectionClosed(close) => {
             close.error_code == TransportErrorCode::NO_ERROR
         }
@@ -181,15 +189,19 @@ impl Inner {
         }
     }
 
-    /// The connection is closed. After a close without error, the client may have received whole
-    /// responses without having acknowledged their last packets.
+    /// The connection is closed. If the client closed it, it may have received whole responses without having
+    /// acknowledged their last packets.
     pub(super) fn over(&self, reason: &ConnectionError) {
         let now = self.scope.now();
         self.watch(now);
-        let seen = self.cc.observe().filter(|_| is_in_order(reason));
+        let seen = self.cc.observe().filter(|_| is_by_client(reason));
         let exchanges = self.responses().take();
         for exchange in exchanges {
-            let at_close = |seen| exchange.outcome_at_close(now, seen);
+            let at_close = |seen| match exchange.outcome_at_close(now, seen) {
+                // A client that has all of it may fail for another reason.
+                Outcome::Whole if !is_in_order(reason) => Outcome::Unknown,
+                outcome => outcome,
+            };
             let outcome = seen.as_ref().map_or(Outcome::BrokenOff, at_close);
             exchange.end(now, outcome, self);
         }
@@ -273,5 +285,25 @@ impl Inner {
             self.wake_at.set(wanted);
             turn.wake_at(wanted);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use noq_proto::ApplicationClose;
+
+    use super::*;
+
+    #[test]
+    fn a_close_without_an_error_is_in_order() {
+        let closed = |code| {
+            let close = ApplicationClose { error_code: VarInt::from_u32(code), reason: "".into() };
+            is_in_order(&ConnectionError::ApplicationClosed(close))
+        };
+        assert!(closed(0x100), "H3_NO_ERROR");
+        assert!(closed(0), "the default of libraries");
+        assert!(!closed(0x102), "H3_INTERNAL_ERROR");
+        assert!(!closed(0x10c), "H3_REQUEST_CANCELLED");
+        assert!(!is_in_order(&ConnectionError::TimedOut));
     }
 }
