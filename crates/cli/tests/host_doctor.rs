@@ -61,6 +61,12 @@ fn live_faults_are_found() {
         ),
         ("algorithm-missing", "$DOCTOR --want vegas2"),
         ("tcp-feature-off", "sysctl -qw net.ipv4.tcp_sack=0; $DOCTOR"),
+        ("loss-recovery-off", "sysctl -qw net.ipv4.tcp_recovery=0; $DOCTOR"),
+        ("malformed-triple", "sysctl -qw net.ipv4.tcp_wmem=16777216; $DOCTOR"),
+        ("send-buffer-too-small", "sysctl -qw net.ipv4.tcp_wmem='4096 16384 20000'; $DOCTOR"),
+        ("receive-buffer-too-small", "sysctl -qw net.ipv4.tcp_rmem='4096 16000 16000'; $DOCTOR"),
+        ("route-limits", "ip route add 198.51.100.0/24 dev lo initcwnd 1 window 8000; $DOCTOR"),
+        ("mtu-small", "ip link add e0 type veth peer name e1; ip link set e0 mtu 300 up; $DOCTOR"),
         (
             "route-overrides",
             "ip route add 198.51.100.0/24 dev lo congctl reno; $DOCTOR --want $OTHER",
@@ -92,6 +98,35 @@ fn live_faults_are_found() {
         let found = findings(&run);
         assert!(found.iter().any(|found| found == id), "{id}: {found:?} {}", run.stderr);
     }
+}
+
+/// The remedy is run: what the doctor says of the next boot afterwards is what was wanted. The link stays a link.
+#[test]
+fn the_remedy_for_the_next_boot_works() {
+    let script = r#"
+        mount -t tmpfs none /etc/sysctl.d; mount -t tmpfs none /run; mkdir -p /run/systemd/system /run/s
+        printf '# a comment\nnet.ipv4.tcp_congestion_control = cubic # fast\n' > /run/s/sysctl.conf
+        touch /etc/sysctl.conf; mount --bind /run/s/sysctl.conf /etc/sysctl.conf
+        remedy() { $DOCTOR --want reno | python3 -c '
+import json, sys
+found = {it["id"]: it for it in json.load(sys.stdin)["findings"]}
+print("; ".join(found[sys.argv[1]]["remedy"][:1]))' $1; }
+        remedy file-not-read
+        ln -s ../sysctl.conf /etc/sysctl.d/99-sysctl.conf
+        sh -c "$(remedy lost-at-boot)" 2> /dev/null
+        readlink /etc/sysctl.d/99-sysctl.conf; tail -1 /etc/sysctl.conf
+        $DOCTOR --want reno | grep -c lost-at-boot || true"#;
+    let probe = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        return not_run(Capability::Netns, "unshare --mount fails");
+    }
+    let mut shell = Command::new("unshare");
+    let doctor = concat!(env!("CARGO_BIN_EXE_uncork"), " host doctor --format json");
+    shell.args(["--mount", "sh", "-c", script]).env("DOCTOR", doctor).stdin(Stdio::null());
+    let run = finish(shell);
+    let expected = "If it is meant: ln -s ../sysctl.conf /etc/sysctl.d/99-sysctl.conf\n\
+                    ../sysctl.conf\nnet.ipv4.tcp_congestion_control = reno\n0\n";
+    assert_eq!(run.stdout, expected, "{}", run.stderr);
 }
 
 #[test]

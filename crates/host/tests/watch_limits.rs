@@ -135,6 +135,11 @@ fn each_limit_is_detected() {
         Case { client: [1e6, 0.0, 8192.0], ..case("small window", Limit::Receiver) },
         Case {
             cc: "bbr",
+            client: [1e6, 0.0, 8192.0],
+            ..case("small window, BBR", Limit::Receiver)
+        },
+        Case {
+            cc: "bbr",
             server: [65_536.0, 0.0, 16_384.0, 0.0],
             ..case("small send buffer", Limit::SendBuffer)
         },

@@ -62,7 +62,9 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
 fn collect() -> Result<HostFacts, Failure> {
     let facts = uncork_host::collect()
         .map_err(|error| Failure::Environment(format!("this host cannot be read: {error}")))?;
-    Ok(HostFacts { other_programs: crate::steer::other_programs(), ..facts })
+    let (other_programs, policies) =
+        (crate::steer::other_programs(), crate::steer::active_policies());
+    Ok(HostFacts { other_programs, policies, ..facts })
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -5,7 +5,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use uncork_host::watch::{RecordsSpec, Session, Turn, View, ViewSettings, WatchError, WatchSpec};
+use uncork_host::watch::{
+    Given, GroupBy, RecordsSpec, Session, Turn, View, ViewSettings, WatchError, WatchSpec,
+};
+use uncork_steer::Lookup;
 
 use super::watch_args::WatchArgs;
 use super::watch_terminal::Screen;
@@ -38,10 +41,19 @@ pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     });
     let until = args.duration.map(|span| clock::now() + Duration::from(span));
     let is_over = || stop.load(Ordering::Relaxed) || until.is_some_and(|end| end <= clock::now());
+    let steered = if args.replay.is_some() { Vec::new() } else { crate::steer::all_steered() };
+    let mut lookup = Lookup::of(&steered);
+    let wants_policy = matches!(args.by, GroupBy::Arm | GroupBy::Rule);
+    if wants_policy && args.replay.is_none() && lookup.is_empty() && !args.quiet {
+        eprintln!(
+            "note: no policy of `uncork steer` can be read here: none is active, or it needs root"
+        );
+    }
+    let mut given = |cookie| lookup.find(cookie);
     let shown = if has_screen {
-        on_screen(&mut session, &mut view, is_over)
+        on_screen(&mut session, &mut view, &mut given, is_over)
     } else {
-        in_lines(&mut session, &mut view, args, is_over)
+        in_lines(&mut session, &mut view, args, &mut given, is_over)
     };
     // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
@@ -70,10 +82,11 @@ fn in_lines(
     session: &mut Session,
     view: &mut View,
     args: &WatchArgs,
+    given: &mut dyn FnMut(u64) -> Option<Given>,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     while !is_over() {
-        match session.turn().map_err(|error| refused(&error))? {
+        match session.turn_given(given).map_err(|error| refused(&error))? {
             Turn::Wait(time) => thread::sleep(time),
             Turn::Ended => break,
             Turn::Passed if args.quiet => {}
@@ -93,12 +106,13 @@ fn in_lines(
 fn on_screen(
     session: &mut Session,
     view: &mut View,
+    given: &mut dyn FnMut(u64) -> Option<Given>,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     const KEYS: Duration = Duration::from_millis(100);
     let mut screen = Screen::open().map_err(|error| terminal(&error))?;
     while !is_over() {
-        let wait = match session.turn().map_err(|error| refused(&error))? {
+        let wait = match session.turn_given(given).map_err(|error| refused(&error))? {
             Turn::Wait(time) => time.min(KEYS),
             Turn::Ended => KEYS,
             Turn::Passed => {

@@ -4,9 +4,10 @@ mod args;
 mod record;
 mod show;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use uncork_host::OtherProgram;
+use uncork_host::{ActivePolicy, OtherProgram};
 use uncork_kernel::DIRECTORY;
 use uncork_policy::{Prefixes, UnixTime};
 use uncork_steer::{Error, MoveRequest, Other, Pins, Question, Request, Steered, apply};
@@ -99,9 +100,8 @@ fn warn_of_others(steered: &Steered, cgroup: &Path) {
 
 /// The same of all cgroups that are steered, for `uncork host doctor`. What the kernel does not tell is not there.
 pub(crate) fn other_programs() -> Vec<OtherProgram> {
-    let all = Steered::all(&Pins::in_directory(DIRECTORY)).unwrap_or_default();
     let mut found = Vec::new();
-    for steered in all {
+    for steered in all_steered() {
         let Ok(Some(status)) = steered.status() else { continue };
         let cgroup = status.description.cgroup;
         let others = steered.others(Path::new(&cgroup)).unwrap_or_default().into_iter();
@@ -113,6 +113,28 @@ pub(crate) fn other_programs() -> Vec<OtherProgram> {
         }));
     }
     found
+}
+
+/// All cgroups that are steered; none where they cannot be read.
+pub(crate) fn all_steered() -> Vec<Steered> {
+    Steered::all(&Pins::in_directory(DIRECTORY)).unwrap_or_default()
+}
+
+/// The active policies of all cgroups with the controllers that they name, for `uncork host doctor`. What the kernel does not report is
+/// missing.
+pub(crate) fn active_policies() -> Vec<ActivePolicy> {
+    let active = all_steered().into_iter().filter_map(|steered| steered.status().ok().flatten());
+    let policies = active.map(|status| {
+        let description = status.description;
+        let controllers: BTreeSet<String> =
+            description.decided.into_iter().filter_map(|decided| decided.tcp).collect();
+        ActivePolicy {
+            cgroup: description.cgroup,
+            policy: description.policy,
+            controllers: controllers.into_iter().collect(),
+        }
+    });
+    policies.collect()
 }
 
 /// The cgroup that is named, or all; at least one.

@@ -24,6 +24,9 @@ fn missing(host: Host<'_>) -> Option<Finding> {
     if own.has(wanted) || host.is_too_old() || is_kernel_controller(wanted) {
         return None;
     }
+    if own.available.is_empty() {
+        return (own.default != wanted).then(|| not_shown(wanted));
+    }
     let state = facts.kernel.module(&format!("tcp_{wanted}"));
     let is_known = InLinux::named(wanted).is_some();
     Some(match state {
@@ -33,6 +36,15 @@ fn missing(host: Host<'_>) -> Option<Finding> {
         Module::BuiltIn | Module::Loaded => not_offered(host, state),
         _ => absent(host),
     })
+}
+
+/// Before Linux 5.7 only the initial namespace has the list of algorithms.
+fn not_shown(wanted: &str) -> Finding {
+    let what = format!("Whether {wanted} is available here is not known.");
+    Finding::warning("module-unknown", what)
+        .why("This namespace has no net.ipv4.tcp_available_congestion_control: before Linux 5.7 only the host's has it.")
+        .remedy("on the host: sysctl net.ipv4.tcp_available_congestion_control")
+        .remedy(format!("on the host, if it lacks {wanted}: modprobe tcp_{wanted}"))
 }
 
 fn not_loaded(host: Host<'_>) -> Finding {

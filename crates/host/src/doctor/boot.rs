@@ -85,8 +85,8 @@ fn unread(host: Host<'_>) -> Option<Finding> {
                 "systemd-sysctl reads /etc/sysctl.conf through the link /etc/sysctl.d/99-sysctl.conf alone, and this host has \
                  none (Debian since 13). `sysctl --system` and `sysctl -p` read it.",
             )
-            .remedy(format!("ln -s ../sysctl.conf /etc/sysctl.d/99-sysctl.conf, if {} is meant", first.file))
-            .remedy(format!("or remove the settings from {}", first.file)),
+            .remedy("If it is meant: ln -s ../sysctl.conf /etc/sysctl.d/99-sysctl.conf")
+            .remedy(format!("If not: remove these lines from {}", first.file)),
     )
 }
 

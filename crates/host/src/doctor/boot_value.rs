@@ -190,10 +190,13 @@ pub(super) fn remedy(host: Host<'_>, key: &str, value: &str) -> Vec<String> {
     steps
 }
 
-/// The command that gives a line another value. The file may be a link: `99-sysctl.conf`.
+/// The command that gives a line another value. The file may be a link: `99-sysctl.conf`. One that is mounted, which sed cannot
+/// replace, gets a last line, which wins within the file.
 pub(super) fn rewrite(setting: &Setting, value: &str) -> String {
     let Setting { file, line, key, .. } = setting;
-    format!("sed -i --follow-symlinks '{line}s|.*|{key} = {value}|' {file}")
+    format!(
+        "sed -i --follow-symlinks '{line}s|.*|{key} = {value}|' {file} || echo '{key} = {value}' >> {file}"
+    )
 }
 
 /// The name of a file that is read after the one with this name: in the order of bytes (sysctl.d(5)).

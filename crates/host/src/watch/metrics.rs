@@ -13,6 +13,7 @@ use uncork_diag::CcName;
 use uncork_flow::Buckets;
 use uncork_units::TimeDelta;
 
+use super::given::Given;
 use super::totals::{Label, Sums, Totals};
 use super::tracker::Tracker;
 use super::why::Limit;
@@ -53,6 +54,7 @@ const HISTOGRAMS: [Spread; 4] = [
 struct Snapshot {
     totals: Totals,
     connections: BTreeMap<Label, u64>,
+    steered: BTreeMap<Given, i64>,
     passes: u64,
     unseen: u64,
     lost_notices: u64,
@@ -66,14 +68,18 @@ struct Snapshot {
 /// Writing to a string cannot fail.
 pub fn metrics(tracker: &Tracker, default_cc: Option<String>) -> Result<String, fmt::Error> {
     let totals = tracker.totals().clone();
-    let mut connections = BTreeMap::new();
+    let (mut connections, mut steered) = (BTreeMap::new(), BTreeMap::new());
     for tracked in tracker.connections() {
         *connections.entry(totals.label(&tracked.now, tracked.now.cc)).or_default() += 1;
+        if let Some(given) = tracked.now.given {
+            *steered.entry(totals.given(given)).or_default() += 1;
+        }
     }
     let mut registry = Registry::with_prefix("uncork_watch");
     let snapshot = Snapshot {
         totals,
         connections,
+        steered,
         passes: tracker.passes(),
         unseen: tracker.unseen_connections(),
         lost_notices: tracker.lost_notices(),
@@ -128,12 +134,39 @@ impl Collector for Snapshot {
                 metric.encode_histogram::<NoLabelSet>(sum, count, &edges, None)?;
             }
         }
+        self.encode_steered(&mut out)?;
         self.encode_default(&mut out)?;
         self.encode_limits(&mut out)
     }
 }
 
 impl Snapshot {
+    /// Connections under a policy of `uncork steer`: the same counters by rule and arm. Absent without a policy.
+    fn encode_steered(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        if self.steered.is_empty() && self.totals.steered().next().is_none() {
+            return Ok(());
+        }
+        let labels = |given: &Given| {
+            let arm = given.arm.map(|arm| arm.to_string()).unwrap_or_default();
+            [("rule", given.rule.to_string()), ("arm", arm)]
+        };
+        let help = "Open connections under a policy";
+        let kind = MetricType::Gauge;
+        let mut family = out.encode_descriptor("steered_connections", help, None, kind)?;
+        for (given, count) in &self.steered {
+            family.encode_family(&labels(given))?.encode_gauge(count)?;
+        }
+        for (name, help, unit, count) in &COUNTERS {
+            let (name, help) = (format!("steered_{name}"), format!("{help}, under a policy"));
+            let kind = MetricType::Counter;
+            let mut family = out.encode_descriptor(&name, &help, unit.as_ref(), kind)?;
+            for (given, sums) in self.totals.steered() {
+                counter(family.encode_family(&labels(given))?, count(sums))?;
+            }
+        }
+        Ok(())
+    }
+
     fn encode_default(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Some(cc) = &self.default_cc else { return Ok(()) };
         let help = "The controller that new connections get (net.ipv4.tcp_congestion_control)";

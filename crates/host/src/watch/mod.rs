@@ -7,6 +7,7 @@
 
 mod event;
 mod exporter;
+mod given;
 mod live;
 mod metrics;
 mod record;
@@ -24,6 +25,7 @@ mod view;
 mod why;
 
 pub use event::{Destroyed, Event, Moment, Pass};
+pub use given::{Given, ShortName};
 pub use metrics::{METRICS_TYPE, metrics};
 pub use record::UNKNOWN_CC;
 pub use row::{GroupBy, Name, Row, SortBy};

@@ -9,6 +9,7 @@ use uncork_diag::{BbrState, CcName};
 use uncork_flow::ClientNetwork;
 use uncork_units::{Rate, TimeDelta};
 
+use super::given::{Given, ShortName};
 use super::service_port::service_port;
 use super::tracker::Tracked;
 use super::why::Limits;
@@ -25,6 +26,10 @@ pub enum GroupBy {
     Client,
     /// All connections of a service.
     Port,
+    /// All connections that an experiment of `uncork steer` gave an arm.
+    Arm,
+    /// All connections that a rule of a policy of `uncork steer` decided.
+    Rule,
 }
 
 /// The name of a row.
@@ -38,6 +43,10 @@ pub enum Name {
     Client(ClientNetwork),
     /// A service port.
     Port(u16),
+    /// An arm; `None` of connections without.
+    Arm(Option<ShortName>),
+    /// A rule; `None` of connections without.
+    Rule(Option<ShortName>),
 }
 
 /// A row.
@@ -49,6 +58,7 @@ pub struct Row {
     pub cc: Option<CcName>,
     client: ClientNetwork,
     port: u16,
+    given: Option<Given>,
     /// Connections.
     pub connections: u32,
     /// Connections that sent data in the last period.
@@ -76,7 +86,8 @@ pub struct Row {
 
 impl GroupBy {
     /// All groupings, in the order in which the key cycles through them.
-    pub const ALL: [Self; 4] = [Self::Socket, Self::Controller, Self::Client, Self::Port];
+    pub const ALL: [Self; 6] =
+        [Self::Socket, Self::Controller, Self::Client, Self::Port, Self::Arm, Self::Rule];
 
     /// Its name on the command line, and the heading of the first column.
     pub const fn name(self) -> &'static str {
@@ -85,6 +96,28 @@ impl GroupBy {
             Self::Controller => "controller",
             Self::Client => "client",
             Self::Port => "port",
+            Self::Arm => "arm",
+            Self::Rule => "rule",
+        }
+    }
+}
+
+impl GroupBy {
+    /// The heading of the first column where there is little room.
+    pub(super) const fn short_name(self) -> &'static str {
+        match self {
+            Self::Socket => "remote",
+            other => other.name(),
+        }
+    }
+}
+
+impl Name {
+    /// The name where there is little room: of a connection its remote address.
+    pub(super) fn short(&self) -> String {
+        match self {
+            Self::Socket(_, remote) => remote.to_string(),
+            other => other.to_string(),
         }
     }
 }
@@ -100,6 +133,7 @@ impl Row {
             cc: now.cc,
             client: ClientNetwork::of(now.remote.ip()),
             port: service_port(now),
+            given: now.given,
             connections: 1,
             active: u32::from(is_active),
             rate: Rate::of(tracked.change.bytes_acked, tracked.period),
@@ -132,6 +166,8 @@ impl Row {
             GroupBy::Controller => Name::Controller(self.cc),
             GroupBy::Client => Name::Client(self.client),
             GroupBy::Port => Name::Port(self.port),
+            GroupBy::Arm => Name::Arm(self.given.and_then(|given| given.arm)),
+            GroupBy::Rule => Name::Rule(self.given.map(|given| given.rule)),
         }
     }
 
@@ -223,6 +259,8 @@ impl fmt::Display for Name {
             Self::Controller(None) => f.write_str("unknown"),
             Self::Client(network) => network.fmt(f),
             Self::Port(port) => port.fmt(f),
+            Self::Arm(Some(name)) | Self::Rule(Some(name)) => name.fmt(f),
+            Self::Arm(None) | Self::Rule(None) => f.write_str("none"),
         }
     }
 }

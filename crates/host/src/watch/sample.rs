@@ -8,6 +8,8 @@ use uncork_flow::TransportFigures;
 use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use uncork_units::{Rate, TimeDelta};
 
+use super::given::Given;
+
 /// The state of a TCP socket at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +40,9 @@ pub struct SocketSample {
     pub cwnd_bytes: u64,
     /// Bytes sent, and neither acknowledged nor declared lost.
     pub in_flight_bytes: u64,
+    /// The window that the receiver announces; `None` before Linux 5.4, and in older sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_window_bytes: Option<u64>,
     /// Bytes written by the application, and not yet sent.
     pub unsent_bytes: u64,
     /// Whether the send buffer is full, so that the application blocks when it writes.
@@ -49,6 +54,9 @@ pub struct SocketSample {
     pub last_data_sent: TimeDelta,
     /// BBR's model, if the connection runs BBR.
     pub bbr: Option<BbrSample>,
+    /// What a policy of `uncork steer` gave it; `None` of others, and in events of destroyed sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Given>,
 }
 
 /// BBR's model of the path.
@@ -116,6 +124,7 @@ impl SocketSample {
             mss_bytes: info.snd_mss,
             cwnd_bytes: u64::from(info.snd_cwnd) * mss,
             in_flight_bytes: u64::from(in_flight) * mss,
+            receive_window_bytes: info.snd_wnd.map(u64::from),
             unsent_bytes: info.notsent_bytes.unwrap_or(0).into(),
             is_send_buffer_full: connection.mem.is_some_and(|mem| mem.wmem_queued >= mem.sndbuf),
             delivered_packets: info.delivered,
@@ -127,6 +136,7 @@ impl SocketSample {
                 min_rtt: bbr.min_rtt,
                 bounds: bbr.bbr2.as_ref().map(BbrBounds::from),
             }),
+            given: None,
         })
     }
 

@@ -13,6 +13,7 @@ use uncork_records::{Records, RecordsError, RecordsSpec, RecordsSummary, Writer}
 
 use super::event::{Event, Moment, Pass};
 use super::exporter::Exporter;
+use super::given::Given;
 use super::live::{Live, default_controller, now};
 use super::metrics::metrics;
 use super::tape::{TapeError, TapeReader, TapeWriter};
@@ -166,6 +167,26 @@ impl Session {
         &mut self,
         each: &mut dyn FnMut(u64, &mut FlowRecord),
     ) -> Result<Turn, WatchError> {
+        self.turn_of(each, &mut |_| None)
+    }
+
+    /// [`Self::turn`]. Asks `given` with each socket's cookie what a policy gave it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::start`].
+    pub fn turn_given(
+        &mut self,
+        given: &mut dyn FnMut(u64) -> Option<Given>,
+    ) -> Result<Turn, WatchError> {
+        self.turn_of(&mut |_, _| {}, given)
+    }
+
+    fn turn_of(
+        &mut self,
+        each: &mut dyn FnMut(u64, &mut FlowRecord),
+        given: &mut dyn FnMut(u64) -> Option<Given>,
+    ) -> Result<Turn, WatchError> {
         let Self { source, tracker, outputs, .. } = self;
         match source {
             Source::Live { live, period, due, pass } => {
@@ -182,6 +203,7 @@ impl Session {
                 *due = (*due + *period).max(now());
                 if let Event::Pass(pass) = pass {
                     live.pass(pass)?;
+                    pass.sockets.iter_mut().for_each(|it| it.given = given(it.cookie));
                 }
                 outputs.take(tracker, pass, each)?;
                 outputs.show(tracker, default_controller);

@@ -45,11 +45,13 @@ fn socket(cookie: u64, cc: &str, bytes: u64, busy: u64) -> SocketSample {
         mss_bytes: 1448,
         cwnd_bytes: 14480,
         in_flight_bytes: 1448,
+        receive_window_bytes: None,
         unsent_bytes: 100_000,
         is_send_buffer_full: false,
         delivered_packets: Some(11),
         last_data_sent: ms(0),
         bbr: None,
+        given: None,
     }
 }
 
@@ -402,4 +404,123 @@ fn the_screen_has_the_terminal_s_size() {
         view.screen(80, 24);
     }
     assert_eq!(names(&view).len(), 1, "the last row stays");
+}
+
+/// BBR at the rate of a window of 8 kB, as measured: the kernel counts less than half of the time.
+#[test]
+fn a_window_that_is_full_is_the_receiver_s_also_under_bbr() {
+    let bbr = BbrSample {
+        version: 1,
+        state: uncork_diag::BbrState::ProbeBw,
+        bandwidth: Some(Rate::from_bits_per_sec(3_100_000)),
+        min_rtt: Some(ms(20)),
+        bounds: None,
+    };
+    let sample = |bytes, busy, rwnd, in_flight: u64, window| {
+        let mut sample = SocketSample {
+            mss_bytes: 1344,
+            cwnd_bytes: 24 * 1344,
+            in_flight_bytes: in_flight * 1344,
+            unsent_bytes: 96_000,
+            receive_window_bytes: window,
+            bbr: Some(bbr),
+            ..socket(7, "bbr", bytes, busy)
+        };
+        sample.figures.rwnd_limited = Some(ms(rwnd));
+        sample
+    };
+    let before = sample(1_000_000, 1_000, 430, 5, Some(8_064));
+    let main = |now: &SocketSample| limits(&before, now).map(|(limit, _)| limit);
+    assert_eq!(main(&sample(1_390_000, 2_000, 860, 6, Some(8_064))), Some("receiver"));
+    assert_eq!(main(&sample(1_390_000, 2_000, 860, 3, Some(8_064))), Some("receiver"), "its model");
+    assert_eq!(main(&sample(1_390_000, 2_000, 430, 3, Some(8_064))), Some("network"), "room in it");
+    assert_eq!(main(&sample(1_390_000, 2_000, 430, 23, Some(64_000))), Some("network"));
+    assert_eq!(main(&sample(1_390_000, 2_000, 430, 6, None)), Some("network"), "an older kernel");
+    let done = SocketSample { unsent_bytes: 0, ..sample(1_390_000, 2_000, 430, 6, Some(8_064)) };
+    assert_ne!(main(&done), Some("receiver"), "nothing waits");
+}
+
+/// What decides is there in a terminal of 80 columns: who limits, for how long, and what is sent again.
+#[test]
+fn eighty_columns_show_what_decides() {
+    let bbr = BbrSample {
+        version: 3,
+        state: uncork_diag::BbrState::ProbeBwCruise,
+        bandwidth: None,
+        min_rtt: None,
+        bounds: None,
+    };
+    let sample =
+        |bytes, busy| SocketSample { bbr: Some(bbr), ..socket(200, "uncork_bbr3", bytes, busy) };
+    let (tracker, _) =
+        played(true, &[pass(0, &[sample(0, 0)]), pass(1, &[sample(9_000_000, 900)])]);
+    let mut view = View::new(ViewSettings::default());
+    view.update(&tracker);
+    let lines = view.screen(80, 8);
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+    for heading in ["remote", "Mbit/s", "rtt ms", "resent %", "limited by", "time %", "BBR"] {
+        assert!(lines[2].contains(heading), "{heading}: {lines:#?}");
+    }
+    assert!(lines[3].starts_with("203.0.113.200:50000"), "{lines:#?}");
+    for cell in ["network", "ProbeBW_CRUISE", "72.00", "40.0"] {
+        assert!(lines[3].contains(cell), "{cell}: {lines:#?}");
+    }
+    let wide = view.screen(200, 8);
+    assert!(wide[2].starts_with("socket") && wide[2].contains("cwnd kB"), "{wide:#?}");
+}
+
+fn given_to(socket: SocketSample, rule: &str, arm: Option<&str>) -> SocketSample {
+    let given = Given { rule: ShortName::new(rule), arm: arm.map(ShortName::new) };
+    SocketSample { given: Some(given), ..socket }
+}
+
+#[test]
+fn what_a_policy_gave_groups_rows_and_counters() {
+    let sample =
+        |cookie, bytes, arm: &str| given_to(socket(cookie, "bbr", bytes, 900), "web", Some(arm));
+    let sockets = |bytes| {
+        [
+            sample(1, bytes, "speed/bbr"),
+            sample(2, bytes, "speed/cubic"),
+            socket(3, "bbr", bytes, 900),
+        ]
+    };
+    let events =
+        [pass(0, &sockets(0)), pass(1, &sockets(1_000)), destroyed(2, &socket(1, "", 5_000, 950))];
+    let (tracker, _) = played(true, &events);
+    for (by, names) in [
+        (GroupBy::Arm, vec!["none", "speed/bbr", "speed/cubic"]),
+        (GroupBy::Rule, vec!["none", "web"]),
+    ] {
+        let (tracker, _) = played(true, &events[..2]);
+        let rows: Vec<Row> = tracker.connections().map(Row::of).collect();
+        let grouped = Row::grouped(&rows, by);
+        assert_eq!(grouped.iter().map(|row| row.name.to_string()).collect::<Vec<_>>(), names);
+    }
+    let text = metrics(&tracker, None).expect("text");
+    for line in [
+        "uncork_watch_steered_connections{rule=\"web\",arm=\"speed/cubic\"} 1",
+        "uncork_watch_steered_acknowledged_bytes_total{rule=\"web\",arm=\"speed/bbr\"} 5000",
+        "uncork_watch_steered_ended_connections_total{rule=\"web\",arm=\"speed/bbr\"} 1",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let (none, _) = played(true, &[pass(0, &[socket(3, "bbr", 0, 0)])]);
+    assert!(!metrics(&none, None).expect("text").contains("steered"));
+}
+
+#[test]
+fn rules_and_arms_have_a_bounded_number_of_series() {
+    let socket = |n: u64| given_to(socket(n % 200 + 1, "bbr", 0, 0), &format!("rule {n}"), None);
+    let later = |n: u64| {
+        let mut socket = socket(n);
+        (socket.figures.bytes_sent, socket.figures.busy) = (1_000, ms(10));
+        socket
+    };
+    let sockets: Vec<_> = (0..100).map(socket).collect();
+    let more: Vec<_> = (0..100).map(later).collect();
+    let (tracker, _) = played(true, &[pass(0, &sockets), pass(1, &more)]);
+    assert_eq!(tracker.totals().steered().count(), 65, "64 and `other`");
+    let long = ShortName::new(&"é".repeat(40));
+    assert_eq!(long.as_str(), "é".repeat(23));
 }

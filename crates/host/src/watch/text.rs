@@ -47,14 +47,66 @@ pub(super) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
 pub(super) fn table(rows: &[Row], by: GroupBy) -> Vec<String> {
     let names: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
     let width = names.iter().map(String::len).max().unwrap_or(0).max(NAME);
-    let second = if by == GroupBy::Socket { "controller" } else { "connections" };
-    let mut lines = vec![line(by.name(), width, second, &HEADINGS.map(str::to_owned))];
-    for (row, name) in rows.iter().zip(&names) {
-        let cc = || row.cc.map_or_else(|| "unknown".to_owned(), |cc| cc.to_string());
-        let second = if by == GroupBy::Socket { cc() } else { row.connections.to_string() };
-        lines.push(line(name, width, &second, &cells(row)));
-    }
+    let headings = HEADINGS.map(str::to_owned);
+    let mut lines = vec![line(by.name(), width, second_heading(by), &headings)];
+    let rows = rows.iter().zip(&names);
+    lines.extend(rows.map(|(row, name)| line(name, width, &second(row, by), &cells(row))));
     lines
+}
+
+/// The columns after the name by what they decide, most first: [`HEADINGS`] from 0, and the column after the name.
+const DECIDING: [Option<usize>; 10] =
+    [Some(6), Some(7), Some(5), Some(0), Some(8), Some(1), None, Some(2), Some(3), Some(4)];
+/// Width of a name where the columns must fit.
+const SHORT_NAME: usize = 21;
+
+/// The table, without the columns that do not fit into `width` characters.
+pub(super) fn fitted(rows: &[Row], by: GroupBy, width: usize) -> Vec<String> {
+    let whole = table(rows, by);
+    if whole.iter().all(|line| line.chars().count() <= width) {
+        return whole;
+    }
+    let headings = HEADINGS.map(str::to_owned);
+    let mut lines: Vec<(String, String, [String; 9])> =
+        vec![(by.short_name().to_owned(), second_heading(by).to_owned(), headings)];
+    lines.extend(rows.iter().map(|row| (row.name.short(), second(row, by), cells(row))));
+    let cell = |(_, second, cells): &(String, String, [String; 9]), column: Option<usize>| {
+        column.map_or_else(|| second.clone(), |index| cells[index].clone())
+    };
+    let name = lines.iter().map(|line| line.0.chars().count()).max().unwrap_or(0).min(SHORT_NAME);
+    let (mut chosen, mut used) = (Vec::new(), name);
+    for column in DECIDING {
+        let longest = lines.iter().map(|line| cell(line, column).len()).max().unwrap_or(0);
+        if used + 1 + longest <= width {
+            used += 1 + longest;
+            chosen.push((column, longest));
+        }
+    }
+    // In the order of the whole table: `None` is the column after the name.
+    chosen.sort_unstable();
+    let print = |line: &(String, String, [String; 9])| {
+        let mut text = format!("{:<name$}", line.0.chars().take(name).collect::<String>());
+        for (column, width) in &chosen {
+            let cell = cell(line, *column);
+            let is_text = column.is_none_or(|index| TEXTS[index]);
+            let cell =
+                if is_text { format!(" {cell:<width$}") } else { format!(" {cell:>width$}") };
+            text.push_str(&cell);
+        }
+        text.trim_end().to_owned()
+    };
+    lines.iter().map(print).collect()
+}
+
+const fn second_heading(by: GroupBy) -> &'static str {
+    if matches!(by, GroupBy::Socket) { "controller" } else { "connections" }
+}
+
+fn second(row: &Row, by: GroupBy) -> String {
+    match by {
+        GroupBy::Socket => row.cc.map_or_else(|| "unknown".to_owned(), |cc| cc.to_string()),
+        _ => row.connections.to_string(),
+    }
 }
 
 fn cells(row: &Row) -> [String; 9] {

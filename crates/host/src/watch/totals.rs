@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use uncork_diag::CcName;
 use uncork_flow::{Buckets, RATE_EDGES, RATIO_EDGES, TIME_EDGES, TransportFigures};
 
+use super::given::{Given, ShortName};
 use super::sample::SocketSample;
 use super::service_port::service_port;
 use super::why::Limits;
@@ -14,11 +15,14 @@ use super::why::Limits;
 const PORTS: usize = 20;
 /// Most controllers with their own label.
 const CONTROLLERS: usize = 16;
+/// Most pairs of a rule and an arm with their own labels; all others have the rule "other".
+const MAX_GIVEN: usize = 64;
 
 /// Counters since the start of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     series: BTreeMap<Label, Sums>,
+    steered: BTreeMap<Given, Sums>,
 }
 
 /// The labels of the counters: at most 17 controllers and 21 ports.
@@ -65,6 +69,12 @@ impl Default for Sums {
 }
 
 impl Sums {
+    fn count(&mut self, socket: &SocketSample, change: &TransportFigures, limits: &Limits) {
+        self.figures.add(change);
+        self.limits.add(limits);
+        self.observe(socket);
+    }
+
     fn observe(&mut self, socket: &SocketSample) {
         if let (Some(rtt), Some(min)) = (socket.figures.rtt, socket.min_rtt()) {
             let (rtt, min) = (rtt.as_secs_f64(), min.as_secs_f64());
@@ -82,6 +92,19 @@ impl Totals {
     /// The sums by label.
     pub fn series(&self) -> impl Iterator<Item = (&Label, &Sums)> {
         self.series.iter()
+    }
+
+    /// The sums by what a policy of `uncork steer` gave.
+    pub fn steered(&self) -> impl Iterator<Item = (&Given, &Sums)> {
+        self.steered.iter()
+    }
+
+    /// The label of what a policy gave.
+    pub fn given(&self, given: Given) -> Given {
+        if self.steered.contains_key(&given) || self.steered.len() < MAX_GIVEN {
+            return given;
+        }
+        Given { rule: ShortName::new("other"), arm: None }
     }
 
     /// The label of a socket.
@@ -120,12 +143,16 @@ impl Totals {
             return;
         }
         let sums = self.series.entry(self.label(socket, cc)).or_default();
-        sums.figures.add(change);
-        sums.limits.add(limits);
-        sums.observe(socket);
+        sums.count(socket, change, limits);
+        if let Some(given) = socket.given.map(|given| self.given(given)) {
+            self.steered.entry(given).or_default().count(socket, change, limits);
+        }
     }
 
     pub(super) fn end(&mut self, socket: &SocketSample, cc: Option<CcName>) {
         self.series.entry(self.label(socket, cc)).or_default().ended += 1;
+        if let Some(given) = socket.given.map(|given| self.given(given)) {
+            self.steered.entry(given).or_default().ended += 1;
+        }
     }
 }

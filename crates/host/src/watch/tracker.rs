@@ -121,7 +121,8 @@ impl Tracker {
             None => (at.before(socket.figures.busy), None),
         };
         // The end of every transfer is application-limited, whatever limited the rest of it.
-        let last = SocketSample { is_app_limited: false, ..*socket };
+        let given = tracked.as_ref().and_then(|tracked| tracked.now.given);
+        let last = SocketSample { is_app_limited: false, given, ..*socket };
         let since = tracked.as_ref().map_or(began, |_| self.at);
         let elapsed = TimeDelta::from_nanos(at.session_ns.saturating_sub(since.session_ns));
         let before = tracked.as_ref().map(|tracked| &tracked.now);

@@ -4,8 +4,7 @@ use super::row::{GroupBy, Row, SortBy};
 use super::text;
 use super::tracker::Tracker;
 
-const HELP: &str =
-    "q quit  g group by  s sort by  r reverse  / filter  f freeze  i idle  arrows scroll";
+const HELP: &str = "q quit  g group  s sort  r reverse  / filter  f freeze  i idle  arrows scroll";
 
 /// The user's settings of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,7 +120,7 @@ impl View {
             Key::Char('r') => settings.is_reversed = !settings.is_reversed,
             Key::Char('i') => settings.has_idle = !settings.has_idle,
             Key::Char('f') => self.is_frozen = !self.is_frozen,
-            Key::Char('/') => self.input = Some(settings.filter.clone()),
+            Key::Char('/') => self.input = Some(String::new()),
             Key::Up => self.top = self.top.saturating_sub(1),
             Key::Down => self.top += 1,
             Key::PageUp => self.top = self.top.saturating_sub(PAGE),
@@ -157,10 +156,8 @@ impl View {
         let mut lines = vec![self.summary.clone(), self.status()];
         let room = height.saturating_sub(lines.len() + 2);
         let end = self.rows.len().min(self.top + room);
-        lines.extend(text::table(
-            self.rows.get(self.top..end).unwrap_or_default(),
-            self.settings.by,
-        ));
+        let rows = self.rows.get(self.top..end).unwrap_or_default();
+        lines.extend(text::fitted(rows, self.settings.by, width));
         lines.resize(height.saturating_sub(1), String::new());
         lines.push(HELP.to_owned());
         lines.truncate(height);

@@ -56,6 +56,9 @@ impl Limits {
     /// The kernel reports how long data was in flight or waiting (`busy_time`), and how much of
     /// that the receiver's window and the send buffer limited (`tcp_chrono`). In the rest of the
     /// time there was no data to send: the application. The rest of the busy time is attributed to
+    /// - the receiver, if its window has no room for another segment, data waits, and the congestion window is not smaller:
+    ///   a sender that paces (BBR) settles at the window's rate, and the kernel counts only the part of the time in which it
+    ///   would have sent at once;
     /// - the pacing cap, if the connection sent about as fast as the cap allows;
     /// - the send buffer, if the sender ran out of data although the buffer was full, and the congestion window was not;
     /// - the application, if the delivery rate is application-limited and less than a segment waits (BBR marks
@@ -80,8 +83,13 @@ impl Limits {
         });
         let ran_dry = now.is_app_limited || !send_buffer.is_zero();
         let has_window = now.in_flight_bytes < now.cwnd_bytes;
+        let by_window = fills_window(now)
+            || (!receiver.is_zero()
+                && (before.is_some_and(fills_window) || is_model_of_window(now)));
         if at_cap {
             limits.set(Limit::PacingCap, rest);
+        } else if by_window {
+            limits.set(Limit::Receiver, receiver + rest);
         } else if ran_dry && now.is_send_buffer_full && has_window {
             limits.set(Limit::SendBuffer, send_buffer + rest);
         } else if is_application(before, now) {
@@ -122,6 +130,20 @@ impl Limits {
         let longest = Limit::ALL.into_iter().max_by_key(|limit| self.time(*limit))?;
         (total > 0.0).then(|| (longest, self.time(longest).as_secs_f64() / total))
     }
+}
+
+/// Whether data waits because the receiver's window has no room for another segment, although the congestion window has.
+fn fills_window(socket: &SocketSample) -> bool {
+    let next = socket.in_flight_bytes + u64::from(socket.mss_bytes);
+    let is_smaller = |window: u64| next > window && window <= socket.cwnd_bytes;
+    socket.unsent_bytes > 0 && socket.receive_window_bytes.is_some_and(is_smaller)
+}
+
+/// Whether BBR's model is that of the receiver's window: a window holds no more than the BDP that it estimates.
+fn is_model_of_window(socket: &SocketSample) -> bool {
+    let Some((window, bbr)) = socket.receive_window_bytes.zip(socket.bbr) else { return false };
+    let bdp = bbr.bandwidth.zip(bbr.min_rtt).map_or(0, |(rate, rtt)| rate.bytes_in(rtt));
+    socket.unsent_bytes > 0 && bdp + u64::from(socket.mss_bytes) > window
 }
 
 fn is_application(before: Option<&SocketSample>, now: &SocketSample) -> bool {

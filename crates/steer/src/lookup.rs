@@ -1,0 +1,41 @@
+//! What was given to the connections that are open, for `uncork host watch`.
+
+use uncork_host::watch::{Given, ShortName};
+
+use crate::description::Decided;
+use crate::names::Names;
+use crate::sockets::Sockets;
+use crate::steered::Steered;
+
+/// The decisions of all steered cgroups, by connection.
+#[derive(Debug)]
+pub struct Lookup<'a>(Vec<(Sockets, Names<'a>)>);
+
+impl<'a> Lookup<'a> {
+    /// Of these cgroups. Those whose maps may not be read are left out.
+    pub fn of(all: &'a [Steered]) -> Self {
+        let open = |steered: &'a Steered| Some((steered.sockets().ok()?, Names::of(steered)));
+        Self(all.iter().filter_map(open).collect())
+    }
+
+    /// Whether no policy's decisions can be read.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What was given to the connection with this cookie; `None` if no policy decided.
+    pub fn find(&mut self, cookie: u64) -> Option<Given> {
+        self.0.iter_mut().find_map(|(sockets, names)| {
+            let decision = sockets.find(cookie).ok().flatten()?;
+            names.decided(&decision).map(|decided| given(decided, decision.is_moved))
+        })
+    }
+}
+
+fn given(decided: &Decided, is_moved: bool) -> Given {
+    let arm = decided.experiment.as_ref().zip(decided.arm.as_ref()).filter(|_| !is_moved);
+    Given {
+        rule: ShortName::new(&decided.by().rule_name()),
+        arm: arm.map(|(experiment, arm)| ShortName::new(&format!("{experiment}/{arm}"))),
+    }
+}
