@@ -1,5 +1,6 @@
 //! Delivery-rate samples: draft-ietf-ccwg-bbr-06 §4.1.
 
+use uncork_units::wide::forget;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::controller::Settings;
@@ -219,22 +220,22 @@ impl DeliverySampler {
             self.limit_and_drained &= DRAINED;
         }
         self.first_send_time = newest.token.send_time;
+        forget();
         self.measure(&newest.token, &mut sample);
         sample
     }
 
     //= bbr-06 2.3-2 2.3-3 4.1.1.2-1 4.1.1.2-2 4.1.2.3-6 4.1.3.5-1
     fn measure(&mut self, newest: &Token, sample: &mut RateSample) {
-        let (span, is_reliable) = self.ticks.span(newest, self.delivered_time);
+        let (covered, is_reliable) = self.ticks.covered(newest, self.delivered_time);
         sample.has_data = true;
-        sample.prior_delivered = span.delivered();
-        sample.delivered = self.delivered.saturating_sub(span.delivered());
-        sample.is_app_limited = span.is_app_limited();
+        sample.prior_delivered = covered.prior_delivered;
+        sample.delivered = self.delivered.saturating_sub(covered.prior_delivered);
+        sample.is_app_limited = covered.is_app_limited;
         sample.tx_in_flight = newest.tx_in_flight();
         sample.lost = self.lost.saturating_sub(newest.lost);
         if is_reliable && newest.send_time >= self.path_since {
-            let interval = span.interval(newest.send_time, self.delivered_time);
-            sample.delivery_rate = Rate::of(sample.delivered, interval);
+            sample.delivery_rate = Rate::of(sample.delivered, covered.interval);
         }
     }
 }

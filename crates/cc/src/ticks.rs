@@ -15,6 +15,8 @@ const MIN_TICKS: u64 = 8;
 /// RTT samples of zero in a row after which the clock is known to be coarse. A host that takes one time
 /// for a whole batch of packets may report a few.
 const MAX_ZEROS: u8 = 8;
+/// A kernel's clock counts nanoseconds, and its verifier all branches.
+const MAY_BE_COARSE: bool = cfg!(not(target_arch = "bpf"));
 
 /// The clock's tick, and the spans of time that samples cover because of it.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +34,7 @@ pub(crate) struct Ticks {
 
 /// What the sampler had counted when a span began (the draft's per-packet state P).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+struct Span {
     /// C.first_send_time.
     first_send_time: Time,
     /// C.delivered_time.
@@ -48,7 +50,7 @@ impl Span {
         Self { first_send_time: now, delivered_time: now, delivered_and_limit: 0 }
     }
 
-    /// The flight before this packet, as the draft samples it.
+    /// The flight before this packet.
     fn of(token: &Token) -> Self {
         let limit = if token.is_app_limited() { APP_LIMITED } else { 0 };
         Self {
@@ -58,20 +60,36 @@ impl Span {
         }
     }
 
-    /// C.delivered, in bytes.
-    pub(crate) fn delivered(&self) -> u64 {
-        self.delivered_and_limit & !APP_LIMITED
+    /// As far as a packet that was sent at `sent` and is delivered now.
+    fn until(&self, sent: Time, now: Time) -> Covered {
+        Covered {
+            prior_delivered: self.delivered_and_limit & !APP_LIMITED,
+            is_app_limited: self.delivered_and_limit & APP_LIMITED != 0,
+            interval: sent.since(self.first_send_time).max(now.since(self.delivered_time)),
+        }
     }
+}
 
-    /// Whether the application limited the sender since then.
-    pub(crate) fn is_app_limited(&self) -> bool {
-        self.delivered_and_limit & APP_LIMITED != 0
-    }
-
+/// What a rate sample covers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Covered {
+    /// C.delivered when it began.
+    pub(crate) prior_delivered: u64,
+    /// Whether the application limited the sender in it.
+    pub(crate) is_app_limited: bool,
     /// The longer of how long it took to send and to deliver.
+    pub(crate) interval: TimeDelta,
+}
+
+impl Covered {
+    /// The flight before the packet, as the draft samples it.
     //= bbr-06 4.1.1.2-3
-    pub(crate) fn interval(&self, send_time: Time, delivered_time: Time) -> TimeDelta {
-        send_time.since(self.first_send_time).max(delivered_time.since(self.delivered_time))
+    fn by(newest: &Token, now: Time) -> Self {
+        Self {
+            prior_delivered: newest.delivered,
+            is_app_limited: newest.is_app_limited(),
+            interval: newest.send_elapsed.max(now.since(newest.delivered_time)),
+        }
     }
 }
 
@@ -90,7 +108,7 @@ impl Ticks {
 
     /// The clock's tick; zero for a fine clock.
     pub(crate) fn tick(&self) -> TimeDelta {
-        self.tick
+        if MAY_BE_COARSE { self.tick } else { TimeDelta::ZERO }
     }
 
     /// The RTT that a sample stands for. One of zero alone says nothing, unless the packet's own times say
@@ -102,42 +120,58 @@ impl Ticks {
         latest: TimeDelta,
         newest: Option<&Acked>,
     ) -> Option<TimeDelta> {
-        let own = newest.map_or(TimeDelta::ZERO, |newest| now.since(newest.token.send_time));
-        let latest = if latest.is_zero() { own } else { latest };
+        let latest = if latest.is_zero() && MAY_BE_COARSE {
+            newest.map_or(TimeDelta::ZERO, |newest| now.since(newest.token.send_time))
+        } else {
+            latest
+        };
         if latest.is_zero() {
-            self.zeros = self.zeros.saturating_add(1);
-            if self.zeros >= MAX_ZEROS && self.tick.is_zero() && self.min_rtt != TimeDelta::MAX {
-                self.tick = self.min_rtt;
-            }
-            return (!self.tick.is_zero()).then_some(self.tick);
+            return self.learn_from_zero();
         }
         self.zeros = 0;
         self.min_rtt = self.min_rtt.min(latest);
         // Two times of a coarse clock are at least a tick apart.
-        self.tick = self.tick.min(latest);
-        Some(latest + self.tick)
+        self.tick = self.tick().min(latest);
+        Some(latest + self.tick())
+    }
+
+    fn learn_from_zero(&mut self) -> Option<TimeDelta> {
+        if !MAY_BE_COARSE {
+            return None;
+        }
+        self.zeros = self.zeros.saturating_add(1);
+        if self.zeros >= MAX_ZEROS && self.tick.is_zero() && self.min_rtt != TimeDelta::MAX {
+            self.tick = self.min_rtt;
+        }
+        Some(self.tick()).filter(|tick| !tick.is_zero())
     }
 
     /// What the newest packet delivered is a sample of, and whether that is long enough to give a rate.
     /// Below the shortest RTT the acknowledgement was that of an earlier transmission (§4.1.2.3).
     //= bbr-06 4.1.2.3-7 4.1.2.3-8
-    pub(crate) fn span(&mut self, newest: &Token, now: Time) -> (Span, bool) {
-        let own = Span::of(newest);
-        let interval = own.interval(newest.send_time, now);
-        let needed = self.tick.times(MIN_TICKS);
-        if interval >= needed {
-            (self.young, self.old) = (own, own);
-            let is_reliable = interval >= self.min_rtt || self.min_rtt == TimeDelta::MAX;
+    pub(crate) fn covered(&mut self, newest: &Token, now: Time) -> (Covered, bool) {
+        let own = Covered::by(newest, now);
+        if self.tick().is_zero() {
+            let is_reliable = own.interval >= self.min_rtt || self.min_rtt == TimeDelta::MAX;
             return (own, is_reliable);
         }
-        let limit = own.delivered_and_limit & APP_LIMITED;
+        self.covered_in_ticks(newest, own, now)
+    }
+
+    fn covered_in_ticks(&mut self, newest: &Token, own: Covered, now: Time) -> (Covered, bool) {
+        let (span, needed) = (Span::of(newest), self.tick.times(MIN_TICKS));
+        if own.interval >= needed {
+            (self.young, self.old) = (span, span);
+            return (own, own.interval >= self.min_rtt || self.min_rtt == TimeDelta::MAX);
+        }
+        let limit = span.delivered_and_limit & APP_LIMITED;
         self.young.delivered_and_limit |= limit;
         self.old.delivered_and_limit |= limit;
-        let old = self.old;
-        if self.young.interval(newest.send_time, now) >= needed {
+        let covered = self.old.until(newest.send_time, now);
+        if self.young.until(newest.send_time, now).interval >= needed {
             self.old = self.young;
-            self.young = own;
+            self.young = span;
         }
-        (old, old.interval(newest.send_time, now) >= needed)
+        (covered, covered.interval >= needed)
     }
 }
