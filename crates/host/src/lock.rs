@@ -145,8 +145,9 @@ pub fn holder(directory: &Path, name: &str) -> Option<u32> {
     let file = fs::metadata(path(directory, name)).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let has_open = |process: &u32| {
-        let opened = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-        let mut opened = opened.filter_map(|entry| fs::metadata(entry.path()).ok());
+        // That of a process with more rights cannot be read.
+        let Ok(opened) = fs::read_dir(format!("/proc/{process}/fd")) else { return true };
+        let mut opened = opened.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
         opened.any(|open| (open.dev(), open.ino()) == (file.dev(), file.ino()))
     };
     holders(&locks, file.ino()).find(has_open)

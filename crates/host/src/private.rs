@@ -5,12 +5,12 @@
 //! what is not theirs (the sticky bit, inode(7)).
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, chmodat, fstat, mkdirat, open, openat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chmodat, fstat, mkdirat, open, openat};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
@@ -33,8 +33,11 @@ pub(crate) fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
         here.push(name);
         let is_last = place + 1 == last;
         let failed = |error: Errno| {
-            let error = io::Error::from(error);
-            io::Error::new(error.kind(), format!("{}: {error}", here.display()))
+            let reason = match error {
+                Errno::NOTDIR | Errno::LOOP => "it is a link, or not a directory".to_owned(),
+                error => error.to_string(),
+            };
+            io::Error::new(error.kind(), format!("{}: {reason}", here.display()))
         };
         at = entered(&at, name, if is_last { mode } else { PUBLIC }).map_err(failed)?;
         let stat = fstat(&at).map_err(failed)?;
@@ -66,7 +69,7 @@ fn entered(at: &OwnedFd, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
 }
 
 /// The path with the links above its last component resolved: `/var` may be one.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     for above in path.ancestors().skip(1) {
         match fs::canonicalize(above) {
@@ -82,8 +85,32 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Why others may change what lies in a directory, and the remedy.
-fn not_trusted(stat: &Stat) -> Option<String> {
+/// Reads a regular file of at most `max` bytes; `flags` are added. A fifo may never end, and a device never does.
+///
+/// # Errors
+///
+/// It cannot be read, or it is another kind of file ([`io::ErrorKind::InvalidData`]).
+pub(crate) fn read(path: &Path, max: u64, flags: OFlags) -> io::Result<(String, Stat)> {
+    let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = match open(path, flags, Mode::empty()) {
+        Err(Errno::LOOP) => return Err(invalid("it is a symbolic link".to_owned())),
+        opened => File::from(opened?),
+    };
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(invalid("it is not a regular file".to_owned()));
+    }
+    let mut text = String::new();
+    file.take(max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > max {
+        return Err(invalid(format!("it has more than {max} bytes")));
+    }
+    Ok((text, stat))
+}
+
+/// Why others may change a file, or what lies in a directory, and the remedy.
+pub(crate) fn not_trusted(stat: &Stat) -> Option<String> {
     let mode = stat.st_mode & 0o7777;
     if !is_trusted(stat.st_uid) {
         return Some(format!("it belongs to user {}; use a directory of root", stat.st_uid));

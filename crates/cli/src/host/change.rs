@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use uncork_host::change::{
-    self, ChangeError, DesiredState, Host, Journal, LiveHost, Lock, PlanError, Report, Source,
+    self, ChangeError, DesiredState, Guard, Host, Journal, LiveHost, PlanError, Report, Source,
     StateDirectory,
 };
+use uncork_host::lock::Lock;
 
 use super::args::Format;
 use super::change_args::{ApplyArgs, ChangeCommand, PlanArgs, StateArgs, StatusArgs};
@@ -21,9 +22,13 @@ pub(super) fn run(command: &ChangeCommand) -> Result<(), Failure> {
         ChangeCommand::Plan(args) => plan(args),
         ChangeCommand::Apply(args) => apply(args),
         ChangeCommand::Confirm(args) => changing(args, "All changes are kept.", change::confirm),
-        ChangeCommand::Revert(args) => changing(args, "Nothing to restore.", change::revert),
+        ChangeCommand::Revert(args) if args.forget => forget(&args.state),
+        ChangeCommand::Revert(args) => changing(&args.state, "Nothing to restore.", change::revert),
         ChangeCommand::Status(args) => status(args),
-        ChangeCommand::Guard(args) => change::watch(&directory(args), &args.root).map_err(failure),
+        ChangeCommand::Guard(args) => {
+            change::watch(&directory(&args.state), &args.state.root);
+            Ok(())
+        }
     }
 }
 
@@ -63,7 +68,30 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
         Format::Human => status.text(host.now().unix_s),
     };
     stdout::write(text.as_bytes())?;
+    let is_dead = status.guard == Some(Guard::Dead);
+    if is_dead && directory(&args.state).is_own() {
+        host.post_guard().map_err(failure)?;
+        eprintln!("note: another process that undoes the changes was started");
+    } else if is_dead {
+        eprintln!("help: run `uncork host status` as root, which starts another one");
+    }
     if status.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
+}
+
+/// Begins a new journal, and shows what the old one knew.
+fn forget(args: &StateArgs) -> Result<(), Failure> {
+    let _lock = lock(args)?;
+    let directory = directory(args);
+    let known = host(args).load().ok().flatten();
+    let text = match directory.forget().map_err(failure)? {
+        Some(moved) => format!(
+            "All settings stay as they are; nothing of them will be restored. The old journal is {}.\n",
+            moved.display()
+        ),
+        None => "There is no journal.\n".to_owned(),
+    };
+    let forgotten = known.as_ref().map(Journal::forgotten).unwrap_or_default();
+    stdout::write((text + &forgotten).as_bytes())
 }
 
 /// Runs a command that changes the host, alone, and prints what it did, or `nothing`.
@@ -73,7 +101,18 @@ fn changing(
     command: impl FnOnce(&mut LiveHost) -> Result<Report, ChangeError>,
 ) -> Result<(), Failure> {
     let _lock = lock(args)?;
-    let report = command(&mut host(args)).map_err(failure)?;
+    let mut host = host(args);
+    let done = command(&mut host);
+    if let Some(reason) = host.unwritten() {
+        eprintln!(
+            "warning: the journal does not say what was done: {reason}\nhelp: when it can be written again, run \
+             `uncork host revert` once more"
+        );
+    }
+    let report = done.map_err(failure)?;
+    if report.remaining_s.is_some() && host.guard() == Guard::Dead {
+        host.post_guard().map_err(failure)?;
+    }
     stdout::write(report.text(nothing).as_bytes())?;
     if report.has_left() || report.refused.is_some() { Err(Failure::Status(1)) } else { Ok(()) }
 }
@@ -82,14 +121,20 @@ fn directory(args: &StateArgs) -> StateDirectory {
     StateDirectory::new(&args.state_dir)
 }
 
-/// Waits until no other command changes this host.
+/// Waits until no other command changes this host. One that is stopped is ended by the guard, so there is to be one.
 pub(super) fn lock(args: &StateArgs) -> Result<Lock, Failure> {
-    let directory = directory(args);
-    if let Some(lock) = directory.try_lock().map_err(failure)? {
-        return Ok(lock);
-    }
-    eprintln!("note: another uncork command changes this host; waiting until it has ended");
-    directory.lock().map_err(failure)
+    let on_wait = |holder: Option<u32>| {
+        let holder = holder.map_or_else(String::new, |process| format!(" (process {process})"));
+        eprintln!(
+            "note: another uncork command{holder} changes this host; waiting until it has ended"
+        );
+        let mut host = host(args);
+        if host.guard() == Guard::Dead {
+            // Then waiting ends with an error.
+            let _ = host.post_guard();
+        }
+    };
+    directory(args).lock(on_wait).map_err(failure)
 }
 
 pub(super) fn host(args: &StateArgs) -> LiveHost {

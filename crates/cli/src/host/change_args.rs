@@ -46,12 +46,16 @@ const CONFIRM_AFTER: &str = "\
 Exit status: 0 kept, 1 nothing is left to keep, 3 a file cannot be written, 5 a bug.";
 
 const REVERT_EXAMPLES: &str = "\
-Example:
-  sudo uncork host revert";
+Examples:
+  sudo uncork host revert
+  sudo uncork host revert --forget  # the journal is damaged: keep all settings as they are";
 
 const REVERT_AFTER: &str = "\
 It restores each setting as it was before the first `apply`. It leaves a setting that somebody else has changed since, \
-and loaded kernel modules.
+and loaded kernel modules. The host is restored on a full or read-only disk, too; a warning says if the journal could not be \
+written.
+
+With --forget nothing is restored. The old journal is kept as JOURNAL.forgotten.
 
 Exit status: 0 restored, 1 settings of somebody else were left, 3 impossible; nothing was changed, 5 a bug.";
 
@@ -61,9 +65,10 @@ Examples:
   uncork host status --format json | jq '.settings[] | select(.changed)'";
 
 const STATUS_AFTER: &str = "\
-It changes nothing and needs no privileges but to read --state-dir.
+It changes no setting and needs no privileges but to read --state-dir. If the process that undoes unconfirmed changes is dead, it \
+says so, and starts another one if it runs as root.
 
-Exit status: 0 as applied, 1 a setting was changed since, or changes are unfinished, 3 the host cannot be read, 5 a bug.";
+Exit status: 0 as applied, 1 a setting was changed since, changes are unfinished, or the process that undoes them was dead, 3 the host cannot be read, 5 a bug.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChangeCommand {
@@ -78,13 +83,13 @@ pub(crate) enum ChangeCommand {
     Confirm(StateArgs),
     /// Restore what was there before `apply`
     #[command(before_help = REVERT_EXAMPLES, after_help = REVERT_AFTER)]
-    Revert(StateArgs),
+    Revert(RevertArgs),
     /// Tell what is applied, and what has changed since
     #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
     Status(StatusArgs),
     /// Undo changes whose command is dead, or that nobody confirms; `apply` starts it
     #[command(hide = true)]
-    Guard(StateArgs),
+    Guard(GuardArgs),
 }
 
 #[derive(Args, Debug)]
@@ -112,6 +117,24 @@ pub(crate) struct ApplyArgs {
     /// Colours in messages
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(super) color: Color,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RevertArgs {
+    /// Restore nothing, and begin a new journal: if the old one is damaged, or its values no longer count
+    #[arg(long)]
+    pub(super) forget: bool,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GuardArgs {
+    /// The name of the journal, by which `status` finds this process
+    #[arg(long, value_name = "NAME")]
+    pub(super) journal: Option<String>,
     #[command(flatten)]
     pub(super) state: StateArgs,
 }
@@ -147,6 +170,9 @@ pub(crate) struct StateArgs {
 
 /// `m` are minutes here: nobody confirms within milliseconds.
 fn ttl(text: &str) -> Result<TimeDelta, String> {
+    if text.parse::<f64>().is_ok() {
+        return Err(format!("write {text}s, {text}min or {text}h"));
+    }
     let minutes =
         text.strip_suffix('m').filter(|number| number.ends_with(|c: char| c.is_ascii_digit()));
     let text = minutes.map_or_else(|| text.to_owned(), |number| format!("{number}min"));

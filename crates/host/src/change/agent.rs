@@ -91,8 +91,8 @@ fn left_text(left: &[SkippedSetting]) -> String {
 
 pub(super) type Result<T> = std::result::Result<T, ChangeError>;
 
-/// Undoes unfinished changes of a dead process, and expired changes. Every command calls this
-/// first.
+/// Undoes unfinished changes of a dead process, and expired changes; a `revert` that was killed is completed. Every command calls
+/// this first.
 ///
 /// # Errors
 ///
@@ -103,10 +103,19 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     let mut why = UndoReason::Interrupted;
     if journal.boot != now.boot {
         rebooted(host, &mut journal, &now)?;
-        host.store(&journal)?;
+        host.note(&journal);
         why = UndoReason::Rebooted;
     }
     let Some(open) = &journal.open else { return Ok((journal, None)) };
+    if open.purpose == Purpose::Revert {
+        let (steps, mut left) = (open.steps.clone(), Vec::new());
+        restore(host, &mut journal, &steps, &mut left)?;
+        let ended = Ended { why: UndoReason::Reverted, at_unix_s: now.unix_s, left };
+        (journal.open, journal.applied) = (None, None);
+        journal.ended = Some(ended.clone());
+        host.note(&journal);
+        return Ok((journal, Some(ended)));
+    }
     if open.complete {
         if open.deadline_boot_s.is_some_and(|deadline| now.boot_s < deadline) {
             return Ok((journal, None));
@@ -201,7 +210,7 @@ fn apply_or(
         }
         planned => (planned, None),
     };
-    let Plan { mut steps, changes, warnings, expires_unix_s } = planned?;
+    let Plan { mut steps, changes, mut warnings, expires_unix_s } = planned?;
     let next = Applied {
         file: source.file.to_owned(),
         desired: source.text.to_owned(),
@@ -219,7 +228,10 @@ fn apply_or(
             journal.ended = None;
             host.store(&journal)?;
         }
-        return Ok(Report { undone, refused, ..Report::default() });
+        if ttl_s.is_some() {
+            warnings.push("--ttl counts for nothing: there is no change to undo".to_owned());
+        }
+        return Ok(Report { undone, refused, warnings, ..Report::default() });
     }
     // Until the changes are confirmed, a reboot must restore the old state, too.
     let is_late = |step: &Change| ttl_s.is_some() && step.knob.survives_reboot();
@@ -234,10 +246,11 @@ fn apply_or(
     };
     begin(host, &mut journal, open)?;
     perform(host, &mut journal, &steps)?;
-    match ttl_s {
-        Some(_) => complete(host, &mut journal)?,
-        None => commit(host, &mut journal)?,
-    }
+    let stored = match ttl_s {
+        Some(_) => complete(host, &mut journal),
+        None => commit(host, &mut journal.clone()),
+    };
+    stored.or_else(|error| fail(host, &mut journal, &error.to_string()))?;
     Ok(Report { undone, steps, remaining_s: ttl_s, warnings, refused, left: Vec::new() })
 }
 
@@ -331,7 +344,7 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
 ///
 /// # Errors
 ///
-/// If the host cannot be read, or a change fails. The desired state is then still in force.
+/// If the host cannot be read, or a change fails. All others are then made, and the desired state still counts as applied.
 pub fn revert(host: &mut impl Host) -> Result<Report> {
     let (mut journal, mut undone) = recover(host)?;
     if journal.open.is_some() {
@@ -362,24 +375,59 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
             complete: false,
             deadline_boot_s: None,
         };
-        begin(host, &mut journal, open)?;
-        perform(host, &mut journal, &steps)?;
+        journal.open = Some(open);
+        journal.ended = None;
+        // Neither a full disk nor the lack of a guard keeps from restoring the host.
+        if host.note(&journal) {
+            let _ = host.post_guard();
+        }
+        restore(host, &mut journal, &steps, &mut left)?;
         let at_unix_s = host.now().unix_s;
         journal.ended = Some(Ended { why: UndoReason::Reverted, at_unix_s, left: left.clone() });
-        commit(host, &mut journal)?;
+        (journal.open, journal.applied) = (None, None);
+        host.note(&journal);
     }
     let warnings = super::plan::warnings(&steps);
     Ok(Report { undone, steps, left, warnings, ..Report::default() })
 }
 
-/// Starts a transaction: from now on, either all changes are made or none.
+/// Makes the changes of a revert, as many as possible: a file that cannot be removed keeps no setting from being restored. With
+/// a failure, the desired state still counts as applied.
+fn restore(
+    host: &mut impl Host,
+    journal: &mut Journal,
+    steps: &[Change],
+    left: &mut Vec<SkippedSetting>,
+) -> Result<()> {
+    let undone = |step: &Change| Change {
+        knob: step.knob.clone(),
+        before: step.after.clone(),
+        after: step.before.clone(),
+    };
+    let changes: Vec<Change> = steps.iter().map(undone).collect();
+    let mut failed = Vec::new();
+    for run in runs(&changes) {
+        if let Err(error) = undo_run(host, run, left, &mut failed) {
+            failed.push(error.to_string());
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    journal.open = None;
+    host.note(journal);
+    Err(ChangeError::Stuck { reason: "reverting".to_owned(), failed })
+}
+
+/// Starts a transaction: from now on, either all changes are made or none. What undoing needs is there before the first
+/// change: the journal, room for the next one, and a guard.
 pub(super) fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> Result<()> {
     journal.open = Some(open);
     journal.ended = None;
     host.store(journal)?;
-    if let Err(error) = host.post_guard() {
+    if let Err(error) = host.check_reserved().and_then(|()| host.post_guard()) {
         journal.open = None;
-        host.store(journal)?;
+        host.note(journal);
         return Err(error.into());
     }
     Ok(())
@@ -388,12 +436,16 @@ pub(super) fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> 
 pub(super) fn perform(host: &mut impl Host, journal: &mut Journal, steps: &[Change]) -> Result<()> {
     for run in runs(steps) {
         if let Err(error) = change(host, run) {
-            let reason = error.to_string();
-            let ended = undo(host, journal, UndoReason::Failed, &reason)?;
-            return Err(ChangeError::Undone { reason, left: ended.left });
+            return fail(host, journal, &error.to_string());
         }
     }
     Ok(())
+}
+
+/// Undoes the open changes because one of them failed. The result is always an error.
+fn fail(host: &mut impl Host, journal: &mut Journal, reason: &str) -> Result<()> {
+    let ended = undo(host, journal, UndoReason::Failed, reason)?;
+    Err(ChangeError::Undone { reason: reason.to_owned(), left: ended.left })
 }
 
 /// Changes that are made together: consecutive routes, which are read at once, and each other setting.
@@ -473,18 +525,21 @@ fn commit(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
     Ok(host.store(journal)?)
 }
 
-/// Undoes the open changes, except settings that another program has changed since.
+/// Undoes the open changes, except settings that another program has changed since. The journal is written if it can be:
+/// that the host is restored comes first.
 pub(super) fn undo(
     host: &mut impl Host,
     journal: &mut Journal,
     why: UndoReason,
     reason: &str,
 ) -> Result<Ended> {
-    if let Some(open) = journal.open.as_mut().filter(|open| open.complete) {
+    let now_s = host.now().boot_s;
+    let is_due = |open: &Open| open.deadline_boot_s.is_some_and(|deadline| deadline <= now_s);
+    if let Some(open) = journal.open.as_mut().filter(|open| open.complete && !is_due(open)) {
         // If this process dies from here on, `recover` undoes the changes at once, whatever the
         // deadline.
         open.complete = false;
-        host.store(journal)?;
+        host.note(journal);
     }
     let (mut left, mut failed) = (Vec::new(), Vec::new());
     let mut steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
@@ -500,7 +555,7 @@ pub(super) fn undo(
     let ended = Ended { why, at_unix_s: host.now().unix_s, left };
     journal.open = None;
     journal.ended = Some(ended.clone());
-    host.store(journal)?;
+    host.note(journal);
     Ok(ended)
 }
 

@@ -8,7 +8,9 @@ pub(crate) const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
 const MODULES: &str = "/etc/modules-load.d/uncork.conf";
 const UNIT: &str = "/etc/systemd/system/uncork-host.service";
 /// The link that `systemctl enable` creates for `WantedBy=multi-user.target`.
-const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
+pub(crate) const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
+/// The files that uncork writes.
+pub(crate) const FILES: [&str; 3] = [SYSCTLS, MODULES, UNIT];
 const HEAD: &str = "# Written by `uncork host apply`; `uncork host revert` removes it.\n";
 
 /// The files that load `modules` and set `sysctls` at boot, and then apply the desired state.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use serde::Serialize;
 use thiserror::Error;
 
 use super::desired_state::Prefix;
@@ -30,6 +31,11 @@ pub trait Host {
     /// Whether this kernel may have a module that is not loaded. Unless its file can be looked for, it may.
     fn may_load(&mut self, module: &str) -> Result<bool, HostError>;
 
+    /// Whether this kernel may have a queue discipline. Unless that can be found out, it may.
+    fn may_have_qdisc(&mut self, _name: &str) -> Result<bool, HostError> {
+        Ok(true)
+    }
+
     /// Changes a setting from `from` to `to`, atomically.
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError>;
 
@@ -39,11 +45,40 @@ pub trait Host {
     /// Replaces the stored journal atomically. Returns once it is on disk.
     fn store(&mut self, journal: &Journal) -> Result<(), HostError>;
 
+    /// [`Self::store`], if it is possible: what restores the host does not depend on the disk. Returns whether it was.
+    fn note(&mut self, journal: &Journal) -> bool {
+        self.store(journal).is_ok()
+    }
+
+    /// Whether the next journal can be stored, however full the disk gets.
+    ///
+    /// # Errors
+    ///
+    /// It cannot.
+    fn check_reserved(&mut self) -> Result<(), HostError> {
+        Ok(())
+    }
+
     /// Starts a process that undoes the open changes when this one dies, or when they expire.
     fn post_guard(&mut self) -> Result<(), HostError>;
 
+    /// Whether such a process lives.
+    fn guard(&mut self) -> Guard;
+
     /// The time.
     fn now(&self) -> Now;
+}
+
+/// Whether a process lives that undoes open changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guard {
+    /// It does.
+    Alive,
+    /// It does not: it was killed, or is stopped.
+    Dead,
+    /// This user may not see processes of others.
+    Unknown,
 }
 
 /// Properties of the host that changes depend on.

@@ -135,6 +135,21 @@ impl Journal {
         }
     }
 
+    /// Whether it names only settings that uncork changes. What else it names somebody else has written there.
+    ///
+    /// # Errors
+    ///
+    /// A setting that it does not change.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let applied = self.applied.iter().chain(self.open.iter().filter_map(|it| it.next.as_ref()));
+        let open = self.open.iter().flat_map(|open| open.steps.iter().chain(&open.at_confirm));
+        let changes = applied.flat_map(|applied| &applied.changes).chain(open);
+        match changes.map(|change| &change.knob).find(|knob| !knob.is_known()) {
+            Some(knob) => Err(format!("it names {knob}, which uncork never changes")),
+            None => Ok(()),
+        }
+    }
+
     /// The changes of the applied state.
     pub(crate) fn changes(&self) -> &[Change] {
         self.applied.as_ref().map_or(&[], |applied| &applied.changes)

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::SYSCTLS;
+use super::desired_state::Prefix;
+use super::files::{self, SYSCTLS};
 
 /// Algorithm of new connections.
 pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
@@ -12,6 +13,17 @@ pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 /// Queue discipline of new interfaces, and of the queues below `mq`.
 pub(crate) const DEFAULT_QDISC: &str = "net.core.default_qdisc";
+
+/// Largest send buffer, third of three words.
+pub(crate) const SEND_BUFFER: &str = "net.ipv4.tcp_wmem";
+/// Largest receive buffer, third of three words.
+pub(crate) const RECEIVE_BUFFER: &str = "net.ipv4.tcp_rmem";
+/// Whether the kernel leaves out what a connection learned about its destination when it ends. What is saved begins the next
+/// connections, whichever controller they have (linux net/ipv4/tcp_metrics.c, `tcp_update_metrics`).
+pub(crate) const NO_METRICS_SAVE: &str = "net.ipv4.tcp_no_metrics_save";
+/// The sysctls that uncork changes.
+const SYSCTLS_CHANGED: [&str; 6] =
+    [DEFAULT, ALLOWED, DEFAULT_QDISC, SEND_BUFFER, RECEIVE_BUFFER, NO_METRICS_SAVE];
 
 /// The value of a loadable module that is loaded.
 pub(crate) const LOADED: &str = "loaded";
@@ -174,6 +186,23 @@ impl Knob {
             Self::Sysctl { .. } => 11,
             Self::Qdisc { .. } => 12,
             Self::Module { .. } => 13,
+        }
+    }
+
+    /// Whether uncork ever changes this setting.
+    pub(crate) fn is_known(&self) -> bool {
+        let is_name = |name: &str| {
+            !name.is_empty() && ![".", ".."].contains(&name) && !name.contains(['/', '\0'])
+        };
+        match self {
+            Self::Module { name } => is_name(name) && !name.starts_with('-'),
+            Self::Sysctl { key, namespace } => {
+                SYSCTLS_CHANGED.contains(&&**key) && namespace.as_deref().is_none_or(is_name)
+            }
+            Self::Qdisc { interface } => is_name(interface),
+            Self::Route { to } => to.parse::<Prefix>().is_ok(),
+            Self::File { path } => files::FILES.contains(&&**path),
+            Self::Link { path } => path == files::ENABLED,
         }
     }
 

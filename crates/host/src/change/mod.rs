@@ -23,12 +23,12 @@ mod trial;
 
 pub use agent::{ChangeError, Report, Source, apply, apply_again, confirm, recover, revert};
 pub use desired_state::{DesiredRoute, DesiredState, Prefix, RoutesPolicy};
-pub use host::{Host, HostError, Now, Surroundings};
+pub use host::{Guard, Host, HostError, Now, Surroundings};
 pub use journal::{
     Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Open, Purpose, SkippedSetting, UndoReason,
 };
 pub use knob::{Installed, Knob, Qdisc, Route, Value};
-pub use linux::{LiveHost, Lock, StateDirectory, watch};
+pub use linux::{LiveHost, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};
 pub(crate) use render::span;
 pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange};

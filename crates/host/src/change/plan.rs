@@ -11,7 +11,10 @@ use super::desired_state::{DesiredRoute, DesiredState, Prefix};
 use super::files;
 use super::host::{Host, HostError, Surroundings};
 use super::journal::{Change, Journal};
-use super::knob::{ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, Route, Value};
+use super::knob::{
+    ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, RECEIVE_BUFFER, Route,
+    SEND_BUFFER, Value,
+};
 use super::policy::{self, PolicyRoutes, Without};
 use super::route;
 
@@ -87,7 +90,7 @@ pub fn plan(
     planner.qdiscs(&desired)?;
     planner.routes(&desired.routes, &own)?;
     if desired.persist {
-        planner.files();
+        planner.files(desired.allowed.is_some());
     }
     let mut plan = planner.finish()?;
     plan.warnings.extend(warnings);
@@ -116,10 +119,9 @@ impl<H: Host> Planner<'_, H> {
     fn kernel(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         self.modules(desired)?;
         self.allowed(desired)?;
-        for (key, size) in [
-            ("net.ipv4.tcp_wmem", desired.send_buffer),
-            ("net.ipv4.tcp_rmem", desired.receive_buffer),
-        ] {
+        for (key, size) in
+            [(SEND_BUFFER, desired.send_buffer), (RECEIVE_BUFFER, desired.receive_buffer)]
+        {
             if let Some(size) = size {
                 self.buffer(key, size.as_u64())?;
             }
@@ -269,7 +271,11 @@ impl<H: Host> Planner<'_, H> {
     fn qdiscs(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         let mut below = None;
         if let Some(name) = &desired.default_qdisc {
-            self.sysctl(Knob::sysctl(DEFAULT_QDISC), name)?;
+            let knob = Knob::sysctl(DEFAULT_QDISC);
+            if self.host.read(&knob)?.as_text() != Some(name) {
+                self.check_qdisc(&knob, name)?;
+            }
+            self.sysctl(knob, name)?;
             below = Some(name.clone());
         } else if let Value::Text { text } = self.host.read(&Knob::sysctl(DEFAULT_QDISC))? {
             below = Some(text);
@@ -292,10 +298,21 @@ impl<H: Host> Planner<'_, H> {
                 self.goal(knob, current.clone(), current);
                 continue;
             }
+            self.check_qdisc(&knob, name)?;
             if let Some(reason) = cannot_replace(now, name, below.as_deref()) {
                 self.problem(&knob, &reason);
             }
             self.goal(knob, current, Value::Qdisc(desired));
+        }
+        Ok(())
+    }
+
+    fn check_qdisc(&mut self, knob: &Knob, name: &str) -> Result<(), HostError> {
+        if !self.host.may_have_qdisc(name)? {
+            let reason = format!(
+                "this kernel has no queue discipline {name}: choose another one, such as pfifo"
+            );
+            self.problem(knob, &reason);
         }
         Ok(())
     }
@@ -374,7 +391,9 @@ impl<H: Host> Planner<'_, H> {
         Ok(())
     }
 
-    fn files(&mut self) {
+    /// The files that are read at boot. `is_listed`: the desired state has the list of allowed algorithms; if not, the boot has
+    /// its own, to which the kernel adds the default.
+    fn files(&mut self, is_listed: bool) {
         if !self.around.boots {
             self.problems.push(
                 "persist: the files that are read at boot do not concern this network namespace: leave \
@@ -387,6 +406,7 @@ impl<H: Host> Planner<'_, H> {
             .goals
             .iter()
             .filter(|(knob, _)| matches!(knob, Knob::Sysctl { namespace: None, .. }))
+            .filter(|(knob, _)| is_listed || **knob != Knob::sysctl(ALLOWED))
             .map(|(knob, (_, desired))| (knob.clone(), desired.clone()))
             .collect();
         let is_loaded = |(_, desired): &(Value, Value)| desired.as_text() == Some(LOADED);

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::agent::Report;
 use super::commands::commands;
-use super::journal::{Change, Ended, SkippedSetting, UndoReason};
+use super::host::Guard;
+use super::journal::{Change, Ended, Journal, SkippedSetting, UndoReason};
 use super::plan::Plan;
 use super::status::{State, Status};
 
@@ -61,7 +62,8 @@ impl PlanDocument {
     /// The plan as text: the changes, and equivalent commands.
     pub fn text(&self) -> String {
         if self.changes.is_empty() {
-            return format!("This host matches {}. Nothing to do.\n", self.file);
+            let warnings = warnings(&self.warnings);
+            return format!("This host matches {}. Nothing to do.\n{warnings}", self.file);
         }
         let rows = self.changes.iter().map(|it| [&*it.setting, &*it.now, &*it.then]);
         let mut text = table(["setting", "now", "then"], rows);
@@ -114,6 +116,22 @@ impl Report {
     }
 }
 
+impl Journal {
+    /// The changes that a journal knows, as text: the values before them are what is lost without it.
+    pub fn forgotten(&self) -> String {
+        let changes = self.open.iter().flat_map(|open| &open.steps).chain(self.changes());
+        let row = |it: &Change| [it.knob.to_string(), it.before.to_string(), it.after.to_string()];
+        let cells: Vec<[String; 3]> = changes.map(row).collect();
+        if cells.is_empty() {
+            return String::new();
+        }
+        table(
+            ["setting", "before", "applied"],
+            cells.iter().map(|row| row.each_ref().map(|cell| &**cell)),
+        )
+    }
+}
+
 impl Status {
     /// The status as text; `unix_s` is the current time.
     pub fn text(&self, unix_s: u64) -> String {
@@ -136,6 +154,9 @@ impl Status {
             ),
             State::Rebooted => format!("{file} was applied {since}; the last reboot undid it.\n"),
         };
+        if self.guard == Some(Guard::Dead) {
+            text += "The process that would undo it is dead: until another one is started, nothing is undone.\n";
+        }
         if let Some(ended) = &self.ended {
             let (then, why) = (ago(ended.at_unix_s), ended.why);
             text.extend([format!("The last changes were undone {then}: {why}.\n")]);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::host::{Host, HostError};
+use super::host::{Guard, Host, HostError};
 use super::journal::{Change, Ended, Journal, SkippedSetting};
 use super::knob::{Knob, Value};
 
@@ -24,6 +24,8 @@ pub struct Status {
     pub persist: bool,
     /// Seconds until it is undone unless it is confirmed.
     pub remaining_s: Option<u64>,
+    /// Whether the process lives that undoes open changes; absent if none are open.
+    pub guard: Option<Guard>,
     /// The settings that it changed.
     pub settings: Vec<Setting>,
     /// How the last undone changes ended.
@@ -101,6 +103,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
         state = State::Rebooted;
         remaining_s = None;
     }
+    let is_open = matches!(state, State::Waiting | State::Unfinished);
     let found = host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())?;
     let settings = changes.into_iter().zip(found).map(setting).collect();
     Ok(Status {
@@ -110,6 +113,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
         persist: desired.as_ref().is_some_and(|desired| desired.persist),
         file: desired.map(|desired| desired.file),
         remaining_s,
+        guard: is_open.then(|| host.guard()),
         settings,
         ended: ended.map(last_end),
     })
@@ -136,10 +140,11 @@ fn last_end(Ended { why, at_unix_s, left }: Ended) -> LastUndo {
 }
 
 impl Status {
-    /// Whether an operator needs to act: changes are unfinished, or another program has changed a
-    /// setting.
+    /// Whether an operator needs to act: changes are unfinished, no process lives that undoes them, or another program has
+    /// changed a setting.
     pub fn needs_action(&self) -> bool {
         matches!(self.state, State::Unfinished | State::Rebooted)
+            || self.guard == Some(Guard::Dead)
             || self.settings.iter().any(|setting| setting.changed)
     }
 }

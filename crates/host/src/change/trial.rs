@@ -4,14 +4,10 @@ use super::agent::{Result, begin, perform, recover, undo, undo_one, waiting_for}
 use super::desired_state::DesiredState;
 use super::host::{Host, HostError};
 use super::journal::{Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
-use super::knob::{DEFAULT, Knob, Value};
+use super::knob::{DEFAULT, Knob, NO_METRICS_SAVE, Value};
 use super::plan::plan;
 
-/// Whether the kernel leaves out what a connection learned about its destination when it ends. What is saved begins the next
-/// connections, whichever controller they have (linux net/ipv4/tcp_metrics.c, `tcp_update_metrics`).
-const NO_METRICS_SAVE: &str = "net.ipv4.tcp_no_metrics_save";
-
-/// Takes a host from state to state. Its process must be the only one to change the host ([`super::Lock`]) until it ends: then the
+/// Takes a host from state to state. Its process must be the only one to change the host ([`crate::lock::Lock`]) until it ends: then the
 /// guard takes the lock, and undoes whatever is left.
 #[derive(Debug)]
 pub struct Trial {
@@ -121,7 +117,7 @@ impl Trial {
         let left = undo(host, &mut self.journal, UndoReason::Reverted, "restoring")?.left;
         if left.is_empty() {
             self.journal.ended.clone_from(&self.ended);
-            host.store(&self.journal)?;
+            host.note(&self.journal);
         }
         Ok(left)
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use uncork_host::change::{
-    Host, HostError, Journal, Knob, LiveHost, Now, StateDirectory, Surroundings, Value, confirm,
-    recover, revert,
+    Guard, Host, HostError, Journal, Knob, LiveHost, Now, StateDirectory, Surroundings, Value,
+    confirm, recover, revert,
 };
 use uncork_testkit::{Capability, Scratch, not_run};
 
@@ -113,6 +113,9 @@ impl Host for KillableHost {
     /// These tests call `recover` themselves.
     fn post_guard(&mut self) -> Result<(), HostError> {
         Ok(())
+    }
+    fn guard(&mut self) -> Guard {
+        Guard::Alive
     }
     fn now(&self) -> Now {
         let now = self.host.now();

@@ -66,6 +66,8 @@ fn thousands_of_routes_take_seconds() {
         let host = || KillableHost { host: live(), left: u32::MAX, ahead_s: 0, unix_s: Some(0) };
         let journal = || {
             let files = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap());
+            // Its copy is twice as long.
+            let files = files.filter(|it| it.path().extension().is_some_and(|it| it == "json"));
             files.map(|file| file.metadata().unwrap().len()).max().unwrap()
         };
         let before = shell("ip route; ip -6 route");

@@ -11,8 +11,8 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteType,
 };
 use uncork_host::change::{
-    Host, HostError, Installed, Journal, Knob, Now, Prefix, Qdisc, Route, Surroundings, Value,
-    apply_again,
+    Guard, Host, HostError, Installed, Journal, Knob, Now, Prefix, Qdisc, Route, Surroundings,
+    Value, apply_again,
 };
 
 pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
@@ -33,6 +33,8 @@ pub(crate) struct Memory {
     pub(crate) fuse: Option<u32>,
     /// Settings that cannot be changed.
     pub(crate) broken: Vec<Knob>,
+    /// Whether nothing can be written to its disk.
+    pub(crate) is_full: bool,
     /// Destinations that lead nowhere.
     pub(crate) closed: BTreeSet<Prefix>,
     /// Files that desired states name.
@@ -82,6 +84,7 @@ impl Memory {
             clock: 0,
             fuse: None,
             broken: Vec::new(),
+            is_full: false,
             closed: BTreeSet::new(),
             files: BTreeMap::new(),
         };
@@ -235,6 +238,10 @@ impl Host for Memory {
         Ok(["sch_fq", "tcp_bbr"].contains(&module))
     }
 
+    fn may_have_qdisc(&mut self, name: &str) -> Result<bool, HostError> {
+        Ok(name != "nosuch")
+    }
+
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
         self.step()?;
         assert_eq!(self.values.get(knob).unwrap_or(&Value::Absent), from, "{knob}");
@@ -252,6 +259,9 @@ impl Host for Memory {
 
     fn store(&mut self, journal: &Journal) -> Result<(), HostError> {
         self.step()?;
+        if self.is_full {
+            return Err(HostError("no space left".to_owned()));
+        }
         let text = serde_json::to_string(journal).unwrap();
         self.journal = Some(serde_json::from_str(&text).unwrap());
         Ok(())
@@ -259,6 +269,10 @@ impl Host for Memory {
 
     fn post_guard(&mut self) -> Result<(), HostError> {
         self.step()
+    }
+
+    fn guard(&mut self) -> Guard {
+        Guard::Alive
     }
 
     fn now(&self) -> Now {

@@ -1,13 +1,20 @@
 //! Files, replaced as a whole.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use super::super::knob::Value;
+use crate::private;
+
+/// The size of the largest file that is read: far more than uncork writes.
+const MAX_FILE: u64 = 1 << 20;
 
 pub(super) fn read(path: &Path) -> io::Result<Value> {
-    found(fs::read_to_string(path))
+    found(private::read(path, MAX_FILE, OFlags::empty()).map(|(text, _)| text))
 }
 
 pub(super) fn read_link(path: &Path) -> io::Result<Value> {
@@ -36,18 +43,22 @@ pub(super) fn write_link(path: &Path, to: &Value) -> io::Result<()> {
     }
 }
 
-/// Makes a new file beside `path` and gives it that name. After a crash there is the old one or the new one.
+/// Makes a new file next to `path` and gives it that name. After a crash there is the old one or the new one.
 pub(super) fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(directory)?;
+    // Links that root has made are followed.
+    let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+    private::directory(&directory, 0o755)?;
     let mut new = path.as_os_str().to_owned();
     // Readers of these directories ignore other endings than `.conf` and `.service`.
     new.push(".uncork-new");
     let new = PathBuf::from(new);
-    if let Err(error) = fs::remove_file(&new)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            return Err(io::Error::other(format!("{} is a directory; remove it", new.display())));
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
     make(&new)?;
     fs::rename(&new, path)?;
@@ -55,9 +66,16 @@ pub(super) fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -
 }
 
 pub(super) fn write_synced(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+    let mut file = create(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
+}
+
+/// A new file that its owner may write and all may read, whatever the umask.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o644))?;
+    Ok(file)
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -3,6 +3,7 @@
 mod files;
 mod guard;
 mod module;
+mod namespace;
 mod qdisc;
 mod routes;
 mod state;
@@ -13,14 +14,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::host::{Host, HostError, Now, Surroundings};
+use super::host::{Guard, Host, HostError, Now, Surroundings};
 use super::journal::Journal;
 use super::knob::{Knob, Value};
-use crate::collect::{self, is_initial};
-use crate::facts::Module;
+use crate::collect::is_initial;
 use crate::netlink::Netlink;
 pub use guard::watch;
-pub use state::{Lock, StateDirectory};
+pub use state::StateDirectory;
 
 /// The caller's network namespace, and the files of the host.
 #[derive(Debug)]
@@ -28,12 +28,16 @@ pub struct LiveHost {
     state: StateDirectory,
     /// Where the paths of files begin: `/`, or another directory in tests.
     root: PathBuf,
+    /// Why the journal on disk is older than it should be.
+    unwritten: Option<HostError>,
+    /// The journal that was loaded last, for the guard: the disk may fail later.
+    remembered: Option<Journal>,
 }
 
 impl LiveHost {
     /// A host that keeps its journal in `state`, and whose files are below `root`.
     pub fn new(state: StateDirectory, root: &Path) -> Self {
-        Self { state, root: root.to_owned() }
+        Self { state, root: root.to_owned(), unwritten: None, remembered: None }
     }
 }
 
@@ -50,7 +54,7 @@ impl Host for LiveHost {
             available: words("available")?,
             allowed: words("allowed")?,
             is_initial: is_initial(),
-            boots: state::is_boot_namespace(),
+            boots: namespace::boots(),
             has_systemd: guard::has_systemd(),
             routes: routes::all().map_err(routes::unreadable)?,
             closed: routes::closed().map_err(routes::unreadable)?,
@@ -89,7 +93,11 @@ impl Host for LiveHost {
     }
 
     fn may_load(&mut self, module: &str) -> Result<bool, HostError> {
-        Ok(collect::module(module) != Module::Absent)
+        Ok(module::may_load(module))
+    }
+
+    fn may_have_qdisc(&mut self, name: &str) -> Result<bool, HostError> {
+        Ok(module::may_have_qdisc(name))
     }
 
     fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
@@ -108,25 +116,55 @@ impl Host for LiveHost {
     }
 
     fn load(&mut self) -> Result<Option<Journal>, HostError> {
-        self.state.load()
+        match self.state.load() {
+            Ok(None) | Err(_) if self.remembered.is_some() => Ok(self.remembered.clone()),
+            loaded => loaded,
+        }
     }
 
     fn store(&mut self, journal: &Journal) -> Result<(), HostError> {
-        self.state.store(journal)
+        self.state.store(journal)?;
+        self.unwritten = None;
+        Ok(())
+    }
+
+    fn note(&mut self, journal: &Journal) -> bool {
+        self.unwritten = self.state.store(journal).err();
+        self.unwritten.is_none()
+    }
+
+    fn check_reserved(&mut self) -> Result<(), HostError> {
+        self.state.check_reserved()
     }
 
     fn post_guard(&mut self) -> Result<(), HostError> {
-        guard::post(self.state.path(), &self.root)
+        guard::post(&self.state, &self.root)
+    }
+
+    fn guard(&mut self) -> Guard {
+        guard::find(&self.state)
     }
 
     fn now(&self) -> Now {
         let unix = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let boot_s = clock_gettime(ClockId::Boottime).tv_sec;
-        Now { boot: state::boot(), boot_s: boot_s.unsigned_abs(), unix_s: unix.as_secs() }
+        Now { boot: namespace::boot(), boot_s: boot_s.unsigned_abs(), unix_s: unix.as_secs() }
     }
 }
 
 impl LiveHost {
+    /// Why the journal on disk does not say what was done, if it could not be written.
+    pub fn unwritten(&self) -> Option<&HostError> {
+        self.unwritten.as_ref()
+    }
+
+    /// From now on, the journal as it is now counts where it cannot be read any more.
+    fn remember(&mut self) {
+        if let Ok(Some(journal)) = self.state.load() {
+            self.remembered = Some(journal);
+        }
+    }
+
     fn below(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }

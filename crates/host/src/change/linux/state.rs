@@ -1,23 +1,29 @@
-//! The journal's file and lock.
+//! The journal's files and lock.
+//!
+//! ```text
+//! STATE/host.json        the journal of the host; host-net-COOKIE.json: of another network namespace
+//! STATE/host.json.copy   the same, padded with spaces: where a full disk leaves no room, the next journal is written there
+//! STATE/lock/host.lock   held by the one command that may change the host
+//! ```
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
 
 use super::super::host::HostError;
 use super::super::journal::{JOURNAL_SCHEMA, Journal};
-use super::files;
-use crate::collect::is_initial;
+use super::{files, namespace};
+use crate::lock::{self, Lock, LockError};
+use crate::private;
 
-const OWN: &str = "/proc/thread-self/ns/net";
-/// Each namespace has such a file with an inode of its own, which everybody may see: the caller's, and that of
-/// the process that boots this host or container.
-const OWN_DEVICES: &str = "/proc/thread-self/net/dev";
-const BOOT_DEVICES: &str = "/proc/1/net/dev";
+/// The size of the largest journal that is read: of a policy with the most routes, and more.
+const MAX_JOURNAL: u64 = 256 << 20;
+/// The least room that is kept for the next journal.
+const MIN_ROOM: usize = 4096;
 
 /// The directory of the journals: one for the host, and one for each other network namespace.
 #[derive(Clone, Debug)]
@@ -26,27 +32,18 @@ pub struct StateDirectory {
     name: String,
 }
 
-/// Held by the one command that may change the host.
-#[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held until it is dropped")] File);
-
-impl Lock {
-    /// The lock of a file that is locked. Its text is the process that holds it, for the guard; without it, a full disk, say,
-    /// the guard waits.
-    fn held(mut file: File) -> Self {
-        let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-        Self(file)
-    }
-}
+/// What a file is known by while nobody replaces it.
+pub(super) type Stamp = (u64, i64, i64, u64);
 
 impl StateDirectory {
     /// The journal of the caller's network namespace in `directory`.
     pub fn new(directory: &Path) -> Self {
-        let name = match inode(OWN) {
-            Some(inode) if !is_boot_namespace() => format!("host-net-{inode}"),
-            _ => "host".to_owned(),
+        let name = if namespace::boots() {
+            "host".to_owned()
+        } else {
+            format!("host-net-{}", namespace::name())
         };
-        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+        let directory = private::resolved(directory).unwrap_or_else(|_| directory.to_owned());
         Self { directory, name }
     }
 
@@ -55,107 +52,183 @@ impl StateDirectory {
         &self.directory
     }
 
-    /// Waits until no other command changes this namespace. Creates the directory.
+    /// The name of the journal in it, without its ending.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes the lock: no other command may change this namespace until it is dropped. Waits for another command, at most
+    /// [`lock::PATIENCE`]; `on_wait` gets the process that is waited for. Creates the directory.
     ///
     /// # Errors
     ///
-    /// The directory cannot be written.
-    pub fn lock(&self) -> Result<Lock, HostError> {
-        let file = self.lock_file()?;
-        let locked = flock(&file, FlockOperation::LockExclusive);
-        locked.map(|()| Lock::held(file)).map_err(|error| self.unwritable(&error.into()))
+    /// Another process still has it, or others than its owner may change the directory.
+    pub fn lock(&self, on_wait: impl FnOnce(Option<u32>)) -> Result<Lock, HostError> {
+        self.make()?;
+        let locked = Lock::take(&self.lock_directory(), &self.name, lock::PATIENCE, on_wait);
+        locked.map_err(|error| HostError(error.to_string()))
     }
 
-    /// [`Self::lock`], if no other command changes this namespace now.
-    ///
-    /// # Errors
-    ///
-    /// The directory cannot be written.
-    pub fn try_lock(&self) -> Result<Option<Lock>, HostError> {
-        let file = self.lock_file()?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Lock::held(file))),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(self.unwritable(&error.into())),
-        }
+    /// The lock, if it is free now.
+    pub(super) fn try_lock(&self) -> Result<Option<Lock>, LockError> {
+        Lock::try_take(&self.lock_directory(), &self.name)
     }
 
-    /// The process that took the lock last.
+    /// The process that holds the lock.
     pub(super) fn holder(&self) -> Option<u32> {
-        fs::read_to_string(self.lock_path()).ok()?.trim_end().parse().ok()
+        lock::holder(&self.lock_directory(), &self.name)
     }
 
-    fn lock_path(&self) -> PathBuf {
-        self.directory.join(format!("{}.lock", self.name))
+    fn lock_directory(&self) -> PathBuf {
+        self.directory.join("lock")
     }
 
-    fn lock_file(&self) -> Result<File, HostError> {
-        let open = || {
-            fs::create_dir_all(&self.directory)?;
-            OpenOptions::new().create(true).append(true).open(self.lock_path())
-        };
-        open().map_err(|error| self.unwritable(&error))
+    fn make(&self) -> Result<(), HostError> {
+        let made = private::directory(&self.directory, 0o755);
+        made.map(drop)
+            .map_err(|error| HostError(format!("cannot use the state directory: {error}")))
     }
 
-    fn unwritable(&self, error: &io::Error) -> HostError {
-        let directory = self.directory.display();
-        HostError(format!(
-            "cannot write to {directory}: {error}; choose another directory with --state-dir"
-        ))
+    /// Whether this user may write the journal.
+    pub fn is_own(&self) -> bool {
+        fs::metadata(self.file()).is_ok_and(|file| file.uid() == geteuid().as_raw())
     }
 
     pub(crate) fn load(&self) -> Result<Option<Journal>, HostError> {
         let file = self.file();
         let name = file.display();
-        let text = match fs::read_to_string(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|error| HostError(format!("cannot read {name}: {error}")))?,
-        };
-        let journal: Journal = serde_json::from_str(&text).map_err(|error| {
-            HostError(format!("{name} is not a journal: {error}; expected {JOURNAL_SCHEMA}"))
-        })?;
-        if journal.schema != JOURNAL_SCHEMA {
-            let schema = journal.schema;
-            return Err(HostError(format!("{name} is {schema}, expected {JOURNAL_SCHEMA}")));
+        match read(&file) {
+            Ok(journal) => Ok(Some(journal)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let copy = read(&self.copy()).map_err(|_| {
+                    HostError(format!(
+                        "{name} is damaged: {error}\nhelp: `uncork host revert --forget` begins a new journal, and keeps all \
+                         settings as they are"
+                    ))
+                })?;
+                Ok(Some(copy))
+            }
+            Err(error) => Err(HostError(format!("cannot read {name}: {error}"))),
         }
-        Ok(Some(journal))
     }
 
+    /// Stores a journal: after a crash there is the old one or the new one. Of a full disk it takes the room of the copy.
     pub(crate) fn store(&self, journal: &Journal) -> Result<(), HostError> {
-        let file = self.file();
+        self.make()?;
+        let (file, copy) = (self.file(), self.copy());
         let failed = |error: &dyn std::fmt::Display| {
             HostError(format!("cannot write {}: {error}", file.display()))
         };
-        let text = serde_json::to_string_pretty(journal).map_err(|error| failed(&error))?;
-        files::replace(&file, |new| files::write_synced(new, &(text + "\n")))
-            .map_err(|error| failed(&error))
+        let text = serde_json::to_string_pretty(journal).map_err(|error| failed(&error))? + "\n";
+        let make = |new: &Path| match files::write_synced(new, &text) {
+            Err(error) if is_full(&error) => {
+                let _ = fs::remove_file(new);
+                fs::rename(&copy, new).map_err(|_| error)?;
+                overwrite(new, &text)
+            }
+            made => {
+                made?;
+                // What it holds is older than the journal is from here on.
+                fs::remove_file(&copy).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                })
+            }
+        };
+        files::replace(&file, make).map_err(|error| failed(&error))?;
+        // Without it all goes on, but `is_reserved` says so.
+        if write_copy(&copy, &text).is_err() {
+            let _ = fs::remove_file(&copy);
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for the next journal, however full the disk gets.
+    ///
+    /// # Errors
+    ///
+    /// There is not.
+    pub(super) fn check_reserved(&self) -> Result<(), HostError> {
+        if self.copy().is_file() {
+            return Ok(());
+        }
+        let directory = self.directory.display();
+        Err(HostError(format!(
+            "{directory} has no room for a second journal, without which changes could not be undone; make room, or choose another \
+             directory with --state-dir"
+        )))
+    }
+
+    /// Begins a new journal, and moves the old one away, readable or not. Returns where it is now, if there was one.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be written.
+    pub fn forget(&self) -> Result<Option<PathBuf>, HostError> {
+        let (file, forgotten) = (self.file(), self.with_ending("json.forgotten"));
+        let failed =
+            |error: io::Error| HostError(format!("cannot move {}: {error}", file.display()));
+        let _ = fs::remove_file(self.copy());
+        let moved = match fs::rename(&file, &forgotten) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            moved => Some(moved.map(|()| forgotten).map_err(failed)?),
+        };
+        self.store(&Journal::new(&namespace::boot()))?;
+        Ok(moved)
+    }
+
+    /// What changes whenever the journal is replaced.
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        let found = fs::symlink_metadata(self.file()).ok()?;
+        Some((found.ino(), found.mtime(), found.mtime_nsec(), found.size()))
     }
 
     fn file(&self) -> PathBuf {
-        self.directory.join(format!("{}.json", self.name))
+        self.with_ending("json")
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.with_ending("json.copy")
+    }
+
+    fn with_ending(&self, ending: &str) -> PathBuf {
+        self.directory.join(format!("{}.{ending}", self.name))
     }
 }
 
-/// Whether the caller is in the network namespace that the boot configures. Who may not see process 1 (`hidepid`)
-/// asks whether the namespace is the initial one.
-pub(super) fn is_boot_namespace() -> bool {
-    if let (Some(own), Some(boots)) = (inode(OWN_DEVICES), inode(BOOT_DEVICES)) {
-        return own == boots;
+fn read(file: &Path) -> io::Result<Journal> {
+    let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
+    let (text, stat) = private::read(file, MAX_JOURNAL, OFlags::NOFOLLOW)?;
+    if let Some(reason) = private::not_trusted(&stat) {
+        return Err(invalid(reason));
     }
-    is_initial()
+    let mut journal: Journal = serde_json::from_str(&text)
+        .map_err(|error| invalid(format!("{error}; expected {JOURNAL_SCHEMA}")))?;
+    if journal.schema != JOURNAL_SCHEMA {
+        return Err(invalid(format!("it is {}, expected {JOURNAL_SCHEMA}", journal.schema)));
+    }
+    journal.check().map_err(invalid)?;
+    if journal.boot == namespace::boot_by_inode() {
+        journal.boot = namespace::boot();
+    }
+    Ok(journal)
 }
 
-fn inode(file: &str) -> Option<u64> {
-    fs::metadata(file).ok().map(|found| found.ino())
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// A name for this boot of the host or container, and this network namespace.
-pub(super) fn boot() -> String {
-    let read = |file| fs::read_to_string(file).unwrap_or_default();
-    let boot = read("/proc/sys/kernel/random/boot_id");
-    // Field 22: when process 1 started. A container that starts again has the host's boot ID.
-    let stat = read("/proc/1/stat");
-    let after_name = stat.rsplit_once(')').map_or("", |(_, after)| after);
-    let started = after_name.split_ascii_whitespace().nth(19).unwrap_or_default();
-    format!("{} {started} net:{}", boot.trim(), inode(OWN).unwrap_or(0))
+/// Writes into the blocks that a file has, and then gives back what is left of them.
+fn overwrite(file: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(file)?;
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)?;
+    file.sync_all()
+}
+
+/// JSON ends with any number of spaces. Undoing adds little to a journal, and reverting at most what is applied once more.
+fn write_copy(file: &Path, text: &str) -> io::Result<()> {
+    let room = (2 * text.len()).max(MIN_ROOM) - text.len();
+    files::create(file)?.write_all((text.to_owned() + &" ".repeat(room)).as_bytes())
 }
