@@ -112,7 +112,8 @@ fn grid_of_pauses() {
     println!("buffer, pause, seconds beyond segments: {CONTROLLERS:?}");
     for buffer in [500, 1000, 4000] {
         for pause_ms in [1, 300, 1000, 2000, 3000, 5000, 10_000, 60_000] {
-            let beyond = CONTROLLERS.map(|cc| paused(cc, pause_ms, buffer)).map(|[quic, tcp]| quic - tcp);
+            let beyond =
+                CONTROLLERS.map(|cc| paused(cc, pause_ms, buffer)).map(|[quic, tcp]| quic - tcp);
             println!("{buffer} / 1000 BDP, {pause_ms} ms: {beyond:+.2?}");
         }
     }
