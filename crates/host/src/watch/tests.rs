@@ -367,7 +367,9 @@ fn keys_group_sort_and_filter() {
     assert_eq!(names(&view), ["203.0.113.0/24"]);
     press(&mut view, "g");
     assert_eq!(names(&view), ["443"]);
-    press(&mut view, "g/network\n");
+    press(&mut view, "g");
+    assert_eq!(names(&view), ["none"], "no arm");
+    press(&mut view, "gg/network\n");
     assert_eq!(names(&view), [socket(2), socket(1)]);
     press(&mut view, "/");
     assert!(view.press(Key::Escape));
