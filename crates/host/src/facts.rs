@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Schema of a recorded [`HostFacts`].
 pub const FACTS_SCHEMA: &str = "uncork.host-facts/1";
 
+/// The key of [`HostFacts::unread_reasons`] for hidden processes: no namespace has this inode.
+pub(crate) const HIDDEN: u64 = 0;
+
 /// A snapshot of a host, as input of the diagnosis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -176,11 +176,11 @@ const FAULTS: [(&str, Severity, FaultFn); 44] = [
         sysctl(host, "net.ipv4.tcp_rmem", "4096 16000 16000");
     }),
     ("tcp-memory-too-small", Severity::Warning, |host| {
-        sysctl(host, "net.ipv4.tcp_mem", "10 20 30")
+        sysctl(host, "net.ipv4.tcp_mem", "10 20 30");
     }),
     ("loss-recovery-off", Severity::Warning, |host| sysctl(host, "net.ipv4.tcp_recovery", "0")),
     ("loss-recovery-off", Severity::Warning, |host| {
-        sysctl(host, "net.ipv4.tcp_early_retrans", "0")
+        sysctl(host, "net.ipv4.tcp_early_retrans", "0");
     }),
     ("route-limits", Severity::Warning, |host| {
         let limits = LimitingRoute {
@@ -542,7 +542,7 @@ fn buffers_are_judged_by_the_wanted_algorithm() {
     let mut host = healthy();
     // A BDP of 1 MB: CUBIC needs 2 MB of 4, BBR 6.
     let fast = |socket: &mut Socket| {
-        (socket.bandwidth, socket.min_rtt_us) = (Some(100_000_000), Some(10_000))
+        (socket.bandwidth, socket.min_rtt_us) = (Some(100_000_000), Some(10_000));
     };
     host.namespaces[0].sockets = vec![connection("cubic", fast)];
     sysctl(&mut host, "net.ipv4.tcp_wmem", "4096 16384 4194304");

@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn systemd_reads_sysctl_conf_through_a_link_alone() {
         let root = Scratch::new("boot");
-        root.write("etc/sysctl.conf", &line("cubic"));
-        root.write("etc/sysctl.d/50-a.conf", &line("bbr"));
+        root.write("etc/sysctl.conf", line("cubic"));
+        root.write("etc/sysctl.d/50-a.conf", line("bbr"));
         assert_eq!(order(&root), (vec!["bbr".into(), "cubic".into()], vec![]), "no systemd");
         root.write("run/systemd/system/none", "");
         assert_eq!(order(&root), (vec!["bbr".into()], vec!["cubic".into()]));
@@ -206,9 +206,9 @@ mod tests {
         );
         let base = "[sysctl]\n# no\nnet.ipv4.tcp_congestion_control=dctcp\nnet.core.b=>9\n";
         root.write("usr/lib/tuned/profiles/base/tuned.conf", base);
-        root.write("usr/lib/sysctl.d/99-vendor.conf", &line("reno"));
+        root.write("usr/lib/sysctl.d/99-vendor.conf", line("reno"));
         assert_eq!(order(&root).0, ["reno", "dctcp", "1"]);
-        root.write("etc/sysctl.d/10-mine.conf", &line("bbr"));
+        root.write("etc/sysctl.d/10-mine.conf", line("bbr"));
         assert_eq!(order(&root).0, ["reno", "dctcp", "1", "bbr"]);
         root.write("etc/tuned/tuned-main.conf", "reapply_sysctl = 0\n");
         assert_eq!(order(&root).0, ["bbr", "reno", "dctcp", "1"]);

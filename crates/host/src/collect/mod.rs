@@ -18,7 +18,9 @@ pub(crate) use kernel::module;
 pub(crate) use namespaces::is_initial;
 pub use namespaces::{Others, in_other_namespaces};
 
-use crate::facts::{FACTS_SCHEMA, HostFacts, Route};
+use rustix::process::geteuid;
+
+use crate::facts::{FACTS_SCHEMA, HIDDEN, HostFacts, Route};
 use crate::netlink::Netlink;
 
 /// The routes of the caller's network namespace that set an algorithm.
@@ -56,6 +58,10 @@ pub fn collect() -> io::Result<HostFacts> {
                 unread_namespaces.insert(inode, namespace.processes);
             }
         }
+    }
+    if hidden_processes > 0 && geteuid().is_root() {
+        let reason = "root lacks CAP_SYS_PTRACE here, as in most containers";
+        unread_reasons.insert(HIDDEN, reason.to_owned());
     }
     let boot = boot::read(Path::new("/"));
     Ok(HostFacts {

@@ -8,6 +8,9 @@ use std::path::PathBuf;
 /// Most processes named per namespace.
 const MOST: usize = 3;
 
+/// Init is in the namespace in which the others of its PID namespace began.
+const INIT: u32 = 1;
+
 /// A network namespace and some of its processes.
 pub(super) struct Found {
     /// `/proc/PID/ns/net`, or a file that `ip netns` made.
@@ -25,7 +28,7 @@ pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
         let file = process.path().join("ns/net");
         let Some(inode) = linked(&file) else {
             let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-            hidden += u64::from(may_have_namespace(&stat));
+            hidden += u64::from(pid != INIT && may_have_namespace(&stat));
             continue;
         };
         let found = all.entry(inode).or_insert(Found { file, processes: Vec::new() });

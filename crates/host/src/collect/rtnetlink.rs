@@ -216,7 +216,7 @@ fn limiting_route(message: &RouteMessage) -> Option<LimitingRoute> {
         match metric {
             RouteMetric::InitCwnd(packets) => initcwnd = Some(*packets),
             RouteMetric::Cwnd(packets) if locks(message) & LOCKED_CWND != 0 => {
-                cwnd = Some(*packets)
+                cwnd = Some(*packets);
             }
             RouteMetric::Window(bytes) => window = Some(*bytes),
             RouteMetric::Mtu(bytes) => mtu = Some(*bytes),

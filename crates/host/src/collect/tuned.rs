@@ -31,7 +31,7 @@ pub(super) fn read(root: &Path) -> Option<Tuned> {
     active.split_whitespace().for_each(|name| add(root, name, 0, &mut files));
     let main = fs::read_to_string(root.join(MAIN)).unwrap_or_default();
     let values = main.lines().filter_map(|line| line.split_once('='));
-    let of_key = values.filter(|(key, _)| key.trim() == "reapply_sysctl").last();
+    let of_key = values.rev().find(|(key, _)| key.trim() == "reapply_sysctl");
     let is_off = |value: &str| matches!(value, "0" | "false" | "False" | "no" | "off");
     let reapplies = of_key.is_none_or(|(_, value)| !is_off(value.trim()));
     Some(Tuned { files, reapplies })

@@ -7,7 +7,7 @@ use super::boot_value::{
     DEFAULT, in_effect, is_malformed, may_be_overridden, place, refusal, remedy, rewrite,
 };
 use super::finding::Finding;
-use crate::facts::{Setting, is_kernel_controller};
+use crate::facts::{Container, Setting, is_kernel_controller};
 
 /// Sysctls without effect on a flow that BBR controls: BBR has its own pacing and its own TSO size.
 const IDLE: [(&str, &str); 4] = [
@@ -18,8 +18,9 @@ const IDLE: [(&str, &str); 4] = [
 ];
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
-    // The files of a container say nothing of its host's boot, and what boots belongs to the host, not to a namespace.
-    if host.facts.container.is_some() || !host.own.is_initial {
+    // What boots belongs to the host: not to a namespace, nor to a pod in its node's namespace. Another container there may be a virtual machine
+    // that was made of an image.
+    if host.facts.container == Some(Container::Kubernetes) || !host.own.is_initial {
         return;
     }
     let mut last: BTreeMap<&str, &Setting> = BTreeMap::new();

@@ -106,11 +106,10 @@ fn small(host: Host<'_>, key: &str, id: &'static str, does: &str) -> Option<Find
 
 /// A minimum above the default, or a default above the maximum, as after `tcp_wmem = 16777216`.
 fn unordered(host: Host<'_>, key: &str) -> Option<Finding> {
-    let numbers = host.own.triple(key);
-    if host.own.sysctls.get(key).is_none() || numbers.is_some_and(is_ordered) {
+    let text = host.own.sysctls.get(key)?;
+    if host.own.triple(key).is_some_and(is_ordered) {
         return None;
     }
-    let text = host.own.sysctls.get(key).map(String::as_str).unwrap_or_default();
     let what = format!("{key} is `{text}`: its three numbers must rise.");
     Some(
         Finding::warning("malformed-triple", what)

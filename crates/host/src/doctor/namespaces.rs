@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Host;
 use super::finding::Finding;
-use crate::facts::Namespace;
+use crate::facts::{HIDDEN, Namespace};
 
 /// Most namespaces that a finding names by their processes.
 const NAMED: usize = 4;
@@ -82,7 +82,9 @@ fn file(namespace: &Namespace) -> String {
 fn not_examined(host: Host<'_>) -> Option<Finding> {
     let facts = host.facts;
     let unread = facts.unread_namespaces.len();
-    let reason = facts.unread_reasons.values().next();
+    let of_namespaces = facts.unread_namespaces.keys();
+    let mut reasons = of_namespaces.chain([&HIDDEN]).filter_map(|it| facts.unread_reasons.get(it));
+    let reason = reasons.next();
     let what = if unread > 0 {
         let processes = facts.unread_namespaces.values().flatten().take(4).cloned();
         let processes = processes.collect::<Vec<_>>().join(", ");

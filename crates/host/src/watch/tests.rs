@@ -367,7 +367,9 @@ fn keys_group_sort_and_filter() {
     assert_eq!(names(&view), ["203.0.113.0/24"]);
     press(&mut view, "g");
     assert_eq!(names(&view), ["443"]);
-    press(&mut view, "g/network\n");
+    press(&mut view, "g");
+    assert_eq!(names(&view), ["none"], "no arm");
+    press(&mut view, "gg/network\n");
     assert_eq!(names(&view), [socket(2), socket(1)]);
     press(&mut view, "/");
     assert!(view.press(Key::Escape));
@@ -469,15 +471,15 @@ fn eighty_columns_show_what_decides() {
     assert!(wide[2].starts_with("socket") && wide[2].contains("cwnd kB"), "{wide:#?}");
 }
 
-fn given_to(socket: SocketSample, rule: &str, arm: Option<&str>) -> SocketSample {
+fn given_to(socket: &SocketSample, rule: &str, arm: Option<&str>) -> SocketSample {
     let given = Given { rule: ShortName::new(rule), arm: arm.map(ShortName::new) };
-    SocketSample { given: Some(given), ..socket }
+    SocketSample { given: Some(given), ..*socket }
 }
 
 #[test]
 fn what_a_policy_gave_groups_rows_and_counters() {
     let sample =
-        |cookie, bytes, arm: &str| given_to(socket(cookie, "bbr", bytes, 900), "web", Some(arm));
+        |cookie, bytes, arm: &str| given_to(&socket(cookie, "bbr", bytes, 900), "web", Some(arm));
     let sockets = |bytes| {
         [
             sample(1, bytes, "speed/bbr"),
@@ -511,7 +513,7 @@ fn what_a_policy_gave_groups_rows_and_counters() {
 
 #[test]
 fn rules_and_arms_have_a_bounded_number_of_series() {
-    let socket = |n: u64| given_to(socket(n % 200 + 1, "bbr", 0, 0), &format!("rule {n}"), None);
+    let socket = |n: u64| given_to(&socket(n % 200 + 1, "bbr", 0, 0), &format!("rule {n}"), None);
     let later = |n: u64| {
         let mut socket = socket(n);
         (socket.figures.bytes_sent, socket.figures.busy) = (1_000, ms(10));
