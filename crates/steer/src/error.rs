@@ -9,12 +9,24 @@ use uncork_kernel::Algorithm;
 use uncork_policy::FlatError;
 use uncork_records::RecordsError;
 
-/// The command that adds a controller to the host's.
-fn command_to_load(name: &str) -> String {
-    match name.parse::<Algorithm>() {
-        Ok(ours) => format!("uncork kernel load {ours}"),
-        Err(_) => format!("modprobe tcp_{name}"),
+/// How to get a controller that the host does not have. Names are those of the kernel: its `bbr` is version 1.
+fn how_to_get(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    if let Ok(ours) = name.parse::<Algorithm>() {
+        return format!("load it (`uncork kernel load {ours}`)");
     }
+    let is_version = matches!(lower.as_str(), "bbr1" | "bbr2" | "bbr3");
+    match format!("uncork_{lower}").parse::<Algorithm>() {
+        Ok(ours) if is_version => {
+            format!("write `{ours}` and load it (`uncork kernel load {ours}`)")
+        }
+        _ if lower != name => format!("write `{lower}`"),
+        _ => format!("load it (`modprobe tcp_{name}`)"),
+    }
+}
+
+fn process(number: Option<u32>) -> String {
+    number.map_or_else(|| "another process".to_owned(), |number| format!("process {number}"))
 }
 
 /// Why connections cannot be steered.
@@ -25,8 +37,8 @@ pub enum Error {
     Policy(#[from] FlatError),
     /// The host does not have a controller.
     #[error(
-        "{place}: this host does not have the controller `{name}`; load it (`{}`), or use one of {known}",
-        command_to_load(name)
+        "{place}: this host does not have the controller `{name}`; {}, or use one of {known}",
+        how_to_get(name)
     )]
     Controller {
         /// The policy and the place in it.
@@ -53,12 +65,12 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// Another program changes it at this moment.
-    #[error("another `uncork steer` changes {path} at this moment; try again", path = .0.display())]
-    Busy(PathBuf),
+    /// Another process changes policies, and did not end while this one waited.
+    #[error("{} changes policies, and has not ended; try again, or end it", process(*.0))]
+    Busy(Option<u32>),
     /// Another recorder reads.
-    #[error("another `uncork steer record` reads {path}; end it first", path = .0.display())]
-    Recorded(PathBuf),
+    #[error("another `uncork steer record` reads {path} ({}); end it first", process(*.1), path = .0.display())]
+    Recorded(PathBuf, Option<u32>),
     /// Connections cannot be watched.
     #[error(transparent)]
     Watch(#[from] WatchError),
@@ -110,5 +122,22 @@ impl Error {
     /// Whether the user's files are wrong, not this machine.
     pub const fn is_users(&self) -> bool {
         matches!(self, Self::Policy(_) | Self::Controller { .. } | Self::Cap { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_is_a_name_that_kernels_have() {
+        for (name, remedy) in [
+            ("uncork_bbr2", "load it (`uncork kernel load uncork_bbr2`)"),
+            ("bbr3", "write `uncork_bbr3` and load it (`uncork kernel load uncork_bbr3`)"),
+            ("BBR", "write `bbr`"),
+            ("vegas", "load it (`modprobe tcp_vegas`)"),
+        ] {
+            assert_eq!(how_to_get(name), remedy);
+        }
     }
 }

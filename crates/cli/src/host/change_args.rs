@@ -146,7 +146,7 @@ pub(crate) struct StateArgs {
 }
 
 /// `m` are minutes here: nobody confirms within milliseconds.
-fn ttl(text: &str) -> Result<TimeDelta, String> {
+pub(crate) fn ttl(text: &str) -> Result<TimeDelta, String> {
     let minutes =
         text.strip_suffix('m').filter(|number| number.ends_with(|c: char| c.is_ascii_digit()));
     let text = minutes.map_or_else(|| text.to_owned(), |number| format!("{number}min"));
