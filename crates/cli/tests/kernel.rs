@@ -486,7 +486,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
     assert_eq!(seen, expected);
 }
 
-/// The root of a BPF file system is everybody's by default. Who may write to the directory of the pins has the controllers.
+/// All users may write to the root of a BPF file system by default. A user who may write to the directory of the pins has the controllers.
 #[test]
 fn pins_are_in_a_directory_of_this_user_alone() {
     let _alone = alone();

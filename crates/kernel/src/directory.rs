@@ -1,7 +1,7 @@
 //! The directories of pins: who may write to a directory decides what the kernel runs, because removing a pin ends what it keeps.
 //!
 //! The root of a BPF file system is `drwxrwxrwt` by default, so another user may make a directory there first. Each directory is
-//! checked from the root downwards: in one that only this user writes to, nobody else can exchange what was checked.
+//! checked from the root downwards: in one that only this user writes to, no other user can exchange what was checked.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -21,7 +21,7 @@ const KIND: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
-/// Makes `directory` and those above it in a BPF file system, for this user only whatever the umask.
+/// Makes `directory` and those above it in a BPF file system, for this user only, with any umask.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn make_pin_directory(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether `directory` is there, in a BPF file system, and nobody else may write to it or one above it.
+/// Whether `directory` is there, in a BPF file system, and no other user may write to it or one above it.
 ///
 /// # Errors
 ///

@@ -66,7 +66,7 @@ impl Pins {
         loaded.register_at(&self.path(algorithm))
     }
 
-    /// Whether the name is free, and nobody else may write to the directory of the pins.
+    /// Whether the name is free, and no other user may write to the directory of the pins.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Pins {
         load::verified_instructions(&self.path(algorithm))
     }
 
-    /// Whether there is a file system for the pins, and nobody else may write to their directory.
+    /// Whether there is a file system for the pins, and no other user may write to their directory.
     pub(crate) fn check_directory(&self) -> Result<(), Error> {
         has_pin_directory(&self.0).map(drop)
     }

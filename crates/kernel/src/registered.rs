@@ -22,7 +22,7 @@ pub(crate) fn unregister_all(algorithm: Algorithm) -> Result<(), Error> {
         let link = link.map_err(failed)?;
         let Some(map) = sys::registered_map(link.as_fd()).map_err(failed)? else { continue };
         if of(&map) {
-            // Since Linux 6.11; before, a link ends with the last one who has it.
+            // Since Linux 6.11; before, a link ends when its last file descriptor and pin are gone.
             sys::detach_link(link.as_fd()).map_err(|error| held(algorithm, error))?;
             found += 1;
         }

@@ -624,7 +624,7 @@ pub(crate) fn namespace_cookie() -> io::Result<u64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
 }
 
-/// The user whose rights this process has.
+/// The effective user of this process.
 pub(crate) fn user() -> u32 {
     // SAFETY: it has no arguments and cannot fail (geteuid(2)).
     unsafe { libc::geteuid() }

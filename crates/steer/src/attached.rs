@@ -14,7 +14,7 @@ use crate::steered::Steered;
 pub(crate) struct Attached {
     steered: Steered,
     ring: Ring,
-    /// Those that are open.
+    /// What was decided for each open connection.
     sockets: Sockets,
     lost: Map,
     lost_before: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Opens those of a cgroup. What its ring has is of connections that nobody recorded: it is left out.
+    /// Opens those of a cgroup. The ring's earlier entries belong to connections without a recorder.
     pub(crate) fn open(steered: &Steered) -> Result<Self, Error> {
         let only = steered.only_recorder()?;
         // First, so that pins which are exchanged meanwhile are noticed.

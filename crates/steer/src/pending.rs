@@ -148,7 +148,7 @@ pub fn guard(pins: &Pins, number: u64) -> Result<(), Error> {
         match own.pending() {
             Ok(None) => return Ok(()),
             Ok(Some(pending)) if boot_s() >= pending.deadline_boot_s => {
-                // Who has the lock for longer than commands take does not keep a policy that is due.
+                // A process that holds the lock for too long does not keep a policy that is due.
                 let _lock = pins.lock().ok().flatten();
                 if roll_back(pins, &own).is_ok() {
                     return Ok(());

@@ -10,7 +10,7 @@
 //! steer/CGROUP/PROGRAM/      one policy, named after its program's number: program, ask, counters, description
 //! ```
 //!
-//! The policy in force is the one whose number the link has. Others are that before a pending one, or left by an `apply` that was
+//! The active policy is that of the program that the link has. Others are that before a pending one, or left by an `apply` that was
 //! killed.
 
 use std::fs::{self, File};
@@ -71,7 +71,7 @@ impl Pins {
         CgroupPins(self.0.join(STEER).join(cgroup.to_string()))
     }
 
-    /// Those of all cgroups that have some, if nobody else may write to their directories.
+    /// Those of all cgroups that have some, if no other user may write to their directories.
     pub(crate) fn all(&self) -> Result<Vec<CgroupPins>, Error> {
         let directory = self.0.join(STEER);
         if !has_pin_directory(&directory)? {
@@ -95,7 +95,7 @@ impl CgroupPins {
         &self.0
     }
 
-    /// Whether there are some, where nobody else may write.
+    /// Whether there are some, where no other user may write.
     pub(crate) fn is_there(&self) -> Result<bool, Error> {
         Ok(has_pin_directory(&self.0)?)
     }

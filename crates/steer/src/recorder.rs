@@ -211,11 +211,11 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Ends the session, and writes all files, whatever the kernel says.
+    /// Ends the session, and writes all files, also after an error.
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell. Then the records are written nevertheless.
+    /// If the kernel does not report the sockets or the count of losses. The records are written nevertheless.
     pub fn end(self) -> (Summary, Result<(), Error>) {
         let Self { session, ends, records, writer, .. } = self;
         let lost_notices = session.tracker().lost_notices();

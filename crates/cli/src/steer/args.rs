@@ -39,7 +39,7 @@ Connections that are open keep what they have.
 Exit status: 0 reverted, 1 nothing was steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
 const CONFIRM_AFTER: &str = "\
-Exit status: 0 kept, 1 nothing is to be confirmed, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+Exit status: 0 kept, 1 no policy is pending, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -102,7 +102,7 @@ pub(super) enum SteerCommand {
     /// Put a policy in force for a cgroup, or exchange the one that is
     #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
     Apply(ApplyArgs),
-    /// Keep what `apply --ttl` has put in force
+    /// Keep the policy that `apply --ttl` has made active
     #[command(after_help = CONFIRM_AFTER)]
     Confirm(CgroupArgs),
     /// Roll a policy back that is not confirmed; `apply --ttl` starts it

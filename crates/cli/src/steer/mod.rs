@@ -86,7 +86,7 @@ fn confirm(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
         kept += usize::from(steered.confirm().map_err(failure)?);
     }
     match kept {
-        0 => Err(Failure::Missed("nothing is to be confirmed".to_owned())),
+        0 => Err(Failure::Missed("no policy is pending".to_owned())),
         _ => stdout::write(b"the policy is kept\n"),
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
     let until = args.duration.map(|span| clock::now() + Duration::from(span));
     let is_due = || !stop.load(Ordering::Relaxed) && until.is_none_or(|end| clock::now() < end);
     let recorded = follow(&mut recorder, is_due);
-    // What there is is written, whatever has failed.
+    // Also after an error, all records are written.
     let (summary, ended) = recorder.end();
     show(&summary, &args.records);
     recorded?;
@@ -122,8 +122,8 @@ fn show(summary: &Summary, path: &Path) {
     }
     if *unnoticed > 0 {
         eprintln!(
-            "warning: {unnoticed} connections have no record: no notice of their sockets' end came; a program has them \
-             open, they are in another network namespace (--netns), or notices were lost"
+            "warning: {unnoticed} connections have no record: the kernel sent no close event; a program has them \
+             open, they are in another network namespace (--netns), or events were lost"
         );
     }
 }
