@@ -8,12 +8,13 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::error::Error;
 
-/// How long a command waits for another one: that takes seconds with a table of a million networks.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a command looks whether another one has ended: for ten seconds, as that takes seconds with a table of a million
+/// networks.
+const TURNS: u32 = 200;
 const TURN: Duration = Duration::from_millis(50);
 
 /// Locks a directory of the pins while the result is open. `None` if there is no such directory. Waits for another process for a
@@ -24,18 +25,20 @@ pub(crate) fn lock(
     busy: impl Fn(Option<u32>) -> Error,
 ) -> Result<Option<File>, Error> {
     let failed = |error| Error::step(format!("lock {}", path.display()))(error);
-    let began = Instant::now();
+    let mut turns = if waits { TURNS } else { 0 };
     loop {
         let Some(directory) = open(path).map_err(failed)? else { return Ok(None) };
         match directory.try_lock() {
             Ok(()) if is_at(&directory, path) => return Ok(Some(directory)),
-            // Removed by the one who had it.
-            Ok(()) => continue,
+            // Removed by the process that had it.
+            Ok(()) => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
-            Err(TryLockError::WouldBlock) if waits && began.elapsed() < PATIENCE => {}
+            Err(TryLockError::WouldBlock) if turns > 0 => {
+                turns -= 1;
+                thread::sleep(TURN);
+            }
             Err(TryLockError::WouldBlock) => return Err(busy(holder(&directory))),
         }
-        thread::sleep(TURN);
     }
 }
 
