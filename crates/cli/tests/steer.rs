@@ -547,10 +547,10 @@ fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
         refused ours.toml --cgroup "$CGROUP" | sed 's/use one of .*/use one of .../'
         printf '[default]\npacing_cap = "40gbit"\n' > cap.toml
         refused cap.toml --cgroup "$CGROUP"
-        refused policy.toml --cgroup /proc | head -1
+        refused policy.toml --cgroup /proc --listener web=80 | head -1
         pins
         umount /sys/fs/bpf
-        refused policy.toml --cgroup "$CGROUP""#;
+        refused policy.toml --cgroup "$CGROUP" --listener web=80"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "\
 error: host.toml:1: `host = a.example`: the kernel does not know the host of a request; remove it, or serve with \
@@ -982,7 +982,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         $some "$UNCORK" steer status | tail -1
         $some "$UNCORK" steer explain 10.1.1.7 | tail -1
         $some "$UNCORK" steer revert | sed "s|$CGROUP|CGROUP|"
-        $none "$UNCORK" steer apply policy.toml --cgroup "$CGROUP" 2>&1 || echo status $?
+        $none "$UNCORK" steer apply policy.toml --cgroup "$CGROUP" --listener web=80 2>&1 || echo status $?
         pins"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "\
