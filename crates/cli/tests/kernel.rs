@@ -475,6 +475,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
         new connections get this program's uncork_bbr3\n\
         uncork_bbr3   yes     no       0\n\
+        note: connections in the network namespaces of other users are not counted; run as root\n\
         note: it is not known whether more can be loaded: cannot load the types of uncork_reno without the privilege; run as \
         root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN\n\
         uncork_bbr3 is unloaded\n\
@@ -482,6 +483,77 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
         error: no BPF file system at /sys/fs/bpf keeps what is loaded; mount it: mount -t bpf bpf /sys/fs/bpf\n\
         status 3\n";
+    assert_eq!(seen, expected);
+}
+
+/// All users may write to the root of a BPF file system by default. A user who may write to the directory of the pins has the controllers.
+#[test]
+fn pins_are_in_a_directory_of_this_user_alone() {
+    let _alone = alone();
+    let script = r#"
+        chmod 1777 /sys/fs/bpf
+        nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
+        $nobody mkdir -m 755 /sys/fs/bpf/uncork
+        kernel load uncork_reno 2>&1 || echo status $?
+        kernel status 2>&1 > /dev/null || echo status $?
+        kernel unload uncork_reno 2>&1 || echo status $?
+        rmdir /sys/fs/bpf/uncork
+        $nobody ln -s /tmp /sys/fs/bpf/uncork
+        kernel load uncork_reno 2>&1 || echo status $?
+        rm /sys/fs/bpf/uncork
+        umask 0
+        kernel load uncork_reno
+        stat -c %a /sys/fs/bpf/uncork
+        $nobody rm /sys/fs/bpf/uncork/uncork_reno 2> /dev/null || registered | grep uncork_reno"#;
+    let Some(seen) = succeed(script) else { return };
+    let refused = |reason: &str, remedy: &str| {
+        format!(
+            "error: unsafe directory for pins: /sys/fs/bpf/uncork: {reason}; run `{remedy} /sys/fs/bpf/uncork`, and try \
+             again (what was pinned there is lost with it)\nstatus 3\n"
+        )
+    };
+    let other = refused("it belongs to user 65534, not to user 0 or root", "rm -r").repeat(3);
+    let link = refused("it is a link", "rm");
+    assert_eq!(seen, format!("{other}{link}uncork_reno is loaded\n700\nuncork_reno\n"));
+}
+
+#[test]
+fn a_controller_whose_pin_was_moved_is_unloaded_by_its_name() {
+    let _alone = alone();
+    let script = r#"
+        kernel load uncork_reno
+        mv /sys/fs/bpf/uncork/uncork_reno /sys/fs/bpf/moved
+        kernel load uncork_reno 2>&1 || echo status $?
+        kernel unload 2>&1 | grep uncork_reno
+        echo uncork_reno > /proc/sys/net/ipv4/tcp_congestion_control
+        kernel unload uncork_reno 2> warned
+        grep -c 'had no pin' warned
+        registered | grep uncork_reno || true
+        # The name is free again, although the pin is still there.
+        kernel load uncork_reno"#;
+    let Some(seen) = succeed(script) else { return };
+    let unregister = "registered, but not by a pin in /sys/fs/bpf/uncork; unregister it: uncork kernel unload uncork_reno";
+    let expected = format!(
+        "uncork_reno is loaded\n\
+         error: uncork_reno is {unregister}\nstatus 3\n\
+         note: uncork_reno is {unregister}\n\
+         the default is {}, no longer uncork_reno\nuncork_reno is unloaded\n1\nuncork_reno is loaded\n",
+        fallback()
+    );
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn unload_restores_the_default_before_load() {
+    let _alone = alone();
+    let script = r#"
+        echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+        kernel load --default uncork_reno
+        kernel unload
+        ls /sys/fs/bpf | grep uncork || true"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "uncork_reno is loaded\nthe default is uncork_reno\nthe default is reno, no longer uncork_reno\n\
+                    uncork_reno is unloaded\n";
     assert_eq!(seen, expected);
 }
 

@@ -247,7 +247,7 @@ with socket.create_connection(("10.1.0.1", 8080), 10, ("10.9.9.9", 0)) as held:
     time.sleep(4)' &
 "$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
 for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
-"$UNCORK" steer record other.jsonl 2>&1 | sed "s|/sys/fs.*;|PINS;|"
+"$UNCORK" steer record other.jsonl 2>&1 | sed "s|/sys/fs[^ ]*|PINS|; s|process [0-9]*|process N|"
 sleep 0.5
 clients=$(seq -s, -f '10.7.%g.1' 40)
 ask $clients 5 > /dev/null
@@ -267,7 +267,10 @@ fn each_connection_leaves_a_record_of_what_it_was_given() {
     let mut lines = seen.lines();
     assert_eq!(lines.next(), Some("cubic -"), "the arm of 10.1.1.0/24");
     let refused = lines.next().expect("a refusal");
-    assert_eq!(refused, "error: another `uncork steer record` reads PINS; end it first");
+    assert_eq!(
+        refused,
+        "error: another `uncork steer record` reads PINS (process N); end it first"
+    );
     let records: Vec<serde_json::Value> =
         lines.map(|line| serde_json::from_str(line).expect("a record")).collect();
     assert_describes("flow-record", &records);
@@ -278,6 +281,228 @@ fn each_connection_leaves_a_record_of_what_it_was_given() {
     assert_eq!((of("first").len(), of("second").len()), (201, 200), "{} records", records.len());
     assert_eq!(records.len(), 401);
     check_choices(&records);
+}
+
+/// One recorder, while policies are removed and applied again, and the listener gets another name.
+#[test]
+fn a_recorder_follows_the_policy() {
+    let script = r#"
+        serve
+        listeners() { grep -o '"listener":"[^"]*"' out.jsonl | sort | uniq -c | sed 's/^ *//'; }
+        recorded() { for i in $(seq 100); do [ "$(wc -l < out.jsonl)" = $1 ] && break; sleep 0.05; done; wc -l < out.jsonl; }
+        apply() { steer apply policy.toml --cgroup "$CGROUP" --listener $1=8080 > /dev/null 2>&1; }
+        apply web
+        "$UNCORK" steer record out.jsonl --every 100ms 2> told & recorder=$!
+        for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+        sleep 0.3
+        ask 10.1.1.7 3 > /dev/null
+        recorded 3
+        apply cdn
+        ask 10.1.1.7 3 > /dev/null
+        recorded 6
+        steer revert > /dev/null
+        for i in $(seq 100); do grep -q warning told && break; sleep 0.05; done
+        apply web
+        for i in $(seq 100); do grep -q again told && break; sleep 0.05; done
+        ask 10.1.1.7 3 > /dev/null
+        recorded 9
+        listeners
+        "$UNCORK" steer record other.jsonl 2>&1 | sed "s|/sys/fs[^ ]*|PINS|; s|process [0-9]*|process N|"
+        kill -TERM $recorder
+        wait $recorder || echo status $?
+        sed "s|$CGROUP|CGROUP|" told"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+3
+6
+9
+3 \"listener\":\"cdn\"
+6 \"listener\":\"web\"
+error: another `uncork steer record` reads PINS (process N); end it first
+warning: no policy is active for CGROUP any more; recording goes on when one is applied (uncork steer apply)
+note: a policy is active for CGROUP again; recording goes on
+note: 9 records written to out.jsonl
+";
+    assert_eq!(seen, expected);
+}
+
+/// A signal, a full disk, and one that cannot be written.
+#[test]
+fn what_was_recorded_is_written_at_the_end_or_said_to_be_lost() {
+    let script = r#"
+        serve
+        steer apply policy.toml --cgroup "$CGROUP" > /dev/null 2>&1
+        mkdir small
+        mount -t tmpfs -o size=64k small small
+        try() {
+            "$UNCORK" steer record $1 --every 100ms 2> told & recorder=$!
+            for i in $(seq 200); do ls -l /proc/$recorder/fd 2> /dev/null | grep -q uncork/steer && break; sleep 0.05; done
+            sleep 0.5
+            $2
+            ask 10.1.1.7 3 > /dev/null
+            sleep 1
+            kill -TERM $recorder
+            wait $recorder || echo status $?
+            cat told
+        }
+        try records/ true
+        ls records | wc -l
+        fill() { head -c 1m /dev/zero > small/fill 2> /dev/null || true; }
+        try small/ fill
+        rm small/fill
+        try small/ "mount -o remount,ro small"
+        "$UNCORK" steer record small/ 2>&1 || echo status $?"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+note: 3 records written to records/
+1
+status 3
+note: 0 records written to small/
+warning: cannot write records to 'small/': No space left on device (os error 28)
+warning: 3 of 3 records were lost: the disk was full or too slow
+error: 3 records are not in small/
+status 3
+note: 0 records written to small/
+warning: cannot write records to 'small/': Read-only file system (os error 30)
+warning: 3 of 3 records were lost: the disk was full or too slow
+error: 3 records are not in small/
+error: cannot write records to 'small/': Read-only file system (os error 30)
+status 3
+";
+    assert_eq!(seen, expected);
+}
+
+/// `ip netns exec` hides the BPF file system; `nsenter` and `--netns` do not.
+#[test]
+fn another_network_namespace_is_named_and_entered() {
+    let script = r#"
+        mkdir -p /run/netns
+        mount -t tmpfs tmpfs /run/netns
+        ip netns add web
+        cp server.py inside.py
+        nsenter --net=/run/netns/web sh -c 'ip link set lo up; echo $$ > "$CGROUP/cgroup.procs"; exec python3 server.py' &
+        for i in $(seq 100); do nsenter --net=/run/netns/web ss -Hltn 'sport = 8080' | grep -q . && break; sleep 0.05; done
+        steer apply policy.toml --cgroup "$CGROUP" > /dev/null
+        ip netns exec web "$UNCORK" steer status 2>&1 || echo status $?
+        ip netns exec web "$UNCORK" kernel load 2>&1 || echo status $?
+        steer move --dry-run 2>&1 | sed "s|$CGROUP|CGROUP|; s|/proc/[0-9]*|/proc/PID|"
+        "$UNCORK" steer record out.jsonl --netns web --every 100ms 2> told & recorder=$!
+        for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+        sleep 0.3
+        nsenter --net=/run/netns/web python3 -c 'import socket; socket.create_connection(("127.0.0.1", 8080)).recv(100)'
+        sleep 0.5
+        kill -INT $recorder
+        wait $recorder
+        cat told"#;
+    let Some(seen) = succeed(script) else { return };
+    let hidden = "error: the BPF file system at /sys/fs/bpf is hidden in this mount namespace, as `ip netns exec` does; enter the \
+                  network namespace alone: nsenter --net=/run/netns/web uncork …\nstatus 3\n";
+    let expected = format!(
+        "{hidden}{hidden}\
+         warning: CGROUP has processes in another network namespace, whose connections are not seen here; add --netns \
+         /proc/PID/ns/net\n0 of 0 open connections have other settings\nnote: 1 records written to out.jsonl\n"
+    );
+    assert_eq!(seen, expected);
+}
+
+/// The policy before is active again, or none, unless the pending one is confirmed; also where the guard was killed.
+#[test]
+fn a_policy_that_nobody_confirms_is_rolled_back() {
+    let script = r#"
+        printf '[default]\ntcp = "cubic"\n' > one.toml
+        printf '[default]\ntcp = "cubic"\npacing_cap = "80mbit"\n' > two.toml
+        apply() { steer apply "$@" --cgroup "$CGROUP" | tail -1 | sed "s|$CGROUP|CGROUP|"; }
+        becomes() { for i in $(seq 200); do [ "$(ask 10.1.1.7)" = "$1" ] && break; sleep 0.05; done; ask 10.1.1.7; }
+        serve
+        apply two.toml --ttl 4s
+        ask 10.1.1.7
+        becomes "reno -"
+        for i in $(seq 100); do [ "$(pins)" = 0 ] && break; sleep 0.05; done
+        pins
+        apply one.toml
+        apply two.toml --ttl 1min
+        steer status --format json > status.json
+        apply two.toml --ttl 2s
+        becomes "cubic -"
+        apply two.toml --ttl 3s
+        kill -KILL $(pgrep -f '[s]teer guard')
+        steer status 2>&1 > /dev/null || echo status $?
+        becomes "cubic -"
+        steer status | head -1 | sed "s|$CGROUP|CGROUP|"
+        apply two.toml --ttl 5s
+        steer confirm
+        steer confirm 2>&1 || echo status $?
+        sleep 6
+        ask 10.1.1.7
+        ls /sys/fs/bpf/uncork/steer/* | grep -c '^[0-9]*$'
+        for i in $(seq 100); do pgrep -f '[s]teer guard' > /dev/null || break; sleep 0.05; done
+        pgrep -f '[s]teer guard' || true
+        cat status.json"#;
+    let Some(seen) = succeed(script) else { return };
+    let (told, status) = seen.split_once('{').expect("a document");
+    let expected = "\
+rolled back in 4s, unless you run: uncork steer confirm
+cubic 10000000
+reno -
+0
+one.toml is in force for new connections of CGROUP: 0 networks
+rolled back in 60s, unless you run: uncork steer confirm
+rolled back in 2s, unless you run: uncork steer confirm
+cubic -
+rolled back in 3s, unless you run: uncork steer confirm
+warning: the process that would roll the policy back had ended; another one was started
+status 1
+cubic -
+CGROUP: one.toml
+rolled back in 5s, unless you run: uncork steer confirm
+the policy is kept
+error: no policy is pending
+status 1
+cubic 10000000
+1
+";
+    assert_eq!(told, expected);
+    let status: serde_json::Value = serde_json::from_str(&format!("{{{status}")).expect("JSON");
+    assert_describes("steer-1", [&status]);
+    let pending = &status["cgroups"][0]["pending"];
+    assert_eq!((&pending["returns_to"], &pending["guarded"]), (&"one.toml".into(), &true.into()));
+}
+
+/// Who may read a file may flock it: the lock is nothing that others may read. A command that holds it is named.
+#[test]
+fn only_another_command_of_the_owner_is_waited_for_and_not_forever() {
+    let script = r#"
+        setpriv --reuid 65534 --regid 65534 --clear-groups flock -x -o "$CGROUP" sleep 600 & other=$!
+        sleep 0.3
+        steer apply policy.toml --cgroup "$CGROUP" | sed "s|$CGROUP|CGROUP|"
+        setpriv --reuid 65534 --regid 65534 --clear-groups flock -x -o /sys/fs/bpf/uncork/steer true 2> /dev/null || echo refused
+        flock -o -x /sys/fs/bpf/uncork/steer sh -c 'touch held; exec sleep 600' & holder=$!
+        for i in $(seq 100); do [ -e held ] && break; sleep 0.05; done
+        steer revert 2>&1 | sed "s/process $holder /process HOLDER /"
+        kill $holder
+        for i in $(seq 100); do steer revert 2> /dev/null | sed "s|$CGROUP|CGROUP|" | grep . && break; sleep 0.05; done
+        pins"#;
+    let Some(seen) = succeed(script) else { return };
+    let expected = "\
+policy.toml is in force for new connections of CGROUP: 3 networks
+refused
+error: process HOLDER changes policies, and has not ended; try again, or end it
+policy.toml is out of force for CGROUP
+0
+";
+    assert_eq!(seen, expected);
+}
+
+/// `listener = "web"` without a port of that name.
+#[test]
+fn a_rule_that_cannot_match_is_said_by_apply_and_status() {
+    let script = r#"
+        steer apply policy.toml --cgroup "$CGROUP" 2>&1 > /dev/null
+        steer status 2>&1 > /dev/null"#;
+    let Some(seen) = succeed(script) else { return };
+    let warning = "warning: policy.toml:10: `listener = web` never matches: no such listener; ports have their numbers as names; \
+                   name one with --listener NAME=PORT\n";
+    assert_eq!(seen, warning.repeat(2));
 }
 
 /// Controller, unit, bucket and propensity are those of `uncork policy explain`.
@@ -322,10 +547,10 @@ fn what_cannot_be_in_force_is_refused_and_nothing_changes() {
         refused ours.toml --cgroup "$CGROUP" | sed 's/available: .*/available: .../'
         printf '[default]\npacing_cap = "40gbit"\n' > cap.toml
         refused cap.toml --cgroup "$CGROUP"
-        refused policy.toml --cgroup /proc | head -1
+        refused policy.toml --cgroup /proc --listener web=80 | head -1
         pins
         umount /sys/fs/bpf
-        refused policy.toml --cgroup "$CGROUP""#;
+        refused policy.toml --cgroup "$CGROUP" --listener web=80"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "\
 error: host.toml:1: `host = a.example`: the kernel does not know the host of a request; remove it, or serve with \
@@ -336,7 +561,7 @@ the name, or load the module that has it; available: ...
 error: ours.toml:1: this host does not have the controller `uncork_bbr2`: load it (`uncork kernel load uncork_bbr2`); \
 available: ...
 error: cap.toml: [default]: the kernel takes pacing caps below 34 Gbit/s; remove `pacing_cap`
-error: invalid value '/proc' for '--cgroup <DIR>': no cgroup of version 2: it has no cgroup.procs; choose one below the \
+error: invalid value '/proc' for '--cgroup <DIR>': no cgroup of version 2: it is in a file system of another kind; choose one below the \
 directory that `findmnt -t cgroup2` shows
 0
 error: no BPF file system at /sys/fs/bpf keeps what is loaded; mount it: mount -t bpf bpf /sys/fs/bpf
@@ -757,7 +982,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         $some "$UNCORK" steer status | tail -1
         $some "$UNCORK" steer explain 10.1.1.7 | tail -1
         $some "$UNCORK" steer revert | sed "s|$CGROUP|CGROUP|"
-        $none "$UNCORK" steer apply policy.toml --cgroup "$CGROUP" 2>&1 || echo status $?
+        $none "$UNCORK" steer apply policy.toml --cgroup "$CGROUP" --listener web=80 2>&1 || echo status $?
         pins"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "\
@@ -807,8 +1032,9 @@ END
     let Some(seen) = succeed(script) else { return };
     let expected = "\
 0
-warning: 3 connections have no record: no notice of their sockets' end came; a program has them open, they are in another \
-network namespace, or notices were lost
+note: 0 records written to out.jsonl
+warning: 3 connections have no record: the kernel sent no close event; a program has them open, they are in another \
+network namespace (--netns), or events were lost
 ";
     assert_eq!(seen, expected);
 }
@@ -853,14 +1079,10 @@ fn readers_need_the_right_to_open_the_pins_and_no_other() {
              10.1.1.7, accepted on port 443: cubic, at most 80 Mbit/s\n  rule 1 `near` (line 5) decides\n3 records\n"
         )
     };
-    let refused = |pin: &str| {
-        format!(
-            "error: /sys/fs/bpf/uncork/steer/N/{pin} may be opened by its owner only; run as the user who made it, or with \
-             CAP_DAC_OVERRIDE\n"
-        )
-    };
+    let refused = "error: /sys/fs/bpf/uncork/steer may be opened by its owner only; run as the user who made it, or with \
+                   CAP_DAC_OVERRIDE\n";
     let (first, second) = (reads(0), reads(6));
-    let refused = ["link", "link", "ends"].map(refused).concat();
+    let refused = refused.repeat(3);
     let expected = format!(
         "the owner:\n{first}somebody else:\n{refused}somebody else with CAP_DAC_OVERRIDE:\n{second}the owner:\n0\n"
     );
@@ -1305,7 +1527,7 @@ END
         printf '[default]\ntcp = "cubic"\n' > two.toml
         with $three apply one.toml --cgroup "$CGROUP" > /dev/null
         python3 -c 'import socket, time; held = socket.create_connection(("10.1.0.1", 8090), 10); time.sleep(600)' &
-        for i in $(seq 100); do steer status | grep -q 'default .* 1$' && break; sleep 0.05; done
+        for i in $(seq 100); do with "" status | grep -q 'default .* 1$' && break; sleep 0.05; done
         with $three apply two.toml --cgroup "$CGROUP" > /dev/null
         with "" move 2>&1 || echo status $?
         with $three move

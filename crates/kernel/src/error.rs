@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::sys;
+
 /// Why a controller could not be loaded, found or unloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -17,11 +19,34 @@ pub enum Error {
     #[error("{0} is loaded already; unload it first")]
     Loaded(&'static str),
     /// Another program has registered the name.
-    #[error("{0} is registered, but not by a pin in {1}; its owner must unregister it")]
+    #[error("{0} is registered, but not by a pin in {1}; unregister it: uncork kernel unload {0}")]
     Foreign(&'static str, String),
     /// It is not there.
     #[error("{0} is not loaded")]
     NotLoaded(&'static str),
+    /// It is registered without a pin, and cannot be unregistered from outside.
+    #[error(
+        "cannot unregister {name}, which has no pin of uncork: {error}; remove the pin that keeps it (find /sys/fs/bpf, in the \
+         mount namespace that has it), or end the process that does"
+    )]
+    Held {
+        /// The controller.
+        name: &'static str,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// Another user may change what is pinned in a directory.
+    #[error(
+        "unsafe directory for pins: {directory}: {reason}; run `{remedy}`, and try again (what was pinned there is lost with it)"
+    )]
+    Unsafe {
+        /// The directory.
+        directory: String,
+        /// Why.
+        reason: String,
+        /// The command that ends it.
+        remedy: String,
+    },
     /// The kernel refused a step.
     #[error("cannot {step}: {error}")]
     Step {
@@ -58,11 +83,14 @@ pub enum Missing {
     Kernel(String),
     /// Privileges.
     #[error(
-        "cannot {step} without the privilege; run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"
+        "cannot {step} without the privilege; run as root{}, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+        if *.is_root { " of the initial user namespace (outside of the container)" } else { "" }
     )]
     Privilege {
         /// What was tried.
         step: String,
+        /// Whether the user is root, of a user namespace or without capabilities.
+        is_root: bool,
     },
     /// The file's rights, not the process's capabilities.
     #[error(
@@ -72,6 +100,17 @@ pub enum Missing {
     /// No BPF file system.
     #[error("no BPF file system at {0} keeps what is loaded; mount it: mount -t bpf bpf {0}")]
     FileSystem(String),
+    /// This mount namespace lacks it, as that of `ip netns exec` does (ip-netns(8)).
+    #[error(
+        "the BPF file system at {place} is hidden in this mount namespace, as `ip netns exec` does; enter the network namespace \
+         alone: nsenter --net={namespace} uncork …"
+    )]
+    Hidden {
+        /// The mount point.
+        place: String,
+        /// The file of the network namespace.
+        namespace: String,
+    },
 }
 
 impl Error {
@@ -79,13 +118,13 @@ impl Error {
     pub(crate) fn step(step: impl Into<String>, error: io::Error) -> Self {
         let step = step.into();
         if error.kind() == io::ErrorKind::PermissionDenied {
-            return Missing::Privilege { step }.into();
+            return Missing::Privilege { step, is_root: sys::user() == 0 }.into();
         }
         Self::Step { step, error }
     }
 
     /// Whether the environment cannot do it, whatever the arguments.
     pub const fn is_environment(&self) -> bool {
-        matches!(self, Self::Missing(_) | Self::Refused { .. })
+        matches!(self, Self::Missing(_) | Self::Refused { .. } | Self::Unsafe { .. })
     }
 }

@@ -9,6 +9,8 @@
 
 mod algorithm;
 mod btf;
+mod directory;
+mod earlier_default;
 mod error;
 mod host;
 mod load;
@@ -16,18 +18,20 @@ mod map;
 mod object;
 mod pin;
 mod program;
+mod registered;
 mod registration;
 mod ring;
 mod sys;
 mod trace;
 
 pub use algorithm::Algorithm;
+pub use directory::{has_pin_directory, make_pin_directory};
 pub use error::{Error, Missing};
-pub use host::{available, check_pin_directory, default, fall_back, set_default};
+pub use host::{available, default, set_default};
 pub use load::{Loaded, VerifiedProgram, probe};
 pub use map::Map;
 pub use object::{Maps, Object, ProgramKind};
-pub use pin::{DIRECTORY, Pins, Removed};
+pub use pin::{DIRECTORY, Pins, Removed, is_registered};
 pub use program::{CgroupLink, Program, programs_at};
 pub use registration::Registration;
 pub use ring::Ring;

@@ -35,7 +35,7 @@ const RECORDS_TRACED: u32 = 1 << 16;
 /// Whether this machine can load controllers and keep them in `pins`: by what the kernel says of itself,
 /// and by loading the smallest.
 pub fn probe(pins: &Pins) -> Result<(), Error> {
-    pins.check_file_system()?;
+    pins.check_directory()?;
     Loaded::new(Algorithm::Reno).map(drop)
 }
 

@@ -82,8 +82,15 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// If the map is full, or the kernel refuses it.
+    /// If the sizes are not those of as many elements, the map is full, or the kernel refuses it.
     pub fn fill(&self, keys: &[u8], values: &[u8]) -> io::Result<()> {
+        let (elements, values_of) = (keys.len() / self.key_size, values.len() / self.value_size);
+        let is_whole = elements * self.key_size == keys.len();
+        if !is_whole || values_of != elements || values_of * self.value_size != values.len() {
+            let text =
+                format!("{} bytes of keys and {} of values do not fit", keys.len(), values.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let keys = keys.chunks(BATCH * self.key_size);
         let values = values.chunks(BATCH * self.value_size);
         for (keys, values) in keys.zip(values) {

@@ -1,11 +1,13 @@
 //! What is loaded stays registered by a pin in the BPF file system, also after the loader has ended.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::algorithm::Algorithm;
+use crate::directory::{has_pin_directory, make_pin_directory};
 use crate::error::Error;
 use crate::host;
 use crate::load::{self, Loaded};
+use crate::registered::unregister_all;
 use crate::registration::unregister;
 
 /// Where the pins are.
@@ -16,6 +18,9 @@ pub const DIRECTORY: &str = "/sys/fs/bpf/uncork";
 pub enum Removed {
     /// A controller that sockets could choose.
     Controller,
+    /// A controller that was registered without a pin here: the pin was moved or is in another mount namespace, or a process
+    /// holds it.
+    Unpinned,
     /// A pin without a registration, of a command that was killed before Linux 6.4. It only took memory.
     Leftover,
 }
@@ -28,6 +33,10 @@ impl Pins {
     /// Those below `directory`.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.0
     }
 
     fn path(&self, algorithm: Algorithm) -> PathBuf {
@@ -53,12 +62,17 @@ impl Pins {
         if self.is_pinned(algorithm) {
             self.remove_pin(algorithm)?;
         }
-        self.make_directory()?;
+        make_pin_directory(&self.0)?;
         loaded.register_at(&self.path(algorithm))
     }
 
-    /// Whether the name is free.
+    /// Whether the name is free, and no other user may write to the directory of the pins.
+    ///
+    /// # Errors
+    ///
+    /// If not.
     pub fn check_free(&self, algorithm: Algorithm) -> Result<(), Error> {
+        self.check_directory()?;
         if self.has(algorithm) {
             return Err(Error::Loaded(algorithm.name()));
         }
@@ -72,17 +86,30 @@ impl Pins {
     /// open keep theirs.
     pub fn replace(&self, loaded: &Loaded) -> Result<(), Error> {
         let algorithm = loaded.algorithm();
+        self.check_directory()?;
         if !self.has(algorithm) {
             return Err(Error::NotLoaded(algorithm.name()));
         }
         loaded.replace_at(&self.path(algorithm))
     }
 
-    /// Unregisters a controller, or removes what a killed command has left of one. Connections that use it
-    /// keep it until they end.
+    /// Unregisters a controller, also one without a pin, or removes what a killed command has left of one. Connections that
+    /// use it keep it until they end.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, its directory is not safe, or the kernel refuses it.
     pub fn remove(&self, algorithm: Algorithm) -> Result<Removed, Error> {
+        self.check_directory()?;
         if !self.is_pinned(algorithm) {
-            return Err(Error::NotLoaded(algorithm.name()));
+            if !is_registered(algorithm) {
+                return Err(Error::NotLoaded(algorithm.name()));
+            }
+            return unregister_all(algorithm).map(|()| Removed::Unpinned);
+        }
+        if !Algorithm::ALL.into_iter().any(|one| one != algorithm && self.is_pinned(one)) {
+            // Before the last pin, so that a command that is killed leaves something to unload.
+            self.forget_defaults()?;
         }
         let removed =
             if is_registered(algorithm) { Removed::Controller } else { Removed::Leftover };
@@ -111,18 +138,13 @@ impl Pins {
         load::verified_instructions(&self.path(algorithm))
     }
 
-    /// Whether there is a file system for the pins.
-    pub(crate) fn check_file_system(&self) -> Result<(), Error> {
-        host::check_pin_directory(&self.0)
-    }
-
-    fn make_directory(&self) -> Result<(), Error> {
-        self.check_file_system()?;
-        std::fs::create_dir_all(&self.0)
-            .map_err(|error| Error::step(format!("make {}", self.0.display()), error))
+    /// Whether there is a file system for the pins, and no other user may write to their directory.
+    pub(crate) fn check_directory(&self) -> Result<(), Error> {
+        has_pin_directory(&self.0).map(drop)
     }
 }
 
-fn is_registered(algorithm: Algorithm) -> bool {
+/// Whether sockets can choose a controller, by a pin here or not.
+pub fn is_registered(algorithm: Algorithm) -> bool {
     host::available().iter().any(|name| name == algorithm.name())
 }

@@ -20,6 +20,7 @@ const PROG_LOAD: u32 = 5;
 const OBJ_PIN: u32 = 6;
 const OBJ_GET: u32 = 7;
 const PROG_TEST_RUN: u32 = 10;
+const MAP_GET_NEXT_ID: u32 = 12;
 const PROG_GET_FD_BY_ID: u32 = 13;
 const MAP_GET_FD_BY_ID: u32 = 14;
 const OBJ_GET_INFO_BY_FD: u32 = 15;
@@ -30,6 +31,8 @@ const MAP_FREEZE: u32 = 22;
 const MAP_UPDATE_BATCH: u32 = 26;
 const LINK_CREATE: u32 = 28;
 const LINK_UPDATE: u32 = 29;
+const LINK_GET_FD_BY_ID: u32 = 30;
+const LINK_GET_NEXT_ID: u32 = 31;
 const ITER_CREATE: u32 = 33;
 const LINK_DETACH: u32 = 34;
 
@@ -38,6 +41,7 @@ const PROG_TYPE_SOCK_OPS: u32 = 13;
 const PROG_TYPE_TRACING: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
 pub(crate) const MAP_TYPE_STRUCT_OPS: u32 = 26;
+const LINK_TYPE_STRUCT_OPS: u32 = 9;
 const ATTACH_SOCK_OPS: u32 = 3;
 const ATTACH_ITERATOR: u32 = 28;
 const ATTACH_STRUCT_OPS: u32 = 44;
@@ -403,6 +407,28 @@ pub(crate) fn program_by_id(id: u32) -> io::Result<OwnedFd> {
     open(PROG_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })
 }
 
+/// The same of a map.
+pub(crate) fn map_by_id(id: u32) -> io::Result<OwnedFd> {
+    open(MAP_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })
+}
+
+/// The same of a link.
+pub(crate) fn link_by_id(id: u32) -> io::Result<OwnedFd> {
+    open(LINK_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })
+}
+
+/// The number of the map that comes after `id`.
+pub(crate) fn next_map(id: u32) -> io::Result<u32> {
+    let mut next = ById { id, next: 0, flags: 0 };
+    bpf(MAP_GET_NEXT_ID, &mut next).map(|_| next.next)
+}
+
+/// The same of links.
+pub(crate) fn next_link(id: u32) -> io::Result<u32> {
+    let mut next = ById { id, next: 0, flags: 0 };
+    bpf(LINK_GET_NEXT_ID, &mut next).map(|_| next.next)
+}
+
 /// The name of the program with this number. The kernel tells it only to those who have CAP_SYS_ADMIN.
 pub(crate) fn program_name(id: u32) -> io::Result<String> {
     use aya_obj::generated::bpf_prog_info as Told;
@@ -554,16 +580,54 @@ pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<(u32, u64)> {
     Ok((u32::from_ne_bytes(bytes_at(&info, 8)), u64::from_ne_bytes(bytes_at(&info, 16))))
 }
 
+/// Whether a map has the structure of a kernel's interface, such as a controller.
+pub(crate) fn is_structure(map: BorrowedFd<'_>) -> io::Result<bool> {
+    // struct bpf_map_info begins with the type.
+    let info = info::<4>(map)?;
+    Ok(u32::from_ne_bytes(info) == MAP_TYPE_STRUCT_OPS)
+}
+
+/// The map of the structure that a link registers, for those who have CAP_SYS_ADMIN. `None` of links of other kinds, and of
+/// one that registers nothing any more.
+pub(crate) fn registered_map(link: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+    // struct bpf_link_info: type, id, prog_id, padding, struct_ops.map_id.
+    let info = info::<32>(link)?;
+    let [kind, map] = [0, 16].map(|place| u32::from_ne_bytes(bytes_at(&info, place)));
+    let is_registered = kind == LINK_TYPE_STRUCT_OPS && map != 0;
+    is_registered.then(|| map_by_id(map)).transpose()
+}
+
 /// The map of a registered structure. `pinned` is that map, or the link that registers it: then it is for those who
 /// have CAP_SYS_ADMIN.
 pub(crate) fn structure_map(pinned: OwnedFd) -> io::Result<OwnedFd> {
-    // The first member is the type in both; struct bpf_link_info: type, id, prog_id, padding, struct_ops.map_id.
-    let info = info::<32>(pinned.as_fd())?;
-    if u32::from_ne_bytes(bytes_at(&info, 0)) == MAP_TYPE_STRUCT_OPS {
+    // A link's first member is its type, too, and never this one.
+    if is_structure(pinned.as_fd())? {
         return Ok(pinned);
     }
-    let id = u32::from_ne_bytes(bytes_at(&info, 16));
-    open(MAP_GET_FD_BY_ID, &mut ById { id, next: 0, flags: 0 })
+    registered_map(pinned.as_fd())?.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The number of the calling thread's network namespace, which no other one ever has.
+pub(crate) fn namespace_cookie() -> io::Result<u64> {
+    let socket = std::os::unix::net::UnixDatagram::unbound()?;
+    let (mut cookie, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `size` bytes to the cookie, and the new size (socket(7)).
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut size,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(cookie) }
+}
+
+/// The effective user of this process.
+pub(crate) fn user() -> u32 {
+    // SAFETY: it has no arguments and cannot fail (geteuid(2)).
+    unsafe { libc::geteuid() }
 }
 
 #[repr(C)]

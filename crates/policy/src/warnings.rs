@@ -1,40 +1,65 @@
 //! Conditions that never match on a server.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use uncork_cc::{InLinux, Missing};
 
 use crate::Policy;
 use crate::condition::Test;
+use crate::glob::Glob;
 
 impl Policy {
     /// A warning for each condition that never matches on a server with these listeners (`None`: any), with
     /// or without databases of client origins. In a policy shared by several servers such conditions are
     /// normal. A controller that Linux calls by another name is a warning, too.
     pub fn warnings(&self, listeners: Option<&[&str]>, has_databases: bool) -> Vec<String> {
+        let unmatched = |globs: &[Glob]| {
+            let listeners = listeners?;
+            let is_matched = listeners.iter().any(|name| matches(globs, name));
+            let known = || format!("there is `{}`", listeners.join("`, `"));
+            (!is_matched).then(known)
+        };
+        self.warnings_of(unmatched, has_databases)
+    }
+
+    /// The same of a server whose listeners are local ports: some have names, of the others the number is the name.
+    pub fn warnings_by_port(&self, named: &[(String, u16)], has_databases: bool) -> Vec<String> {
+        let ports: HashSet<u16> = named.iter().map(|(_, port)| *port).collect();
+        let unmatched = |globs: &[Glob]| {
+            let mut unnamed = (1..=u16::MAX).filter(|port| !ports.contains(port));
+            let is_matched = named.iter().any(|(name, _)| matches(globs, name))
+                || unnamed.any(|port| matches(globs, &port.to_string()));
+            (!is_matched).then(|| match named {
+                [] => "ports have their numbers as names; name one with --listener NAME=PORT"
+                    .to_owned(),
+                named => {
+                    let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+                    format!("there is `{}`, and other ports by their numbers", names.join("`, `"))
+                }
+            })
+        };
+        self.warnings_of(unmatched, has_databases)
+    }
+
+    /// `unmatched` says which listeners there are, if none of them matches.
+    fn warnings_of(
+        &self,
+        unmatched: impl Fn(&[Glob]) -> Option<String>,
+        has_databases: bool,
+    ) -> Vec<String> {
         let mut warnings = Vec::new();
         for rule in &self.rules {
             for condition in &rule.conditions {
-                let place = format!("{}:{}: `{}`", self.name, rule.line, condition.written);
-                match &condition.test {
-                    Test::Listener(globs) => {
-                        let Some(listeners) = listeners else { continue };
-                        let is_matched =
-                            |name: &&str| globs.iter().any(|it| it.matches(name.as_bytes()));
-                        if !listeners.iter().any(is_matched) {
-                            let known = listeners.join("`, `");
-                            warnings.push(format!(
-                                "{place} never matches: no such listener; there is `{known}`"
-                            ));
-                        }
-                    }
+                let reason = match &condition.test {
+                    Test::Listener(globs) => unmatched(globs)
+                        .map(|known| format!(" never matches: no such listener; {known}")),
                     Test::Asn(_) | Test::Country(_) if !has_databases => {
-                        warnings.push(format!(
-                            "{place} never matches without a database: use one with --geo"
-                        ));
+                        Some(" never matches without a database: use one with --geo".to_owned())
                     }
-                    _ => {}
-                }
+                    _ => None,
+                };
+                let (name, line, written) = (&self.name, rule.line, &condition.written);
+                warnings.extend(reason.map(|reason| format!("{name}:{line}: `{written}`{reason}")));
             }
         }
         warnings.extend(self.names_of_others());
@@ -49,4 +74,8 @@ impl Policy {
         let warning = |tcp| format!("{}: `tcp = {tcp}`: {}", self.name, Missing(tcp));
         written.filter(is_another).map(warning).collect()
     }
+}
+
+fn matches(globs: &[Glob], name: &str) -> bool {
+    globs.iter().any(|glob| glob.matches(name.as_bytes()))
 }

@@ -1,18 +1,23 @@
 //! Puts a policy in force, or exchanges the one that is.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use uncork_kernel::{CgroupLink, Map, Object, available};
+use uncork_kernel::{CgroupLink, Map, Object, available, make_pin_directory};
 use uncork_policy::{Flat, Origins, Outcome, Policy};
 
 use crate::description::Description;
 use crate::error::Error;
 use crate::layout::NAME;
+use crate::pending::{Pending, post};
 use crate::pins::{CgroupPins, Pins, remove_directory};
 use crate::tables::{self, Loaded, Shared};
+
+/// The kind of file system of cgroups of version 2 (statfs(2)); those of version 1 have other files of the same names.
+const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
 
 /// A policy to put in force.
 #[derive(Debug)]
@@ -25,8 +30,12 @@ pub struct Request<'a> {
     pub listeners: &'a [(String, u16)],
     /// Where clients come from.
     pub origins: &'a Origins,
+    /// Conditions that never match there, for `status`.
+    pub warnings: &'a [String],
     /// Now.
     pub unix_s: i64,
+    /// The policy is rolled back after this time, unless [`Steered::confirm`](crate::Steered::confirm) is called.
+    pub ttl: Option<Duration>,
 }
 
 /// What `apply` has done.
@@ -45,22 +54,22 @@ pub struct Applied {
 ///
 /// If the policy asks for what the kernel does not know or the host does not have, or a step is refused.
 pub fn apply(pins: &Pins, request: &Request<'_>) -> Result<Applied, Error> {
-    let Request { policy, cgroup, listeners, origins, .. } = *request;
+    let Request { policy, cgroup, listeners, origins, warnings, unix_s, ttl } = *request;
     let flat = policy.flat(listeners, origins)?;
     check(policy, &flat)?;
-    pins.check_file_system()?;
     let (directory, number) = open_cgroup(cgroup)?;
-    lock(&directory, cgroup, Error::Busy)?;
     let own = pins.of(number);
+    own.is_there()?;
+    let _lock = pins.make_and_lock()?;
     let description = Description {
         cgroup: absolute(cgroup).display().to_string(),
-        applied_unix_s: request.unix_s,
-        listeners: listeners.to_vec(),
-        ..Description::new(policy, &flat)
+        applied_unix_s: unix_s,
+        warnings: warnings.to_vec(),
+        ..Description::new(policy, &flat, listeners.to_vec())
     };
     own.make()?;
     let in_force = own.in_force()?;
-    let done = exchange(&own, &directory, &flat, policy, &description, in_force);
+    let done = exchange(&own, &directory, &flat, &description, in_force, ttl);
     if let (Err(_), None) = (&done, in_force) {
         // The error counts, not what is left.
         let _ = own.remove();
@@ -74,9 +83,9 @@ fn exchange(
     own: &CgroupPins,
     cgroup: &File,
     flat: &Flat,
-    policy: &Policy,
     description: &Description,
     in_force: Option<u32>,
+    ttl: Option<Duration>,
 ) -> Result<(), Error> {
     if in_force.is_none() {
         // Left by a process that was killed, or by a cgroup that was removed.
@@ -85,10 +94,18 @@ fn exchange(
     }
     let object = tables::object()?;
     let shared = shared(own, &object)?;
-    let (loaded, _shared) = Loaded::load(object, flat, policy.fingerprint(), shared)?;
+    let (loaded, _shared) = Loaded::load(object, flat, description.key(), shared)?;
     let directory = own.policy(loaded.steer.id()?);
+    let earlier = own.pending()?;
+    // What is pending is not returned to.
+    let pending =
+        ttl.map(|ttl| Pending::new(ttl, earlier.map_or(in_force, |earlier| earlier.before)));
     let put_in_force = || {
         pin(own, &directory, &loaded, description)?;
+        if let Some(pending) = pending {
+            own.set_pending(pending)?;
+            post(own)?;
+        }
         if in_force.is_some() {
             let link = CgroupLink::open(&own.link())?.ok_or_else(|| Error::Damaged {
                 path: own.path().to_owned(),
@@ -102,9 +119,13 @@ fn exchange(
     if let Err(error) = put_in_force() {
         // The error counts, not what is left.
         let _ = remove_directory(&directory);
+        let _ = earlier.map_or_else(|| own.clear_pending(), |earlier| own.set_pending(earlier));
         return Err(error);
     }
-    own.remove_policies_but(own.in_force()?)
+    if pending.is_none() {
+        own.clear_pending()?;
+    }
+    own.remove_policies_but(&[own.in_force()?, pending.and_then(|pending| pending.before)])
 }
 
 fn pin(
@@ -113,7 +134,7 @@ fn pin(
     loaded: &Loaded,
     description: &Description,
 ) -> Result<(), Error> {
-    std::fs::create_dir(directory).map_err(Error::step(format!("make {}", directory.display())))?;
+    make_pin_directory(directory)?;
     let text = serde_json::to_vec(description)
         .map_err(|error| Error::step("describe the policy")(error.into()))?;
     loaded.steer.pin(&directory.join("program"))?;
@@ -121,7 +142,7 @@ fn pin(
     loaded.counters.pin(&directory.join("counters"))?;
     let note = Map::note("description", &text)?;
     note.pin(&directory.join("description"))?;
-    own.keep_names(&description.fingerprint, &note)
+    own.keep_names(description.key(), &note)
 }
 
 /// The maps that stay: those that are pinned, or new ones.
@@ -171,19 +192,12 @@ pub(crate) fn open_cgroup(path: &Path) -> Result<(File, u64), Error> {
     let no_cgroup =
         |reason: &str| Error::Cgroup { path: path.to_owned(), reason: reason.to_owned() };
     let file = File::open(path).map_err(|error| no_cgroup(&error.to_string()))?;
-    if !path.join("cgroup.procs").exists() {
-        return Err(no_cgroup("it has no cgroup.procs"));
+    let kind = rustix::fs::fstatfs(&file).map_err(|error| no_cgroup(&error.to_string()))?.f_type;
+    if i64::from(kind) != CGROUP2_SUPER_MAGIC {
+        return Err(no_cgroup("it is in a file system of another kind"));
     }
     let number = file.metadata().map_err(|error| no_cgroup(&error.to_string()))?.ino();
     Ok((file, number))
-}
-
-/// Locks a directory as long as it is open. If another process has, that is the error `busy`.
-pub(crate) fn lock(directory: &File, path: &Path, busy: fn(PathBuf) -> Error) -> Result<(), Error> {
-    directory.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => busy(path.to_owned()),
-        TryLockError::Error(error) => Error::step(format!("lock {}", path.display()))(error),
-    })
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -1,6 +1,9 @@
 //! What a policy's numbers mean: the names, for status and records. It is pinned with the policy.
 
+use std::hash::Hasher;
+
 use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher24;
 use uncork_policy::{By, Flat, Policy};
 use uncork_units::Rate;
 
@@ -11,12 +14,18 @@ pub struct Description {
     pub policy: String,
     /// Its fingerprint, as in records.
     pub fingerprint: String,
+    /// What the kernel calls it: the same policy with other names of listeners, or other databases, has another key.
+    #[serde(default)]
+    pub(crate) key: String,
     /// The cgroup's path.
     pub cgroup: String,
     /// When it was applied.
     pub applied_unix_s: i64,
     /// The names of listeners and their ports.
     pub listeners: Vec<(String, u16)>,
+    /// Conditions that never match there.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// How many networks the kernel looks up.
     pub networks: u64,
     /// What can be decided; the first is the default.
@@ -45,7 +54,8 @@ pub struct Decided {
 }
 
 impl Description {
-    pub(crate) fn new(policy: &Policy, flat: &Flat) -> Self {
+    /// The policy with these names of listeners. It has no cgroup and no time yet.
+    pub(crate) fn new(policy: &Policy, flat: &Flat, listeners: Vec<(String, u16)>) -> Self {
         let decided = flat.outcomes.iter().map(|outcome| {
             let line = outcome.rule.and_then(|rule| flat.rules.get(usize::from(rule)));
             let arm = outcome.arm.as_ref();
@@ -60,16 +70,35 @@ impl Description {
                 pacing_cap_bps: outcome.pacing_cap.map(Rate::bits_per_sec),
             }
         });
-        Self {
+        let named = Self {
             policy: policy.name().to_owned(),
             fingerprint: format!("{:016x}", policy.fingerprint()),
+            key: String::new(),
             cgroup: String::new(),
             applied_unix_s: 0,
-            listeners: Vec::new(),
+            listeners,
+            warnings: Vec::new(),
             networks: flat.networks.len() as u64,
             decided: decided.collect(),
-        }
+        };
+        let mut hasher = SipHasher24::new_with_key(&[0; 16]);
+        hasher.write(format!("{named:?}").as_bytes());
+        Self { key: format!("{:016x}", hasher.finish()), ..named }
     }
+
+    /// What records of connections that it decided have in the kernel's maps.
+    pub(crate) fn key(&self) -> u64 {
+        // Pins of a program that knew no keys have the fingerprint.
+        number(if self.key.is_empty() { &self.fingerprint } else { &self.key })
+    }
+
+    pub(crate) fn fingerprint(&self) -> u64 {
+        number(&self.fingerprint)
+    }
+}
+
+fn number(hexadecimal: &str) -> u64 {
+    u64::from_str_radix(hexadecimal, 16).unwrap_or_default()
 }
 
 impl Decided {

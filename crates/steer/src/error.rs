@@ -9,6 +9,10 @@ use uncork_host::watch::WatchError;
 use uncork_policy::FlatError;
 use uncork_records::RecordsError;
 
+fn process(number: Option<u32>) -> String {
+    number.map_or_else(|| "another process".to_owned(), |number| format!("process {number}"))
+}
+
 /// Why connections cannot be steered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -45,12 +49,12 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// Another program changes it at this moment.
-    #[error("another `uncork steer` changes {path} at this moment; try again", path = .0.display())]
-    Busy(PathBuf),
+    /// Another process changes policies, and did not end while this one waited.
+    #[error("{} changes policies, and has not ended; try again, or end it", process(*.0))]
+    Busy(Option<u32>),
     /// Another recorder reads.
-    #[error("another `uncork steer record` reads {path}; end it first", path = .0.display())]
-    Recorded(PathBuf),
+    #[error("another `uncork steer record` reads {path} ({}); end it first", process(*.1), path = .0.display())]
+    Recorded(PathBuf, Option<u32>),
     /// Connections cannot be watched.
     #[error(transparent)]
     Watch(#[from] WatchError),
@@ -102,5 +106,22 @@ impl Error {
     /// Whether the user's files are wrong, not this machine.
     pub const fn is_users(&self) -> bool {
         matches!(self, Self::Policy(_) | Self::Controller { .. } | Self::Cap { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_is_a_name_that_kernels_have() {
+        for (name, remedy) in [
+            ("uncork_bbr2", "load it (`uncork kernel load uncork_bbr2`)"),
+            ("bbr3", "write `uncork_bbr3` and load it (`uncork kernel load uncork_bbr3`)"),
+            ("BBR", "write `bbr`"),
+            ("vegas", "load it (`modprobe tcp_vegas`)"),
+        ] {
+            assert_eq!(how_to_get(name), remedy);
+        }
     }
 }

@@ -74,7 +74,7 @@ impl Fields<'_> {
 /// What was decided for a connection: `struct decision`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// The fingerprint of the policy that decided.
+    /// The key of the policy that decided.
     pub(crate) policy: u64,
     /// The hash of the client's network, if an experiment decided.
     pub(crate) unit: u64,

@@ -7,13 +7,16 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod attached;
 mod description;
 mod error;
 mod layout;
+mod lock;
 mod lookup;
 mod moves;
 mod names;
 mod networks;
+mod pending;
 mod pins;
 mod question;
 mod recorder;
@@ -27,9 +30,10 @@ pub use error::Error;
 pub use lookup::Lookup;
 pub use moves::{MoveRequest, Moves};
 pub use networks::{Networks, NetworksError};
+pub use pending::{PendingStatus, guard};
 pub use pins::Pins;
 pub use question::{Answer, Question};
-pub use recorder::{Clients, Recorder, Summary};
+pub use recorder::{Clients, Event, Recorder, Summary};
 pub use steered::{Count, Other, Status, Steered};
 pub use tables::Loaded;
 pub use uncork_records::{RecordsSpec, RecordsSummary};

@@ -9,7 +9,7 @@ use uncork_diag::{Connection, Diag, Query, States, TcpState};
 use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, default};
 use uncork_policy::Prefixes;
 
-use crate::apply::{lock, open_cgroup};
+use crate::apply::open_cgroup;
 use crate::description::{Decided, Description};
 use crate::error::Error;
 use crate::layout::{self, Decision};
@@ -68,8 +68,8 @@ impl Steered {
     pub fn move_open(&self, request: &MoveRequest<'_>) -> Result<Moves, Error> {
         let (ask, description) = self.in_force()?;
         let path = Path::new(&description.cgroup);
-        let (directory, number) = open_cgroup(path)?;
-        lock(&directory, path, Error::Busy)?;
+        let (_, number) = open_cgroup(path)?;
+        let _lock = self.pins().lock()?;
         let mut cgroups = HashSet::from([number]);
         add_children(path, &mut cgroups);
         let sockets = self.sockets()?;
@@ -118,14 +118,14 @@ fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>)
     Ok((listening, open))
 }
 
-struct Planner<'a> {
+struct Planner {
     ask: Program,
     description: Description,
-    names: Names<'a>,
+    names: Names,
     sockets: Sockets,
 }
 
-impl Planner<'_> {
+impl Planner {
     /// What to give to the connection; `None` if it has it, or nobody asks for it.
     fn target(
         &mut self,

@@ -8,18 +8,40 @@ use crate::steered::Steered;
 
 /// The descriptions of a cgroup's policies, as they were asked for.
 #[derive(Debug)]
-pub(crate) struct Names<'a> {
-    steered: &'a Steered,
-    /// `None` of those that are gone.
+pub(crate) struct Names {
+    steered: Steered,
+    /// By their keys; `None` of those that are gone.
     known: HashMap<u64, Option<Description>>,
+    /// The program of the active policy when it was read last.
+    active: Option<u32>,
 }
 
-impl<'a> Names<'a> {
-    pub(crate) fn of(steered: &'a Steered) -> Self {
-        Self { steered, known: HashMap::new() }
+impl Names {
+    pub(crate) fn of(steered: &Steered) -> Self {
+        Self { steered: steered.clone(), known: HashMap::new(), active: None }
     }
 
-    /// The policy with this fingerprint; `None` if its description is gone.
+    /// Reads the active policy's, because `revert` removes it while connections of that policy are still ending.
+    pub(crate) fn read_active(&mut self) {
+        // What cannot be read now is read when it is asked for.
+        let Ok(Some(program)) = self.steered.program() else { return };
+        if self.active == Some(program) {
+            return;
+        }
+        if let Ok(Some(status)) = self.steered.active() {
+            self.known.insert(status.key(), Some(status));
+            self.active = Some(program);
+        }
+    }
+
+    /// The same of other pins, with those that are known.
+    pub(crate) fn move_to(&mut self, steered: &Steered) {
+        self.known.retain(|_, description| description.is_some());
+        (self.steered, self.active) = (steered.clone(), None);
+        self.read_active();
+    }
+
+    /// The policy with this key; `None` if its description is gone.
     pub(crate) fn description(&mut self, policy: u64) -> Option<&Description> {
         let read = || self.steered.names(policy).ok().flatten();
         self.known.entry(policy).or_insert_with(read).as_ref()

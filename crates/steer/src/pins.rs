@@ -5,21 +5,30 @@
 //! steer/CGROUP/sockets ends lost
 //!                            what stays when policies are exchanged
 //! steer/CGROUP/names-POLICY  the description of each policy that was in force, for connections that it decided
+//! steer/CGROUP/pending guard
+//!                            that the active policy is rolled back unless it is confirmed, and the process that does so
 //! steer/CGROUP/PROGRAM/      one policy, named after its program's number: program, ask, counters, description
 //! ```
 //!
-//! The policy in force is the one whose number the link has. Others are left by an `apply` that was killed.
+//! The active policy is that of the program that the link has. Others are that before a pending one, or left by an `apply` that was
+//! killed.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uncork_kernel::{CgroupLink, Map, check_pin_directory};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use uncork_kernel::{CgroupLink, Map, has_pin_directory, make_pin_directory};
 
 use crate::error::Error;
+use crate::lock::lock;
+use crate::pending::{Guard, Pending};
 
 const STEER: &str = "steer";
 const NAMES: &str = "names-";
+const PENDING: &str = "pending";
+const GUARD: &str = "guard";
 /// Policies whose descriptions are kept.
 const POLICIES: usize = 64;
 
@@ -37,9 +46,24 @@ impl Pins {
         Self(directory.into())
     }
 
-    /// Whether there is a file system for them.
-    pub(crate) fn check_file_system(&self) -> Result<(), Error> {
-        Ok(check_pin_directory(&self.0)?)
+    /// Waits until no other process changes policies. `None` if there are no pins, nor a directory for them.
+    pub(crate) fn lock(&self) -> Result<Option<File>, Error> {
+        let directory = self.0.join(STEER);
+        if !has_pin_directory(&directory)? {
+            return Ok(None);
+        }
+        lock(&directory, true, Error::Busy)
+    }
+
+    /// The same, after it has made the directory.
+    pub(crate) fn make_and_lock(&self) -> Result<File, Error> {
+        loop {
+            make_pin_directory(&self.0.join(STEER))?;
+            // Another process may have removed the directory meanwhile, as it was empty.
+            if let Some(lock) = self.lock()? {
+                return Ok(lock);
+            }
+        }
     }
 
     /// Those of the cgroup with this number.
@@ -47,9 +71,15 @@ impl Pins {
         CgroupPins(self.0.join(STEER).join(cgroup.to_string()))
     }
 
-    /// Those of all cgroups that have some.
+    /// Those of all cgroups that have some, if no other user may write to their directories.
     pub(crate) fn all(&self) -> Result<Vec<CgroupPins>, Error> {
-        Ok(children(&self.0.join(STEER))?.into_iter().map(CgroupPins).collect())
+        let directory = self.0.join(STEER);
+        if !has_pin_directory(&directory)? {
+            return Ok(Vec::new());
+        }
+        let all: Vec<_> = children(&directory)?.into_iter().map(CgroupPins).collect();
+        all.iter().try_for_each(|it| it.is_there().map(drop))?;
+        Ok(all)
     }
 
     /// Removes the directories that are empty.
@@ -63,6 +93,11 @@ impl Pins {
 impl CgroupPins {
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Whether there are some, where no other user may write.
+    pub(crate) fn is_there(&self) -> Result<bool, Error> {
+        Ok(has_pin_directory(&self.0)?)
     }
 
     pub(crate) fn link(&self) -> PathBuf {
@@ -81,21 +116,79 @@ impl CgroupPins {
         self.0.join("lost")
     }
 
-    /// The description of the policy with this fingerprint.
-    pub(crate) fn names(&self, policy: &str) -> PathBuf {
-        self.0.join(format!("{NAMES}{policy}"))
+    /// The cgroup's number.
+    pub(crate) fn number(&self) -> &str {
+        self.0.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Keeps the description of a policy, and of as many before it as may matter.
-    pub(crate) fn keep_names(&self, policy: &str, note: &Map) -> Result<(), Error> {
-        let (path, new) = (self.names(policy), self.0.join("new-names"));
+    /// The policy that is not confirmed.
+    pub(crate) fn pending(&self) -> Result<Option<Pending>, Error> {
+        self.note(&self.0.join(PENDING))
+    }
+
+    pub(crate) fn set_pending(&self, pending: Pending) -> Result<(), Error> {
+        self.set_note(PENDING, &pending)
+    }
+
+    /// Nothing is pending from now on: its guard ends.
+    pub(crate) fn clear_pending(&self) -> Result<(), Error> {
+        [PENDING, GUARD].map(|name| self.0.join(name)).iter().try_for_each(
+            |path| match remove_file(path) {
+                Err(Error::Step { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            },
+        )
+    }
+
+    /// The process that rolls it back.
+    pub(crate) fn guard(&self) -> Result<Option<Guard>, Error> {
+        self.note(&self.0.join(GUARD))
+    }
+
+    pub(crate) fn set_guard(&self, guard: Guard) -> Result<(), Error> {
+        self.set_note(GUARD, &guard)
+    }
+
+    /// What a pinned note says.
+    pub(crate) fn note<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
+        let Some(note) = Map::open(path)? else { return Ok(None) };
+        let text = note.value(0, 1).map_err(Error::step(format!("read {}", path.display())))?;
+        // The value is rounded up to a multiple of eight bytes.
+        let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let read = serde_json::from_slice(&text[..end]);
+        read.map(Some).map_err(|error| self.damaged(&error.to_string()))
+    }
+
+    fn set_note(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
+        let text = serde_json::to_vec(value).map_err(|error| self.damaged(&error.to_string()))?;
+        self.replace(&self.0.join(name), &Map::note(name, &text)?)
+    }
+
+    /// Pins a map in the place of the one at `path`, without a moment in between.
+    fn replace(&self, path: &Path, map: &Map) -> Result<(), Error> {
+        let new = self.0.join("new");
         // Left by a process that was killed.
         if new.exists() {
             remove_file(&new)?;
         }
-        note.pin(&new)?;
-        // The policy in force may be the same, with other listeners: it is never without names.
-        fs::rename(&new, &path).map_err(Error::step(format!("rename {}", new.display())))?;
+        map.pin(&new)?;
+        fs::rename(&new, path).map_err(Error::step(format!("rename {}", new.display())))
+    }
+
+    pub(crate) fn damaged(&self, reason: &str) -> Error {
+        Error::Damaged { path: self.0.clone(), reason: reason.to_owned() }
+    }
+
+    /// The description of the policy with this key.
+    pub(crate) fn names(&self, policy: u64) -> PathBuf {
+        self.0.join(format!("{NAMES}{policy:016x}"))
+    }
+
+    /// Keeps the description of a policy, and of as many before it as may matter.
+    pub(crate) fn keep_names(&self, policy: u64, note: &Map) -> Result<(), Error> {
+        let path = self.names(policy);
+        // The active policy may be the same: it is never without names.
+        self.replace(&path, note)?;
         let is_names = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| name.starts_with(NAMES))
@@ -121,14 +214,14 @@ impl CgroupPins {
     }
 
     pub(crate) fn make(&self) -> Result<(), Error> {
-        fs::create_dir_all(&self.0).map_err(Error::step(format!("make {}", self.0.display())))
+        Ok(make_pin_directory(&self.0)?)
     }
 
-    /// Removes the policies that are not in force.
-    pub(crate) fn remove_policies_but(&self, program: Option<u32>) -> Result<(), Error> {
-        let kept = program.map(|program| self.policy(program));
+    /// Removes the policies of other programs than these.
+    pub(crate) fn remove_policies_but(&self, programs: &[Option<u32>]) -> Result<(), Error> {
+        let kept: Vec<_> = programs.iter().flatten().map(|program| self.policy(*program)).collect();
         for path in children(&self.0)? {
-            if path.is_dir() && Some(&path) != kept.as_ref() {
+            if path.is_dir() && !kept.contains(&path) {
                 remove_directory(&path)?;
             }
         }
@@ -142,7 +235,7 @@ impl CgroupPins {
             let _ = link.detach();
             remove_file(&self.link())?;
         }
-        self.remove_policies_but(None)?;
+        self.remove_policies_but(&[])?;
         remove_directory(&self.0)
     }
 }

@@ -4,21 +4,22 @@
 //! tells when the connection is closed, which is always before its socket is destroyed. The socket's cookie joins the two.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use uncork_flow::{Arm, Choice, FlowRecord};
 use uncork_host::watch::{Session, Turn, WatchSpec};
-use uncork_kernel::{Map, Ring};
 use uncork_policy::{Origins, bucket};
 use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 
+use crate::attached::Attached;
 use crate::error::Error;
 use crate::layout::End;
 use crate::names::Names;
 use crate::networks::Networks;
-use crate::sockets::Sockets;
+use crate::pins::Pins;
 use crate::steered::Steered;
 
 /// Half of the ends that wait for their sockets at most.
@@ -29,12 +30,23 @@ const MOST_WAITING: usize = 1 << 19;
 pub struct Recorder<'a> {
     session: Session,
     ends: Ends<'a>,
-    lost: Map,
-    lost_before: u64,
+    /// The cgroup's directory, to find it again.
+    cgroup: PathBuf,
+    pins: Pins,
+    event: Option<Event>,
+    /// The policy was removed, and no other was applied.
+    is_removed: bool,
     records: Records,
     writer: Writer,
-    /// Held as long as this is the ring's reader.
-    _only: File,
+}
+
+/// What has happened to the policy that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It was removed. The recorder waits for another one.
+    Removed,
+    /// A policy was applied after that. Its connections are recorded.
+    Applied,
 }
 
 /// What records say of clients.
@@ -49,10 +61,12 @@ pub struct Clients<'a> {
 }
 
 /// What was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Records written, and lost because the disk was full or too slow.
     pub records: RecordsSummary,
+    /// Why the last records were not written.
+    pub problem: Option<String>,
     /// Connections of which the program could not tell: the ring was full.
     pub untold: u64,
     /// Connections of policies whose description is gone.
@@ -67,11 +81,13 @@ pub struct Summary {
 #[derive(Debug)]
 struct Ends<'a> {
     clients: Clients<'a>,
-    ring: Ring,
-    /// Those that are open.
-    sockets: Sockets,
+    attached: Attached,
+    /// The pins before a `revert`: connections that were open then have their decisions there.
+    before: Option<Attached>,
     waiting: Waiting,
-    names: Names<'a>,
+    names: Names,
+    /// Ends that found no room in rings of before.
+    untold: u64,
     unnamed: u64,
 }
 
@@ -111,28 +127,29 @@ impl<'a> Recorder<'a> {
     ///
     /// If the cgroup is not steered, has a recorder already, or the records have no place.
     pub fn start(
-        steered: &'a Steered,
+        steered: &Steered,
         clients: Clients<'a>,
         spec: &RecordsSpec,
         period: Duration,
     ) -> Result<Self, Error> {
-        let only = steered.only_recorder()?;
-        let (ring, lost) = steered.ring()?;
-        let sockets = steered.sockets()?;
-        let lost_before = count(&lost)?;
+        let cgroup = steered.active()?.ok_or_else(|| steered.inactive())?.cgroup.into();
+        let attached = Attached::open(steered)?;
         let mut ends = Ends {
             clients,
-            ring,
-            sockets,
+            attached,
+            before: None,
             waiting: Waiting::default(),
             names: Names::of(steered),
+            untold: 0,
             unnamed: 0,
         };
+        ends.names.read_active();
         let session = Session::start(&WatchSpec::live(period))?;
         // Their sockets were destroyed before the session.
-        ends.ring.read(|_| {});
+        ends.attached.read(|_| {});
         let (records, writer) = spec.open()?;
-        Ok(Self { session, ends, lost, lost_before, records, writer, _only: only })
+        let (pins, event) = (steered.pins().clone(), None);
+        Ok(Self { session, ends, cgroup, pins, event, is_removed: false, records, writer })
     }
 
     /// What is missing, in one line.
@@ -143,6 +160,16 @@ impl<'a> Recorder<'a> {
     /// Why records are not written, once for each time that this begins.
     pub fn problem(&self) -> Option<String> {
         self.records.tally().problem()
+    }
+
+    /// What has happened to the policy, once for each time.
+    pub fn event(&mut self) -> Option<Event> {
+        self.event.take()
+    }
+
+    /// The directory of the cgroup.
+    pub fn cgroup(&self) -> &Path {
+        &self.cgroup
     }
 
     /// Does what is due; the result is how long there is nothing to do.
@@ -158,25 +185,54 @@ impl<'a> Recorder<'a> {
             }
         })?;
         ends.read();
+        self.follow()?;
         Ok(match turn {
             Turn::Wait(time) => time,
             Turn::Passed | Turn::Ended => Duration::ZERO,
         })
     }
 
-    /// Ends the session, and writes all files.
+    /// Goes on with the pins of the next policy where the policy was removed.
+    fn follow(&mut self) -> Result<(), Error> {
+        if self.ends.attached.are_pinned() {
+            self.ends.names.read_active();
+            return Ok(());
+        }
+        if !self.is_removed {
+            (self.is_removed, self.event) = (true, Some(Event::Removed));
+        }
+        let Some(steered) = Steered::active_at(&self.pins, &self.cgroup)? else { return Ok(()) };
+        match self.ends.move_to(&steered) {
+            Ok(()) => (self.is_removed, self.event) = (false, Some(Event::Applied)),
+            Err(error @ Error::Recorded(..)) => return Err(error),
+            // It was removed again meanwhile.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Ends the session, and writes all files, also after an error.
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
-    pub fn end(self) -> Result<Summary, Error> {
-        let Self { session, ends, lost, lost_before, records, writer, .. } = self;
+    /// If the kernel does not report the sockets or the count of losses. The records are written nevertheless.
+    pub fn end(self) -> (Summary, Result<(), Error>) {
+        let Self { session, ends, records, writer, .. } = self;
         let lost_notices = session.tracker().lost_notices();
-        session.end()?;
+        let ended = session.end().map(drop).map_err(Error::from);
+        let tally = Arc::clone(records.tally());
         drop(records);
-        let untold = count(&lost)?.saturating_sub(lost_before);
-        let (unnamed, unnoticed) = (ends.unnamed, ends.waiting.unnoticed());
-        Ok(Summary { records: writer.end(), untold, unnamed, unnoticed, lost_notices })
+        let records = writer.end();
+        let lost = ends.attached.lost();
+        let summary = Summary {
+            records,
+            problem: tally.problem(),
+            untold: ends.untold + lost.as_ref().copied().unwrap_or(0),
+            unnamed: ends.unnamed,
+            unnoticed: ends.waiting.unnoticed(),
+            lost_notices,
+        };
+        (summary, ended.and(lost.map(drop)))
     }
 }
 
@@ -184,15 +240,23 @@ impl Ends<'_> {
     /// Takes what has come, so that the ring has room.
     fn read(&mut self) {
         let waiting = &mut self.waiting;
-        self.ring.read(|bytes| {
-            waiting.insert(End::read(bytes));
-        });
+        self.attached.read(|end| waiting.insert(end));
+    }
+
+    /// Goes on with the pins of another policy.
+    fn move_to(&mut self, steered: &Steered) -> Result<(), Error> {
+        let attached = Attached::open(steered)?;
+        self.untold += self.attached.lost()?;
+        self.names.move_to(steered);
+        self.before = Some(mem::replace(&mut self.attached, attached));
+        Ok(())
     }
 
     /// The end of a connection of which the program has not told, because another program of the cgroup has changed which events
     /// the socket tells.
     fn untold(&self, cookie: u64, record: &FlowRecord) -> Option<End> {
-        let decision = self.sockets.take(cookie).ok().flatten()?;
+        let mut attached = std::iter::once(&self.attached).chain(&self.before);
+        let decision = attached.find_map(|it| it.take(cookie))?;
         Some(End { cookie, decision, in_force: record.cc.to_string() })
     }
 
@@ -251,10 +315,6 @@ impl Ends<'_> {
 fn name_of<'a>(listener: &str, names: &'a [(String, u16)]) -> Option<&'a str> {
     let port = listener.rsplit(':').next().and_then(|port| port.parse::<u16>().ok())?;
     names.iter().find(|(_, named)| *named == port).map(|(name, _)| name.as_str())
-}
-
-fn count(lost: &Map) -> Result<u64, Error> {
-    lost.count(0).map_err(Error::step("read the count of lost ends"))
 }
 
 #[cfg(test)]

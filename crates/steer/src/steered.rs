@@ -1,21 +1,24 @@
 //! A cgroup that is steered: what is in force there, what it counted, and its end.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use uncork_kernel::{Map, Program, Ring, programs_at};
 
-use crate::apply::{lock, open_cgroup};
+use crate::apply::open_cgroup;
 use crate::description::{Decided, Description};
 use crate::error::Error;
 use crate::layout::Fields;
+use crate::lock::lock;
+use crate::pending::PendingStatus;
 use crate::pins::{CgroupPins, Pins};
 use crate::question::{Answer, Question};
 use crate::sockets::Sockets;
 
 /// A steered cgroup.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Steered {
     pins: Pins,
     own: CgroupPins,
@@ -33,6 +36,8 @@ pub struct Status {
     pub cost: (u64, u64),
     /// The instructions that the kernel's verifier looked at for the program.
     pub verified_instructions: u32,
+    /// Whether it is rolled back unless it is confirmed.
+    pub pending: Option<PendingStatus>,
 }
 
 /// Connections since the policy was applied.
@@ -76,10 +81,46 @@ impl Steered {
     pub fn at(pins: &Pins, cgroup: &Path) -> Result<Self, Error> {
         let (_, number) = open_cgroup(cgroup)?;
         let own = pins.of(number);
-        if !own.path().exists() {
+        if !own.is_there()? {
             return Err(Error::NotSteered(cgroup.display().to_string()));
         }
         Ok(Self { pins: pins.clone(), own })
+    }
+
+    /// The active policy of a cgroup; `None` if it has none, or if there is no such cgroup any more.
+    pub(crate) fn active_at(pins: &Pins, cgroup: &Path) -> Result<Option<Self>, Error> {
+        let Ok((_, number)) = open_cgroup(cgroup) else { return Ok(None) };
+        let own = pins.of(number);
+        let is_active = own.is_there()? && own.in_force()?.is_some();
+        Ok(is_active.then(|| Self { pins: pins.clone(), own }))
+    }
+
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    pub(crate) fn own(&self) -> &CgroupPins {
+        &self.own
+    }
+
+    /// The number of the active policy's program, if there is one.
+    pub(crate) fn program(&self) -> Result<Option<u32>, Error> {
+        self.own.in_force()
+    }
+
+    /// The active policy's description, if there is one.
+    pub(crate) fn active(&self) -> Result<Option<Description>, Error> {
+        let Some(program) = self.own.in_force()? else { return Ok(None) };
+        self.description(&self.own.policy(program)).map(Some)
+    }
+
+    pub(crate) fn inactive(&self) -> Error {
+        Error::NotSteered(self.own.path().display().to_string())
+    }
+
+    /// The number of the ring's pin, if it is there.
+    pub(crate) fn ring_inode(&self) -> Option<u64> {
+        fs::symlink_metadata(self.own.ends()).ok().map(|about| about.ino())
     }
 
     /// What is in force; `None` if nothing is, because `apply` was killed or the cgroup was removed.
@@ -102,26 +143,18 @@ impl Steered {
         let program =
             Program::open(&directory.join("program"))?.ok_or_else(|| self.damaged("no program"))?;
         let verified_instructions = program.verified_instructions()?;
-        Ok(Some(Status { description, counts, cost: program.cost()?, verified_instructions }))
+        let (cost, pending) = (program.cost()?, self.pending()?);
+        Ok(Some(Status { description, counts, cost, verified_instructions, pending }))
     }
 
-    fn description(&self, directory: &Path) -> Result<Description, Error> {
-        let found = self.noted(&directory.join("description"))?;
+    pub(crate) fn description(&self, directory: &Path) -> Result<Description, Error> {
+        let found = self.own.note(&directory.join("description"))?;
         found.ok_or_else(|| self.damaged("no description"))
     }
 
-    /// The description of a policy that is in force, or was.
+    /// The description of a policy that is in force, or was, by its key.
     pub(crate) fn names(&self, policy: u64) -> Result<Option<Description>, Error> {
-        self.noted(&self.own.names(&format!("{policy:016x}")))
-    }
-
-    fn noted(&self, path: &Path) -> Result<Option<Description>, Error> {
-        let Some(note) = Map::open(path)? else { return Ok(None) };
-        let text = note.value(0, 1).map_err(Error::step("read the description"))?;
-        // The value is rounded up to a multiple of eight bytes.
-        let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let read = serde_json::from_slice(&text[..end]);
-        read.map(Some).map_err(|error| self.damaged(&error.to_string()))
+        self.own.note(&self.own.names(policy))
     }
 
     /// Where the program tells of connections that end, and how many found no room.
@@ -138,17 +171,15 @@ impl Steered {
         map.map(Sockets).ok_or_else(|| self.damaged("no connections"))
     }
 
-    /// Held as long as this process is the only reader of the ring.
+    /// Held while this process is the only reader of the ring.
     pub(crate) fn only_recorder(&self) -> Result<File, Error> {
         let path = self.own.path();
-        let directory =
-            File::open(path).map_err(Error::step(format!("open {}", path.display())))?;
-        lock(&directory, path, Error::Recorded)?;
-        Ok(directory)
+        let busy = |holder| Error::Recorded(path.to_owned(), holder);
+        lock(path, false, busy)?.ok_or_else(|| self.inactive())
     }
 
     fn damaged(&self, reason: &str) -> Error {
-        Error::Damaged { path: self.own.path().to_owned(), reason: reason.to_owned() }
+        self.own.damaged(reason)
     }
 
     /// Programs of others that run for connections of the cgroup; none if the cgroup was removed.
@@ -169,8 +200,8 @@ impl Steered {
 
     /// The program to ask, and what its answers mean.
     pub(crate) fn in_force(&self) -> Result<(Program, Description), Error> {
-        let nothing = || Error::NotSteered(self.own.path().display().to_string());
-        let directory = self.own.policy(self.own.in_force()?.ok_or_else(nothing)?);
+        let program = self.own.in_force()?.ok_or_else(|| self.inactive())?;
+        let directory = self.own.policy(program);
         let ask = Program::open(&directory.join("ask"))?;
         let ask = ask.ok_or_else(|| self.damaged("nothing to ask"))?;
         Ok((ask, self.description(&directory)?))
@@ -183,7 +214,7 @@ impl Steered {
     /// If nothing is in force, or without the privilege.
     pub fn ask(&self, question: &Question) -> Result<(Answer, Decided), Error> {
         let (ask, description) = self.in_force()?;
-        let answer = question.ask(&ask)?;
+        let answer = Answer { policy: description.fingerprint(), ..question.ask(&ask)? };
         let decided = description.decided.into_iter().nth(answer.outcome);
         Ok((answer, decided.ok_or_else(|| self.damaged("an unknown decision"))?))
     }
@@ -195,13 +226,8 @@ impl Steered {
     ///
     /// If a pin cannot be removed; then the policy is out of force nevertheless, unless it is the link's.
     pub fn revert(&self) -> Result<Option<Description>, Error> {
+        let _lock = self.pins.lock()?;
         let description = self.status().ok().flatten().map(|status| status.description);
-        let path = description.as_ref().map(|description| Path::new(&description.cgroup));
-        // Without the cgroup there is nobody to wait for.
-        let cgroup = path.and_then(|path| open_cgroup(path).ok().map(|(file, _)| (file, path)));
-        if let Some((file, path)) = &cgroup {
-            lock(file, path, Error::Busy)?;
-        }
         self.own.remove()?;
         self.pins.tidy();
         Ok(description)

@@ -169,7 +169,7 @@ pub(crate) struct StateArgs {
 }
 
 /// `m` are minutes here: nobody confirms within milliseconds.
-fn ttl(text: &str) -> Result<TimeDelta, String> {
+pub(crate) fn ttl(text: &str) -> Result<TimeDelta, String> {
     if text.parse::<f64>().is_ok() {
         return Err(format!("write {text}s, {text}min or {text}h"));
     }

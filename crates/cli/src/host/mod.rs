@@ -27,6 +27,8 @@ use crate::json::pretty;
 use crate::stdout;
 pub(crate) use args::HostArgs;
 use args::{DoctorArgs, Format, HostCommand};
+#[cfg(target_os = "linux")]
+pub(crate) use change_args::ttl;
 
 pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
     match &args.command {

@@ -19,8 +19,9 @@ It needs Linux 6.1 or newer with BTF, CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (ro
 Exit status: 0 loaded, 1 it was loaded before, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
 const UNLOAD_AFTER: &str = "\
-Connections that use it keep it until they end. If it is the default of this network namespace, cubic (or reno) becomes \
-the default. Another network namespace whose default it is keeps an old copy for new connections, until its default is \
+Connections that use it keep it until they end. A controller that is named is unregistered also if its pin is not there: another \
+user may have moved it (this needs CAP_SYS_ADMIN, and Linux 6.11). If it is the default of this network namespace, \
+the default before `load --default` is restored, or else cubic (or reno). Another network namespace whose default it is keeps an old copy for new connections, until its default is \
 set.
 
 Exit status: 0 unloaded, 1 it was not loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
@@ -33,7 +34,7 @@ default is set: this is done in the current namespace, and as root in those of a
 Exit status: 0 upgraded, 1 none is loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
 const STATUS_AFTER: &str = "\
-Connections are those of this network namespace.
+Connections are those of all network namespaces that this user may enter; the default is that of the current one.
 
 Exit status: 0 shown, 2 wrong usage, 3 this machine cannot load controllers (the reason is shown), 5 a bug.";
 

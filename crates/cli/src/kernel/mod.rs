@@ -10,7 +10,7 @@ use serde::Serialize;
 use uncork_diag::{Diag, DiagError, Query, TcpState};
 use uncork_host::{Others, in_other_namespaces};
 use uncork_kernel::{
-    Algorithm, DIRECTORY, Error, Loaded, Missing, Pins, Removed, available, default, fall_back,
+    Algorithm, DIRECTORY, Error, Loaded, Missing, Pins, Removed, available, default, is_registered,
     probe, set_default,
 };
 
@@ -54,7 +54,7 @@ fn load(pins: &Pins, names: &[Algorithm], first_is_default: bool) -> Result<(), 
     // A namespace that has one as its default already has an old copy.
     each_then_renew(names, load, |algorithm| format!("{algorithm} is loaded\n"))?;
     if let (true, Some(first)) = (first_is_default, names.first()) {
-        set_default(first.name()).map_err(failure)?;
+        pins.make_default(*first).map_err(failure)?;
         stdout::write(format!("the default is {first}\n").as_bytes())?;
     }
     Ok(())
@@ -138,29 +138,64 @@ fn set_again(names: &[Algorithm]) -> Result<Option<Algorithm>, Error> {
 }
 
 fn unload(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
+    if names.is_empty() {
+        note_unpinned(pins);
+    }
     for algorithm in chosen(names, |one| pins.is_pinned(one))? {
         // The default first: new connections are never without a controller.
-        if pins.has(algorithm) && default() == algorithm.name() {
-            let other = fall_back().map_err(failure)?;
+        if is_registered(algorithm) && default() == algorithm.name() {
+            let other = pins.restore_default().map_err(failure)?;
             stdout::write(format!("the default is {other}, no longer {algorithm}\n").as_bytes())?;
         }
-        let users = connections_by_controller().unwrap_or_default();
+        let users = everywhere().map(|(users, _)| users).unwrap_or_default();
         let removed = pins.remove(algorithm).map_err(failure)?;
         let text = match (removed, users.get(algorithm.name())) {
             (Removed::Leftover, _) => {
                 format!("{algorithm} was not loaded; what a killed command had left is removed\n")
             }
-            (Removed::Controller, Some(n)) => {
+            (Removed::Controller | Removed::Unpinned, Some(n)) => {
                 format!("{algorithm} is unloaded; {n} connections keep it until they end\n")
             }
-            (Removed::Controller, None) => format!("{algorithm} is unloaded\n"),
+            (Removed::Controller | Removed::Unpinned, None) => {
+                format!("{algorithm} is unloaded\n")
+            }
         };
         stdout::write(text.as_bytes())?;
+        if removed == Removed::Unpinned {
+            eprintln!(
+                "warning: {algorithm} had no pin in {DIRECTORY}: another user, or a program, may have moved it"
+            );
+        }
     }
     Ok(())
 }
 
-/// How many connections of this network namespace have which controller.
+/// Without names only what this program has pinned is unloaded: the rest of this host may be in use by others.
+fn note_unpinned(pins: &Pins) {
+    let is_unpinned = |one: &Algorithm| is_registered(*one) && !pins.is_pinned(*one);
+    for algorithm in Algorithm::ALL.into_iter().filter(is_unpinned) {
+        eprintln!(
+            "note: {algorithm} is registered, but not by a pin in {DIRECTORY}; unregister it: uncork kernel unload {algorithm}"
+        );
+    }
+}
+
+/// How many connections of all network namespaces have which controller, and how many namespaces or processes could not be
+/// looked at.
+fn everywhere() -> Result<(BTreeMap<String, u64>, u64), DiagError> {
+    let mut users = connections_by_controller()?;
+    let count = || connections_by_controller().map_err(io::Error::other);
+    let Others { results, mut hidden_processes } = in_other_namespaces(count);
+    for (_, result) in results {
+        match result {
+            Ok(there) => there.into_iter().for_each(|(cc, n)| *users.entry(cc).or_default() += n),
+            Err(_) => hidden_processes += 1,
+        }
+    }
+    Ok((users, hidden_processes))
+}
+
+/// The same of this network namespace.
 fn connections_by_controller() -> Result<BTreeMap<String, u64>, DiagError> {
     let mut users = BTreeMap::new();
     Diag::open()?.dump(&Query::default(), |connection| {
@@ -192,7 +227,7 @@ struct ControllerStatus {
 }
 
 fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
-    let users = connections_by_controller()
+    let (users, hidden) = everywhere()
         .map_err(|error| Failure::Environment(format!("connections cannot be listed: {error}")))?;
     let (default, available) = (default(), available());
     let controllers = Algorithm::ALL.map(|one| ControllerStatus {
@@ -216,6 +251,12 @@ fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
         TextFormat::Human => table(&status.controllers) + "\n",
     };
     stdout::write(text.as_bytes())?;
+    // Root sees all but what has just ended.
+    if hidden > 0 && !rustix::process::geteuid().is_root() {
+        eprintln!(
+            "note: connections in the network namespaces of other users are not counted; run as root"
+        );
+    }
     match missing {
         None => Ok(()),
         // Nobody asked this user to load: what there is was told.

@@ -8,17 +8,21 @@ use uncork_policy::{Prefix, UnixTime};
 use uncork_units::TimeDelta;
 
 use crate::args::{Color, TextFormat};
+use crate::host::ttl;
 
 const APPLY_EXAMPLES: &str = "\
 Examples:
   sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/system.slice/nginx.service
   sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --listener public=443 --listener internal=8443
-  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --geo asn.mmdb --geo country.mmdb";
+  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --geo asn.mmdb --geo country.mmdb
+  sudo uncork steer apply policy.toml --cgroup /sys/fs/cgroup/web --ttl 10min  # rolled back in 10 minutes, unless:
+  sudo uncork steer confirm";
 
 const APPLY_AFTER: &str = "\
 Connections that sockets of the cgroup accept or open from now on get the controller and the pacing cap of the policy; \
 those that are open keep what they have. Over a policy that is in force this exchanges the whole at once. It stays until \
-`uncork steer revert` or a reboot. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), a BPF file \
+`uncork steer revert` or a reboot. With --ttl the policy that was active before is active again after this time, or none if there \
+was none. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), a BPF file \
 system at /sys/fs/bpf, and cgroups of version 2.
 
 Exit status: 0 in force, 2 wrong usage or a policy that cannot be in force here (nothing was changed), 3 not possible on \
@@ -34,6 +38,9 @@ Connections that are open keep what they have.
 
 Exit status: 0 reverted, 1 nothing was steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
+const CONFIRM_AFTER: &str = "\
+Exit status: 0 kept, 1 no policy is pending, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+
 const STATUS_EXAMPLES: &str = "\
 Examples:
   sudo uncork steer status
@@ -42,7 +49,8 @@ Examples:
 const STATUS_AFTER: &str = "\
 Connections count from the time at which the policy was applied.
 
-Exit status: 0 shown, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
+Exit status: 0 shown, 1 nothing is steered, or the process that rolls a policy back had ended (another one is started), 2 wrong \
+usage, 3 not possible on this machine, 5 a bug.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -62,21 +70,24 @@ Examples:
 
 const MOVE_AFTER: &str = "\
 Connections that have the right controller and cap already are left alone, and so are those that have ended on this side. The \
-record of a moved connection names the new rule and has no arm, so that no experiment counts it. Run it in the network \
-namespace of the service. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+record of a moved connection names the new rule and has no arm, so that no experiment counts it. Connections are those of one \
+network namespace: --netns names that of the service. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
 
 Exit status: 0 moved, 1 nothing is steered, or the kernel refused some, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
   sudo uncork steer record records/
-  sudo uncork steer record records/ --cgroup /sys/fs/cgroup/web --geo country.mmdb";
+  sudo uncork steer record records/ --cgroup /sys/fs/cgroup/web --geo country.mmdb
+  sudo uncork steer record records/ --netns web";
 
 const RECORD_AFTER: &str = "\
 One record for each steered connection that ends: rule, arm, bucket, the controller asked for and the one in force, and \
-the kernel's last figures. `uncork experiment analyze` reads them. Run it in the network namespace of the service.
+the kernel's last figures. `uncork experiment analyze` reads them. Connections are those of one network namespace: --netns names \
+that of the service. Where the policy is removed, recording waits for the next one. Everything is written at the end, also after \
+SIGTERM; before, a directory gets a file each --records-every.
 
-Exit status: 0 ended by the user or after --for, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, or a \
+Exit status: 0 ended by the user or after --for, all records written, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, or a \
 file cannot be written, 5 a bug.";
 
 /// Give the connections of any server controllers by a policy, by BPF (docs/any-server.md)
@@ -91,6 +102,15 @@ pub(super) enum SteerCommand {
     /// Put a policy in force for a cgroup, or exchange the one that is
     #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
     Apply(ApplyArgs),
+    /// Keep the policy that `apply --ttl` has made active
+    #[command(after_help = CONFIRM_AFTER)]
+    Confirm(CgroupArgs),
+    /// Roll a policy back that is not confirmed; `apply --ttl` starts it
+    #[command(hide = true)]
+    Guard {
+        /// The cgroup's number
+        number: u64,
+    },
     /// Take policies out of force, and remove everything
     #[command(before_help = REVERT_EXAMPLES, after_help = REVERT_AFTER)]
     Revert(CgroupArgs),
@@ -122,6 +142,9 @@ pub(super) struct RecordArgs {
     /// Directory of the cgroup; default: the one that is steered
     #[arg(long, value_name = "DIR")]
     pub(super) cgroup: Option<PathBuf>,
+    /// Network namespace of the service: a name of `ip netns`, or a file such as /proc/PID/ns/net; default: the current one
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) netns: Option<PathBuf>,
     /// Time between two passes over all sockets, which find what limits them
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(super) every: TimeDelta,
@@ -146,6 +169,9 @@ pub(super) struct RecordArgs {
 pub(super) struct MoveArgs {
     #[command(flatten)]
     pub(super) cgroup: CgroupArgs,
+    /// Network namespace of the service: a name of `ip netns`, or a file such as /proc/PID/ns/net; default: the current one
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) netns: Option<PathBuf>,
     /// Only clients in this network; repeat for several
     #[arg(long, value_name = "NETWORK")]
     pub(super) client: Vec<Prefix>,
@@ -180,6 +206,9 @@ pub(super) struct ApplyArgs {
     /// MaxMind database of the clients' origins; repeat for several, the first match counts
     #[arg(long, value_name = "FILE.mmdb")]
     pub(super) geo: Vec<PathBuf>,
+    /// Roll the policy back after this time, unless `uncork steer confirm` keeps it
+    #[arg(long, value_name = "TIME", value_parser = ttl)]
+    pub(super) ttl: Option<TimeDelta>,
     /// When to use colour; auto honours NO_COLOR
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     pub(super) color: Color,

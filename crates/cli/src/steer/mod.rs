@@ -1,6 +1,7 @@
 //! `uncork steer`: a policy in force for the connections of any server.
 
 mod args;
+mod netns;
 mod record;
 mod show;
 
@@ -10,7 +11,7 @@ use std::path::Path;
 use uncork_host::{ActivePolicy, OtherProgram};
 use uncork_kernel::DIRECTORY;
 use uncork_policy::{Prefixes, UnixTime};
-use uncork_steer::{Error, MoveRequest, Other, Pins, Question, Request, Steered, apply};
+use uncork_steer::{Error, MoveRequest, Other, Pins, Question, Request, Steered, apply, guard};
 
 use crate::args::TextFormat;
 use crate::clock;
@@ -24,6 +25,8 @@ pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
     let pins = Pins::in_directory(DIRECTORY);
     match &args.command {
         SteerCommand::Apply(args) => put_in_force(&pins, args),
+        SteerCommand::Confirm(args) => confirm(&pins, args),
+        SteerCommand::Guard { number } => guard(&pins, *number).map_err(failure),
         SteerCommand::Revert(args) => revert(&pins, args),
         SteerCommand::Status { cgroup, format } => status(&pins, cgroup, *format),
         SteerCommand::Explain(args) => explain(&pins, args),
@@ -48,16 +51,16 @@ fn failure(error: Error) -> Failure {
 fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
     let origins = origins(&args.geo)?;
-    // Any listener may be there: one without a name has its port as name.
-    for warning in policy.warnings(None, !args.geo.is_empty()) {
-        eprintln!("warning: {warning}");
-    }
+    let warnings = policy.warnings_by_port(&args.listener, !args.geo.is_empty());
+    show_warnings(&warnings);
     let request = Request {
         policy: &policy,
         cgroup: &args.cgroup,
         listeners: &args.listener,
         origins: &origins,
+        warnings: &warnings,
         unix_s: clock::unix_s(),
+        ttl: args.ttl.map(Into::into),
     };
     let applied = apply(pins, &request).map_err(failure)?;
     warn_of_routes();
@@ -69,7 +72,30 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     let plural = if networks == 1 { "" } else { "s" };
     let text =
         format!("{policy} {what} for new connections of {cgroup}: {networks} network{plural}\n");
-    stdout::write(text.as_bytes())
+    stdout::write(text.as_bytes())?;
+    match args.ttl {
+        Some(ttl) => stdout::write(
+            format!("rolled back in {ttl}, unless you run: uncork steer confirm\n").as_bytes(),
+        ),
+        None => Ok(()),
+    }
+}
+
+fn confirm(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
+    let mut kept = 0;
+    for steered in chosen(pins, args)? {
+        kept += usize::from(steered.confirm().map_err(failure)?);
+    }
+    match kept {
+        0 => Err(Failure::Missed("no policy is pending".to_owned())),
+        _ => stdout::write(b"the policy is kept\n"),
+    }
+}
+
+fn show_warnings(warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
 }
 
 /// Routes whose controller nothing can override. Without a list of routes there is nothing to warn of.
@@ -162,10 +188,15 @@ fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
 }
 
 fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
-    let mut all = Vec::new();
+    let (mut all, mut unguarded) = (Vec::new(), false);
     for steered in chosen(pins, args)? {
         if let Some(status) = steered.status().map_err(failure)? {
+            if status.pending.as_ref().is_some_and(|pending| !pending.is_guarded) {
+                unguarded = true;
+                guard_again(&steered);
+            }
             warn_of_others(&steered, Path::new(&status.description.cgroup));
+            show_warnings(&status.description.warnings);
             all.push(status);
         }
     }
@@ -173,7 +204,23 @@ fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Fail
         TextFormat::Json => stdout::write(show::status_json(&all)?.as_bytes()),
         TextFormat::Human => stdout::write(show::status(&all).as_bytes()),
     }?;
-    if all.is_empty() { Err(Failure::Missed("no policy is in force".to_owned())) } else { Ok(()) }
+    match (all.is_empty(), unguarded) {
+        (true, _) => Err(Failure::Missed("no policy is in force".to_owned())),
+        (false, true) => Err(Failure::Status(1)),
+        (false, false) => Ok(()),
+    }
+}
+
+fn guard_again(steered: &Steered) {
+    match steered.guard_again() {
+        Ok(()) => eprintln!(
+            "warning: the process that would roll the policy back had ended; another one was started"
+        ),
+        Err(error) => eprintln!(
+            "warning: the process that would roll the policy back has ended, and no other one starts: {error}; run \
+             `uncork steer confirm` or `uncork steer revert`"
+        ),
+    }
 }
 
 fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
@@ -186,8 +233,10 @@ fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
         is_dry_run: args.dry_run,
     };
     let mut all = Vec::new();
+    netns::enter(args.netns.as_deref())?;
     for steered in chosen(pins, &args.cgroup)? {
         let moves = steered.move_open(&request).map_err(failure)?;
+        netns::warn_of_others(Path::new(&moves.cgroup));
         if matches!(args.format, TextFormat::Human) {
             stdout::write(show::moves(&moves, args.dry_run).as_bytes())?;
         }
@@ -210,7 +259,12 @@ fn explain(pins: &Pins, args: &ExplainArgs) -> Result<(), Failure> {
         port: (!args.opened).then_some(args.port),
         unix_s: args.at.map_or_else(clock::unix_s, |UnixTime(seconds)| seconds),
     };
-    for steered in chosen(pins, &args.cgroup)? {
+    let mut all = chosen(pins, &args.cgroup)?;
+    if all.len() > 1 {
+        // Pins of a removed cgroup have nothing to ask.
+        all.retain(|steered| !matches!(steered.status(), Ok(None)));
+    }
+    for steered in all {
         let answer = steered.ask(&question).map_err(failure)?;
         let text = match args.format {
             TextFormat::Json => show::explanation_json(&question, &answer)?,

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use uncork_steer::{Clients, Networks, Pins, Recorder, RecordsSpec, Steered, Summary};
+use uncork_steer::{Clients, Event, Networks, Pins, Recorder, RecordsSpec, Steered, Summary};
 
 use super::args::RecordArgs;
-use super::{at, failure};
+use super::{at, failure, netns};
 use crate::clock;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
@@ -22,26 +22,56 @@ pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
     }
     let origins = origins(&args.geo)?;
     let networks = args.networks.as_deref().map(networks).transpose()?.unwrap_or_default();
+    netns::enter(args.netns.as_deref())?;
     let steered = the_one(pins, args.cgroup.as_deref())?;
     let stop = flag_on_signal()?;
     let spec = RecordsSpec { every: args.records_every.into(), ..RecordsSpec::new(&args.records) };
     let clients = Clients { origins: &origins, networks: &networks, has_ports: args.client_ports };
     let mut recorder =
         Recorder::start(&steered, clients, &spec, args.every.into()).map_err(failure)?;
+    netns::warn_of_others(recorder.cgroup());
     if let Some(warning) = recorder.warning() {
         eprintln!("note: {warning}");
     }
     let until = args.duration.map(|span| clock::now() + Duration::from(span));
-    while !stop.load(Ordering::Relaxed) && until.is_none_or(|end| clock::now() < end) {
-        thread::sleep(recorder.turn().map_err(failure)?);
+    let is_due = || !stop.load(Ordering::Relaxed) && until.is_none_or(|end| clock::now() < end);
+    let recorded = follow(&mut recorder, is_due);
+    // Also after an error, all records are written.
+    let (summary, ended) = recorder.end();
+    show(&summary, &args.records);
+    recorded?;
+    ended.map_err(failure)?;
+    match summary.records.lost {
+        0 => Ok(()),
+        lost => Err(Failure::Environment(format!(
+            "{lost} records are not in {}",
+            args.records.display()
+        ))),
+    }
+}
+
+/// Records while it `is_due`.
+fn follow(recorder: &mut Recorder<'_>, is_due: impl Fn() -> bool) -> Result<(), Failure> {
+    loop {
+        let idle = recorder.turn().map_err(failure)?;
         if let Some(problem) = recorder.problem() {
             eprintln!("warning: {problem}; the recording goes on");
         }
+        let cgroup = recorder.cgroup().display().to_string();
+        match recorder.event() {
+            Some(Event::Removed) => eprintln!(
+                "warning: no policy is active for {cgroup} any more; recording goes on when one is applied (uncork steer apply)"
+            ),
+            Some(Event::Applied) => {
+                eprintln!("note: a policy is active for {cgroup} again; recording goes on")
+            }
+            None => {}
+        }
+        if !is_due() {
+            return Ok(());
+        }
+        thread::sleep(idle);
     }
-    // What has ended meanwhile.
-    recorder.turn().map_err(failure)?;
-    warn(recorder.end().map_err(failure)?);
-    Ok(())
 }
 
 fn networks(file: &Path) -> Result<Networks, Failure> {
@@ -66,27 +96,34 @@ fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
     }
 }
 
-/// What the records do not have.
-fn warn(Summary { records, untold, unnamed, unnoticed, lost_notices }: Summary) {
+/// What was written, where, and what the records do not have.
+fn show(summary: &Summary, path: &Path) {
+    let Summary { records, problem, untold, unnamed, unnoticed, lost_notices } = summary;
+    eprintln!("note: {} records written to {}", records.written, path.display());
+    if let Some(problem) = problem {
+        eprintln!("warning: {problem}");
+    }
     if let Some(lost) = lost_records::told(records.written, records.lost) {
         eprintln!("warning: {lost}");
     }
-    if untold > 0 {
+    if *untold > 0 {
         eprintln!("warning: {untold} connections have no record: too many ended at once");
     }
-    if unnamed > 0 {
-        eprintln!("warning: {unnamed} connections have no record: their policy is too old");
+    if *unnamed > 0 {
+        eprintln!(
+            "warning: {unnamed} connections have no record: the description of their policy is gone"
+        );
     }
-    if lost_notices > 0 {
+    if *lost_notices > 0 {
         eprintln!(
             "warning: the kernel's notices of ended sockets came faster than they were read, {lost_notices} times; \
              with CAP_NET_ADMIN there is room for more"
         );
     }
-    if unnoticed > 0 {
+    if *unnoticed > 0 {
         eprintln!(
-            "warning: {unnoticed} connections have no record: no notice of their sockets' end came; a program has them \
-             open, they are in another network namespace, or notices were lost"
+            "warning: {unnoticed} connections have no record: the kernel sent no close event; a program has them \
+             open, they are in another network namespace (--netns), or events were lost"
         );
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use uncork_policy::{bucket, slot};
-use uncork_steer::{Answer, Count, Decided, Description, Moves, Question, Status};
+use uncork_steer::{Answer, Count, Decided, Description, Moves, PendingStatus, Question, Status};
 
 use crate::failure::Failure;
 use crate::json::pretty;
@@ -26,11 +26,20 @@ struct CgroupStatus<'a> {
     fingerprint: &'a str,
     applied_unix_s: i64,
     networks: u64,
+    warnings: &'a [String],
+    pending: Option<PendingDocument<'a>>,
     /// Of the program, if the kernel counts.
     runs: u64,
     run_ns: u64,
     verified_instructions: u32,
     decided: Vec<DecidedStatus<'a>>,
+}
+
+#[derive(Serialize)]
+struct PendingDocument<'a> {
+    left_s: u64,
+    returns_to: Option<&'a str>,
+    guarded: bool,
 }
 
 #[derive(Serialize)]
@@ -51,6 +60,12 @@ pub(super) fn status_json(all: &[Status]) -> Result<String, Failure> {
             fingerprint: &description.fingerprint,
             applied_unix_s: description.applied_unix_s,
             networks: description.networks,
+            warnings: &description.warnings,
+            pending: status.pending.as_ref().map(|it| PendingDocument {
+                left_s: it.left_s,
+                returns_to: it.returns_to.as_deref(),
+                guarded: it.is_guarded,
+            }),
             runs: *runs,
             run_ns: *run_ns,
             verified_instructions: status.verified_instructions,
@@ -72,9 +87,16 @@ fn counted<'a>(
 
 pub(super) fn status(all: &[Status]) -> String {
     let mut text = String::new();
-    for Status { description, counts, .. } in all {
+    for Status { description, counts, pending, .. } in all {
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{}: {}", description.cgroup, description.policy);
+        if let Some(PendingStatus { left_s, returns_to, .. }) = pending {
+            let to = returns_to.as_deref().unwrap_or("no policy");
+            let _ = writeln!(
+                text,
+                "  rolled back to {to} in {left_s} s, unless you run: uncork steer confirm"
+            );
+        }
         let rows: Vec<[String; 4]> = counted(description, counts)
             .map(|it| {
                 [

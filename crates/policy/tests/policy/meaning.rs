@@ -238,3 +238,25 @@ fn conditions_that_never_match_are_reported() {
         ]
     );
 }
+
+#[test]
+fn ports_without_a_name_have_their_number_as_name() {
+    let policy = policy(
+        "[[rule]]\nlistener = \"we*\"\nuse = { tcp = \"bbr\" }\n\
+         [[rule]]\nlistener = \"443\"\nuse = { tcp = \"bbr\" }\n",
+    );
+    let named = |name: &str, port| policy.warnings_by_port(&[(name.to_owned(), port)], true);
+    let unmatched =
+        "no such listener; ports have their numbers as names; name one with --listener NAME=PORT";
+    assert_eq!(
+        policy.warnings_by_port(&[], true),
+        [format!("test:1: `listener = we*` never matches: {unmatched}")]
+    );
+    assert!(named("web", 80).is_empty());
+    assert_eq!(
+        named("web", 443),
+        [
+            "test:4: `listener = 443` never matches: no such listener; there is `web`, and other ports by their numbers"
+        ]
+    );
+}

@@ -1,0 +1,94 @@
+//! One process at a time changes the policies, and one reads a ring.
+//!
+//! flock(2) needs no right to write, so that what is locked is a directory that its owner alone may open: that of the pins. It goes
+//! with the last policy, so who has waited for it looks whether it is still there.
+
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// How often a command looks whether another one has ended: for ten seconds, as that takes seconds with a table of a million
+/// networks.
+const TURNS: u32 = 200;
+const TURN: Duration = Duration::from_millis(50);
+
+/// Locks a directory of the pins while the result is open. `None` if there is no such directory. Waits for another process for a
+/// while, if `waits`; `busy` is the error of what it holds, with its number if it can be seen.
+pub(crate) fn lock(
+    path: &Path,
+    waits: bool,
+    busy: impl Fn(Option<u32>) -> Error,
+) -> Result<Option<File>, Error> {
+    let failed = |error| Error::step(format!("lock {}", path.display()))(error);
+    let mut turns = if waits { TURNS } else { 0 };
+    loop {
+        let Some(directory) = open(path).map_err(failed)? else { return Ok(None) };
+        match directory.try_lock() {
+            Ok(()) if is_at(&directory, path) => return Ok(Some(directory)),
+            // Removed by the process that had it.
+            Ok(()) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) if turns > 0 => {
+                turns -= 1;
+                thread::sleep(TURN);
+            }
+            Err(TryLockError::WouldBlock) => return Err(busy(holder(&directory))),
+        }
+    }
+}
+
+/// Opens a directory of this user's for this user alone: earlier versions left it to the umask.
+fn open(path: &Path) -> io::Result<Option<File>> {
+    let directory = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    if directory.metadata()?.mode() & 0o077 != 0 {
+        // Another user with CAP_DAC_OVERRIDE may lock it, but not close it to others.
+        let _ = directory.set_permissions(Permissions::from_mode(0o700));
+    }
+    Ok(Some(directory))
+}
+
+fn is_at(directory: &File, path: &Path) -> bool {
+    let number = |about: io::Result<fs::Metadata>| about.ok().map(|it| (it.dev(), it.ino()));
+    let held = number(directory.metadata());
+    held.is_some() && held == number(fs::symlink_metadata(path))
+}
+
+/// The process that has the lock, if this one may see it.
+fn holder(directory: &File) -> Option<u32> {
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    holder_in(&locks, directory.metadata().ok()?.ino())
+}
+
+/// By proc_locks(5): `1: FLOCK  ADVISORY  WRITE 27915 00:2a:1234 0 EOF`. One that waits has `->` behind the first number.
+fn holder_in(locks: &str, inode: u64) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, "FLOCK", _, _, process, file, ..] = words[..] else { return None };
+        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
+        // A process of another namespace has the number 0 (or less).
+        is_it.then(|| process.parse().ok()).flatten().filter(|process| *process > 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_is_the_process_that_does_not_wait() {
+        let text = "1: FLOCK  ADVISORY  WRITE 311 00:2a:77 0 EOF\n\
+                    1: -> FLOCK  ADVISORY  WRITE 312 00:2a:77 0 EOF\n\
+                    2: POSIX  ADVISORY  WRITE 313 00:2a:79 0 EOF\n\
+                    3: FLOCK  ADVISORY  WRITE 0 00:2a:78 0 EOF\ndamaged\n";
+        let holders = [77, 78, 79].map(|inode| holder_in(text, inode));
+        assert_eq!(holders, [Some(311), None, None]);
+    }
+}
