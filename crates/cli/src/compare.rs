@@ -26,7 +26,7 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
     let wrong = |error: ScenarioError| Failure::Shown(error.render("compare", false));
     let mut scenario = spec.scenario(None).map_err(wrong)?;
     if args.scenario {
-        return stdout::write(scenario.text.as_bytes());
+        return stdout::data(scenario.text.as_bytes());
     }
     if let Some(directory) = &args.output {
         output::probe(directory, &SWEEP_FILES)
@@ -45,7 +45,11 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
             .map_err(|error| Failure::output(directory, &error))?;
     }
     warn_of_doubts(&document, args.format);
-    stdout::write(print(&document, args).as_bytes())?;
+    let text = print(&document, args);
+    match args.format {
+        Format::Human => stdout::styled(&text)?,
+        Format::Json | Format::Csv => stdout::data(text.as_bytes())?,
+    }
     if !args.quiet && io::stderr().is_terminal() {
         let cost = stopwatch.cost(args::jobs(args.jobs));
         eprintln!("{} packets in {cost}", document.engine.packets);

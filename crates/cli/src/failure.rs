@@ -5,7 +5,12 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::builder::StyledStr;
 use clap::error::ErrorKind;
+use uncork_report::Style;
+
+use crate::args::Color;
+use crate::{color, stderr, stdout};
 
 /// Exit status when a threshold is missed.
 const MISSED: u8 = 1;
@@ -94,18 +99,23 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Clap(error) => {
-                // If stderr cannot be written, nothing is left to report to.
-                let _ = error.print();
-                let is_help =
-                    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-                if is_help { ExitCode::SUCCESS } else { USAGE.into() }
+                let text = error.render();
+                if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+                    return help(&text);
+                }
+                if color::on_stderr(Color::Auto) {
+                    stderr::styled(&text.ansi().to_string());
+                } else {
+                    stderr::styled(&text.to_string());
+                }
+                USAGE.into()
             }
             Self::Value(message) => {
                 eprintln!("error: {message}\n\nFor more information, try '--help'.");
                 USAGE.into()
             }
             Self::Shown(message) => {
-                eprintln!("{message}");
+                stderr::styled(&format!("{message}\n"));
                 USAGE.into()
             }
             Self::Usage(message) => error(&message, USAGE),
@@ -119,6 +129,13 @@ impl Failure {
             Self::BrokenPipe => ExitCode::SUCCESS,
         }
     }
+}
+
+/// Prints help, which is data of its command.
+fn help(text: &StyledStr) -> ExitCode {
+    let is_styled = color::style(Color::Auto) == Style::Ansi;
+    let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
+    stdout::styled(&text).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
 }
 
 fn error(message: &str, status: u8) -> ExitCode {

@@ -4,6 +4,11 @@
 //! 2 wrong usage, 3 not possible on this machine, 5 a bug, 130 interrupted. `uncork emu` ends with the status
 //! of the command that it ran.
 #![forbid(unsafe_code)]
+// stdout.rs and stderr.rs write: without control characters of names, and without a panic where no one reads.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod stderr;
 
 mod args;
 mod clock;

@@ -16,7 +16,7 @@ use crate::{definition, stdout};
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut with_values(definition()), "uncork", &mut script);
-    stdout::write(&script)
+    stdout::data(&script)
 }
 
 /// `root` with the values that shells can offer: controllers and built-in scenarios. For completions only:
@@ -52,7 +52,7 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     }
     let mut roff = Vec::new();
     render(page, &mut roff).map_err(|error| Failure::stdout(&error))?;
-    stdout::write(&roff)
+    stdout::data(&roff)
 }
 
 /// Writes the page in roff, with the examples of the help in a section of their own.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use uncork_config::visible;
 use uncork_lab::{FinishedRun, Item, Progress, Scenario};
 
 use crate::clock;
@@ -110,7 +111,8 @@ impl State {
             Some(left) => format!("about {} left{whole}", HumanDuration(left)),
             None => "no run is over yet".to_owned(),
         };
-        format!("{} after {}: {left}", parts.join(", "), HumanDuration(elapsed))
+        let line = format!("{} after {}: {left}", parts.join(", "), HumanDuration(elapsed));
+        visible(&line).into_owned()
     }
 }
 

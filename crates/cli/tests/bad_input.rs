@@ -183,3 +183,123 @@ fn arguments_that_are_not_unicode_are_refused() {
     command.arg(std::ffi::OsStr::from_bytes(b"\xff\xfe20mbit"));
     assert_eq!(finish(command).status, 2);
 }
+
+/// Title, bell, clear, a C1 sequence, and text in another order: what a terminal obeys.
+const HOSTILE: &str = "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r";
+
+/// `uncork` with the arguments, of which none has a space.
+fn run_with(arguments: &str, files: &[(&str, &Path)]) -> Finished {
+    let mut line = arguments.to_owned();
+    for (name, path) in files {
+        line = line.replace(name, &path.display().to_string());
+    }
+    finish(command(&line))
+}
+
+/// Files with hostile names, below `scratch`: what they are called in [`HOSTILE_LINES`].
+fn hostile_files(scratch: &Scratch) -> Vec<(&'static str, std::path::PathBuf)> {
+    let name = serde_json::to_string(HOSTILE).unwrap();
+    let name = name.trim_matches('"').replace('\u{9b}', "\\u009b").replace('\u{202e}', "\\u202e");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests");
+    let read = |path: &str| fs::read_to_string(tests.join(path)).unwrap();
+    let facts = read("hosts/rocky-9.json")
+        .replace("systemd (1)", &format!("{name} (1)"))
+        .replace("eth0", &format!("e{name}"))
+        .replace("\"default\": \"bbr\"", &format!("\"default\": \"b{name}\""));
+    let session = read("sessions/mixed.jsonl").replace("\"bbr\"", &format!("\"{name}\""));
+    let policy = format!(
+        "[default]\ntcp = \"cubic\"\n[[rule]]\nname = \"r{name}\"\nhost = \"x{name}*\"\nuse = {{ tcp = \"bbr\" }}\n"
+    );
+    let scenario = format!(
+        "title = \"t{name}\"\nabout = \"a{name}\"\n[run]\nend = \"1s\"\nseeds = 1\n[path]\nrate = \"20mbit\"\nrtt = \"50ms\"\n\
+         [flow.\"m\"]\ncc = \"bbr3\"\ntransfer = \"10kB\"\n[matrix]\n\
+         \"path.loss\" = [{{ name = \"l{name}\", values = [\"1%\"] }}]\n"
+    );
+    let wrong = format!("\"k{name}\" = 3\n# {HOSTILE}\n");
+    let contents = [
+        ("FACTS", facts),
+        ("SESSION", session),
+        ("POLICY", policy),
+        ("SCENARIO", scenario),
+        ("WRONG", wrong),
+    ];
+    contents
+        .map(|(file, text)| {
+            let place = format!("{file}.toml");
+            scratch.write(&place, text);
+            (file, scratch.path(&place))
+        })
+        .to_vec()
+}
+
+/// Command lines that print names of these files.
+const HOSTILE_LINES: [&str; 13] = [
+    "host doctor --facts FACTS",
+    "host doctor --facts FACTS --want cubic",
+    "host watch --replay SESSION",
+    "host watch --replay SESSION --by controller",
+    "policy explain POLICY --ip 192.0.2.1",
+    "policy explain POLICY --ip 192.0.2.1 --format json",
+    "policy check WRONG",
+    "lab run SCENARIO",
+    "lab run SCENARIO --dry-run",
+    "lab run SCENARIO --color always",
+    "lab run WRONG --color always",
+    "host plan WRONG",
+    "serve --config WRONG --check",
+];
+
+#[test]
+fn no_command_writes_control_characters_of_names() {
+    let scratch = Scratch::new("hostile");
+    let files = hostile_files(&scratch);
+    let files: Vec<(&str, &Path)> = files.iter().map(|(name, path)| (*name, &**path)).collect();
+    for line in HOSTILE_LINES {
+        let Finished { stdout, stderr, .. } = run_with(line, &files);
+        let text = format!("{stdout}{stderr}");
+        // JSON for programs is data: it has what it has.
+        let is_data = line.contains("--format json");
+        assert!(is_data || text.contains("u001b"), "{line}: the names are not shown: {text}");
+        let text = if line.contains("--color always") { without_styles(&text) } else { text };
+        let hidden = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}";
+        let is_wrong = |c: char| (c.is_control() && !"\n\t".contains(c)) || hidden.contains(c);
+        let wrong: Vec<char> = text.chars().filter(|c| is_wrong(*c)).collect();
+        assert!(is_data || wrong.is_empty(), "{line}: {wrong:?} in {text:?}");
+    }
+    let wrong = finish({
+        let mut compare = command("compare --cc");
+        compare.arg(HOSTILE);
+        compare
+    });
+    assert!(!wrong.stderr.contains('\u{1b}') && wrong.stderr.contains("u001b"), "{}", wrong.stderr);
+}
+
+fn without_styles(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| {
+        let style = part.find(|c: char| !c.is_ascii_digit() && c != ';');
+        let is_style = style.is_some_and(|end| part[end..].starts_with('m'));
+        out + if is_style { &part[style.unwrap_or(0) + 1..] } else { "\u{1b}" }
+    })
+}
+
+/// `2>&1 | head -1` on an error ended with 134: the standard library's macro panics, and its hook does again.
+#[test]
+fn closed_streams_keep_the_exit_status() {
+    for (line, status) in
+        [("compare --los 1%", 2), ("compare --rate 20", 2), ("lab run /nowhere", 2)]
+    {
+        let mut lost = command(line);
+        lost.stderr(closed_pipe());
+        assert_eq!(lost.status().unwrap().code(), Some(status), "{line}");
+    }
+    let mut lost = command("man");
+    lost.stdout(closed_pipe()).stderr(closed_pipe());
+    assert_eq!(lost.status().unwrap().code(), Some(0));
+}
+
+/// The end for writing of a pipe without a reader.
+fn closed_pipe() -> std::io::PipeWriter {
+    std::io::pipe().unwrap().1
+}

@@ -6,7 +6,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use thiserror::Error;
 
-use crate::nearest;
+use crate::{nearest, visible};
 
 /// Why a text is rejected. `Display` gives one line; [`ConfigError::render`] shows the place, too.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -175,20 +175,20 @@ impl ConfigError {
     /// the user gave.
     pub fn render(&self, file: &str, color: bool) -> String {
         let Details { message, place, expected, help, notes, text } = &*self.0;
-        let path = match &place.source {
+        let path = visible(match &place.source {
             Source::Text => file,
             Source::Set(_) => "--set",
             Source::Beside { name, .. } => name,
-        };
-        let mark = AnnotationKind::Primary.span(visible(text, &place.span));
-        let mark = mark.label(expected.as_deref());
-        let snippet = Snippet::source(text.as_str()).path(path).annotation(mark);
-        let mut group = Level::ERROR.primary_title(message.as_str()).element(snippet);
+        });
+        let mark = AnnotationKind::Primary.span(within_line(text, &place.span));
+        let mark = mark.label(expected.as_deref().map(visible));
+        let snippet = Snippet::source(text.as_str()).path(&*path).annotation(mark);
+        let mut group = Level::ERROR.primary_title(visible(message)).element(snippet);
         for note in notes {
-            group = group.element(Level::NOTE.message(note.as_str()));
+            group = group.element(Level::NOTE.message(visible(note)));
         }
         if let Some(help) = help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(visible(help)));
         }
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         renderer.render(&[group])
@@ -196,7 +196,7 @@ impl ConfigError {
 }
 
 /// The span, limited to `text` and to its first line.
-fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
+fn within_line(text: &str, span: &Range<usize>) -> Range<usize> {
     let floor = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     let start = floor(span.start).unwrap_or(0);
     let end = floor(span.end).unwrap_or(0).max(start);

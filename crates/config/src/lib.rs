@@ -6,8 +6,10 @@ mod error;
 mod nearest;
 mod section;
 mod tree;
+mod visible;
 
 pub use error::{ConfigError, Place, Source};
 pub use nearest::nearest;
 pub use section::{Result, Section, each, wrong_type};
 pub use tree::{Entry, Node, Value, toml_value};
+pub use visible::{visible, visible_styled};

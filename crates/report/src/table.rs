@@ -1,6 +1,7 @@
 //! Aligned text tables.
 
 use serde::{Deserialize, Serialize};
+use uncork_config::visible;
 
 /// Capabilities of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,9 +241,9 @@ fn pad(text: &str, width: usize, align: Align) -> String {
     }
 }
 
-/// `text` without control characters.
+/// `text` in one line, with control characters as escapes.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    visible(text).replace(['\n', '\t'], " ")
 }
 
 pub(crate) fn push_line(out: &mut String, line: &str) {

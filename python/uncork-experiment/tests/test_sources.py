@@ -305,3 +305,22 @@ def test_a_log_can_be_reduced(tmp_path: Path) -> None:
     assert (reduced.rows, reduced.sources) == (200, {"log": 200})
     assert all(units.sum() > 0 for units in reduced.units.values())
     assert sum(int(records.sum()) for records in reduced.records.values()) == 200
+
+
+@pytest.mark.parametrize("depth", [600, 980, 100_000])
+def test_deep_json_is_a_rejected_row_not_the_end(depth: int, tmp_path: Path) -> None:
+    """Also where the parser takes it, but what follows goes down the same levels."""
+    log, rejected = tmp_path / "a.log", tmp_path / "rejected.jsonl"
+    deep = '{"a":' * depth + "1" + "}" * depth
+    log.write_text("\n".join([NGINX, deep, NGINX]))
+    imported = import_files([log], built_in("nginx"), tmp_path / "out", rejected)
+    assert imported.rows == 2
+    assert json.loads(rejected.read_text())["line"] == 2
+
+
+def test_a_log_that_is_cut_leaves_no_records(tmp_path: Path) -> None:
+    log = tmp_path / "a.log.gz"
+    log.write_bytes(gzip.compress("\n".join([NGINX] * 1000).encode())[:-20])
+    with pytest.raises(InputError, match=r"a\.log\.gz: cannot be read to its end"):
+        import_files([log], built_in("nginx"), tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []

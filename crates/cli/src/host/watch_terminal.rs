@@ -12,6 +12,7 @@ use crossterm::terminal::{
     enable_raw_mode, size,
 };
 use crossterm::{execute, queue};
+use uncork_config::visible;
 use uncork_host::watch::{Key, View};
 
 /// The line with the headings of the table.
@@ -43,7 +44,7 @@ impl Screen {
                 self.0,
                 MoveTo(0, number as u16),
                 SetAttribute(style),
-                Print(line),
+                Print(shown(line, width.into())),
                 SetAttribute(Attribute::Reset),
                 Clear(ClearType::UntilNewLine)
             )?;
@@ -63,6 +64,11 @@ impl Screen {
         }
         Ok(keys)
     }
+}
+
+/// A line within the terminal; names of others have no control characters.
+fn shown(line: &str, width: usize) -> String {
+    visible(line).chars().take(width).collect()
 }
 
 impl Drop for Screen {

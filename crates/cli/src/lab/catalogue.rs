@@ -41,8 +41,8 @@ pub(super) fn list() -> Result<(), Failure> {
 /// Prints the file of the built-in scenario `name`.
 pub(super) fn show(name: &str) -> Result<(), Failure> {
     if let Some(suite) = Suite::find(name) {
-        return stdout::write(suite.text.as_bytes());
+        return stdout::data(suite.text.as_bytes());
     }
     let builtin = Builtin::find(name).ok_or_else(|| source::unknown("<NAME>", name, ""))?;
-    stdout::write(builtin.text.as_bytes())
+    stdout::data(builtin.text.as_bytes())
 }

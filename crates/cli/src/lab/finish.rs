@@ -126,11 +126,11 @@ impl<'a> Finish<'a> {
         }
         match self.args.format {
             Format::Human => {
-                stdout::write(suite_table(&document, color::terminal(self.args.color)).as_bytes())?;
+                stdout::styled(&suite_table(&document, color::terminal(self.args.color)))?;
             }
             Format::Json => {
                 document.scenarios.iter().for_each(|one| warn_of_doubts(one, Format::Json));
-                stdout::write(document.to_json().as_bytes())?;
+                stdout::data(document.to_json().as_bytes())?;
             }
             Format::Csv => document.scenarios.iter().try_for_each(|one| self.print(one))?,
         }
@@ -147,7 +147,11 @@ impl<'a> Finish<'a> {
         warn_of_doubts(document, self.args.format);
         let gap = if self.printed > 0 { "\n" } else { "" };
         self.printed += 1;
-        stdout::write(format!("{gap}{text}").as_bytes())
+        let text = format!("{gap}{text}");
+        match self.args.format {
+            Format::Human => stdout::styled(&text),
+            Format::Json | Format::Csv => stdout::data(text.as_bytes()),
+        }
     }
 
     /// Whether notes are shown.

@@ -35,7 +35,7 @@ pub(super) fn from_records(args: &FromRecordsArgs) -> Result<(), Failure> {
         eprintln!("{note}; left out");
     }
     match &args.output {
-        None => stdout::write(twin.text.as_bytes()),
+        None => stdout::data(twin.text.as_bytes()),
         Some(file) => output::replace_file(file, twin.text.as_bytes()),
     }
 }

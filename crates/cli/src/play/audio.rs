@@ -27,7 +27,10 @@ pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
         Format::Json => document.to_json(),
         Format::Csv => listen_csv(&document),
     };
-    stdout::write(text.as_bytes())?;
+    match args.shown.format {
+        Format::Human => stdout::styled(&text)?,
+        Format::Json | Format::Csv => stdout::data(text.as_bytes())?,
+    }
     if is_stopped {
         let (clicked, all) = (heard.len(), spec.listeners);
         return Err(Failure::Interrupted(format!("{clicked} of {all} listeners had clicked")));

@@ -22,7 +22,10 @@ pub(super) fn get(args: &GetArgs) -> Result<(), Failure> {
         Format::Json => document.to_json(),
         Format::Csv => get_csv(&document),
     };
-    stdout::write(text.as_bytes())?;
+    match args.shown.format {
+        Format::Human => stdout::styled(&text)?,
+        Format::Json | Format::Csv => stdout::data(text.as_bytes())?,
+    }
     if is_stopped {
         let (begun, all) = (fetched.len(), spec.count());
         return Err(Failure::Interrupted(format!("{begun} of {all} downloads had begun")));

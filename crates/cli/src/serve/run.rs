@@ -23,7 +23,7 @@ use crate::args::{Color, shown};
 use crate::color;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
-use crate::{lost_records, open_files, stdout};
+use crate::{lost_records, open_files, stderr, stdout};
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -210,7 +210,7 @@ fn tell(reloaded: &Reloaded, args: &ServeArgs) {
     match &reloaded.result {
         Ok(line) => note(args, &[format!("read again: {line}")]),
         Err(error) => {
-            eprintln!("{}", shown_error(error));
+            stderr::styled(&format!("{}\n", shown_error(error)));
             eprintln!("note: the previous {} stays in force", reloaded.what);
         }
     }

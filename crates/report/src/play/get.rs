@@ -210,10 +210,10 @@ mod tests {
     #[test]
     fn one_row_per_download_and_a_summary() {
         let expected = [
-            "                                                     connect   TLS  first byte   time  goodput",
-            "                           HTTP  status  cc    body       ms    ms          ms      s   Mbit/s",
-            "https://example.org/large     2     200  bbr  10 MB     50.2  51.0         152  4.500     17.8",
-            "https://example.org/\u{fffd}[1m      -       -  -      0 B        -     -           -  0.250        -",
+            "                                                         connect   TLS  first byte   time  goodput",
+            "                               HTTP  status  cc    body       ms    ms          ms      s   Mbit/s",
+            "https://example.org/large         2     200  bbr  10 MB     50.2  51.0         152  4.500     17.8",
+            "https://example.org/\\u001b[1m     -       -  -      0 B        -     -           -  0.250        -",
             "",
             "2 transfers, 10 MB; first byte 152 ms (p50), 152 ms (p95); time 4.5 s (p50), 4.5 s (p95); \
              goodput 17.8 Mbit/s (p50); 1 failed",

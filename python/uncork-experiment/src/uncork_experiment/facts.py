@@ -212,9 +212,13 @@ def _raise_no_rows(records: ir.Table, run: Run, arm: str, experiment: str | None
     total = int(run(records.aggregate(n=records.count())).to_pylist()[0]["n"])
     if not total:
         raise InputError("records", "there are no rows", "check the files, --where, and what import rejects")
-    what = f"is of the experiment {experiment!r}" if experiment else f"has a value in the column {arm!r}"
+    if experiment:
+        of = records["arm_experiment"]
+        found = run(records.filter(of.notnull()).select(name=of).distinct())["name"].to_pylist()
+        problem = f"none of {total:,} records is of this experiment"
+        raise InputError(f"--experiment {experiment}", problem, available(experiment, sorted(found)))
     remedy = "name the column of arms with --arm, such as --arm cc"
-    raise InputError("records", f"none of {total:,} {what}", remedy)
+    raise InputError("records", f"none of {total:,} has a value in the column {arm!r}", remedy)
 
 
 def sources(records: ir.Table, run: Run, metrics: Mapping[str, object]) -> dict[str, str]:

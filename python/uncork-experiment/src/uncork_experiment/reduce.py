@@ -10,6 +10,7 @@ each client is faster (Simpson 1951; Deng, Knoblich and Lu 2018 on the unit of a
 sent again, responses broken off) are sums over all records: they are the price that all traffic pays.
 """
 
+import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -91,12 +92,17 @@ def reduce_views(
     return {view: reduced(view) for view in queries}
 
 
-def sql(plan: ReducePlan, dialect: str, columns: Iterable[str] = ()) -> str:
+def sql(
+    plan: ReducePlan,
+    dialect: str,
+    columns: Iterable[str] = (),
+    among: Callable[[ir.Table], ir.Table] = lambda records: records,
+) -> str:
     """All queries as SQL of a dialect (``trino``, ``bigquery``, …) over a table ``records``.
 
-    ``columns`` are those of the records beyond the canonical ones.
+    ``columns`` are those of the records beyond the canonical ones; ``among`` selects rows.
     """
-    queries = Queries.of(unbound(columns), plan)
+    queries = Queries.of(among(unbound(columns)), plan)
     tables = {metric.name: queries.metric(metric) for metric in queries.metrics}
     tables |= {"units": queries.units(), "sources": queries.sources()}
     return "\n".join(f"-- {name}\n{compiled(table, dialect)};\n" for name, table in tables.items())
@@ -104,7 +110,14 @@ def sql(plan: ReducePlan, dialect: str, columns: Iterable[str] = ()) -> str:
 
 def compiled(query: ir.Table, dialect: str) -> str:
     """The query as SQL. For ClickHouse, ibis counts distinct values with `uniq`, which is approximate."""
-    text = str(ibis.to_sql(query, dialect=dialect))
+    try:
+        text = str(ibis.to_sql(query, dialect=dialect))
+    except AttributeError:
+        # ibis's compiler reads the types of pyspark, where that is installed.
+        if dialect != "pyspark" or importlib.util.find_spec("pyspark"):
+            raise
+        remedy = "pip install 'uncork-experiment[spark]', or write databricks, whose SQL is Spark's"
+        raise InputError("--show-sql pyspark", "pyspark is not installed", remedy) from None
     if dialect != "clickhouse":
         return text
     tree = sqlglot.parse_one(text, read=dialect)

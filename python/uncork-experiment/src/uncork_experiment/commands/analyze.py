@@ -9,6 +9,7 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,12 +22,13 @@ from uncork_experiment.commands.common import (
     instant,
     names,
     read_records,
+    selected,
     share,
     show,
-    write,
 )
 from uncork_experiment.document import document, to_json
 from uncork_experiment.errors import InputError
+from uncork_experiment.files import write
 from uncork_experiment.intime import read_calendar
 from uncork_experiment.keys import has_key, key_column
 from uncork_experiment.reduce import ReducePlan, sql
@@ -262,13 +264,13 @@ def analysed(records: Records, request: Request, command: str, progress: Progres
 
 
 def finish(outcome: Outcome, arguments: argparse.Namespace, command: str) -> int:
-    """Files, stdout and the exit status."""
-    report = save(outcome, arguments.output, command)
+    """Stdout, files and the exit status: what cannot be kept has been seen."""
     if arguments.format == "json":
         console.data(outcome.text)
     else:
         width = shutil.get_terminal_size((100, 24)).columns
         console.text(terminal.scorecard(outcome.analysis, outcome.verdict, width))
+    report = save(outcome, arguments.output, command)
     console.note(f"report: {report}")
     if arguments.open:
         show(report)
@@ -293,7 +295,8 @@ def _show_sql(arguments: argparse.Namespace) -> int:
         window=(since, until),
         scope=arguments.scope,
     )
-    console.data(sql(plan, arguments.show_sql))
+    among = partial(selected, where=arguments.where, exclude=arguments.exclude, run=None)
+    console.data(sql(plan, arguments.show_sql, among=among))
     return 0
 
 
@@ -325,8 +328,8 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
             console.line(f"{stamp}  waiting: {error}")
             continue
         rounds += 1
-        report = save(outcome, arguments.output, command)
         console.line(f"{stamp}  {_line(outcome)}")
+        report = save(outcome, arguments.output, command)
         status = outcome.verdict.exit_status
         if status == HARM or (due > taken and _is_reached(outcome, settings)):
             console.line(f"{outcome.verdict.sentence}\nreport: {report}")

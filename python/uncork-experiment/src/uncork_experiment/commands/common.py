@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import re
 import time
 import webbrowser
@@ -13,11 +12,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import ibis
 import ibis.expr.types as ir
 
 from uncork_experiment import console
 from uncork_experiment.engines import duckdb
-from uncork_experiment.errors import InputError, OutputError, available
+from uncork_experiment.errors import InputError, available
 from uncork_experiment.keys import KEYS, key_column
 from uncork_experiment.metrics import declare
 from uncork_experiment.reduce import Run, to_arrow
@@ -27,6 +27,10 @@ from uncork_experiment.sources.reading import found
 
 ENGINES = ("duckdb", "spark", "clickhouse")
 QUIET_SECONDS = 5.0
+MAX_VALUES = 8
+"""Of a column, in a message."""
+PATTERN = frozenset("*?[]{}\\")
+"""Characters that engines take for a pattern of file names."""
 
 
 @dataclass
@@ -175,6 +179,9 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
             "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
     files = found(list(paths), False)
+    if pattern := next((str(path) for path in files if PATTERN & set(str(path))), None):
+        problem = f"--engine {arguments.engine} reads this name as a pattern"
+        raise InputError(pattern, problem, "rename the file")
     try:
         if arguments.engine == "spark":
             from uncork_experiment.engines import spark
@@ -197,16 +204,41 @@ def memory(text: str) -> str:
     return text
 
 
-def selected(table: ir.Table, where: Sequence[str], exclude: Sequence[str], run: Run = to_arrow) -> ir.Table:
-    """The rows in which each of these columns or keys has its value, and none of the others."""
-    for condition in where:
-        table = table.filter(_matches(table, condition, "--where", run))
-    for condition in exclude:
-        table = table.filter(~_matches(table, condition, "--exclude", run).fill_null(False))
+def selected(
+    table: ir.Table, where: Sequence[str], exclude: Sequence[str], run: Run | None = to_arrow
+) -> ir.Table:
+    """The rows in which each of these columns or keys has its value, and none of the others. Without ``run``
+    there are no rows yet, and no names of keys.
+    """
+    conditions = [("--where", it) for it in where] + [("--exclude", it) for it in exclude]
+    for option, condition in conditions:
+        matches = _matches(table, condition, option, run)
+        left = table.filter(~matches.fill_null(False) if option == "--exclude" else matches)
+        if run is not None and _is_empty(left, run) and not _is_empty(table, run):
+            column = condition.rpartition("=")[0]
+            place, problem = f"{option} {condition}", "no record is left"
+            raise InputError(place, problem, f"{column} has {_values(table, column, run)}")
+        table = left
     return table
 
 
-def _matches(table: ir.Table, condition: str, option: str, run: Run) -> ir.BooleanValue:
+def _is_empty(table: ir.Table, run: Run) -> bool:
+    """Reads no further than to the first row."""
+    return bool(run(table.limit(1).select(row=ibis.literal(1))).num_rows == 0)
+
+
+def _values(table: ir.Table, column: str, run: Run) -> str:
+    """The most frequent values of a column or key, with their counts."""
+    key = None if column in table.columns else key_column(column, set(table.columns))
+    of = table[column] if key is None else key.value(Columns(table))
+    counted = run(table.group_by(value=of).aggregate(n=lambda it: it.count())).to_pylist()
+    counted.sort(key=lambda row: (-row["n"], str(row["value"])))
+    named = [(key.text(row["value"]) if key else row["value"], row["n"]) for row in counted[:MAX_VALUES]]
+    more = f" and {len(counted) - MAX_VALUES} more" if len(counted) > MAX_VALUES else ""
+    return ", ".join(f"{'no value' if it is None else it} ({n:,})" for it, n in named) + more
+
+
+def _matches(table: ir.Table, condition: str, option: str, run: Run | None) -> ir.BooleanValue:
     """Where the column has the value as text; of a key such as `region` or `country`, its name."""
     column, equals, value = condition.rpartition("=")
     if not equals:
@@ -217,6 +249,8 @@ def _matches(table: ir.Table, condition: str, option: str, run: Run) -> ir.Boole
         problem = f"there is no column or key {column!r}"
         remedy = f"write COLUMN=VALUE; {available(column, [*table.columns, *KEYS])}"
         raise InputError(f"{option} {condition}", problem, remedy)
+    if run is None:
+        raise InputError(f"{option} {condition}", "the query has no names of keys", "write COLUMN=VALUE")
     key = key_column(column, set(table.columns))
     of = key.value(Columns(table))
     found = run(table.select(value=of).distinct())["value"].to_pylist()
@@ -253,17 +287,6 @@ def share(text: str, option: str) -> float:
     if unit != "%" or not 0 < number <= 100:
         raise InputError(f"{option} {text}", "this is no share", "write it in percent, such as 2%")
     return number / 100
-
-
-def write(path: Path, text: str) -> None:
-    """The whole file or nothing."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror or error}") from error
 
 
 def show(path: Path) -> None:

@@ -13,11 +13,13 @@ import ibis
 import numpy as np
 
 from uncork_experiment import console, design, measures, policyfile, schedules, terminal, words
-from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share, write
+from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.document import to_json
 from uncork_experiment.errors import InputError
+from uncork_experiment.errors import available as any_of
 from uncork_experiment.estimate import pooled
+from uncork_experiment.files import write
 from uncork_experiment.metrics import available
 from uncork_experiment.reduce import ReducePlan, reduce_views
 from uncork_experiment.result import Measure
@@ -26,6 +28,10 @@ from uncork_experiment.units import candidates
 
 SCHEMA = "experiment-design-1"
 KINDS = ("ab", "switchback", "paired-links", "steps")
+SETTINGS = ("quic", "tcp", "initial_window", "pacing_cap")
+"""Of connections, as policies have them (crates/policy/src/read/keys.rs)."""
+QUIC = ("reno", "cubic", "bbr1", "bbr2", "bbr3")
+"""Controllers of `uncork serve` (crates/cc)."""
 DAYS = (7, 14, 28)
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 SHOWN = tuple(
@@ -314,11 +320,20 @@ def _plan(arguments: argparse.Namespace) -> policyfile.PolicyPlan:
 
 
 def connection_settings(text: str, option: str) -> dict[str, str]:
-    """`quic=bbr3,tcp=bbr` as the keys of a policy."""
+    """`quic=bbr3,tcp=bbr` as the keys of a policy. QUIC has the built-in controllers, TCP any name that a
+    kernel may have.
+    """
     pairs = [one.partition("=") for one in text.split(",")]
-    if not all(key and equals and value for key, equals, value in pairs):
-        raise InputError(f"{option} {text}", "these are no settings", "write quic=bbr3,tcp=bbr")
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    if not all(key.strip() in SETTINGS and equals and value.strip() for key, equals, value in pairs):
+        raise InputError(f"{option} {text}", "not settings", "write quic=bbr3,tcp=bbr")
+    settings = {key.strip(): value.strip() for key, _, value in pairs}
+    quic, tcp = settings.get("quic", QUIC[0]), settings.get("tcp", "")
+    if quic.partition(":")[0] not in QUIC:
+        remedy = any_of(quic.partition(":")[0], QUIC)
+        raise InputError(f"{option} {text}", f"unknown controller {quic!r} of QUIC", remedy)
+    if tcp and not re.fullmatch(r"[A-Za-z0-9_-]{1,15}", tcp):
+        raise InputError(f"{option} {text}", f"{tcp!r} is not a name of a controller", "write tcp=bbr")
+    return settings
 
 
 def _calendar(arguments: argparse.Namespace) -> schedules.Calendar:

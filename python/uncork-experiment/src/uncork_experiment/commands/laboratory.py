@@ -6,9 +6,10 @@ import argparse
 import shutil
 
 from uncork_experiment import console, words
-from uncork_experiment.commands.common import Progress, show, write
+from uncork_experiment.commands.common import Progress, show
 from uncork_experiment.document import to_json
 from uncork_experiment.errors import InputError
+from uncork_experiment.files import write
 from uncork_experiment.laboratory.proof import Plan, Proof, document, prove
 from uncork_experiment.laboratory.worlds import WORLDS, find_uncork
 from uncork_experiment.report import laboratory
@@ -26,12 +27,12 @@ def run_laboratory(arguments: argparse.Namespace, command: str) -> int:
     progress.done()
     text = to_json(document(proofs, plan))
     html = arguments.output / "interference.html"
-    write(arguments.output / "interference.json", text)
-    write(html, laboratory.page(proofs, plan, command))
     if arguments.format == "json":
         console.data(text)
     else:
         console.text("\n".join(map(_table, proofs)))
+    write(arguments.output / "interference.json", text)
+    write(html, laboratory.page(proofs, plan, command))
     console.note(f"page: {html}")
     if arguments.open:
         show(html)

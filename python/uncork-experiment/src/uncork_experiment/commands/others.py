@@ -9,18 +9,11 @@ from pathlib import Path
 from uncork_experiment import console, growthbook
 from uncork_experiment.commands import laboratory
 from uncork_experiment.commands.analyze import add_comparison, add_rules, settings_of
-from uncork_experiment.commands.common import (
-    Progress,
-    add_output,
-    add_reading,
-    instant,
-    read_records,
-    show,
-    write,
-)
+from uncork_experiment.commands.common import Progress, add_output, add_reading, instant, read_records, show
 from uncork_experiment.document import to_json
 from uncork_experiment.errors import InputError
 from uncork_experiment.facts import traffic
+from uncork_experiment.files import write
 from uncork_experiment.interference import Lesson, document, lessons
 from uncork_experiment.report import explain
 from uncork_experiment.run import Request, name_arms
@@ -155,12 +148,12 @@ def run_interference(arguments: argparse.Namespace, command: str) -> int:
     progress.done()
     text = to_json(document(found_, arguments.seed))
     html = arguments.output / "interference.html"
-    write(arguments.output / "interference.json", text)
-    write(html, explain.page(found_, command))
     if arguments.format == "json":
         console.data(text)
     else:
         console.text(_lessons(found_))
+    write(arguments.output / "interference.json", text)
+    write(html, explain.page(found_, command))
     console.note(f"page: {html}")
     if arguments.open:
         show(html)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from uncork_experiment import console
-from uncork_experiment.commands.common import share, write
+from uncork_experiment.commands.common import share
+from uncork_experiment.commands.design import connection_settings
 from uncork_experiment.errors import InputError
+from uncork_experiment.files import read_json, write
 from uncork_experiment.policyfile import Arm
 from uncork_experiment.ramp import Ramp, ramp_policy
 
@@ -38,12 +39,7 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def run_policy(arguments: argparse.Namespace, _: str) -> int:
-    try:
-        result = json.loads(arguments.result.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            str(arguments.result), f"not JSON ({error})", "name the result.json of analyze"
-        ) from None
+    result = read_json(arguments.result, "name the result.json of analyze")
     if not isinstance(result, dict) or "facts" not in result:
         raise InputError(str(arguments.result), "not a result of analyze", "name the result.json of analyze")
     facts = result["facts"]
@@ -70,7 +66,4 @@ def _settings(text: str | None, option: str, controller: str) -> Mapping[str, st
         if not controller:
             raise InputError(option, "the records do not name the controller", f"write {option} tcp=NAME")
         return {"tcp": controller}
-    pairs = [part.strip().partition("=") for part in text.split(",")]
-    if not all(name in ("quic", "tcp") and value for name, _, value in pairs):
-        raise InputError(f"{option} {text}", "not settings of an arm", "write quic=NAME, tcp=NAME or both")
-    return {name: value for name, _, value in pairs}
+    return connection_settings(text, option)

@@ -1,6 +1,7 @@
 """The embedded engine: DuckDB over Parquet files, larger than memory."""
 
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,16 +31,23 @@ class Connection:
     def read(self, files: Sequence[Path]) -> ir.Table:
         """The rows of Parquet files, whose columns may differ."""
         return self.backend.read_parquet(
-            [str(path) for path in files], table_name="records", union_by_name=True
+            [_literal(path) for path in files], table_name="records", union_by_name=True
         )
 
 
 DEFAULT = Settings()
 
 
+def _literal(path: Path) -> str:
+    """DuckDB reads patterns: of a file whose name is ``*.parquet`` it would read its neighbours."""
+    return re.sub(r"[*?\[]", lambda it: f"[{it[0]}]", str(path.absolute()))
+
+
 def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
     """Starts an engine. ``keep`` lives as long as its tables do, such as the directory of their files."""
-    spill = settings.spill or Path(tempfile.gettempdir()) / "uncork-experiment-spill"
+    # Not a fixed name in a directory that all users share: another one may have made it first.
+    private = tempfile.TemporaryDirectory(prefix="uncork-experiment-spill-")
+    spill = settings.spill or private.name
     backend = ibis.duckdb.connect(
         memory_limit=settings.memory,
         threads=settings.threads or os.cpu_count() or 1,
@@ -47,7 +55,7 @@ def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
         preserve_insertion_order=False,
     )
     hide_progress(backend.con)
-    backend.uncork_keep = keep
+    backend.uncork_keep = (keep, private)
     return Connection(backend)
 
 

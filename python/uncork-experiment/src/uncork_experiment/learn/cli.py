@@ -16,9 +16,10 @@ from pathlib import Path
 from uncork_experiment import console
 from uncork_experiment.cli import Parser, run_command
 from uncork_experiment.commands.analyze import DIALECTS
-from uncork_experiment.commands.common import instant, write
+from uncork_experiment.commands.common import instant
 from uncork_experiment.commands.design import span
 from uncork_experiment.errors import InputError
+from uncork_experiment.files import write
 from uncork_experiment.keys import DAY_NS
 from uncork_experiment.learn import demo, networks, proposal, resultfile, twin, twinpage
 from uncork_experiment.learn.entries import EVERYBODY, level_of
@@ -181,8 +182,9 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _sql(options: argparse.Namespace, now: datetime) -> str:
     """The query for records before `--until`, else before today."""
-    if options.where:
-        raise InputError("--where", "the query is of a table `records`", "make it a view with this condition")
+    for name, is_given in (("--where", options.where), ("--exclude", options.exclude)):
+        if is_given:
+            raise InputError(name, "the query is of a table `records`", "make it a view with this condition")
     until = instant(options.until, "--until")
     as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
     on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
@@ -257,9 +259,11 @@ def _rollback(options: argparse.Namespace) -> int:
 
 def _in_force(store: Store, number: int, done: str) -> int:
     now = datetime.now(UTC)
-    store.apply(number, now, done)
+    warning = store.apply(number, now, done)
     settings = store.settings(number)
     console.line(f"Version {number} is in force: {store.root / 'current' / 'policy.toml'}")
+    if warning:
+        console.note(f"warning: {warning}")
     expires = settings.as_of + settings.ttl
     if expires * 86_400 <= now.timestamp():
         console.note(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +17,6 @@ from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.learn.version import GUARDRAILS
 from uncork_experiment.rows import limit_words
 
 CHANGES = 5
@@ -33,7 +31,7 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
     number = store.need_current()
     names = networks.around(address)
     settings, decisions = store.settings(number), store.decisions_about(number, names)
-    guardrails, ratios = json.loads(store.text(number, GUARDRAILS)), store.ratios(number)
+    guardrails, ratios = store.guardrails(number), store.ratios(number)
     lines = [
         f"Version {number}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}."

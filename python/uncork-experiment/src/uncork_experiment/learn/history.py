@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
 Line = Mapping[str, object]
+INTENT = "activate"
+"""What the log has before a version becomes active. What became of it follows."""
 SHOWN = ("version", "entry", "arm", "result")
 
 
 def told(log: Sequence[Line]) -> Iterator[str]:
     """Oldest first. Without plans of rounds that changed nothing, of which no version remains."""
     following = [*pairwise(log), *((line, {}) for line in log[-1:])]
-    lines = (line for line, after in following if not (line["done"] == "plan" and _is_unchanged(after)))
+    lines = (line for line, after in following if not _is_left_out(line, after))
     for what, alike in groupby(lines, _what):
         times = [str(line["at"]) for line in alike]
         if what.startswith("round") and len(times) > 1:
@@ -23,6 +25,13 @@ def told(log: Sequence[Line]) -> Iterator[str]:
 
 def _what(line: Line) -> str:
     return " ".join([str(line["done"]), *(str(line[name]) for name in SHOWN if line.get(name) is not None)])
+
+
+def _is_left_out(line: Line, after: Line) -> bool:
+    """A plan that changed nothing, and an intent with its outcome."""
+    if line["done"] == INTENT:
+        return after.get("version") == line.get("version")
+    return line["done"] == "plan" and _is_unchanged(after)
 
 
 def _is_unchanged(line: Line) -> bool:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from uncork_experiment import console
-from uncork_experiment.commands.common import write
+from uncork_experiment.files import write
 from uncork_experiment.learn import metrics
 from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.settings import Overrides
@@ -107,7 +107,8 @@ class Loop:
         self.check(self.store.path(number) / "policy.toml")
         if self.ended.is_set():
             return "ended"
-        self.store.apply(number, now)
+        if warning := self.store.apply(number, now):
+            self._say(now, f"warning: {warning}")
         first = self.store.text(number, "changes.txt").splitlines()
         self._say(now, " ".join(first[:4]))
         return "applied"

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
-from uncork_experiment.learn.version import GUARDRAILS
 
 RESULTS = ("applied", "unchanged", "stopped", "failed", "ended")
 Series = Sequence[tuple[Mapping[str, str], float]]
@@ -43,7 +42,7 @@ def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
     count: Series = [({"arm": arm}, int(rows.sum())) for arm, rows in of.items()]
     share: Series = [({"arm": arm}, float(decisions.share[rows].sum())) for arm, rows in of.items()]
     changed = float(decisions.share[decisions.since == settings.as_of].sum())
-    watched = json.loads(store.text(number, GUARDRAILS))
+    watched = store.guardrails(number)
     broken = sum(
         one["state"] == "broken"
         for of in watched.values()

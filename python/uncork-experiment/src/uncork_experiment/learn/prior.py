@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from uncork_experiment.errors import InputError
+from uncork_experiment.files import read_json
 from uncork_experiment.learn.settings import LARGE
 
 SCHEMA = "twin-prior-1"
@@ -43,14 +43,7 @@ def read(path: Path, controllers: Collection[tuple[str, str]]) -> Prior:
 
 
 def _document(path: Path) -> dict[str, object]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            str(path), error.strerror or str(error), "give the file of calibrate --prior"
-        ) from None
-    except ValueError as error:
-        raise InputError(str(path), f"is no JSON: {error}", "make it with calibrate --prior") from None
+    document = read_json(path, "give the file of calibrate --prior")
     return document if isinstance(document, dict) else {}
 
 

@@ -175,7 +175,8 @@ def _from_result(
     options: argparse.Namespace, store: Store, key: str, progress: Progress
 ) -> tuple[Settings, pa.Table]:
     """Likewise by the result of a query on an engine of the operator's."""
-    for name, is_given in (("PATH", options.paths), ("--where", options.where)):
+    given = {"PATH": options.paths, "--where": options.where, "--exclude": options.exclude}
+    for name, is_given in given.items():
         if is_given:
             raise InputError(name, "with --evidence no records are read", "leave one of the two out")
     progress("evidence")

@@ -16,7 +16,6 @@ Files are on the disk before they get the name that others look for: a crash lea
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -26,24 +25,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncork_experiment.commands.common import write
 from uncork_experiment.errors import InputError, OutputError
+from uncork_experiment.files import read_json, to_disk, understood, write, writing
 from uncork_experiment.learn import confirm, sample_ratio, signature, tablefile
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.history import INTENT
+from uncork_experiment.learn.lock import alone
 from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
 
 SCHEMA = "learn-4"
 INPUTS, SIGNATURE, EVIDENCE = "inputs.json", "inputs.sig", "evidence.parquet"
+DAMAGED = "apply another version, or plan again"
 
 
 @dataclass(frozen=True)
@@ -87,19 +90,38 @@ class Store:
             raise InputError(f"version {number}", "there is none", f"there are: {there}")
 
     def decisions(self, number: int) -> Decisions:
-        return Decisions.of_bytes((self.path(number) / version_.DECISIONS).read_bytes())
+        with self._understood(number, version_.DECISIONS) as path:
+            return Decisions.of_bytes(path.read_bytes())
 
     def decisions_about(self, number: int, keys: Sequence[str]) -> Decisions:
         """Those of these entries, and of all wide ones."""
         wanted = (pc.field("level") != "network") | pc.field("key").isin(list(keys))
-        return Decisions.read(pq.read_table(self.path(number) / version_.DECISIONS, filters=wanted))
+        with self._understood(number, version_.DECISIONS) as path:
+            return Decisions.read(pq.read_table(path, filters=wanted))
 
     def trials(self, number: int) -> Trials:
-        return confirm.read(json.loads(self.text(number, version_.TRIALS)))
+        with self._understood(number, version_.TRIALS) as path:
+            return confirm.read(read_json(path))  # type: ignore[arg-type]
+
+    def guardrails(self, number: int) -> dict[str, Any]:
+        """By section, what is watched."""
+        with self._understood(number, version_.GUARDRAILS) as path:
+            document = read_json(path)
+            if not isinstance(document, dict):
+                raise TypeError("not an object")
+            return document
 
     def ratios(self, number: int) -> dict[str, Ratio]:
         """By section, the units of the arms over those that were dealt."""
-        return sample_ratio.read(json.loads(self.text(number, version_.GUARDRAILS)))
+        with self._understood(number, version_.GUARDRAILS):
+            return sample_ratio.read(self.guardrails(number))
+
+    @contextmanager
+    def _understood(self, number: int, name: str) -> Iterator[Path]:
+        """A file of a version. If it is damaged, the error names it and the way out."""
+        path = self.path(number) / name
+        with understood(path, DAMAGED):
+            yield path
 
     def mismatches(self, number: int) -> dict[str, Ratio]:
         """Those that are not as dealt."""
@@ -109,22 +131,26 @@ class Store:
         return (self.path(number) / name).read_text(encoding="utf-8")
 
     def settings(self, number: int) -> Settings:
-        return _settings(_document(self.path(number)))
+        with understood(self.path(number) / INPUTS, DAMAGED):
+            return _settings(_document(self.path(number)))
 
     def evidence(self, number: int) -> pa.Table:
-        return pq.read_table(self.path(number) / EVIDENCE)
+        with self._understood(number, EVIDENCE) as path:
+            return pq.read_table(path)
 
     def overrides_of(self, number: int) -> Overrides:
         """Those that a version was planned with."""
-        return _overrides(_document(self.path(number))["overrides"])
+        with understood(self.path(number) / INPUTS, DAMAGED):
+            return _overrides(_document(self.path(number))["overrides"])
 
     def overrides(self) -> Overrides:
         """What a person decided."""
-        try:
-            document = json.loads((self.root / "overrides.json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        path = self.root / "overrides.json"
+        if not path.exists():
             return Overrides()
-        return _overrides(document)
+        remedy = "repair it, or remove it and pin again"
+        with understood(path, remedy):
+            return _overrides(read_json(path, remedy))
 
     def override(self, overrides: Overrides) -> None:
         pins, frozen = dict(sorted(overrides.pins.items())), sorted(overrides.frozen)
@@ -138,24 +164,13 @@ class Store:
         """Whether the kill switch is on."""
         return self.stop_file.exists()
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One process at a time changes the directory. The lock of one that dies is gone with it."""
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            with (self.root / ".lock").open("w", encoding="utf-8") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                yield
-        except OSError as error:
-            raise OutputError(f"{error.filename or self.root}: {error.strerror or error}") from error
-
     def plan(
         self, settings: Settings, evidence: pa.Table, now: datetime, overrides: Overrides | None = None
     ) -> tuple[int, str]:
         """Adds a version. The result is its number and what it changes. `overrides` are those of a person
         unless given.
         """
-        with self._alone():
+        with alone(self.root):
             self._remove_parts()
             number = max(self.numbers(), default=0) + 1
             overrides = self.overrides() if overrides is None else overrides
@@ -167,8 +182,17 @@ class Store:
                 "overrides": {"pins": dict(overrides.pins), "frozen": list(overrides.frozen)},
             }
             files = version_.files(self._inputs(document, evidence))
-            part = self._part(number)
-            try:
+            self._put(number, document, evidence, files)
+            self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
+        return number, files[version_.CHANGES].decode()
+
+    def _put(
+        self, number: int, document: dict[str, object], evidence: pa.Table, files: Mapping[str, bytes]
+    ) -> None:
+        """The directory of a version, as one."""
+        part = self._part(number)
+        try:
+            with writing(part):
                 part.mkdir(parents=True)
                 pq.write_table(evidence, part / EVIDENCE, compression="zstd")
                 document["evidence_sha256"] = _digest(part / EVIDENCE)
@@ -180,14 +204,12 @@ class Store:
                     signed = signature.sign((part / INPUTS).read_bytes(), self.private_key)
                     (part / SIGNATURE).write_bytes(signed)
                 for path in (*part.iterdir(), part):
-                    _to_disk(path)
+                    to_disk(path)
                 part.rename(self.path(number))
-                _to_disk(part.parent)
-            except BaseException:
-                shutil.rmtree(part, ignore_errors=True)
-                raise
-            self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
-        return number, files[version_.CHANGES].decode()
+                to_disk(part.parent)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
 
     def _part(self, number: int) -> Path:
         """What a version is called until it is whole, and when it is none any more."""
@@ -230,7 +252,7 @@ class Store:
         The result is the round's name. Equal inputs are kept once.
         """
         assert number != self.current()
-        with self._alone():
+        with alone(self.root), writing(self.root):
             part = self._part(number)
             self.path(number).rename(part)
             self._drop_results(part)
@@ -240,8 +262,8 @@ class Store:
                 shutil.rmtree(part)
             else:
                 part.rename(round_)
-            _to_disk(round_.parent)
-            _to_disk(part.parent)
+            to_disk(round_.parent)
+            to_disk(part.parent)
         return round_.name
 
     def _drop_results(self, part: Path) -> None:
@@ -263,7 +285,7 @@ class Store:
     def forget_rounds(self, most: int) -> None:
         """Keeps the inputs of the last so many rounds that changed nothing, and no others."""
         needed = self.unchanged()[::-1][:most]
-        with self._alone():
+        with alone(self.root), writing(self.root):
             self._remove_parts()
             for name in {*self.rounds()} - {*needed}:
                 part = self.round_path(f".{name}")
@@ -301,8 +323,10 @@ class Store:
             return False
         return signature.is_signed((path / INPUTS).read_bytes(), signed, self.public_key)
 
-    def apply(self, number: int, now: datetime, done: str = "apply") -> None:
-        """Puts a version in force: one link is replaced, or nothing happens."""
+    def apply(self, number: int, now: datetime, done: str = "apply") -> str:
+        """Activates a version: one link is replaced, or nothing happens. The log has the intent before and
+        the outcome after. The result says what of the latter could not be written; empty: nothing.
+        """
         self.check(number)
         if damaged := self.damaged(number):
             problem = f"{', '.join(damaged)} is not as it was planned"
@@ -310,26 +334,32 @@ class Store:
                 problem = f"it is not signed by the owner of {self.public_key}"
             raise InputError(f"version {number}", problem, "plan again, or apply another version")
         part = self.root / f".current.{os.getpid()}"
-        with self._alone():
-            part.unlink(missing_ok=True)
-            part.symlink_to(Path("versions") / f"{number:04d}")
-            part.replace(self.root / "current")
-            _to_disk(self.root)
-            self.note(now, done, version=number)
+        with alone(self.root):
+            self.note(now, INTENT, version=number)
+            with writing(self.root):
+                part.unlink(missing_ok=True)
+                part.symlink_to(Path("versions") / f"{number:04d}")
+                part.replace(self.root / "current")
+            try:
+                with writing(self.root):
+                    to_disk(self.root)
+                self.note(now, done, version=number)
+            except OutputError as error:
+                return f"version {number} is active, but not all of it is written: {error}"
+        return ""
 
     def note(self, at: datetime, done: str, **what: object) -> None:
         """Adds a line to the log."""
         line = json.dumps({"at": at.strftime("%Y-%m-%dT%H:%M:%SZ"), "done": done, **what}, ensure_ascii=False)
         path = self.root / "log.jsonl"
-        try:
+        with writing(path):
             self.root.mkdir(parents=True, exist_ok=True)
             with path.open("ab+") as log:
                 # A line that a crash cut short must not take this one with it.
                 log.seek(max(log.tell() - 1, 0))
                 is_whole = log.read(1) in (b"", b"\n")
                 log.write(("" if is_whole else "\n").encode() + line.encode() + b"\n")
-        except OSError as error:
-            raise OutputError(f"{path}: {error.strerror or error}") from error
+            to_disk(path)
 
     def log(self) -> list[dict[str, object]]:
         """All lines. One that a crash cut short is left out."""
@@ -337,6 +367,8 @@ class Store:
             lines = (self.root / "log.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise InputError(str(self.root / "log.jsonl"), error.strerror or str(error)) from None
         return [entry for line in lines if isinstance(entry := _parsed(line), dict)]
 
     def differences(self, number: int) -> list[str]:
@@ -384,9 +416,11 @@ class Store:
 
 def _document(path: Path) -> dict[str, object]:
     """The inputs of a version or a round."""
-    document: dict[str, object] = json.loads((path / INPUTS).read_text(encoding="utf-8"))
-    if document.get("schema") != SCHEMA:
-        raise InputError(str(path), f"is not of schema {SCHEMA}", "plan again with this version of uncork")
+    document = read_json(path / INPUTS, DAMAGED)
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise InputError(
+            str(path / INPUTS), f"is not of schema {SCHEMA}", "plan again with this version of uncork"
+        )
     return document
 
 
@@ -409,7 +443,7 @@ def _digests(document: Mapping[str, object]) -> dict[str, str]:
 def _parsed(line: str) -> object:
     try:
         return json.loads(line)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -426,8 +460,15 @@ def _sha256(content: bytes) -> str:
 
 
 def _overrides(document: object) -> Overrides:
-    assert isinstance(document, dict)
-    return Overrides(document["pins"], tuple(document["frozen"]))
+    """Of a document with ``pins``, arms by entry, and ``frozen``, entries."""
+    if not isinstance(document, dict):
+        raise TypeError("not an object with pins and frozen")
+    pins, frozen = document["pins"], document["frozen"]
+    if not isinstance(pins, dict) or not all(isinstance(arm, str) for arm in pins.values()):
+        raise TypeError("pins: not arms by entry")
+    if not isinstance(frozen, list) or not all(isinstance(entry, str) for entry in frozen):
+        raise TypeError("frozen: not a list of entries")
+    return Overrides(pins, tuple(frozen))
 
 
 def _is_of_this_library(path: Path) -> bool:
@@ -441,12 +482,3 @@ def _has(path: Path, digest: object) -> bool:
         return _digest(path) == digest
     except FileNotFoundError:
         return False
-
-
-def _to_disk(path: Path) -> None:
-    """Waits until the file, or the names in the directory, would survive a loss of power."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

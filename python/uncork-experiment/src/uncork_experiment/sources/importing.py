@@ -6,6 +6,7 @@ number.
 
 import hashlib
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +15,10 @@ from typing import Final, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from uncork_experiment.assignment import assign, client, cookie, header
 from uncork_experiment.errors import InputError, available
+from uncork_experiment.files import Table, writing
 from uncork_experiment.own import METADATA, dumps
 from uncork_experiment.schema import Column, arrow_schema
 from uncork_experiment.sources import cmcd, lines, nothing, outcome
@@ -66,15 +67,17 @@ class Rejects:
         self.sample = self.sample or f"{name}, line {number}: {line[: nothing.SHOWN]}"
         if self.path is None:
             return
-        if self.file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.file = self.path.open("w", encoding="utf-8", errors="backslashreplace")
-        entry = {"file": name, "line": number, "reason": reason, "text": line[:LONGEST]}
-        self.file.write(json.dumps(entry) + "\n")
+        with writing(self.path):
+            if self.file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.file = self.path.open("w", encoding="utf-8", errors="backslashreplace")
+            entry = {"file": name, "line": number, "reason": reason, "text": line[:LONGEST]}
+            self.file.write(json.dumps(entry) + "\n")
 
     def close(self) -> None:
         if self.file is not None:
-            self.file.close()
+            with writing(Path(self.file.name)):
+                self.file.close()
 
 
 def import_files(
@@ -94,7 +97,8 @@ def import_files(
     if connections is not None and mapping.connection is None:
         remedy = 'add [connection] with address = "FIELD" and port = "FIELD"'
         raise InputError("--join", f"{mapping.name} does not name the client's port", remedy)
-    into.mkdir(parents=True, exist_ok=True)
+    with writing(into):
+        into.mkdir(parents=True, exist_ok=True)
     imported = Imported()
     rejects = Rejects(rejected, imported.rejected)
     try:
@@ -147,12 +151,12 @@ def _import(
 ) -> int:
     total, rows = path.stat().st_size, 0
     schema = schema_of(mapping, has_networks=networks is not None)
-    with lines.open_text(path) as text, pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        counted = _Counted(text)
+    with lines.open_text(path) as text, Table(target, schema) as writer:
+        counted = _Counted(text, path)
         make = _Rows(mapping, path.name, rejects, schema, networks, connections)
         for batch in _batches(_read(counted, mapping)):
             table = make.table(batch)
-            writer.write_table(table)
+            writer.write(table)
             rows += table.num_rows
             if progress is not None:
                 progress(path.name, counted.bytes if path.suffix != ".gz" else total, total, rows)
@@ -167,16 +171,20 @@ def schema_of(mapping: Mapping, *, has_networks: bool = False) -> pa.Schema:
 
 
 class _Counted:
-    """Lines, and how many bytes they had."""
+    """Lines of a file, and how many bytes they had."""
 
-    def __init__(self, text: Iterable[str]) -> None:
-        self._text = text
+    def __init__(self, text: Iterable[str], path: Path) -> None:
+        self._text, self._path = text, path
         self.bytes = 0
 
     def __iter__(self) -> Iterator[str]:
-        for line in self._text:
-            self.bytes += len(line)
-            yield line
+        try:
+            for line in self._text:
+                self.bytes += len(line)
+                yield line
+        except (EOFError, OSError, zlib.error) as error:
+            remedy = "copy the file again, or leave it out"
+            raise InputError(str(self._path), f"cannot be read to its end: {error}", remedy) from error
 
 
 def _read(text: Iterable[str], mapping: Mapping) -> Iterator[Read]:
@@ -310,9 +318,9 @@ class _Rows:
         if isinstance(row, RowError):
             self._rejects.add(self._name, number, line, str(row))
             return None
-        row = flattened(row) if self._mapping.flat else row
-        line = line or json.dumps(row)
         try:
+            row = flattened(row) if self._mapping.flat else row
+            line = line or json.dumps(row)
             for of, skip in zip(self._mapping.leave_out, self._skip, strict=True):
                 if skip(row) == 1:
                     raise RowError(f"not a download: {' '.join(of.sources)}")
@@ -320,8 +328,9 @@ class _Rows:
             values = [value(row) for value in self._convert.values()]
             named = self._id(row) if self._id is not None else None
             return _Good(number, line, values, unit, self._region(row), str(named or line), self._key(row))
-        except RowError as error:
-            self._rejects.add(self._name, number, line, str(error))
+        except (RowError, RecursionError) as error:
+            reason = str(error) if isinstance(error, RowError) else lines.TOO_DEEP
+            self._rejects.add(self._name, number, line, reason)
             return None
 
     def _key(self, row: Row) -> Key | None:

@@ -22,6 +22,8 @@ Read = tuple[int, str, Row | RowError]
 DELIMITERS: Final = (",", ";", "\t", "|")
 """Between which a CSV file's own is found, if the mapping names none."""
 
+TOO_DEEP: Final = "the line is nested too deeply"
+
 _HEAD: Final = 256
 """Bytes that show the encoding."""
 
@@ -60,6 +62,9 @@ def json_rows(lines: Iterable[str]) -> Iterator[Read]:
             row = json.loads(line)
         except ValueError:
             yield number, line, RowError("the line is no JSON")
+            continue
+        except RecursionError:
+            yield number, line, RowError(TOO_DEEP)
             continue
         yield number, line, row if isinstance(row, dict) else RowError("the line is no JSON object")
 

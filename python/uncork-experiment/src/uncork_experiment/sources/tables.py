@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from uncork_experiment.engines.duckdb import hide_progress
 from uncork_experiment.errors import InputError, available
+from uncork_experiment.files import Table
 from uncork_experiment.schema import COLUMNS, Column, arrow_type
 from uncork_experiment.sources import outcome
 from uncork_experiment.sources.fields import MAX_COUNT, Field, converter, factor_of
@@ -67,11 +68,11 @@ def convert(
     check_columns(set(batches.schema.names), mapping, name)
     schema = _schema(batches.schema, mapping, has_networks=networks is not None)
     rows, at = 0, 0
-    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+    with Table(target, schema) as writer:
         for batch in batches:
             table = pa.Table.from_batches([batch])
             records = _Batch(table, mapping, schema, networks).records(rejects, name, at)
-            writer.write_table(records)
+            writer.write(records)
             rows, at = rows + records.num_rows, at + table.num_rows
     return rows
 

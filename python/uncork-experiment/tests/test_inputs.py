@@ -1,0 +1,125 @@
+"""Options and files that leave or name nothing, or are not what they seem; and results on full disks."""
+
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from demos import demo
+from full_disk import full_disk
+from test_cli import failed, records
+from test_sources import NGINX
+from uncork_experiment.cli import main
+from uncork_experiment.commands import design
+from uncork_experiment.engines import duckdb as duckdb_engine
+from uncork_experiment.sources import read
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--where", "arm=nosuch"], ["--where arm=nosuch", "no record is left", "bbr (", "control ("]),
+        (["--where", "country=ZZ"], ["--where country=ZZ", "no record is left", "country has"]),
+        (["--exclude", "arm_experiment=EXPERIMENT"], ["--exclude", "no record is left"]),
+        (["--experiment", "other"], ["--experiment other", "none of", "available: "]),
+        (["--since", "2027-01-01"], ["--since 2027-01-01", "no record is left", "2026-11-"]),
+        (["--until", "2020-01-01"], ["--until 2020-01-01", "no record is left", "2026-11-"]),
+    ],
+)
+def test_no_rows_left_names_the_filter_and_what_is_there(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pq.read_table(demo() / "records/records.parquet", columns=["arm_experiment"])
+    names = sorted({it for it in table["arm_experiment"].to_pylist() if it})
+    arguments = [it.replace("EXPERIMENT", names[0]) for it in arguments]
+    more = [it for name in names[1:] for it in ("--exclude", f"arm_experiment={name}")]
+    has_null = table["arm_experiment"].null_count > 0
+    if "--exclude" in arguments and has_null:
+        more += ["--where", f"arm_experiment={names[0]}"]
+    error = failed(capsys, "analyze", records(), *arguments, *more * ("--exclude" in arguments))
+    assert all(word in error for word in words), error
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("quic=cubik", ["unknown controller 'cubik'", "did you mean cubic?"]),
+        ("quick=cubic", ["not settings"]),
+        ("tcp=bbr;reboot", ["'bbr;reboot'"]),
+        ("quic=", ["not settings"]),
+    ],
+)
+def test_design_refuses_unknown_controllers(
+    text: str, words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    options = ["-o", str(tmp_path / "out"), "--key", "0" * 32]
+    error = failed(capsys, "design", *options, "--control", text)
+    assert all(word in error for word in [f"--control {text}", *words]), error
+    assert not (tmp_path / "out").exists()
+
+
+def test_controllers_are_those_of_the_program() -> None:
+    """`Algorithm::name` in crates/cc."""
+    source = (Path(__file__).parents[3] / "crates/cc/src/spec.rs").read_text("utf-8")
+    body = source.partition("pub const fn name(self)")[2].partition("\n    }")[0]
+    assert tuple(re.findall(r'=> "(\w+)"', body)) == design.QUIC
+
+
+def test_sql_has_the_conditions(capsys: pytest.CaptureFixture[str]) -> None:
+    sql = ["analyze", "--show-sql", "trino", "--by", "country"]
+    assert main([*sql, "--where", "service_listener=it's", "--exclude", "cc=reno"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("'it''s'") == text.count("'reno'") >= 12
+    assert "no column or key 'nosuch'" in failed(capsys, *sql, "--where", "nosuch=1")
+    assert "write COLUMN=VALUE" in failed(capsys, *sql, "--where", "country=DE")
+
+
+def test_sql_of_spark_without_spark_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise AttributeError("'NoneType' object has no attribute 'treat_nan_as_null'")
+
+    monkeypatch.setattr("ibis.to_sql", absent)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert "pip install 'uncork-experiment[spark]'" in failed(capsys, "analyze", "--show-sql", "pyspark")
+
+
+def test_a_file_name_is_not_a_pattern(tmp_path: Path) -> None:
+    table = pq.read_table(demo() / "records/records.parquet").slice(0, 100)
+    for name in ("*.parquet", "r.parquet", "[r].parquet", "?.parquet"):
+        pq.write_table(table, tmp_path / name)
+    for name in ("*.parquet", "[r].parquet", "?.parquet"):
+        assert read([tmp_path / name]).table.count().to_pyarrow().as_py() == 100
+    assert read([tmp_path]).table.count().to_pyarrow().as_py() == 400
+
+
+def test_what_is_spilled_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "uncork-experiment-spill").write_text("made by another user")
+    backend = duckdb_engine.connect().backend
+    spill = Path(backend.con.sql("select current_setting('temp_directory')").fetchall()[0][0])
+    assert spill.stat().st_mode & 0o777 == 0o700
+    assert spill.parent == tmp_path
+
+
+def test_results_are_printed_before_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["analyze", records(), "--by", "", "-o", str(tmp_path / "file" / "below")]) == 3
+    written = capsys.readouterr()
+    assert "bbr against cubic" in written.out
+    assert "file" in written.err
+
+
+def test_an_import_that_cannot_be_written_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out = tmp_path / "a.log", tmp_path / "out"
+    log.write_text((NGINX + "\n") * 100)
+    with full_disk():
+        assert main(["import", str(log), "--mapping", "nginx", "-o", str(out)]) == 3
+    assert "a.log.parquet" in capsys.readouterr().err
+    assert list(out.iterdir()) == []
