@@ -9,12 +9,12 @@ use crate::steered::Steered;
 
 /// The decisions of all steered cgroups, by connection.
 #[derive(Debug)]
-pub struct Lookup<'a>(Vec<(Sockets, Names<'a>)>);
+pub struct Lookup(Vec<(Sockets, Names)>);
 
-impl<'a> Lookup<'a> {
+impl Lookup {
     /// Of these cgroups. Those whose maps may not be read are left out.
-    pub fn of(all: &'a [Steered]) -> Self {
-        let open = |steered: &'a Steered| Some((steered.sockets().ok()?, Names::of(steered)));
+    pub fn of(all: &[Steered]) -> Self {
+        let open = |steered: &Steered| Some((steered.sockets().ok()?, Names::of(steered)));
         Self(all.iter().filter_map(open).collect())
     }
 
