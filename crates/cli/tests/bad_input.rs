@@ -198,10 +198,10 @@ fn run_with(arguments: &str, files: &[(&str, &Path)]) -> Finished {
 
 /// Files with hostile names, below `scratch`: what they are called in [`HOSTILE_LINES`].
 fn hostile_files(scratch: &Scratch) -> Vec<(&'static str, std::path::PathBuf)> {
-    let name = serde_json::to_string(HOSTILE).unwrap();
+    let name = serde_json::to_string(HOSTILE).expect("a string");
     let name = name.trim_matches('"').replace('\u{9b}', "\\u009b").replace('\u{202e}', "\\u202e");
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests");
-    let read = |path: &str| fs::read_to_string(tests.join(path)).unwrap();
+    let read = |path: &str| fs::read_to_string(tests.join(path)).expect("a file of the tests");
     let facts = read("hosts/rocky-9.json")
         .replace("systemd (1)", &format!("{name} (1)"))
         .replace("eth0", &format!("e{name}"))
@@ -301,5 +301,5 @@ fn closed_streams_keep_the_exit_status() {
 
 /// The end for writing of a pipe without a reader.
 fn closed_pipe() -> std::io::PipeWriter {
-    std::io::pipe().unwrap().1
+    std::io::pipe().expect("a pipe").1
 }

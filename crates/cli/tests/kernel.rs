@@ -520,7 +520,7 @@ fn pins_are_in_a_directory_of_this_user_alone() {
 #[test]
 fn a_controller_whose_pin_was_moved_is_unloaded_by_its_name() {
     let _alone = alone();
-    let script = r#"
+    let script = r"
         kernel load uncork_reno
         mv /sys/fs/bpf/uncork/uncork_reno /sys/fs/bpf/moved
         kernel load uncork_reno 2>&1 || echo status $?
@@ -530,7 +530,7 @@ fn a_controller_whose_pin_was_moved_is_unloaded_by_its_name() {
         grep -c 'had no pin' warned
         registered | grep uncork_reno || true
         # The name is free again, although the pin is still there.
-        kernel load uncork_reno"#;
+        kernel load uncork_reno";
     let Some(seen) = succeed(script) else { return };
     let unregister = "registered, but not by a pin in /sys/fs/bpf/uncork; unregister it: uncork kernel unload uncork_reno";
     let expected = format!(
@@ -546,11 +546,11 @@ fn a_controller_whose_pin_was_moved_is_unloaded_by_its_name() {
 #[test]
 fn unload_restores_the_default_before_load() {
     let _alone = alone();
-    let script = r#"
+    let script = r"
         echo reno > /proc/sys/net/ipv4/tcp_congestion_control
         kernel load --default uncork_reno
         kernel unload
-        ls /sys/fs/bpf | grep uncork || true"#;
+        ls /sys/fs/bpf | grep uncork || true";
     let Some(seen) = succeed(script) else { return };
     let expected = "uncork_reno is loaded\nthe default is uncork_reno\nthe default is reno, no longer uncork_reno\n\
                     uncork_reno is unloaded\n";

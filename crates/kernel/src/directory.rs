@@ -134,8 +134,8 @@ mod tests {
             (other, 0o40700, root, false, Some("rm -r")),
             (own, 0o40700, root, false, Some("rm -r")),
             (other, 0o41777, root, true, Some("umount")),
-            (root, 0o120777, root, false, Some("rm")),
-            (root, 0o100600, root, false, Some("rm")),
+            (root, 0o120_777, root, false, Some("rm")),
+            (root, 0o100_600, root, false, Some("rm")),
         ] {
             let found = Entry { owner, mode, is_root }.danger(user);
             let found = found.map(|(_, remedy)| remedy);

@@ -57,13 +57,13 @@ pub(crate) fn check_file_system(directory: &Path) -> Result<(), Error> {
 
 /// Whether a BPF file system is mounted at `root` (proc_pid_mounts(5)); what was mounted over another one comes later.
 fn has_bpf(mounts: &str, root: &Path) -> bool {
-    let kinds = mounts.lines().filter_map(|line| {
+    let mut kinds = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);
         let place = fields.next()?;
         // What is mounted above hides what was below.
         root.starts_with(place).then(|| (Path::new(place) == root, fields.next()))
     });
-    kinds.last() == Some((true, Some("bpf")))
+    kinds.next_back() == Some((true, Some("bpf")))
 }
 
 /// The file by which `ip netns` names this network namespace, if it does.

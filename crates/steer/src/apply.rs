@@ -193,7 +193,7 @@ pub(crate) fn open_cgroup(path: &Path) -> Result<(File, u64), Error> {
         |reason: &str| Error::Cgroup { path: path.to_owned(), reason: reason.to_owned() };
     let file = File::open(path).map_err(|error| no_cgroup(&error.to_string()))?;
     let kind = rustix::fs::fstatfs(&file).map_err(|error| no_cgroup(&error.to_string()))?.f_type;
-    if i64::from(kind) != CGROUP2_SUPER_MAGIC {
+    if kind != CGROUP2_SUPER_MAGIC {
         return Err(no_cgroup("it is in a file system of another kind"));
     }
     let number = file.metadata().map_err(|error| no_cgroup(&error.to_string()))?.ino();

@@ -108,20 +108,3 @@ impl Error {
         matches!(self, Self::Policy(_) | Self::Controller { .. } | Self::Cap { .. })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_remedy_is_a_name_that_kernels_have() {
-        for (name, remedy) in [
-            ("uncork_bbr2", "load it (`uncork kernel load uncork_bbr2`)"),
-            ("bbr3", "write `uncork_bbr3` and load it (`uncork kernel load uncork_bbr3`)"),
-            ("BBR", "write `bbr`"),
-            ("vegas", "load it (`modprobe tcp_vegas`)"),
-        ] {
-            assert_eq!(how_to_get(name), remedy);
-        }
-    }
-}

@@ -169,7 +169,7 @@ fn note(args: &EmuArgs, emulation: &Emulation) {
 
 fn finish(args: &EmuArgs, report: Report, status: Option<u8>) -> Result<(), Failure> {
     if !args.quiet {
-        eprint!("{}", summary(&report));
+        eprintln!("{}", summary(&report).trim_end());
     }
     let document = Document { command: command_line(), status, report };
     if let Some(directory) = &args.output {

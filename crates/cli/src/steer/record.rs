@@ -63,7 +63,7 @@ fn follow(recorder: &mut Recorder<'_>, is_due: impl Fn() -> bool) -> Result<(), 
                 "warning: no policy is active for {cgroup} any more; recording goes on when one is applied (uncork steer apply)"
             ),
             Some(Event::Applied) => {
-                eprintln!("note: a policy is active for {cgroup} again; recording goes on")
+                eprintln!("note: a policy is active for {cgroup} again; recording goes on");
             }
             None => {}
         }

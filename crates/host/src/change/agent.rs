@@ -231,7 +231,7 @@ fn apply_or(
         if ttl_s.is_some() {
             warnings.push("--ttl counts for nothing: there is no change to undo".to_owned());
         }
-        return Ok(Report { undone, refused, warnings, ..Report::default() });
+        return Ok(Report { undone, warnings, refused, ..Report::default() });
     }
     // Until the changes are confirmed, a reboot must restore the old state, too.
     let is_late = |step: &Change| ttl_s.is_some() && step.knob.survives_reboot();

@@ -162,6 +162,9 @@ fn revert_restores_each_setting_and_what_the_kernel_chooses() {
     }
 }
 
+/// A command or the guard.
+type Undo<'a> = &'a dyn Fn(&mut Memory) -> Outcome;
+
 /// What was applied while there was room is undone without.
 #[test]
 fn a_full_disk_keeps_nothing_from_being_undone() {
@@ -172,7 +175,7 @@ fn a_full_disk_keeps_nothing_from_being_undone() {
             recover(host).map(drop)
         };
         let revert = |host: &mut Memory| revert(host).map(drop);
-        let undo: [(Option<u64>, &dyn Fn(&mut Memory) -> Outcome); 3] =
+        let undo: [(Option<u64>, Undo<'_>); 3] =
             [(Some(60), &expire), (Some(60), &revert), (None, &revert)];
         for (ttl_s, undo) in undo {
             let mut host = applied(text, ttl_s);

@@ -40,7 +40,7 @@ pub(super) fn has_systemd() -> bool {
 }
 
 /// The arguments of a guard, by which [`find`] knows it.
-fn arguments<'a>(state: &'a StateDirectory) -> [&'a std::ffi::OsStr; 6] {
+fn arguments(state: &StateDirectory) -> [&std::ffi::OsStr; 6] {
     let [host, guard, journal, directory] = ["host", "guard", "--journal", "--state-dir"];
     [
         host.as_ref(),
