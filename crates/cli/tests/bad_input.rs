@@ -215,7 +215,7 @@ fn hostile_files(scratch: &Scratch) -> Vec<(&'static str, std::path::PathBuf)> {
          [flow.\"m\"]\ncc = \"bbr3\"\ntransfer = \"10kB\"\n[matrix]\n\
          \"path.loss\" = [{{ name = \"l{name}\", values = [\"1%\"] }}]\n"
     );
-    let wrong = format!("\"k{name}\" = 3\n# {HOSTILE}\n");
+    let wrong = format!("\"k{name}\" = 3 # \u{202e}\n");
     let contents = [
         ("FACTS", facts),
         ("SESSION", session),

@@ -154,6 +154,7 @@ fn each_place_that_writes_json_is_known() {
         "report/src/lab/html/zoom.rs",       // within the page
         "cli/src/steer/show.rs",             // steer-1, steer-explain-1, steer-move-1
         "steer/src/apply.rs",                // kept in the kernel for `uncork steer`
+        "steer/src/pins.rs",                 // the same
         "serve/src/admin/answer.rs",         // serve-status-1
         "serve/src/handover/channel.rs",     // between two processes of uncork serve
     ];

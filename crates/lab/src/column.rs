@@ -159,7 +159,7 @@ mod tests {
             );
         };
         unknown("cubci", &["cubic"]);
-        unknown("bbr", &["bbr1", "bbr2", "bbr3"]);
+        unknown("bbr", &["bbr1"]);
         unknown("BBRv3", &["bbr3"]);
         unknown("newreno", &["reno"]);
         unknown("westwood", &[]);

@@ -225,7 +225,7 @@ mod tests {
         assert!(own.is_alive());
         assert!(!Guard { started: own.started + 1, ..own }.is_alive());
         let fields = "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 4711 0";
-        let stat = |state: &str| started_in(&format!("7 (a) b) {state} {}", &fields[2..]));
+        let stat = |state: &str| started_in(&format!("7 (a) b) {state} {fields}"));
         assert_eq!((stat("S"), stat("Z")), (Some(4711), None));
     }
 }

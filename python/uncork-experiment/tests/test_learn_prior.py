@@ -149,6 +149,6 @@ def test_what_is_not_earned_is_refused(
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text("{", encoding="utf-8")
-    for path, message in ((broken, "is no JSON"), (tmp_path / "absent.json", "No such file")):
+    for path, message in ((broken, "not JSON"), (tmp_path / "absent.json", "No such file")):
         with pytest.raises(Exception, match=message):
             read(path, [("cubic", "bbr3")])

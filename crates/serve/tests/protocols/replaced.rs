@@ -90,12 +90,14 @@ fn replacing<T>(path: &Path, versions: &[Vec<u8>], load: impl FnOnce() -> T) -> 
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            for version in versions.iter().cycle() {
+            for (state, version) in versions.iter().enumerate().cycle() {
                 if is_over.load(Ordering::Relaxed) {
                     break;
                 }
                 replace(path, version);
-                pause(Duration::from_millis(20), "each state is served for a while");
+                // One of them stays until a busy machine has sent both halves of it, too.
+                let ms = if state == 0 { 400 } else { 20 };
+                pause(Duration::from_millis(ms), "each state is served for a while");
             }
         });
         let _ending = Ending(&is_over);

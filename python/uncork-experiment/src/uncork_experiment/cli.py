@@ -190,6 +190,9 @@ def run_command(command: Callable[[], int]) -> int:
     """The command's exit status; that of an error, which is printed."""
     try:
         return command()
+    except SystemExit:
+        # Of --help: it needs no engine.
+        raise
     except OutputError as error:
         return _failed(str(error), OUTPUT)
     except BrokenPipeError:
