@@ -58,7 +58,7 @@ def left_over(work: Path) -> list[str]:
 
 def test_players_are_followed_to_the_planned_look(tmp_path: Path) -> None:
     work = tmp_path / "live"
-    live = start(work, "--players", "16", "--for", "30", "--every", "4")
+    live = start(work, "--players", "16", "--for", "60", "--every", "4")
     out = finished(live, 180)
     assert live.returncode == 0, out
     assert "16 of 16 heard music" in out
