@@ -52,7 +52,8 @@ pub enum LockError {
     },
 }
 
-fn holder_text(holder: Option<u32>) -> String {
+/// A process that holds a lock, as a subject.
+pub fn holder_text(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"))
 }
 
@@ -79,7 +80,7 @@ impl Lock {
             if let Some(lock) = Self::try_take(directory, name)? {
                 return Ok(lock);
             }
-            let holder = holder(directory, name);
+            let holder = holder(&path(directory, name));
             if waited >= patience {
                 return Err(LockError::Held { path: path(directory, name), holder, waited });
             }
@@ -110,7 +111,8 @@ impl Lock {
     }
 }
 
-fn path(directory: &Path, name: &str) -> PathBuf {
+/// The file of the lock `NAME` in `directory`.
+pub fn path(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.lock"))
 }
 
@@ -140,9 +142,9 @@ fn unlike(what: &str) -> io::Error {
     io::Error::other(format!("it is not {what}; remove it"))
 }
 
-/// The process that holds a lock now, if this one can see it.
-pub fn holder(directory: &Path, name: &str) -> Option<u32> {
-    let file = fs::metadata(path(directory, name)).ok()?;
+/// The process that holds an flock(2) lock of a file or directory now, if this one can see it.
+pub fn holder(path: &Path) -> Option<u32> {
+    let file = fs::metadata(path).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let has_open = |process: &u32| {
         // That of a process with more rights cannot be read.
@@ -161,7 +163,9 @@ fn holders(locks: &str, inode: u64) -> impl Iterator<Item = u32> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, "FLOCK", _, _, process, file, ..] = words[..] else { return None };
         let (_, found) = file.rsplit_once(':')?;
-        (found.parse() == Ok(inode)).then(|| process.parse().ok()).flatten()
+        // A process of another namespace has the number 0 (or less).
+        let process = || process.parse().ok().filter(|process| *process > 0);
+        (found.parse() == Ok(inode)).then(process).flatten()
     })
 }
 
@@ -182,9 +186,9 @@ mod tests {
         assert_eq!((mode(&directory), mode(&directory.join("one.lock"))), (0o700, 0o600));
         assert!(Lock::try_take(&directory, "one").unwrap().is_none());
         assert!(Lock::try_take(&directory, "other").unwrap().is_some());
-        assert_eq!(holder(&directory, "one"), Some(std::process::id()));
+        assert_eq!(holder(&path(&directory, "one")), Some(std::process::id()));
         drop(lock);
-        assert_eq!(holder(&directory, "one"), None);
+        assert_eq!(holder(&path(&directory, "one")), None);
         assert!(Lock::try_take(&directory, "one").unwrap().is_some());
     }
 
@@ -227,7 +231,9 @@ mod tests {
                     1: -> FLOCK  ADVISORY  WRITE 312 00:2a:77 0 EOF\n\
                     2: POSIX  ADVISORY  WRITE 313 00:2a:77 0 EOF\n\
                     3: FLOCK  ADVISORY  WRITE 314 00:2a:78 0 EOF\n\
+                    4: FLOCK  ADVISORY  WRITE 0 00:2a:79 0 EOF\n\
                     damaged\n";
         assert_eq!(holders(text, 77).collect::<Vec<_>>(), [311]);
+        assert_eq!(holders(text, 79).next(), None);
     }
 }

@@ -5,13 +5,10 @@ use std::path::PathBuf;
 
 use uncork_cc::Missing;
 use uncork_diag::DiagError;
+use uncork_host::lock::holder_text;
 use uncork_host::watch::WatchError;
 use uncork_policy::FlatError;
 use uncork_records::RecordsError;
-
-fn process(number: Option<u32>) -> String {
-    number.map_or_else(|| "another process".to_owned(), |number| format!("process {number}"))
-}
 
 /// Why connections cannot be steered.
 #[derive(Debug, thiserror::Error)]
@@ -50,10 +47,10 @@ pub enum Error {
         reason: String,
     },
     /// Another process changes policies, and did not end while this one waited.
-    #[error("{} changes policies, and has not ended; try again, or end it", process(*.0))]
+    #[error("{} changes policies, and has not ended; try again, or end it", holder_text(*.0))]
     Busy(Option<u32>),
     /// Another recorder reads.
-    #[error("another `uncork steer record` reads {path} ({}); end it first", process(*.1), path = .0.display())]
+    #[error("another `uncork steer record` reads {path} ({}); end it first", holder_text(*.1), path = .0.display())]
     Recorded(PathBuf, Option<u32>),
     /// Connections cannot be watched.
     #[error(transparent)]

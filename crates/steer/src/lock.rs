@@ -10,6 +10,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use uncork_host::lock::holder;
+
 use crate::error::Error;
 
 /// How often a command looks whether another one has ended: for ten seconds, as that takes seconds with a table of a million
@@ -37,7 +39,7 @@ pub(crate) fn lock(
                 turns -= 1;
                 thread::sleep(TURN);
             }
-            Err(TryLockError::WouldBlock) => return Err(busy(holder(&directory))),
+            Err(TryLockError::WouldBlock) => return Err(busy(holder(path))),
         }
     }
 }
@@ -59,36 +61,4 @@ fn is_at(directory: &File, path: &Path) -> bool {
     let number = |about: io::Result<fs::Metadata>| about.ok().map(|it| (it.dev(), it.ino()));
     let held = number(directory.metadata());
     held.is_some() && held == number(fs::symlink_metadata(path))
-}
-
-/// The process that has the lock, if this one may see it.
-fn holder(directory: &File) -> Option<u32> {
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    holder_in(&locks, directory.metadata().ok()?.ino())
-}
-
-/// By proc_locks(5): `1: FLOCK  ADVISORY  WRITE 27915 00:2a:1234 0 EOF`. One that waits has `->` behind the first number.
-fn holder_in(locks: &str, inode: u64) -> Option<u32> {
-    locks.lines().find_map(|line| {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [_, "FLOCK", _, _, process, file, ..] = words[..] else { return None };
-        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
-        // A process of another namespace has the number 0 (or less).
-        is_it.then(|| process.parse().ok()).flatten().filter(|process| *process > 0)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_holder_is_the_process_that_does_not_wait() {
-        let text = "1: FLOCK  ADVISORY  WRITE 311 00:2a:77 0 EOF\n\
-                    1: -> FLOCK  ADVISORY  WRITE 312 00:2a:77 0 EOF\n\
-                    2: POSIX  ADVISORY  WRITE 313 00:2a:79 0 EOF\n\
-                    3: FLOCK  ADVISORY  WRITE 0 00:2a:78 0 EOF\ndamaged\n";
-        let holders = [77, 78, 79].map(|inode| holder_in(text, inode));
-        assert_eq!(holders, [Some(311), None, None]);
-    }
 }

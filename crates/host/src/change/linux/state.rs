@@ -76,7 +76,7 @@ impl StateDirectory {
 
     /// The process that holds the lock.
     pub(super) fn holder(&self) -> Option<u32> {
-        lock::holder(&self.lock_directory(), &self.name)
+        lock::holder(&lock::path(&self.lock_directory(), &self.name))
     }
 
     fn lock_directory(&self) -> PathBuf {
