@@ -107,7 +107,7 @@ impl Settings {
         self
     }
 
-    /// Sets [`Self::clock_granularity`], for a host whose times have steps longer than a quarter of the
+    /// Sets [`Self::clock_granularity`], for a host clock with steps longer than a quarter of the
     /// shortest RTT, such as the ticks of a timer. BBR then measures the delivery rate over several steps,
     /// and takes each RTT for one step longer than it reads, so its queue may hold one step more. Without
     /// it, BBR learns the step only from RTTs of zero.

@@ -1,16 +1,16 @@
-//! Samples on a clock whose ticks are not much shorter than the round trip.
+//! Samples on a coarse clock: its ticks are not much shorter than the round trip.
 //!
 //! An RTT of 300 µs reads 0 or 1 ms on a clock of 1 ms, and what the path delivered in one RTT seems to
 //! have taken a whole tick. BBR would pace at that rate, deliver less, and measure less again. So with such
 //! a clock a delivery rate covers at least [`MIN_TICKS`] ticks, and an RTT counts as one tick longer than
-//! it reads, which it may be.
+//! it reads: the true RTT may be that long.
 
 use uncork_units::{Time, TimeDelta};
 
 use crate::controller::Settings;
 use crate::event::{Acked, Token};
 
-/// Ticks that a delivery rate covers at least: its error is at most one in so many.
+/// Minimum number of ticks that a delivery rate covers. Its relative error is at most the inverse.
 const MIN_TICKS: u64 = 8;
 /// RTT samples of zero in a row after which the clock is known to be coarse. A host that takes one time
 /// for a whole batch of packets may report a few.

@@ -1,4 +1,4 @@
-//! What stderr gets. A reader that has gone, or a full disk behind it, is no reason to fail: nothing is left to
+//! Output to stderr. A reader that has gone, or a full disk behind it, does not fail the command: nothing is left to
 //! report to, and the exit status says the rest.
 
 use std::fmt;

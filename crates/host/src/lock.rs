@@ -1,7 +1,7 @@
-//! Locks: of several processes that change one thing, one at a time.
+//! Locks: one process at a time changes a thing.
 //!
-//! flock(2) asks for no right to write: who may open a file may lock it. So a lock is a file that none but its owner may
-//! open, in a directory of which the same is true.
+//! flock(2) needs no right to write: a user who may open a file may lock it. So a lock is a file that only its owner may
+//! open, in a directory that only its owner may open.
 
 use std::fs;
 use std::fs::File;

@@ -19,7 +19,7 @@ const PUBLIC: u32 = 0o755;
 /// What users of other namespaces look like (user_namespaces(7)).
 const OVERFLOW_UID: u32 = 65_534;
 
-/// Makes a directory, and those above it, where they do not exist; none has rights beyond `mode`, whatever the umask.
+/// Makes a directory, and those above it, where they do not exist; none has rights beyond `mode`, with any umask.
 ///
 /// # Errors
 ///

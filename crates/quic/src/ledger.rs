@@ -151,7 +151,7 @@ impl Ledger {
     }
 
     /// Forgets packets below `largest`, which is acknowledged, that were sent before `before`. They would have
-    /// been declared lost if they were not MTU probes, whose loss the stack does not report.
+    /// been declared lost if they were not MTU probes: the stack does not report the loss of a probe.
     pub(crate) fn forget_unreported(&mut self, space: Space, largest: u64, before: Time) {
         let (numbers, mut bytes) = (&mut self.spaces[space as usize], 0);
         while numbers.first < largest

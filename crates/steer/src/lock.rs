@@ -19,8 +19,8 @@ use crate::error::Error;
 const TURNS: u32 = 200;
 const TURN: Duration = Duration::from_millis(50);
 
-/// Locks a directory of the pins while the result is open. `None` if there is no such directory. Waits for another process for a
-/// while, if `waits`; `busy` is the error of what it holds, with its number if it can be seen.
+/// Locks a directory of the pins while the result is open. `None` if the directory does not exist. If `waits`, waits ten seconds for
+/// another process. `busy` makes the error from the number of the process that holds the lock, if it is visible.
 pub(crate) fn lock(
     path: &Path,
     waits: bool,

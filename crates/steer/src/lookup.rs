@@ -12,7 +12,7 @@ use crate::steered::Steered;
 pub struct Lookup(Vec<(Sockets, Names)>);
 
 impl Lookup {
-    /// Of these cgroups. Those whose maps may not be read are left out.
+    /// The decisions of these cgroups. A cgroup is left out if its maps cannot be read.
     pub fn of(all: &[Steered]) -> Self {
         let open = |steered: &Steered| Some((steered.sockets().ok()?, Names::of(steered)));
         Self(all.iter().filter_map(open).collect())

@@ -10,7 +10,7 @@ use crate::steered::Steered;
 #[derive(Debug)]
 pub(crate) struct Names {
     steered: Steered,
-    /// By their keys; `None` of those that are gone.
+    /// By key; `None` for a policy that is gone.
     known: HashMap<u64, Option<Description>>,
     /// The program of the active policy when it was read last.
     active: Option<u32>,
@@ -34,7 +34,7 @@ impl Names {
         }
     }
 
-    /// The same of other pins, with those that are known.
+    /// Reads other pins from now on, and keeps the known descriptions.
     pub(crate) fn move_to(&mut self, steered: &Steered) {
         self.known.retain(|_, description| description.is_some());
         (self.steered, self.active) = (steered.clone(), None);

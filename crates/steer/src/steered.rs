@@ -152,7 +152,7 @@ impl Steered {
         found.ok_or_else(|| self.damaged("no description"))
     }
 
-    /// The description of a policy that is in force, or was, by its key.
+    /// The description of an active or earlier policy, by its key.
     pub(crate) fn names(&self, policy: u64) -> Result<Option<Description>, Error> {
         self.own.note(&self.own.names(policy))
     }

@@ -184,7 +184,7 @@ def _seeds(rate: int, seeds: int) -> range:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="`learn` in drawn worlds beside the true prior.")
+    parser = argparse.ArgumentParser(description="`learn` in drawn worlds, compared with the true prior.")
     parser.add_argument("--seeds", type=int, default=1, help="of each world [default: 1]")
     parser.add_argument("--most", type=int, default=RATES[-1], help="largest rate [default: 250000]")
     parser.add_argument("--jobs", type=int, default=1)

@@ -27,7 +27,7 @@ CHUNK = 500
 
 
 def days_seen(world: World, day: int, half_life: float) -> tuple[float, float, float]:
-    """Of the evidence up to `day`: mean factor of a lift; that of one whose sign has changed; mean age."""
+    """Of the evidence up to `day`: mean factor of a lift; that of a lift of the other sign; mean age."""
     days = np.arange(day + 1)
     weight = 0.5 ** ((day - days) / half_life)
     weight = weight / weight.sum()

@@ -1,4 +1,4 @@
-"""`learn` beside the true prior, and its probabilities beside the truth: part of bench/learn_bars.py."""
+"""`learn` compared with the true prior, and its probabilities with the truth: part of bench/learn_bars.py."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is believed of networks whose ASes are of several kinds: held to worlds whose truth is known."""
+"""Beliefs about networks in ASes of several kinds, compared with worlds of known truth."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-//! Hosts whose clock ticks: 1 ms on a link of 1 Gbit/s with an RTT of 300 µs, and the like. Times, or RTT samples
+//! Hosts with a coarse clock: ticks of 1 ms on a link of 1 Gbit/s with an RTT of 300 µs, and the like. Times, or RTT samples
 //! alone, are rounded down to the tick. Every algorithm keeps the link busy, whether the host declares the tick or
 //! not.
 

@@ -121,7 +121,7 @@ fn directory(args: &StateArgs) -> StateDirectory {
     StateDirectory::new(&args.state_dir)
 }
 
-/// Waits until no other command changes this host. One that is stopped is ended by the guard, so there is to be one.
+/// Waits until no other command changes this host. The guard ends a command that is stopped (SIGSTOP), so a guard must run.
 pub(super) fn lock(args: &StateArgs) -> Result<Lock, Failure> {
     let on_wait = |holder: Option<u32>| {
         let holder = holder.map_or_else(String::new, |process| format!(" (process {process})"));

@@ -21,8 +21,8 @@ Exit status: 0 loaded, 1 it was loaded before, 2 wrong usage, 3 not possible on 
 const UNLOAD_AFTER: &str = "\
 Connections that use it keep it until they end. A controller that is named is unregistered also if its pin is not there: another \
 user may have moved it (this needs CAP_SYS_ADMIN, and Linux 6.11). If it is the default of this network namespace, \
-the default before `load --default` is restored, or else cubic (or reno). Another network namespace whose default it is keeps an old copy for new connections, until its default is \
-set.
+the default before `load --default` is restored, or else cubic (or reno). Another network namespace that has it as its default keeps an old copy for new connections, until its \
+default is set.
 
 Exit status: 0 unloaded, 1 it was not loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 

@@ -19,7 +19,7 @@ pub(crate) const SEND_BUFFER: &str = "net.ipv4.tcp_wmem";
 /// Largest receive buffer, third of three words.
 pub(crate) const RECEIVE_BUFFER: &str = "net.ipv4.tcp_rmem";
 /// Whether the kernel leaves out what a connection learned about its destination when it ends. What is saved begins the next
-/// connections, whichever controller they have (linux net/ipv4/tcp_metrics.c, `tcp_update_metrics`).
+/// connections, with any controller (linux net/ipv4/tcp_metrics.c, `tcp_update_metrics`).
 pub(crate) const NO_METRICS_SAVE: &str = "net.ipv4.tcp_no_metrics_save";
 /// The sysctls that uncork changes.
 const SYSCTLS_CHANGED: [&str; 6] =

@@ -126,7 +126,7 @@ pub(super) fn routes(netlink: &mut Netlink) -> io::Result<Vec<Route>> {
     Ok(routes)
 }
 
-/// The routes that set an algorithm, and those that limit windows or packets.
+/// The routes that set an algorithm, and the routes that limit windows or packets.
 pub(super) fn all_routes(netlink: &mut Netlink) -> io::Result<(Vec<Route>, Vec<LimitingRoute>)> {
     let (mut routes, mut limiting) = (Vec::new(), Vec::new());
     netlink.routes(|message| {

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 8;
 
 /// tuned, if it starts at boot.
 pub(super) struct Tuned {
-    /// The files of the active profiles, each after those that it includes.
+    /// The files of the active profiles, each after the profiles that it includes.
     files: Vec<PathBuf>,
     /// Whether it applies sysctl.d again after its profile.
     pub(super) reapplies: bool,
@@ -38,7 +38,7 @@ pub(super) fn read(root: &Path) -> Option<Tuned> {
 }
 
 impl Tuned {
-    /// Its settings below `net`, without those that depend on the value before (`=>`) or on variables.
+    /// Its settings below `net`, without settings that depend on the value before (`=>`) or on variables.
     pub(super) fn settings(&self, root: &Path) -> Vec<Setting> {
         self.files.iter().flat_map(|file| settings(root, file)).collect()
     }

@@ -72,7 +72,7 @@ fn malformed(setting: &Setting) -> Finding {
         .remedy(rewrite(setting, &super::buffers::well_formed(key, value)))
 }
 
-/// Settings of /etc/sysctl.conf that differ from those that the next boot makes.
+/// Settings of /etc/sysctl.conf that differ from the values after the next boot.
 fn unread(host: Host<'_>) -> Option<Finding> {
     let differs = |it: &&Setting| in_effect(host, &it.key).is_none_or(|now| now.value != it.value);
     let lines: Vec<_> = host.facts.unread_sysctls.iter().filter(differs).collect();

@@ -11,7 +11,7 @@ pub(super) const DEFAULT_QDISC: &str = "net.core.default_qdisc";
 const COMMAND_LINE: &str = "/proc/cmdline";
 /// What the file of each profile of tuned is called.
 const TUNED: &str = "/tuned.conf";
-/// Queue disciplines of mainline Linux (net/sched/sch_*.c, without those that need parameters or classes).
+/// Queue disciplines of mainline Linux (net/sched/sch_*.c, without disciplines that need parameters or classes).
 const QDISCS: [&str; 22] = [
     "bfifo",
     "cake",
@@ -127,7 +127,7 @@ fn number(host: Host<'_>, key: &str, value: &str) -> Option<Refusal> {
         .then(|| Refusal::new(format!("`{value}` is not a number: the line fails."), None))
 }
 
-/// A sysctl of three numbers that a setting gives another number of them. The kernel takes those that there are.
+/// A sysctl of three numbers for which a setting has more or fewer. The kernel takes the numbers that it gets.
 pub(super) fn is_malformed(setting: &Setting) -> bool {
     TRIPLES.contains(&&*setting.key) && triple(&setting.value).is_none_or(|it| !is_ordered(it))
 }
@@ -170,7 +170,7 @@ pub(super) fn place(setting: &Setting) -> String {
     format!("{}:{}", setting.file, setting.line)
 }
 
-/// The commands that have the next boot set `key` to `value`, whatever sets it today. A later file with the key would win, so
+/// The commands that have the next boot set `key` to `value`, in place of the setting that wins today. A later file with the key would win, so
 /// a line of the administrator is changed in place.
 pub(super) fn remedy(host: Host<'_>, key: &str, value: &str) -> Vec<String> {
     let settings = || host.facts.boot_sysctls.iter().filter(|setting| setting.key == key);

@@ -7,7 +7,7 @@ use crate::facts::Interface;
 /// With more sockets, a timer per socket costs noticeable CPU time.
 const MANY: usize = 1_000;
 
-/// The interfaces of hardware whose queue could be fq. One with `noqueue` queues by itself: Wi-Fi keeps a queue for each
+/// The hardware interfaces that could have fq as their queue. One with `noqueue` queues by itself: Wi-Fi keeps a queue for each
 /// station, with CoDel (linux net/mac80211/tx.c), and a discipline in front of it takes that away.
 pub(super) fn without_fq(host: Host<'_>) -> impl Iterator<Item = &Interface> {
     let hardware = host.own.interfaces.iter().filter(|it| it.is_up && !it.is_virtual);

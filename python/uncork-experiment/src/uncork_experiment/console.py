@@ -75,7 +75,7 @@ def _out(of: str) -> None:
 
 
 def _err(of: str) -> None:
-    """A reader of stderr that has gone is no reason to fail."""
+    """A reader of stderr that has gone does not fail the command."""
     try:
         _write(sys.stderr, of)
     except OSError:

@@ -71,7 +71,7 @@ pub(super) fn write_synced(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A new file that its owner may write and all may read, whatever the umask.
+/// A new file that its owner may write and all may read, with any umask.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
     file.set_permissions(Permissions::from_mode(0o644))?;

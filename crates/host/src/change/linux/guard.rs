@@ -114,7 +114,7 @@ fn post_process(state: &StateDirectory, root: &Path) -> io::Result<()> {
 }
 
 /// Undoes the open changes when the process that makes them is dead, or when they expire. Returns when nothing
-/// is open any more; until then it tries again, whatever fails.
+/// is open any more; until then it tries again after each error.
 pub fn watch(state: &StateDirectory, root: &Path) {
     // Fails for the leader of a process group, such as a service: then there is no session to leave.
     let _ = setsid();

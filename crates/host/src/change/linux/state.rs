@@ -32,7 +32,7 @@ pub struct StateDirectory {
     name: String,
 }
 
-/// What a file is known by while nobody replaces it.
+/// Identity of a file: it changes when the file is replaced.
 pub(super) type Stamp = (u64, i64, i64, u64);
 
 impl StateDirectory {

@@ -39,7 +39,7 @@ DEFAULT = Settings()
 
 
 def _literal(path: Path) -> str:
-    """DuckDB reads patterns: of a file whose name is ``*.parquet`` it would read its neighbours."""
+    """DuckDB takes names for patterns: for a file named ``*.parquet`` it would read the whole directory."""
     return re.sub(r"[*?\[]", lambda it: f"[{it[0]}]", str(path.absolute()))
 
 

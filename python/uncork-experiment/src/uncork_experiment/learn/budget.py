@@ -23,8 +23,8 @@ BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 def come_in(
     share: Floats, lift: Floats, p_safe: Floats, stays: Bools, may: Bools, bound: float, sure: float
 ) -> Bools:
-    """Which of `may` come in beside those that stay: first the one that is expected to gain most for its
-    risk. With the probability `sure`, at most `bound` of the traffic is harmed then. Shapes: (entries,).
+    """Which of `may` come in, given the entries that stay: first the largest expected gain for the risk.
+    With the probability `sure`, at most `bound` of the traffic is harmed then. Shapes: (entries,).
     """
     p_harm = 1 - p_safe
     risk, spread = share * p_harm, share**2 * p_harm * (1 - p_harm)
@@ -56,7 +56,7 @@ class Choice:
 
 
 def choices(decisions: Decisions, settings: Settings, bounds: Sequence[float] = BOUNDS) -> list[Choice]:
-    """By bound, the one of the settings among them: with networks that are on and stay, and those that the
+    """By bound, the one of the settings among them: with networks that are on and stay, and networks that the
     evidence wants on. Sections are summed, as each has its own budget.
     """
     is_network = decisions.level == "network"

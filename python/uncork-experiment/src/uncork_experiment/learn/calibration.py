@@ -20,10 +20,10 @@ from uncork_experiment.learn.settings import PRIMARY, Settings
 Floats = NDArray[np.float64]
 
 PART, MAX_DAYS = 4, 7
-"""One in so many days is held out, and at most so many."""
+"""The last 1/PART of the days is held out, at most MAX_DAYS."""
 MIN_DAYS = 2
 FAR = 16.0
-"""A squared deviation counts at most so many variances: a network that lies moves the others little."""
+"""Maximum of a squared deviation, in variances: a network that lies moves the others little."""
 MAX_WIDENING = 4.0
 ROUNDS = 20
 

@@ -1,4 +1,4 @@
-"""Beliefs about lifts: a hierarchical mixture whose distributions come from the estimates themselves.
+"""Beliefs about lifts: a hierarchical mixture. Its distributions come from the estimates themselves.
 
 Half of the ASes may gain nothing while others gain a lot; networks of one AS may be alike, or of two sorts;
 in any AS a few networks are unlike all others. A normal distribution for each level (tree.py) takes such
@@ -9,7 +9,7 @@ networks for all but impossible, and so is too sure while evidence is thin. The 
   Wolfowitz 1956; Laird 1978), smoothed in each step (Silverman et al. 1990), with a few ASes' worth of a
   broad prior (`BASE`). ASes of a country shrink towards this distribution as a Dirichlet process would
   (Ferguson 1973), as far as they predict each other better by that.
-- A small part of the networks deviates by `FAR`, whatever the AS: a contaminated normal (Tukey 1960).
+- A small part of the networks deviates by `FAR`, in any AS: a contaminated normal (Tukey 1960).
 
 What is expected of an AS comes from the other ASes alone, so that it is never its own prior.
 """
@@ -50,7 +50,7 @@ BASE_COUNT = 4.0
 SMOOTH = 1.5
 """Standard deviation of the smoothing, in steps of the grid."""
 COUNTRY_COUNTS = (3.0, 10.0, 30.0, 1e6)
-"""As how many ASes of its own what is known of all counts in a country: the one that predicts best."""
+"""Weight of the distribution of all ASes in a country, in ASes of its own: the weight that predicts best."""
 ROUNDS, OUTER = 40, 2
 CHUNK = 256
 """Networks at a time."""
@@ -96,7 +96,7 @@ class Belief:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """Of a network of which nothing else is known, by level, and of each network."""
+    """Of a network without evidence of its own, by level, and of each network."""
 
     everybody: Belief
     country: Belief
@@ -158,7 +158,7 @@ def _density(square: Floats, variance: Floats) -> Floats:
 
 
 def beliefs(lifts: Lifts, limits: Sequence[float]) -> Beliefs:
-    """By the evidence of all. `limits`: lifts, of which each belief says how likely it is above them."""
+    """By the evidence of all. `limits`: each belief says how likely it is above these lifts."""
     evidence = _Evidence.of(lifts)
     twin = _of_twin(lifts)
     far = FAR_PART
@@ -234,7 +234,7 @@ class _Priors:
 
 
 def _shrunk(prior: Floats, weight: float, says: Floats, count: Floats | float) -> Floats:
-    """The mean of a Dirichlet distribution after so many have said what they are."""
+    """The mean of a Dirichlet distribution after `count` observations, with the sum `says`."""
     return np.asarray((weight * prior + says) / (weight + count))
 
 
