@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::attributes::Attributes;
 use crate::cc_info::{BbrInfo, CcInfo, DctcpInfo, VegasInfo};
-use crate::cc_name::CcName;
 use crate::error::Malformed;
 use crate::fields::Fields;
 use crate::mem_info::MemInfo;
+use crate::name::CcName;
 use crate::query::Family;
 use crate::state::TcpState;
 use crate::storage;

@@ -11,12 +11,12 @@
 
 mod attributes;
 mod cc_info;
-mod cc_name;
 mod connection;
 mod error;
 mod fields;
 mod figures;
 mod mem_info;
+mod name;
 mod netlink;
 #[cfg(target_os = "linux")]
 mod notices;
@@ -29,10 +29,10 @@ mod storage;
 mod tcp_info;
 
 pub use cc_info::{Bbr2Info, BbrInfo, BbrState, CcInfo, DctcpInfo, VegasInfo};
-pub use cc_name::CcName;
 pub use connection::Connection;
 pub use error::{DiagError, Malformed};
 pub use mem_info::MemInfo;
+pub use name::{CcName, Name};
 #[cfg(target_os = "linux")]
 pub use notices::Notices;
 pub use query::{Family, Query, Request};

@@ -1,22 +1,23 @@
-//! Names of congestion controls.
+//! Names that are stored inline, such as those of congestion controls.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// `TCP_CA_NAME_MAX` (`include/net/tcp.h`), including the NUL byte.
-const CAPACITY: usize = 16;
+/// The kernel's name of a congestion control, such as `cubic`: `TCP_CA_NAME_MAX` (`include/net/tcp.h`), including the
+/// NUL byte.
+pub type CcName = Name<16>;
 
-/// The kernel's name of a congestion control, such as `cubic`. Stored inline, without allocation.
+/// A name of at most `CAPACITY` bytes (255 at most). Stored inline, without allocation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CcName {
+pub struct Name<const CAPACITY: usize> {
     /// UTF-8 up to `length`, then zeros.
     bytes: [u8; CAPACITY],
     length: u8,
 }
 
-impl CcName {
-    /// The name up to the first NUL byte, truncated to valid UTF-8 and to [`CAPACITY`] bytes.
+impl<const CAPACITY: usize> Name<CAPACITY> {
+    /// The name up to the first NUL byte, truncated to valid UTF-8 and to `CAPACITY` bytes.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let text = &bytes[..bytes.len().min(CAPACITY)];
         let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -26,7 +27,7 @@ impl CcName {
         Self { bytes, length: valid.len() as u8 }
     }
 
-    /// The name `text`, truncated to what a name may be in the kernel.
+    /// The name `text`, up to the first NUL byte and cut at a character.
     pub fn new(text: &str) -> Self {
         Self::from_bytes(text.as_bytes())
     }
@@ -39,25 +40,25 @@ impl CcName {
     }
 }
 
-impl fmt::Display for CcName {
+impl<const CAPACITY: usize> fmt::Display for Name<CAPACITY> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl fmt::Debug for CcName {
+impl<const CAPACITY: usize> fmt::Debug for Name<CAPACITY> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
-impl Serialize for CcName {
+impl<const CAPACITY: usize> Serialize for Name<CAPACITY> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.as_str())
     }
 }
 
-impl<'de> Deserialize<'de> for CcName {
+impl<'de, const CAPACITY: usize> Deserialize<'de> for Name<CAPACITY> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from).map(|name| Self::new(&name))
     }
