@@ -33,3 +33,5 @@ pub use facts::{
     ActivePolicy, Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute,
     Module, Namespace, OtherProgram, Route, Setting, Socket,
 };
+#[cfg(all(fuzzing, target_os = "linux"))]
+pub use netlink::read_datagram;

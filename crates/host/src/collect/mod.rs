@@ -17,6 +17,8 @@ use std::path::Path;
 pub(crate) use kernel::module;
 pub(crate) use namespaces::is_initial;
 pub use namespaces::{Others, in_other_namespaces};
+#[cfg(fuzzing)]
+pub(crate) use rtnetlink::read_messages;
 
 use rustix::process::geteuid;
 

@@ -23,30 +23,63 @@ const TCA_CAKE_BASE_RATE64: u16 = 2;
 const TCA_STATS_PKT64: u16 = 8;
 
 pub(super) fn interfaces(netlink: &mut Netlink) -> io::Result<Vec<Interface>> {
-    let mut leaves: BTreeMap<i32, Vec<String>> = BTreeMap::new();
-    let mut roots: BTreeMap<i32, Root> = BTreeMap::new();
+    let mut disciplines = Disciplines::default();
     netlink.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), |message| {
-        let RouteNetlinkMessage::NewQueueDiscipline(message) = message else { return };
+        if let RouteNetlinkMessage::NewQueueDiscipline(message) = message {
+            disciplines.add(&message);
+        }
+    })?;
+    let mut interfaces = Vec::new();
+    netlink.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+        if let RouteNetlinkMessage::NewLink(link) = message {
+            interfaces.push(disciplines.interface(&link));
+        }
+    })?;
+    Ok(interfaces)
+}
+
+/// Reads arbitrary messages, for `crates/host/fuzz`.
+#[cfg(fuzzing)]
+pub(crate) fn read_messages(messages: Vec<RouteNetlinkMessage>) {
+    let mut disciplines = Disciplines::default();
+    for message in messages {
+        match message {
+            RouteNetlinkMessage::NewQueueDiscipline(message) => disciplines.add(&message),
+            RouteNetlinkMessage::NewLink(link) => drop(disciplines.interface(&link)),
+            RouteNetlinkMessage::NewRoute(message) => {
+                drop((route(&message), limiting_route(&message)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The queue disciplines of each interface, by its index.
+#[derive(Debug, Default)]
+struct Disciplines {
+    roots: BTreeMap<i32, Root>,
+    leaves: BTreeMap<i32, Vec<String>>,
+}
+
+impl Disciplines {
+    fn add(&mut self, message: &TcMessage) {
         let index = message.header.index;
         if message.header.parent == TcHandle::ROOT {
-            roots.insert(index, Root::of(&message.attributes));
+            self.roots.insert(index, Root::of(&message.attributes));
             return;
         }
         let kinds = message.attributes.iter().filter_map(|attribute| match attribute {
             TcAttribute::Kind(kind) => Some(kind.clone()),
             _ => None,
         });
-        leaves.entry(index).or_default().extend(kinds);
-    })?;
-    let mut interfaces = Vec::new();
-    netlink.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
-        if let RouteNetlinkMessage::NewLink(link) = message {
-            let index = i32::try_from(link.header.index).unwrap_or(0);
-            let root = roots.remove(&index).unwrap_or_default();
-            interfaces.push(interface(&link, leaves.remove(&index).unwrap_or_default(), &root));
-        }
-    })?;
-    Ok(interfaces)
+        self.leaves.entry(index).or_default().extend(kinds);
+    }
+
+    fn interface(&mut self, link: &LinkMessage) -> Interface {
+        let index = i32::try_from(link.header.index).unwrap_or(0);
+        let root = self.roots.remove(&index).unwrap_or_default();
+        interface(link, self.leaves.remove(&index).unwrap_or_default(), &root)
+    }
 }
 
 /// What the root discipline of an interface says of itself.
