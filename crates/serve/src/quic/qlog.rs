@@ -20,14 +20,16 @@ use uncork_units::Time;
 use crate::clock;
 use crate::error::ServeError;
 
-/// Most files that a server writes. Later connections have no file.
-const FILES: u64 = 1000;
+/// Maximum number of files that a server writes. Later connections have no file.
+const MAX_FILES: u64 = 1000;
 /// The maximum size of a file, in bytes.
-const FILE_BYTES: usize = 64 << 20;
+const MAX_FILE_BYTES: usize = 64 << 20;
 /// Text is written in pieces of this size.
 const PIECE: usize = 32 * 1024;
-/// Most pieces waiting to be written.
-const WAITING: usize = 1024;
+/// Maximum number of pieces waiting to be written.
+const MAX_WAITING: usize = 1024;
+/// Bytes that qlog leaves free on its file system, at most: clients decide how much it writes, and records need space.
+const MAX_RESERVED_BYTES: u64 = 1 << 30;
 
 /// Creates the files of connections.
 #[derive(Clone)]
@@ -84,7 +86,7 @@ impl QlogFiles {
         fs::create_dir_all(directory).map_err(failed)?;
         // Fail at the start, not at the first connection.
         writable::takes_files(directory).map_err(failed)?;
-        let (sender, receiver) = sync_channel(WAITING);
+        let (sender, receiver) = sync_channel(MAX_WAITING);
         let files = Self { sender, state: Arc::default() };
         let (state, directory) = (Arc::clone(&files.state), directory.to_owned());
         let thread = thread::Builder::new().name("qlog".to_owned());
@@ -106,8 +108,8 @@ impl QlogFiles {
         now: Instant,
         epoch: Instant,
     ) -> Option<Box<dyn Watch>> {
-        if self.state.begun.fetch_add(1, Ordering::Relaxed) >= FILES {
-            self.state.fail(format!("{FILES} files of qlog are written: there are no more"));
+        if self.state.begun.fetch_add(1, Ordering::Relaxed) >= MAX_FILES {
+            self.state.fail(format!("{MAX_FILES} files of qlog are written: there are no more"));
             return None;
         }
         let unix = clock::today().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -148,7 +150,7 @@ impl State {
 
 impl Watch for File {
     fn event(&mut self, now: Time, event: &Event<'_>) {
-        if self.written >= FILE_BYTES {
+        if self.written >= MAX_FILE_BYTES {
             return;
         }
         self.qlog.event(&mut self.text, now, event);
@@ -180,13 +182,46 @@ impl Drop for File {
 fn write_all(directory: &Path, pieces: &Receiver<Option<Piece>>, state: &State) {
     while let Ok(Some(Piece { name, text })) = pieces.recv() {
         let path = directory.join(&*name);
-        if let Err(error) = append(&path, &text) {
+        let written = reserve(directory).and_then(|()| append(&path, &text));
+        if let Err(error) = written {
             state.fail(format!("cannot write qlog to '{}': {error}", path.display()));
         }
     }
 }
 
+/// Refuses to write where the file system has no more than [`reserved`] bytes left.
+fn reserve(directory: &Path) -> io::Result<()> {
+    let system = rustix::fs::statvfs(directory)?;
+    let (free, all) = (system.f_bavail, system.f_blocks);
+    let free = free.saturating_mul(system.f_frsize);
+    let reserved = reserved(all.saturating_mul(system.f_frsize));
+    if free > reserved {
+        return Ok(());
+    }
+    let (free, reserved) = (free >> 20, reserved >> 20);
+    let text = format!(
+        "{free} MiB of the file system are free, and qlog reserves {reserved} MiB for others"
+    );
+    Err(io::Error::new(io::ErrorKind::StorageFull, text))
+}
+
+/// The bytes that qlog leaves free on a file system of `size` bytes: a tenth, at most [`MAX_RESERVED_BYTES`].
+fn reserved(size: u64) -> u64 {
+    (size / 10).min(MAX_RESERVED_BYTES)
+}
+
 /// Opens the file only for this write: there are too many to keep open.
 fn append(path: &PathBuf, text: &str) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserve_is_a_tenth_and_at_most_a_gibibyte() {
+        assert_eq!(reserved(40 << 20), 4 << 20);
+        assert_eq!(reserved(1 << 40), 1 << 30);
+    }
 }
