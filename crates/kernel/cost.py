@@ -58,9 +58,7 @@ def run(*command: str) -> str:
     except FileNotFoundError:
         sys.exit(f"{Path(sys.argv[0]).name}: {command[0]} is not installed")
     if done.returncode != 0:
-        sys.exit(
-            f"{Path(sys.argv[0]).name}: {' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}"
-        )
+        sys.exit(f"{Path(sys.argv[0]).name}: {' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout
 
 
@@ -159,11 +157,7 @@ def transfer(controller: str, gigabytes: float, cgroup: Path, machine: bool = Fa
 
 def programs() -> dict[int, dict[str, int | str]]:
     """The struct_ops programs that there are, by number."""
-    return {
-        one["id"]: one
-        for one in json.loads(run("bpftool", "-j", "prog", "show"))
-        if one["type"] == "struct_ops"
-    }
+    return {one["id"]: one for one in json.loads(run("bpftool", "-j", "prog", "show")) if one["type"] == "struct_ops"}
 
 
 @contextlib.contextmanager
@@ -277,15 +271,9 @@ def main() -> None:
     parser.add_argument("--uncork", required=True, help="the program")
     parser.add_argument("--gigabytes", type=float, default=4, help="of each download")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--controller", action="append", choices=THEIRS + OURS, help="only this one (repeatable)"
-    )
-    parser.add_argument(
-        "--cpu-with-offloads", action="store_true", help="nothing but the CPU time, with offloads"
-    )
-    parser.add_argument(
-        "--rate", help="of the path, such as 2gbit: the CPU time of the machine (implies the last)"
-    )
+    parser.add_argument("--controller", action="append", choices=THEIRS + OURS, help="only this one (repeatable)")
+    parser.add_argument("--cpu-with-offloads", action="store_true", help="nothing but the CPU time, with offloads")
+    parser.add_argument("--rate", help="of the path, such as 2gbit: the CPU time of the machine (implies the last)")
     arguments = parser.parse_args()
     own_mounts.enter()
     with group() as cgroup:

@@ -151,27 +151,21 @@ def row(name: str, mine: list[Transfer], own: list[Transfer]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernel", choices=kernels.KERNELS, metavar="KERNEL", help="one of kernels.py's")
     parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program")
     parser.add_argument("--rate", default="500mbit", help="of the path, as tc writes it (500mbit)")
     parser.add_argument("--delay", default="1ms", help="of ACKs, as tc writes it (1ms)")
     parser.add_argument("--megabytes", type=int, default=200, metavar="MIB", help="of each download (200)")
     parser.add_argument("--rounds", type=int, default=3, help="(3)")
-    parser.add_argument(
-        "--controller", action="append", choices=THEIRS + OURS, help="only this one (repeatable)"
-    )
+    parser.add_argument("--controller", action="append", choices=THEIRS + OURS, help="only this one (repeatable)")
     arguments = parser.parse_args()
     if not arguments.uncork.is_file():
         parser.error(f"{arguments.uncork} is not there; build it: cargo build --release -p uncork")
     controllers = arguments.controller or THEIRS + OURS
     kernel, found = play(arguments, controllers)
     print(f"Linux {kernel}, {arguments.rate}, ACKs {arguments.delay} late:\n")
-    print(
-        "| | Mbit/s | bytes per packet | thousand ACKs per GB | instructions per byte | beside its own kind |"
-    )
+    print("| | Mbit/s | bytes per packet | thousand ACKs per GB | instructions per byte | beside its own kind |")
     print("|---|---|---|---|---|---|")
     for name, transfers in found.items():
         print(row(name, transfers, found.get(OWN_KIND.get(name, ""), [])))

@@ -16,8 +16,8 @@ controllers, and of a policy. Its limit is a million; more than 600,000 are not 
 --killed does another thing there: it kills `uncork kernel load`, `upgrade` and `unload` at each of their steps
 that others can see, by strace. Each time connections must work, and the next `unload` must leave nothing.
 
-Needs qemu-system-x86_64, apt, dpkg-deb, xz, zstd, iperf3 and ldd (--killed: strace). Exit status 1 if a kernel did other than is
-expected of it.
+Needs qemu-system-x86_64, apt, dpkg-deb, xz, zstd, iperf3 and ldd (--killed: strace). Exit status 1 if a kernel did
+other than expected.
 """
 
 from __future__ import annotations
@@ -263,9 +263,7 @@ def killed_table(results: list[Result]) -> str:
     rows = [["kernel", "version", "killed", "s"]]
     for result in results:
         said = result.said.get
-        rows.append(
-            [result.name, said("kernel", "did not boot"), said("killed", "–"), f"{result.seconds:.0f}"]
-        )
+        rows.append([result.name, said("kernel", "did not boot"), said("killed", "–"), f"{result.seconds:.0f}"])
     return markdown(rows)
 
 
@@ -295,13 +293,9 @@ def as_expected(kernel: Kernel, result: Result, *, killed: bool) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program to run")
-    parser.add_argument(
-        "--killed", action="store_true", help="kill commands at each of their steps (minutes)"
-    )
+    parser.add_argument("--killed", action="store_true", help="kill commands at each of their steps (minutes)")
     parser.add_argument("names", nargs="*", metavar="KERNEL", help=f"default: all of {', '.join(KERNELS)}")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in KERNELS]

@@ -58,9 +58,7 @@ def per_socket(controller: str, connections: int) -> float:
     pipes, processes = [], []
     for _ in range(PROCESSES):
         here, there = multiprocessing.Pipe()
-        processes.append(
-            multiprocessing.Process(target=hold, args=(connections // PROCESSES, there), daemon=True)
-        )
+        processes.append(multiprocessing.Process(target=hold, args=(connections // PROCESSES, there), daemon=True))
         processes[-1].start()
         pipes.append(here)
     sockets = sum(pipe.recv() for pipe in pipes)

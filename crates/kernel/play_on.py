@@ -85,19 +85,13 @@ def values(text: str) -> dict[tuple[str, ...], float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernel", type=Path, help="bzImage of the kernel")
     parser.add_argument("scenario", type=Path, help="file of a scenario")
     parser.add_argument("--uncork", type=Path, required=True, metavar="PROGRAM", help="the program to run")
-    parser.add_argument(
-        "--bbr", required=True, metavar="NAME", help="the scenario's controller that the kernel has as bbr"
-    )
+    parser.add_argument("--bbr", required=True, metavar="NAME", help="the scenario's controller that the kernel has as bbr")
     parser.add_argument("--seeds", type=int, default=2, metavar="N", help="on the kernel (2)")
-    parser.add_argument(
-        "--busybox", type=Path, default=Path("/bin/busybox"), metavar="PROGRAM", help="/bin/busybox"
-    )
+    parser.add_argument("--busybox", type=Path, default=Path("/bin/busybox"), metavar="PROGRAM", help="/bin/busybox")
     parser.add_argument("--timeout", type=float, default=3600, metavar="S", help="of the guest (3600 s)")
     arguments = parser.parse_args()
     for path in (arguments.kernel, arguments.scenario, arguments.uncork, arguments.busybox):

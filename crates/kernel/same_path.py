@@ -132,9 +132,7 @@ def read(document: dict[str, Any], whose: str, found: Values) -> None:
         found.setdefault(point, []).append(value_of(cell["classes"]))
 
 
-def lab_in_guests(
-    kernel: str, uncork: str, scenario: str, engine: str, names: list[str], seeds: range, jobs: int
-) -> Values:
+def lab_in_guests(kernel: str, uncork: str, scenario: str, engine: str, names: list[str], seeds: range, jobs: int) -> Values:
     """The same on another kernel, in virtual time: each seed in a guest of its own."""
     if not names:
         return {}
@@ -244,9 +242,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--uncork", required=True, help="the program")
     parser.add_argument("--scenario", help="only this one, whose matrix has an axis of controllers")
-    parser.add_argument(
-        "--controller", action="append", choices=CONTROLLERS, help="only this one (repeatable)"
-    )
+    parser.add_argument("--controller", action="append", choices=CONTROLLERS, help="only this one (repeatable)")
     parser.add_argument("--seeds", type=int, help="of the engines in real time")
     parser.add_argument("--simulated", type=int, default=20, help="seeds of the simulator")
     parser.add_argument("--jobs", type=int, help="downloads at a time, each over its own path; or guests")
@@ -255,9 +251,7 @@ def main() -> None:
     if arguments.simulated < 2:
         parser.error(f"--simulated {arguments.simulated}: a range needs 2 seeds at least")
     if arguments.kernel and arguments.kernel not in kernels.KERNELS and not Path(arguments.kernel).is_file():
-        parser.error(
-            f"unknown kernel {arguments.kernel}; give a bzImage or one of {', '.join(kernels.KERNELS)}"
-        )
+        parser.error(f"unknown kernel {arguments.kernel}; give a bzImage or one of {', '.join(kernels.KERNELS)}")
     known = [paths for paths in ALL if arguments.scenario in (None, paths.scenario)]
     chosen = known or [Paths(arguments.scenario, CONTROLLERS, KERNELS_OWN)]
     if arguments.controller:

@@ -244,9 +244,7 @@ def recorder(uncork: str, files: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def program_of(
-    name: str, arguments: argparse.Namespace, cgroup: Path, files: Path
-) -> Iterator[Callable[[], tuple[int, int]]]:
+def program_of(name: str, arguments: argparse.Namespace, cgroup: Path, files: Path) -> Iterator[Callable[[], tuple[int, int]]]:
     """Puts it in force; yields how to ask for its nanoseconds and runs."""
     if name == "no program":
         yield lambda: (0, 0)

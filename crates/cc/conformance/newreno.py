@@ -219,7 +219,10 @@ class Trace:
 
     def event(self, line):
         now, kind = line["t"], line["on"]
-        find = lambda key: [self.packets[number] for number in line.get(key, [])]
+
+        def find(key):
+            return [self.packets[number] for number in line.get(key, [])]
+
         if kind == "sent":
             packet = Packet(len(self.packets), now, line["bytes"], 0)
             self.packets.append(packet)

@@ -26,7 +26,6 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import socket
 import statistics
 import struct
@@ -288,7 +287,7 @@ def converse(process):
 def one(tool, rate):
     command = ["unshare", "--net", "--mount", PYTHON, SCRIPT, "play", tool, str(rate)]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
         return None, "no result after 60 s"
     if done.returncode:

@@ -30,11 +30,11 @@ import swarm
 try:
     import http3
 except ImportError:
-    http3 = None
+    http3 = None  # type: ignore[assignment]
 
 ATTACKS = {**http1.ATTACKS, **http2.ATTACKS, **(http3.ATTACKS if http3 else {})}
-MOST_MIB = 400
-MOST_DESCRIPTORS = 2_000
+MAX_MIB = 400
+MAX_DESCRIPTORS = 2_000
 
 
 class Clients(threading.Thread):
@@ -134,13 +134,14 @@ def withstands(server, name, seconds):
     attack.join(15)
     same, other = clients
     print(
-        f"{name:24} {opened:7} connections {sent / 1e6:7.1f} MB | others {other.share():6.1%} of {sum(other.outcomes.values())},"
-        f" slowest {other.slowest:.2f} s | same host {same.share():6.1%} of {sum(same.outcomes.values())} |"
+        f"{name:24} {opened:7} connections {sent / 1e6:7.1f} MB |"
+        f" others {other.share():6.1%} of {sum(other.outcomes.values())}, slowest {other.slowest:.2f} s |"
+        f" same host {same.share():6.1%} of {sum(same.outcomes.values())} |"
         f" {outcome.mib} MiB, {outcome.descriptors} descriptors, {outcome.cpu:.1f} CPU-s,"
         f" unhealthy {outcome.unhealthy} of {outcome.looks} | {dict(other.outcomes)} {errors or ''}",
         flush=True,
     )
-    held = outcome.mib <= MOST_MIB and outcome.descriptors <= MOST_DESCRIPTORS
+    held = outcome.mib <= MAX_MIB and outcome.descriptors <= MAX_DESCRIPTORS
     return held and other.share() >= 0.99 and not outcome.unhealthy
 
 
@@ -153,7 +154,8 @@ def main():
     parser.add_argument("attacks", nargs="+", metavar="ATTACK", choices=[*ATTACKS, "all", "list"], help="or all, or list")
     options = parser.parse_args()
     if "list" in options.attacks:
-        return print(*ATTACKS, sep="\n")
+        print(*ATTACKS, sep="\n")
+        return
     if http3 is None:
         print("aioquic is missing: no attacks over QUIC", file=sys.stderr)
     names = list(ATTACKS) if "all" in options.attacks else options.attacks

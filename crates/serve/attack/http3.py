@@ -6,6 +6,7 @@ import dataclasses
 import socket
 import ssl
 import time
+from collections.abc import Callable
 
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.h3.connection import H3_ALPN, H3Connection
@@ -19,7 +20,9 @@ HEADERS = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"local
 
 
 def configuration(**options):
-    return QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE, server_name="localhost", **options)
+    return QuicConfiguration(
+        is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE, server_name="localhost", **options
+    )
 
 
 class Client(QuicConnectionProtocol):
@@ -43,7 +46,10 @@ class Client(QuicConnectionProtocol):
 @contextlib.asynccontextmanager
 async def connected(port, address, **options):
     loop = asyncio.get_running_loop()
-    make = lambda: Client(QuicConnection(configuration=configuration(**options)))
+
+    def make():
+        return Client(QuicConnection(configuration=configuration(**options)))
+
     transport, client = await loop.create_datagram_endpoint(make, local_addr=(address, 0))
     try:
         client.connect(("127.0.0.1", port))
@@ -57,13 +63,33 @@ async def connected(port, address, **options):
         transport.close()
 
 
+def ping(client):
+    client._quic.send_ping(0)
+
+
+def update_keys(client):
+    """New keys (RFC 9001 section 6) at the rate that round trips allow, and some that come too early."""
+    client._quic.request_key_update()
+    client._quic.send_ping(0)
+
+
+def reset_requests(client):
+    """Asks for /large ten times, and resets the streams."""
+    for _ in range(10):
+        stream = client._quic.get_next_available_stream_id()
+        client.ask(b"/large")
+        client._quic.stop_stream(stream, 0x10C)
+
+
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """What each of `connections` does: QUIC settings, requests for /large at first, and a PING every second."""
+    """What each of `connections` does: QUIC settings, requests for /large at first, then `repeats` every `interval` seconds."""
 
     connections: int
     requests: int
     options: dict
+    repeats: Callable[[Client], None] = ping
+    interval: float = 1
     http: int = 3
 
 
@@ -91,9 +117,9 @@ class Swarm(Attacker):
                 client.ask(b"/large")
             closed = asyncio.ensure_future(client.wait_closed())
             while not self.is_over and not closed.done():
-                client._quic.send_ping(0)
+                self.attack.repeats(client)
                 client.transmit()
-                await asyncio.wait([closed], timeout=1)
+                await asyncio.wait([closed], timeout=self.attack.interval)
 
 
 class InitialFlood(Attacker):
@@ -125,4 +151,6 @@ ATTACKS = {
     "quic-blocked-connection": Attack(100, 100, {"max_data": 2000}),
     "quic-idle": Attack(500, 0, {}),
     "quic-initials": Attack(1, 0, {}),
+    "quic-key-updates": Attack(20, 0, {}, update_keys, 0.001),
+    "quic-rapid-reset": Attack(20, 0, {}, reset_requests, 0.01),
 }

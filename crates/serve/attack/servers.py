@@ -16,7 +16,10 @@ events {{ worker_connections 10000; }}
 http {{
   access_log off; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f;
   uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
-  server {{ listen 127.0.0.1:{http2} http2; listen 127.0.0.1:{port}; root {dir}/root; location = /healthz {{ return 200 ok; }} {quic} }}
+  server {{
+    listen 127.0.0.1:{http2} http2; listen 127.0.0.1:{port}; root {dir}/root;
+    location = /healthz {{ return 200 ok; }} {quic}
+  }}
 }}
 """
 NGINX_QUIC = "listen 127.0.0.1:{tls} quic; ssl_certificate {dir}/cert.pem; ssl_certificate_key {dir}/key.pem;"
@@ -27,7 +30,10 @@ class Server:
 
     def __init__(self, command, ports, health):
         self.ports, self.health = ports, health
-        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+
+        def limit():
+            return resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=limit)
         for _ in range(100):
             try:
@@ -72,7 +78,9 @@ def start(options, scratch, over_quic):
     (root / "large").write_bytes(bytes(1 << 20))
     if over_quic:
         make_certificate(scratch)
-    return start_uncork(options.uncork, scratch, over_quic) if options.uncork else start_nginx(options.nginx, scratch, over_quic)
+    return (
+        start_uncork(options.uncork, scratch, over_quic) if options.uncork else start_nginx(options.nginx, scratch, over_quic)
+    )
 
 
 def start_uncork(program, scratch, over_quic):

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import errno
-import selectors
 import socket
 import threading
 import time

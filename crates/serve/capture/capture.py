@@ -21,6 +21,7 @@ import sys
 import tempfile
 
 import dpkt
+
 from clients import SIZES
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -41,7 +42,9 @@ def play(options, directory):
         (root / name).write_bytes(os.urandom(size))
     # The second of two QUIC packets in a datagram begins somewhere in it: 1,500 bytes of each are kept.
     capture = f"tcpdump -U -q -n -i uncork0 -s 1500 -B 65536 -w {directory}/capture.pcap port {PORT}"
-    serve = f"{options.uncork} serve --root {root} --listen {HOST}:{PORT} --self-signed --quiet --records {directory}/records.jsonl"
+    serve = (
+        f"{options.uncork} serve --root {root} --listen {HOST}:{PORT} --self-signed --quiet --records {directory}/records.jsonl"
+    )
     server = f"sh -c '{capture} 2>{directory}/tcpdump.txt & sleep 1; echo $$ >{directory}/pid; exec {serve}'"
     clients = f"{sys.executable} {HERE}/clients.py {HOST} {PORT} {options.responses} {options.seed} {directory}/told.json"
     stop = f"pid=$(cat {directory}/pid); kill $pid; for i in $(seq 200); do kill -0 $pid || break; sleep 0.3; done 2>/dev/null"
@@ -206,7 +209,8 @@ class Judge:
 
     def connection(self, seen, record, flow):
         if record is None or flow is None:
-            return self.note(seen["protocol"], "connection", "NO RECORD", seen, record)
+            self.note(seen["protocol"], "connection", "NO RECORD", seen, record)
+            return
         for name, value in flow.sums().items():
             verdict = judge_sum(seen, name, record, value)
             self.note(seen["protocol"], f"connection's {name}", verdict, seen | {"capture": value}, record)
@@ -228,7 +232,10 @@ class Judge:
         for protocol, late in sorted(self.late_ms.items()):
             late.sort()
             low, median, high = (late[int(len(late) * share)] for share in (0.01, 0.5, 0.99))
-            print(f"{protocol}  completion after the last ACK, ms: p1 {low:.1f}, median {median:.1f}, p99 {high:.1f}, of {len(late)}")
+            print(
+                f"{protocol}  completion after the last ACK, ms:"
+                f" p1 {low:.1f}, median {median:.1f}, p99 {high:.1f}, of {len(late)}"
+            )
 
 
 def judge_response(seen, record, flow):

@@ -229,7 +229,7 @@ def tls(protocols):
 
 
 KINDS = {"h1": Http1, "h2": Http2, "h3": Http3}
-KEPT = []
+KEPT: list = []
 
 
 class Plan:

@@ -74,7 +74,7 @@ https://{address}:{port} {{
 """
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """What is not here."""
 
 
@@ -113,8 +113,8 @@ class Bench:
         time.sleep(2)
         self.directory.chmod(0o755)
         run(
-            *"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj".split(),
-            f"/CN={SERVER}", "-addext", f"subjectAltName=IP:{SERVER}",
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+            "-subj", f"/CN={SERVER}", "-addext", f"subjectAltName=IP:{SERVER}",
             "-keyout", self.directory / "key.pem", "-out", self.directory / "cert.pem",
         )  # fmt: skip
 
@@ -146,13 +146,13 @@ class Bench:
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         top = str(self.others or "")
         if not any(os.access(f"{top}{directory}/{program}", os.X_OK) for directory in path.split(":")):
-            raise Missing(f"{program} is not in {top or 'the usual places'}")
+            raise MissingError(f"{program} is not in {top or 'the usual places'}")
 
 
 def run(*command):
-    done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
     if done.returncode:
-        raise Missing(f"`{' '.join(map(str, command))}`: {done.stderr.strip()}")
+        raise MissingError(f"`{' '.join(map(str, command))}`: {done.stderr.strip()}")
     return done.stdout
 
 
@@ -162,7 +162,7 @@ def run(*command):
 def uncork(bench, program=None, *more):
     program = pathlib.Path(program or bench.options.uncork).absolute()
     if not os.access(program, os.X_OK):
-        raise Missing(f"uncork is not at {program}: cargo build --release, or --uncork PATH")
+        raise MissingError(f"uncork is not at {program}: cargo build --release, or --uncork PATH")
     is_inside = bench.others is not None and program.is_relative_to(bench.others)
     directory = bench.inside if is_inside else bench.directory
     if is_inside:
@@ -177,7 +177,7 @@ def uncork(bench, program=None, *more):
 
 def uncork_before(bench):
     if not bench.options.before:
-        raise Missing("--before PATH is not given")
+        raise MissingError("--before PATH is not given")
     return uncork(bench, bench.options.before)
 
 
@@ -209,7 +209,7 @@ def caddy(bench):
 def h3_quinn(bench):
     program = bench.options.h3_quinn
     if not program:
-        raise Missing("h3-quinn is not given: build crates/serve/compare/h3-quinn, and --h3-quinn PATH")
+        raise MissingError("h3-quinn is not given: build crates/serve/compare/h3-quinn, and --h3-quinn PATH")
     return bench.command("server", program, f"{SERVER}:{PORT}", bench.directory)
 
 
@@ -232,7 +232,7 @@ def started(bench, server):
             while curl(bench, protocol, "small", 1)["failed"]:
                 if process.poll() is not None or time.monotonic() > deadline:
                     log.seek(0)
-                    raise Missing(f"{server} does not answer: {log.read().strip()[-500:]}")
+                    raise MissingError(f"{server} does not answer: {log.read().strip()[-500:]}")
                 time.sleep(0.1)
             yield process.pid
         finally:
@@ -283,10 +283,7 @@ def resident_mb(session):
 
 def measure(bench, session, protocol, job):
     before = cpu_s(session)
-    if job == "large":
-        got = curl(bench, protocol, "large", 1)
-    else:
-        got = curl(bench, protocol, "small", bench.options.requests)
+    got = curl(bench, protocol, "large", 1) if job == "large" else curl(bench, protocol, "small", bench.options.requests)
     spent = cpu_s(session) - before
     return {**got, "cpu_s": spent, "resident_mb": resident_mb(session)}
 
@@ -357,9 +354,7 @@ def ratios(samples):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--uncork", default="target/release/uncork", help="the binary")
     parser.add_argument("--before", help="another binary of uncork, to compare with")
     parser.add_argument("--serve-options", default="", help="more arguments of `uncork serve`")
@@ -394,11 +389,12 @@ def main():
                         for protocol in PROTOCOLS.get(server, options.protocols.split(",")):
                             for job in options.jobs.split(","):
                                 idle = job == "idle"
-                                sample = (measure_idle(bench, session, protocol) if idle
-                                          else measure(bench, session, protocol, job))
+                                sample = (
+                                    measure_idle(bench, session, protocol) if idle else measure(bench, session, protocol, job)
+                                )
                                 samples.setdefault((server, protocol, job), []).append(sample)
                                 print(f"{turn + 1}/{options.repeat} {server} HTTP/{protocol} {job}: {sample}", file=sys.stderr)
-                except Missing as problem:
+                except MissingError as problem:
                     missing[server] = str(problem)
                     print(f"left out: {problem}", file=sys.stderr)
     if options.json:

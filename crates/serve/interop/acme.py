@@ -33,7 +33,9 @@ def free_port():
 @contextlib.contextmanager
 def running(command, port, environment=None):
     """A program that listens on a TCP port, until the end of the block."""
-    process = subprocess.Popen([str(it) for it in command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [str(it) for it in command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         for _ in range(100):
             with contextlib.suppress(OSError):
@@ -73,7 +75,15 @@ def pebble_config(directory, ports):
 def certbot(options, directory, ports, *arguments):
     own = [f"--{name}-dir={directory}/certbot/{name}" for name in ("config", "work", "logs")]
     server = f"--server=https://localhost:{ports['acme']}/dir"
-    command = [options.certbot, *arguments, *own, server, "--non-interactive", "--agree-tos", "--register-unsafely-without-email"]
+    command = [
+        options.certbot,
+        *arguments,
+        *own,
+        server,
+        "--non-interactive",
+        "--agree-tos",
+        "--register-unsafely-without-email",
+    ]
     environment = os.environ | {"REQUESTS_CA_BUNDLE": str(directory / "cert.pem")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     if done.returncode:
@@ -86,7 +96,9 @@ def serial(port):
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with context.wrap_socket(socket.create_connection(("127.0.0.1", port), 5), server_hostname=NAME) as client:
         der = client.getpeercert(binary_form=True)
-    told = subprocess.run(["openssl", "x509", "-inform", "der", "-noout", "-serial"], input=der, capture_output=True, check=True)
+    told = subprocess.run(
+        ["openssl", "x509", "-inform", "der", "-noout", "-serial"], input=der, capture_output=True, check=True
+    )
     return told.stdout.decode().strip()
 
 
@@ -97,7 +109,21 @@ def play(options, directory):
     (root / ".well-known").mkdir(parents=True)
     tools = pathlib.Path(options.pebble)
     names = f"{tools}/pebble-challtestsrv -management 127.0.0.1:{ports['control']} -dnsserver 127.0.0.1:{ports['dns']}"
-    names = [*names.split(), "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-defaultIPv4", "127.0.0.1", "-defaultIPv6", ""]
+    names = [
+        *names.split(),
+        "-http01",
+        "",
+        "-https01",
+        "",
+        "-tlsalpn01",
+        "",
+        "-doh",
+        "",
+        "-defaultIPv4",
+        "127.0.0.1",
+        "-defaultIPv6",
+        "",
+    ]
     pebble = [tools / "pebble", "-config", pebble_config(directory, ports), "-dnsserver", f"127.0.0.1:{ports['dns']}"]
     quick = os.environ | {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"}
     plain = [options.uncork, "serve", "--root", root, "--listen", f"127.0.0.1:{ports['http']}"]

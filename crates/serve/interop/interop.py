@@ -101,7 +101,7 @@ class Bench:
 
 
 def run(command):
-    return subprocess.run([*map(str, command)], check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
+    return subprocess.run([*map(str, command)], check=True, capture_output=True).stdout
 
 
 # The clients. Each is None if it is not there, or gives its checks: a name, a command, what must be in what it
@@ -141,7 +141,9 @@ def curl(bench):
             (label + "loss", f"{get} {form}", [bench.whole, f"version {version} 200"], "2%"),
             (label + "10,000 ranges", *ranges(bench, option), "2%"),
         ]
-    many = bench.other(f"curl -sk --http3-only --parallel -o /dev/null -w '%{{http_code}} %{{size_download}}\\n' '{URL}/small?[1-300]'")
+    many = bench.other(
+        f"curl -sk --http3-only --parallel -o /dev/null -w '%{{http_code}} %{{size_download}}\\n' '{URL}/small?[1-300]'"
+    )
     checks.append(("HTTP/3 300 requests", f"{many} | sort | uniq -c", [f"300 200 {SMALL}"], "2%"))
     return checks
 

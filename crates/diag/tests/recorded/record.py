@@ -8,7 +8,14 @@ listener on [::] takes a connection over IPv4, one client is left in time-wait, 
 which is in a namespace of its own, in the midst of a transfer. FAMILY.hex has one datagram of the dump
 a line; FAMILY.ss what ss, which shares no code with this crate, makes of the same sockets.
 """
-import ctypes, os, socket, struct, subprocess, sys, time
+
+import ctypes
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
 
 DIRECTORY = sys.argv[1] if len(sys.argv) > 1 else "."
 SENT, ANSWER = 300_000, 1_000
