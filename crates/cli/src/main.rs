@@ -32,6 +32,8 @@ mod output;
 mod play;
 mod policy;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod serve;
 mod stdout;
 #[cfg(target_os = "linux")]

@@ -681,7 +681,7 @@ fn a_restricted_algorithm_is_explained() {
     );
 }
 
-/// The session in docs/linux.md is what the commands print. `UPDATE_DOCS=1` writes it.
+/// The session in docs/reference/host.md is what the commands print. `UPDATE_DOCS=1` writes it.
 #[test]
 fn the_documented_session_is_what_is_printed() {
     const FILE: &str = "algorithm = \"bbr\"\n\n[buffers]\nsend = \"16MB\"\n\n[[route]]\nto = \"10.0.0.0/8\"\n\
@@ -698,7 +698,7 @@ fn the_documented_session_is_what_is_printed() {
     if !allowed.split_whitespace().any(|name| name == "bbr") {
         return not_run(Capability::Bbr, "bbr is not allowed in containers");
     }
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/linux.md");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/host.md");
     let text = fs::read_to_string(file).unwrap();
     let (before, rest) = text.split_once("```console\n$ cat host.toml\n").unwrap();
     let (_, after) = rest.split_once("```").unwrap();
@@ -720,5 +720,5 @@ fn the_documented_session_is_what_is_printed() {
         fs::write(file, &new).unwrap();
     }
     let is_same = fs::read_to_string(file).unwrap() == new;
-    assert!(is_same, "UPDATE_DOCS=1 writes docs/linux.md anew\n{printed}");
+    assert!(is_same, "UPDATE_DOCS=1 writes docs/reference/host.md anew\n{printed}");
 }

@@ -1,4 +1,4 @@
-//! The commands of docs/linux.md: other tests run those that they know, this one runs all others.
+//! The commands of docs/reference/host.md: other tests run those that they know, this one runs all others.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -44,7 +44,7 @@ fn sessions(page: &str) -> Vec<&str> {
 
 #[test]
 fn each_block_is_run_by_a_test_or_says_what_it_needs() {
-    let page = fs::read_to_string(format!("{ROOT}/docs/linux.md")).unwrap();
+    let page = fs::read_to_string(format!("{ROOT}/docs/reference/host.md")).unwrap();
     assert_eq!(page.matches("\n```").count() % 2, 0);
     for (language, text) in blocks(&page) {
         match language {
@@ -88,7 +88,7 @@ fn the_course_runs_as_documented() {
     if !allowed.split_whitespace().any(|name| name == "bbr") {
         return not_run(Capability::Bbr, "bbr is not allowed in containers");
     }
-    let file = format!("{ROOT}/docs/linux.md");
+    let file = format!("{ROOT}/docs/reference/host.md");
     let page = fs::read_to_string(&file).unwrap();
     let scratch = Scratch::new("host-course");
     for directory in ["crates", "deploy"] {

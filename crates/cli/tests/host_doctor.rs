@@ -213,11 +213,11 @@ fn invalid_facts_are_refused_by_place() {
     assert!(run.status == 2 && run.stderr.contains("no such file"), "{}", run.stderr);
 }
 
-/// The example in docs/linux.md is what the command prints. `UPDATE_DOCS=1` writes it.
+/// The example in docs/reference/host.md is what the command prints. `UPDATE_DOCS=1` writes it.
 #[test]
 fn the_documented_example_is_what_is_printed() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let file = format!("{root}/docs/linux.md");
+    let file = format!("{root}/docs/reference/host.md");
     let text = fs::read_to_string(&file).unwrap();
     let (before, rest) = text.split_once("```console\n$ uncork ").unwrap();
     let (block, after) = rest.split_once("```").unwrap();
@@ -228,5 +228,8 @@ fn the_documented_example_is_what_is_printed() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&file, &new).unwrap();
     }
-    assert!(fs::read_to_string(&file).unwrap() == new, "UPDATE_DOCS=1 writes docs/linux.md anew");
+    assert!(
+        fs::read_to_string(&file).unwrap() == new,
+        "UPDATE_DOCS=1 writes docs/reference/host.md anew"
+    );
 }

@@ -432,11 +432,11 @@ fn too_few_pairs_are_said_before_the_test() {
     assert!(!run.stdout.contains("warning"), "{}", run.stdout);
 }
 
-/// The commands in docs/linux.md print what stands there; the second in other figures. `UPDATE_DOCS=1` writes it.
+/// The commands in docs/reference/host.md print what stands there; the second in other figures. `UPDATE_DOCS=1` writes it.
 #[test]
 fn the_documented_commands_print_what_is_documented() {
     let Some(world) = World::new(6) else { return };
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/linux.md");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/host.md");
     let mut text = fs::read_to_string(file).unwrap();
     let start = "```console\n$ uncork host prove ";
     let lines: Vec<String> =
@@ -452,9 +452,13 @@ fn the_documented_commands_print_what_is_documented() {
             text = format!("{before}{begin}{}```{after}", run.stdout);
             fs::write(file, &text).unwrap();
         } else if line.contains("--dry-run") {
-            assert_eq!(run.stdout, known, "UPDATE_DOCS=1 writes docs/linux.md anew");
+            assert_eq!(run.stdout, known, "UPDATE_DOCS=1 writes docs/reference/host.md anew");
         } else {
-            assert_eq!(form(&run.stdout), form(known), "UPDATE_DOCS=1 writes docs/linux.md anew");
+            assert_eq!(
+                form(&run.stdout),
+                form(known),
+                "UPDATE_DOCS=1 writes docs/reference/host.md anew"
+            );
         }
     }
 }

@@ -37,10 +37,10 @@ fn recorded_sessions_have_a_schema() {
     assert_describes("host-watch-1", &lines(&fs::read_to_string(SESSION).unwrap()));
 }
 
-/// The example in docs/watch.md is what the command prints. `UPDATE_DOCS=1` writes it.
+/// The example in docs/reference/watch.md is what the command prints. `UPDATE_DOCS=1` writes it.
 #[test]
 fn the_documented_example_is_what_is_printed() {
-    let file = format!("{ROOT}/docs/watch.md");
+    let file = format!("{ROOT}/docs/reference/watch.md");
     let text = fs::read_to_string(&file).unwrap();
     let start = "```console\n$ uncork host watch";
     let (before, rest) = text.split_once(start).unwrap();
@@ -52,7 +52,10 @@ fn the_documented_example_is_what_is_printed() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&file, &new).unwrap();
     }
-    assert!(fs::read_to_string(&file).unwrap() == new, "UPDATE_DOCS=1 writes docs/watch.md anew");
+    assert!(
+        fs::read_to_string(&file).unwrap() == new,
+        "UPDATE_DOCS=1 writes docs/reference/watch.md anew"
+    );
 }
 
 /// All flows in the Parquet files of a directory, and the names of the files.

@@ -1,5 +1,5 @@
 //! `uncork kernel`: controllers loaded, used, replaced and unloaded; without rights; killed; and the session
-//! of `docs/kernel.md`. Each in namespaces of its own; but the kernel has only one list of controllers.
+//! of `docs/evidence/kernel.md`. Each in namespaces of its own; but the kernel has only one list of controllers.
 #![cfg(target_os = "linux")]
 mod common;
 
@@ -680,7 +680,7 @@ fn unknown_controllers_are_refused_with_those_that_there_are() {
 #[test]
 fn the_session_of_the_documentation_is_true() {
     let _alone = alone();
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/kernel.md");
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/evidence/kernel.md");
     let docs = fs::read_to_string(docs).expect("it is there");
     let (_, session) = docs.split_once("```console\n").expect("a session");
     let (session, _) = session.split_once("```").expect("its end");

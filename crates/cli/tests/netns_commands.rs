@@ -170,12 +170,15 @@ fn ctrl_c_leaves_no_program_running() {
 fn example_of_the_reference_runs() {
     let iperf3 = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status();
     if !iperf3.is_ok_and(|status| status.success()) {
-        return not_run(Capability::Programs, "iperf3, for the example of docs/scenarios.md");
+        return not_run(
+            Capability::Programs,
+            "iperf3, for the example of docs/reference/scenario.md",
+        );
     }
     if !can_emulate() {
         return;
     }
-    let reference = include_str!("../../../docs/scenarios.md");
+    let reference = include_str!("../../../docs/reference/scenario.md");
     let mut blocks = reference.split("```toml\n").filter_map(|block| block.split("```").next());
     let example = blocks.find(|block| block.contains("iperf3")).unwrap();
     let scratch = Scratch::new("commands-iperf3");

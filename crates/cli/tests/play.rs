@@ -270,7 +270,7 @@ fn slow_path_causes_the_calculated_stutters() {
 /// The commands of the page in order.
 #[test]
 fn commands_of_the_documentation_work() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/play.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/play.md");
     let page = fs::read_to_string(page).unwrap();
     let scratch = public("play-documented");
     fs::write(scratch.path("public/song.ogg"), content(40_000)).unwrap();
@@ -299,7 +299,7 @@ fn scenarios_of_the_page_measure_client_records() {
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(root.join("docs/play.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/reference/play.md")).unwrap();
     let lines = page.lines().filter_map(|line| line.strip_prefix("uncork lab run "));
     let files: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
     let latency =

@@ -50,13 +50,28 @@ fn update(name: &str, shown: &str, printed: &str) {
     std::fs::write(page(name), text.replacen(shown, printed, 1)).expect("the page can be written");
 }
 
+/// The pages with commands: all guides, and those that must have some.
+fn pages() -> Vec<String> {
+    let guides = ["docs/start", "docs/howto"].into_iter().flat_map(|folder| {
+        let files = std::fs::read_dir(page(folder)).expect("the folder exists");
+        let names = files.map(|file| file.expect("a file").file_name().into_string());
+        names.map(move |name| format!("{folder}/{}", name.expect("UTF-8")))
+    });
+    let mut pages = ["README.md", "docs/evidence/fidelity.md", "docs/reference/from-logs.md"]
+        .map(str::to_owned)
+        .to_vec();
+    for name in &pages {
+        assert!(!commands(name).is_empty(), "{name} shows no command");
+    }
+    pages.extend(guides.filter(|name| Path::new(name).extension().is_some_and(|it| it == "md")));
+    pages
+}
+
 #[test]
 fn documentation_is_current() {
     let is_update = std::env::var_os("UPDATE_DOCS").is_some();
-    for name in ["README.md", "docs/fidelity.md", "docs/from-logs.md"] {
-        let commands = commands(name);
-        assert!(!commands.is_empty(), "{name}");
-        for Shown { command, output } in commands {
+    for name in &pages() {
+        for Shown { command, output } in commands(name) {
             let Some(printed) = run(&command) else { continue };
             assert!(!printed.is_empty(), "{name}: {command}");
             if is_update && !output.is_empty() {

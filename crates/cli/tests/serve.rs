@@ -53,7 +53,7 @@ fn public(name: &str) -> Scratch {
 /// The commands of the page, on free ports, beside each other.
 #[test]
 fn the_documentation_serves() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/serve.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/serve.md");
     let page = fs::read_to_string(page).expect("the page");
     let scratch = public("serve-documented");
     let mut count = 0;

@@ -283,7 +283,7 @@ fn privileges_are_dropped_once_it_listens() {
 
 /// The texts in a language in the documentation, in order.
 fn documented(language: &str) -> Vec<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/serve.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/serve.md");
     let page = fs::read_to_string(page).unwrap();
     let fence = format!("```{language}\n");
     let blocks = page.split(&fence).skip(1);

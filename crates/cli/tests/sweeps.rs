@@ -1,4 +1,4 @@
-//! Follows `docs/sweeps.md`: runs the shards of its two examples as separate processes.
+//! Follows `docs/reference/sweeps.md`: runs the shards of its two examples as separate processes.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -44,7 +44,7 @@ fn shell(directory: &Path, script: &str, variable: &str, value: u32) {
 
 #[test]
 fn sweeps_of_the_documentation_match_a_single_process() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sweeps.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/sweeps.md");
     let page = fs::read_to_string(page).unwrap();
     let scratch = Scratch::new("sweeps");
     let directory = scratch.path("");

@@ -160,7 +160,7 @@ static always_inline struct state *state_of(struct sock *sk)
 /* The window and the rate that the controller wants, and what monitors may read. With cong_control the kernel sets no rate of its
  * own, so a controller without one gets the most: nothing of the handshake's rate may be left.
  *
- * Linux 6.18 was seen to lose what a program returns (docs/kernel.md). So optional programs that return a value are left out
+ * Linux 6.18 was seen to lose what a program returns (docs/evidence/kernel.md). So optional programs that return a value are left out
  * (sndbuf_expand, min_tso_segs), and the same ACK or timeout sets again here what ssthresh and undo_cwnd have set. */
 static always_inline void apply(struct sock *sk, struct state *state)
 {

@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// The verifier refused a program.
     #[error(
-        "the kernel's verifier refuses {program}: {reason}; use another kernel (docs/kernel.md has those that were tried)"
+        "the kernel's verifier refuses {program}: {reason}; use another kernel (docs/evidence/kernel.md has those that were tried)"
     )]
     Refused {
         /// The program's name.

@@ -1,7 +1,7 @@
 //! Mixes of Linux's BBRv1 and CUBIC as measured by Srivastava, Fund & Panwar (CNERT 2023), compared with
 //! `uncork compare` with its default options. `crates/sim/tests/data/README.md` describes the measurement.
 //!
-//! `cargo test` holds a few cells. A fifth of all cells up to 100 Mbit/s, as in `docs/fidelity.md`:
+//! `cargo test` holds a few cells. A fifth of all cells up to 100 Mbit/s, as in `docs/evidence/fidelity.md`:
 //! `UNCORK_GRID=full cargo test --release -p uncork-lab --test kernel_mixes -- --nocapture`
 
 use std::sync::atomic::AtomicBool;

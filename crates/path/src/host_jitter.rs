@@ -20,7 +20,7 @@ pub enum HostJitter {
     Usual,
     /// Hosts without a network card, as in network namespaces: uniform up to 125 us, with the same
     /// limit. What is left are wake-ups: round trips over `uncork emu` have a standard deviation of
-    /// 55 us (`docs/scenarios.md`), the sum of two such times one of 51 us.
+    /// 55 us (`docs/reference/scenario.md`), the sum of two such times one of 51 us.
     Virtual,
     /// Uniform up to this; hosts that take no time if it is zero.
     UpTo(TimeDelta),

@@ -1,6 +1,6 @@
 //! Chooses the congestion controller of each connection.
 //!
-//! A [`Policy`] is a TOML file (`docs/policy.md`) of rules in order, and of experiments that assign a
+//! A [`Policy`] is a TOML file (`docs/reference/policy.md`) of rules in order, and of experiments that assign a
 //! deterministic share of the clients to one of several arms. [`Policy::decide`] takes the [`Facts`] known
 //! about a connection so far, and tells whether more facts could still change the [`Decision`]: a server
 //! calls it when it accepts a connection, and again with the first request. [`Policy::explain`] shows the

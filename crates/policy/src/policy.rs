@@ -57,7 +57,7 @@ pub(crate) enum Action {
 }
 
 impl Policy {
-    /// Reads the policy `name` from `text` (`docs/policy.md`).
+    /// Reads the policy `name` from `text` (`docs/reference/policy.md`).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Signatures of what `uncork learn` made (`docs/learn.md`).
+//! Signatures of what `uncork learn` made (`docs/reference/learn.md`).
 
 use std::collections::BTreeMap;
 use std::io;

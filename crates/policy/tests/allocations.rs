@@ -4,7 +4,7 @@ use uncork_policy::{Fact, Facts, Policy};
 
 #[test]
 fn decision_does_not_allocate() {
-    let text = include_str!("../../../docs/policy.md");
+    let text = include_str!("../../../docs/reference/policy.md");
     for block in text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
         let policy = Policy::parse("doc", block).expect("a policy");
         let headers =

@@ -26,7 +26,7 @@
 //!   after a pause.
 //! - The fate of packets of an earlier path (RFC 9000 §9.4) is not reported.
 //!
-//! `docs/fidelity.md` measures the effect, compared with a transport that reports everything.
+//! `docs/evidence/fidelity.md` measures the effect, compared with a transport that reports everything.
 #![forbid(unsafe_code)]
 
 mod ack;

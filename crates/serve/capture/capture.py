@@ -27,7 +27,7 @@ from clients import SIZES
 HERE = pathlib.Path(__file__).resolve().parent
 # GOAWAY and close_notify go out after the record is written.
 CLOSING_BYTES = 64
-# A QUIC client that closes in order may leave two packets unacknowledged (docs/serve.md).
+# A QUIC client that closes in order may leave two packets unacknowledged (docs/reference/serve.md).
 UNACKNOWLEDGED_BYTES = 3000
 # More than a server sends again and again before the client answers.
 FIRST_PACKETS = 10

@@ -30,7 +30,7 @@ fn bbr1_flows_fill_a_deep_buffer_and_overflow_a_shallow_one() {
         assert!((3.5..=13.0).contains(&lost), "{flows}: {lost:.1} % lost");
     }
     let header = ["flows", "queue in 8 BDP, BDP", "lost in 0.8 BDP, %"];
-    agree(&page("docs/fidelity.md"), "BBRv1 flows", &table(&header, rows));
+    agree(&page("docs/evidence/fidelity.md"), "BBRv1 flows", &table(&header, rows));
 }
 
 /// Cao et al., IMC 2019, figure 8: one BBRv1 and one CUBIC flow, Linux 4.15, 1 Gbit/s, 20 ms, 60 s.

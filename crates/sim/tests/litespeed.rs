@@ -87,7 +87,7 @@ fn agrees_with_linux() {
         assert!((median / linux - 1.0).abs() <= limit, "{cc} at {loss}: {seconds:.2?}");
     }
     let header = ["controller, loss", "Linux 6.18, s", "here, s"];
-    agree(&page("docs/fidelity.md"), "Linux download", &table(&header, rows));
+    agree(&page("docs/evidence/fidelity.md"), "Linux download", &table(&header, rows));
 }
 
 /// In the runs without loss, Linux's CUBIC retransmits 10 to 12 packets at the end of slow start.

@@ -118,5 +118,5 @@ fn cliff_is_at_the_same_loss_rate_as_in_linux() {
         }
     }
     let header = ["loss", "BBRv1, Linux 6.18", "here", "CUBIC, Linux 6.18", "here"];
-    agree(&page("docs/fidelity.md"), "cliff", &table(&header, rows));
+    agree(&page("docs/evidence/fidelity.md"), "cliff", &table(&header, rows));
 }

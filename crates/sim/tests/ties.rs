@@ -49,7 +49,7 @@ fn two_packets_of_buffer_depend_on_event_order() {
         rows.push(vec![format!("`{cc}`"), as_is.to_owned(), exact, least, linux, more]);
     }
     let header = ["controller", "Linux", "here", "here, 5 µs", "Linux, 0.2 ms", "here, 0.2 ms"];
-    agree(&page("docs/fidelity.md"), "ties", &table(&header, rows));
+    agree(&page("docs/evidence/fidelity.md"), "ties", &table(&header, rows));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tables of networks (`docs/policy.md`).
+//! Tables of networks (`docs/reference/policy.md`).
 
 use ring::digest;
 

@@ -1,4 +1,4 @@
-"""docs/any-server.md: nginx, `uncork steer` and the analysis are an A/B test. It needs root.
+"""docs/reference/steer.md: nginx, `uncork steer` and the analysis are an A/B test. It needs root.
 
 The clients are 120 networks behind an emulated path of 20 ms and 1 % loss. Their packets go through it in a
 tunnel, because the path knows only its own addresses.
@@ -19,7 +19,7 @@ from test_assignment import not_run
 from test_design import uncork
 from uncork_experiment.cli import main
 
-DOCUMENT = Path(__file__).parents[3] / "docs/any-server.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/reference/steer.md"
 CGROUP = "/sys/fs/cgroup/system.slice/nginx.service"
 NETWORKS = 120
 

@@ -14,8 +14,8 @@ from uncork_experiment.cli import main
 from uncork_experiment.learn.cli import main as learn
 
 REPOSITORY = Path(__file__).parents[3]
-DOCUMENT = REPOSITORY / "docs/experiments.md"
-LEARN = REPOSITORY / "docs/learn.md"
+DOCUMENT = REPOSITORY / "docs/reference/experiments.md"
+LEARN = REPOSITORY / "docs/reference/learn.md"
 README = Path(__file__).parents[1] / "README.md"
 
 

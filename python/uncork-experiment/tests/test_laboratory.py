@@ -1,5 +1,4 @@
-"""Experiments on simulated users: the designs on numbers of known effect, and docs/interference.md as it
-stands."""
+"""Experiments on simulated users: designs with known effects, and docs/evidence/interference.md."""
 
 import json
 import re
@@ -24,7 +23,7 @@ from uncork_experiment.laboratory.worlds import CELLS, CONTESTED, USERS, Cell, L
 from uncork_experiment.report import laboratory
 from uncork_experiment.stats.effect import Effect, Outcome
 
-DOCUMENT = Path(__file__).parents[3] / "docs/interference.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/evidence/interference.md"
 Floats = NDArray[np.float64]
 
 

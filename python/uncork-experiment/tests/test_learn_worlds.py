@@ -20,7 +20,7 @@ def run(evidence: Evidence, days: int, seed: int = 2, every: int = 1) -> Decisio
 
 
 def test_most_of_the_gain_without_the_harm() -> None:
-    """20,000 networks with Zipf traffic in 300 ASes; one plan after 7 days, one after 30 (docs/learn.md)."""
+    """20,000 networks with Zipf traffic in 300 ASes; plans after 7 and 30 days (docs/reference/learn.md)."""
     one = world()
     everybody = np.ones(len(one.share), dtype=np.bool_)
     for days, half_life in ((7, 14.0), (30, 14.0), (30, 7.0), (30, 28.0)):

@@ -4,7 +4,7 @@
 //! $ cargo run -p uncork-cc-bench --features others --example quinn -- bbr3
 //! ```
 //!
-//! `docs/embedding.md` lists what quinn's interface does not report.
+//! `docs/reference/embedding.md` lists what quinn's interface does not report.
 
 mod adapter;
 mod pair;

@@ -25,7 +25,7 @@ to see which BBR the kernel has. Saved facts contain the addresses of the host's
 
 Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage, 3 the host cannot be read, 5 a bug.";
 
-/// Look after the congestion control of this host (docs/linux.md)
+/// Look after the congestion control of this host (docs/reference/host.md)
 #[derive(Args, Debug)]
 pub(crate) struct HostArgs {
     #[command(subcommand)]

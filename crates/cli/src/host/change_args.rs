@@ -105,7 +105,7 @@ pub(crate) struct PlanArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ApplyArgs {
-    /// The desired state (example: docs/host.toml)
+    /// The desired state (example: docs/reference/host.toml)
     #[arg(value_name = "FILE", required_unless_present = "boot")]
     pub(super) file: Option<PathBuf>,
     /// Undo the changes after this time, unless `uncork host confirm` is run before: 90s, 10min or 10m, 2h
@@ -150,7 +150,7 @@ pub(crate) struct StatusArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DesiredStateArgs {
-    /// The desired state (example: docs/host.toml)
+    /// The desired state (example: docs/reference/host.toml)
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// Colours in messages

@@ -24,7 +24,7 @@ opened within a block, after the burn-in at its start. Intervals come from the p
 10 large or small transfers. Blocks are compared within client networks, so that a change in the mix of clients is not \
 taken for an effect. A limit that is exceeded ends the test. Afterwards the host is as before, also when this \
 command is killed. It needs CAP_NET_ADMIN, and the right to write --state-dir; other commands that change this host wait until it has ended. \
-Records have client networks and ports (docs/linux.md).
+Records have client networks and ports (docs/reference/host.md).
 
 Exit status: 0 done, 1 no answer, B is worse or breaks a guardrail, or the test ended early because a limit was exceeded or something else changed a setting, 2 wrong usage, \
 3 the host cannot be changed or a file cannot be written, 5 a bug, 130 interrupted.";

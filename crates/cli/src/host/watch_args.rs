@@ -22,7 +22,7 @@ Examples:
 pub(super) const AFTER: &str = "\
 It changes nothing and needs no privileges. The kernel also tells the last figures of every connection that ends, \
 however short it was. `limited by` is application, receiver, send-buffer, pacing-cap or network \
-(docs/watch.md). Recorded sessions contain the addresses of the host's connections; records and metrics have client \
+(docs/reference/watch.md). Recorded sessions contain the addresses of the host's connections; records and metrics have client \
 networks and ports.
 
 Exit status: 0 ended by the user or after --for, 2 wrong usage, 3 the kernel does not tell or a file cannot be written, \

@@ -28,7 +28,7 @@ const EXIT_STATUS: &str = "\
 Exit status: 0 everything arrived, 1 something did not, 2 wrong usage, 3 not possible on this machine, 5 a bug, \
 130 interrupted.";
 
-/// Measure HTTP downloads and music playback as a client sees them (docs/play.md)
+/// Measure HTTP downloads and music playback as a client sees them (docs/reference/play.md)
 #[derive(Args, Debug)]
 pub(crate) struct PlayArgs {
     #[command(subcommand)]

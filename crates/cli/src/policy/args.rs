@@ -26,7 +26,7 @@ What you leave out counts as unknown, as for a connection that was just accepted
 
 Exit status: 0 done, 2 wrong usage or an invalid policy, 3 a file cannot be read, 5 a bug.";
 
-/// Check and explain policies, which choose a controller for each connection (docs/policy.md)
+/// Check and explain policies, which choose a controller for each connection (docs/reference/policy.md)
 #[derive(Args, Debug)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -48,7 +48,7 @@ pub(super) struct FileArgs {
     /// Policy file
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/learn.md#signatures)
+    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/reference/learn.md#signatures)
     #[arg(long, value_name = "FILE")]
     pub(super) policy_key: Option<PathBuf>,
     /// When to use colour; auto honours NO_COLOR

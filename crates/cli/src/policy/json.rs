@@ -5,7 +5,7 @@ use uncork_policy::{Asked, Assignment, By, Decision, Explanation, Policy, RuleTr
 
 use crate::failure::Failure;
 
-/// The output of `--format json` (`docs/policy.md`).
+/// The output of `--format json` (`docs/reference/policy.md`).
 #[derive(Serialize)]
 struct Document<'a> {
     policy: &'a str,

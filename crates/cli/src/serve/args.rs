@@ -32,7 +32,7 @@ Exit status: 0 stopped by a signal or taken over, or --check found no problem; 2
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct ServeArgs {
     /// Configuration file, TOML: keys are these flags, with _ for -; tables are virtual hosts, redirects, headers
-    /// and error pages (docs/serve.md). Flags win over keys
+    /// and error pages (docs/reference/serve.md). Flags win over keys
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub(super) config: Option<PathBuf>,
     /// Directory to serve
@@ -66,10 +66,10 @@ pub(crate) struct ServeArgs {
     /// Disable HTTP/3: do not listen on UDP
     #[arg(long, help_heading = "Transport")]
     pub(super) no_http3: bool,
-    /// Policy that chooses the congestion control of each connection (docs/policy.md)
+    /// Policy that chooses the congestion control of each connection (docs/reference/policy.md)
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     pub(super) policy: Option<PathBuf>,
-    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/learn.md#signatures)
+    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/reference/learn.md#signatures)
     #[arg(long, value_name = "FILE", requires = "policy", help_heading = "Transport")]
     pub(super) policy_key: Option<PathBuf>,
     /// MaxMind database with the clients' networks or countries; repeat for several, the first match counts

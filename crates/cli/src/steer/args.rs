@@ -90,7 +90,7 @@ SIGTERM; before, a directory gets a file each --records-every.
 Exit status: 0 ended by the user or after --for, all records written, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, or a \
 file cannot be written, 5 a bug.";
 
-/// Give the connections of any server controllers by a policy, by BPF (docs/any-server.md)
+/// Give the connections of any server controllers by a policy, by BPF (docs/reference/steer.md)
 #[derive(Args, Debug)]
 pub(crate) struct SteerArgs {
     #[command(subcommand)]
@@ -191,10 +191,10 @@ pub(super) struct MoveArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct ApplyArgs {
-    /// Policy file (docs/policy.md)
+    /// Policy file (docs/reference/policy.md)
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/learn.md#signatures)
+    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/reference/learn.md#signatures)
     #[arg(long, value_name = "FILE")]
     pub(super) policy_key: Option<PathBuf>,
     /// Directory of the service's cgroup

@@ -17,7 +17,7 @@ mod tests {
     use super::write::Column;
     use super::{flows, objects, series};
 
-    const DESCRIPTION: &str = include_str!("../../../../docs/results.md");
+    const DESCRIPTION: &str = include_str!("../../../../docs/reference/results.md");
 
     /// The names in the table of the description's section `title`, in order.
     fn described(title: &str) -> Vec<&'static str> {

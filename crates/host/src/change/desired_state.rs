@@ -26,7 +26,7 @@ const BUFFERS: &[&str] = &["send", "receive"];
 /// `TCP_CA_NAME_MAX` and `IFNAMSIZ`, without the final zero.
 const LONGEST: usize = 15;
 
-/// The desired state of a host (`docs/linux.md`). Settings that it does not name are not changed.
+/// The desired state of a host (`docs/reference/host.md`). Settings that it does not name are not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DesiredState {
     /// Algorithm of new connections.
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn the_documented_file_is_read() {
-        let desired = DesiredState::parse(include_str!("../../../../docs/host.toml"))
+        let desired = DesiredState::parse(include_str!("../../../../docs/reference/host.toml"))
             .expect("a desired state");
         assert_eq!(desired.algorithm.as_deref(), Some("bbr"));
         assert_eq!(desired.default_qdisc.as_deref(), Some("fq"));

@@ -1,5 +1,5 @@
 //! What the shim tells a controller, beside what the kernel and the path say: `tcp_info`, the counters of
-//! `/proc/net/netstat`, and the packets that the path dropped. `docs/kernel.md` has the figures.
+//! `/proc/net/netstat`, and the packets that the path dropped. `docs/evidence/kernel.md` has the figures.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! A simulated Internet: networks in autonomous systems, their users and their day, and the records
-//! that a server in it would write under a policy. `docs/internet.md` says what is modelled.
+//! that a server in it would write under a policy. `docs/evidence/internet.md` says what is modelled.
 //!
 //! Everything follows from the world's seed and the day. Each recorded connection is a simulated
 //! one; what is sampled is which connections there are.

@@ -1,5 +1,5 @@
 //! Figures of paths from logs of other programs: `ss`, iperf3, nginx, CMCD. Lines that do not show a path are left out and counted.
-//! `docs/from-logs.md` has the rules.
+//! `docs/reference/from-logs.md` has the rules.
 
 mod cmcd;
 mod iperf3;

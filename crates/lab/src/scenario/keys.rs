@@ -242,7 +242,7 @@ mod tests {
     /// Every key is documented in the reference.
     #[test]
     fn reference_documents_every_key() {
-        let reference = include_str!("../../../../docs/scenarios.md");
+        let reference = include_str!("../../../../docs/reference/scenario.md");
         let tables = [
             FILE,
             RUN,

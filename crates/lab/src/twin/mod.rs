@@ -1,5 +1,5 @@
 //! A twin of a server's clients: from records to a population of paths for each autonomous system, and for
-//! networks with many records, as a scenario. `docs/from-logs.md` has the rules and how well they do.
+//! networks with many records, as a scenario. `docs/reference/from-logs.md` has the rules and how well they do.
 
 mod check;
 mod line;

@@ -1,4 +1,4 @@
-//! `docs/from-logs.md`: its commands print what it shows, and its scenario is close to the truth.
+//! `docs/reference/from-logs.md`: its commands print what it shows, and its scenario is close to the truth.
 //!
 //! `UPDATE_DOCS=1 cargo test -p uncork-lab --test scenario from_logs` simulates the example records
 //! again and updates the page.
@@ -198,11 +198,11 @@ fn page_is_current_and_recovers_the_truth() {
     let estimate = twin(text("from-logs/records.jsonl").as_bytes());
     let unseen = scenario(&text("from-logs/unseen.toml"), &[]);
     let of_unseen = twin(&simulate(&unseen));
-    let page = text("from-logs.md");
+    let page = text("reference/from-logs.md");
     let expected = with_table(&with_output(&page), "recovered", &table(&truth, &estimate));
     let expected = with_table(&expected, "unseen", &table(&unseen, &of_unseen));
     if is_update() {
-        fs::write(docs("from-logs.md"), &expected).unwrap();
+        fs::write(docs("reference/from-logs.md"), &expected).unwrap();
     } else {
         assert_eq!(page, expected);
     }

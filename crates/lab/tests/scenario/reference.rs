@@ -2,7 +2,7 @@
 
 use crate::common::scenario;
 
-const REFERENCE: &str = include_str!("../../../../docs/scenarios.md");
+const REFERENCE: &str = include_str!("../../../../docs/reference/scenario.md");
 
 /// The fenced blocks of the reference with the language `kind`.
 fn blocks(kind: &str) -> Vec<&'static str> {

@@ -1,4 +1,4 @@
-//! `docs/stories.md`: published results compared with the measurements of the built-in scenarios.
+//! `docs/evidence/stories.md`: published results compared with the measurements of the built-in scenarios.
 //!
 //! `cargo test` checks that the page has every scenario with its published results, and measures
 //! the cheap ones again. `UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` runs all

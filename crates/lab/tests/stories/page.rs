@@ -6,8 +6,7 @@ use uncork_lab::Published;
 use uncork_report::lab::{self, LabDocument, Verdict};
 
 /// What to do if the page is out of date.
-pub(crate) const REMEDY: &str =
-    "UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories writes docs/stories.md";
+pub(crate) const REMEDY: &str = "UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories writes docs/evidence/stories.md";
 
 const INTRODUCTION: &str = "\
 # What others published, and what is measured here
@@ -34,7 +33,7 @@ pub(crate) fn is_update() -> bool {
 }
 
 fn path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/stories.md")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/evidence/stories.md")
 }
 
 pub(crate) fn read() -> String {

@@ -48,7 +48,7 @@ mod tests {
     /// Every key must be documented.
     #[test]
     fn reference_documents_every_key() {
-        let reference = include_str!("../../../../docs/policy.md");
+        let reference = include_str!("../../../../docs/reference/policy.md");
         for key in [FILE, RULE, SETTINGS, ARM, EXPERIMENT, TABLE, SIZE, TIME].into_iter().flatten()
         {
             assert!(reference.contains(&format!("`{key}`")), "{key}");
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_blocks_of_the_reference_show_every_condition() {
-        let reference = include_str!("../../../../docs/policy.md");
+        let reference = include_str!("../../../../docs/reference/policy.md");
         let blocks = reference.split("```toml\n").skip(1);
         let all: String = blocks.filter_map(|rest| rest.split("```").next()).collect();
         for key in RULE.iter().filter(|key| !["name", "use"].contains(key)) {

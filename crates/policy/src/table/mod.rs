@@ -12,7 +12,7 @@ use crate::prefix::Prefix;
 use crate::{Country, Fact, Facts, UnixTime};
 use networks::{Found, Networks};
 
-/// A generated table (`docs/policy.md`): sections of networks, autonomous systems and countries with arms.
+/// A generated table (`docs/reference/policy.md`): sections of networks, autonomous systems and countries with arms.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) version: u64,

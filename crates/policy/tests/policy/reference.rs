@@ -4,7 +4,7 @@ use uncork_policy::Policy;
 
 use crate::common::policy;
 
-const REFERENCE: &str = include_str!("../../../../docs/policy.md");
+const REFERENCE: &str = include_str!("../../../../docs/reference/policy.md");
 
 fn blocks() -> impl Iterator<Item = &'static str> {
     REFERENCE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next())

@@ -90,7 +90,7 @@ fn thousands_of_lost_packets_do_not_end_a_connection() {
     assert!(ratio > 0.6, "it is slower by the handshake's round trip: {ratio}");
 }
 
-/// The table in docs/fidelity.md: `cargo test -p uncork-quic-sim --test runs -- --ignored --nocapture grid`.
+/// The table in docs/evidence/fidelity.md: `cargo test -p uncork-quic-sim --test runs -- --ignored --nocapture grid`.
 #[test]
 #[ignore = "takes minutes"]
 fn grid_of_reordering() {

@@ -1,7 +1,7 @@
 //! One flow of Linux's BBRv1, BBRv2 and CUBIC as measured by Datta & Fund (IMC 2023), compared with
 //! the same controllers here. `tests/data/README.md` describes their measurement.
 //!
-//! `cargo test` simulates a spread sample and compares it with the tables of `docs/fidelity.md`,
+//! `cargo test` simulates a spread sample and compares it with the tables of `docs/evidence/fidelity.md`,
 //! which `UPDATE_DOCS=1 cargo test --release -p uncork-sim --test imc23` updates. All 768 rows, and
 //! with `UPDATE_DOCS=1` the tables of the grid: `UNCORK_GRID=full cargo test --release -p
 //! uncork-sim --test imc23 -- --nocapture`
@@ -87,7 +87,7 @@ fn verify(compared: &[Compared]) {
 
 /// Compares or prints the tables of a controller.
 fn show(cc: &str, compared: &[Compared]) {
-    let page = page("docs/fidelity.md");
+    let page = page("docs/evidence/fidelity.md");
     agree(&page, &format!("Linux {cc}"), &tables::sample(compared));
     if is_complete() {
         agree(&page, &format!("grid {cc}"), &tables::grid(compared));

@@ -1,4 +1,4 @@
-//! The tables of `docs/fidelity.md`.
+//! The tables of `docs/evidence/fidelity.md`.
 
 use crate::Compared;
 use crate::common::page::table;

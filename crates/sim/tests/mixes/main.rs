@@ -76,7 +76,7 @@ fn bbr1_beside_cubic_has_about_its_share_on_linux() {
     let table = table(&header, lines);
     println!("{table}");
     if !is_complete() {
-        agree(&page("docs/fidelity.md"), "mixes", &table);
+        agree(&page("docs/evidence/fidelity.md"), "mixes", &table);
     }
     assert!(part(&compared, |one| one.is_within(5.0)) >= 0.75);
     assert!(part(&compared, |one| one.is_within(10.0)) >= 0.92);

@@ -1,4 +1,4 @@
-"""Which arm, slot and bucket a unit gets: the same as `uncork serve --policy` assigns (docs/policy.md).
+"""Which arm, slot and bucket a unit gets, as `uncork serve --policy` assigns them (docs/reference/policy.md).
 
 The tests compare it with the server's own code.
 """

@@ -23,7 +23,7 @@ Row = dict[str, object]
 Relation = Literal["equal", "different", "unknown"]
 
 LABORATORY: Final = ("sim", "quic-sim", "netns", "bpf")
-"""Engines that repeat the same runs in each arm: a unit is in each arm by design (docs/results.md)."""
+"""Engines that repeat runs in each arm: a unit is in each arm by design (docs/reference/results.md)."""
 
 PROPENSITY_STEPS: Final = 10_000
 """Slots of a policy: propensities are multiples of 0.01 %."""
@@ -118,7 +118,7 @@ def controllers_relation(control: str, treated: str) -> Relation:
 
 
 def is_laboratory_table(columns: Collection[str]) -> bool:
-    """Whether these are the columns of `objects.parquet`, which names no engine (docs/results.md)."""
+    """Whether these are the columns of `objects.parquet`, without an engine (docs/reference/results.md)."""
     objects = {"group", "seed", "flow", "start_ns"}
     return objects <= set(columns) and not {"engine", "service_start_unix_ns"} & set(columns)
 

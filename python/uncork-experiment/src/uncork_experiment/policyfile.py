@@ -1,4 +1,4 @@
-"""Policy files for experiments, as `uncork serve --policy` reads them (docs/policy.md)."""
+"""Policy files for experiments, as `uncork serve --policy` reads them (docs/reference/policy.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The canonical columns: the flow record's own names (docs/results.md), their types and units."""
+"""The canonical columns: the flow record's own names (docs/reference/results.md), their types and units."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

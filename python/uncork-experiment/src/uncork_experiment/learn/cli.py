@@ -37,7 +37,7 @@ EXAMPLES = """\
 Examples:
   uncork learn demo -o records                               records of an experiment, made up
   uncork learn plan records/ -o learned --key "$(openssl rand -hex 16)"
-  uncork learn apply learned                                 put the latest version in force
+  uncork learn apply learned                                 activate the latest version
   uncork learn explain learned 203.0.113.7
   uncork serve --policy learned/current/policy.toml --root public
   uncork learn run records/ -o learned --every 1h            plan and apply, again and again
@@ -83,18 +83,18 @@ def parser() -> argparse.ArgumentParser:
         help="print the query for your own engine, and end: " + ", ".join(DIALECTS),
     )
     _add_run(add("run", "plan, check and apply, again and again, until it is ended", _run))
-    apply = in_directory("apply", "put a version in force", _apply)
+    apply = in_directory("apply", "activate a version", _apply)
     apply.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the latest]")
     _add_key(apply)
-    rollback = in_directory("rollback", "put an earlier version in force again", _rollback)
+    rollback = in_directory("rollback", "activate an earlier version again", _rollback)
     rollback.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the one before]")
     _add_key(rollback)
     one = in_directory("explain", "say why an address gets what it gets", _explain)
     one.add_argument("address", metavar="ADDRESS")
-    one.add_argument("--asn", metavar="AS", help="of an address whose network is not known: AS64500")
+    one.add_argument("--asn", metavar="AS", help="AS of an address without a known network: AS64500")
     one.add_argument("--country", metavar="CC", help="likewise: PE")
     in_directory("history", "list the versions, and what was done with them", _history)
-    pin = in_directory("pin", "give an entry an arm from the next plan on, whatever the evidence says", _pin)
+    pin = in_directory("pin", "pin an entry to an arm from the next plan on, against the evidence", _pin)
     pin.add_argument("entry", metavar="ENTRY", help="a network, an AS, a country or '*'")
     pin.add_argument("arm", metavar="ARM", nargs="?", help="left out: no longer pinned")
     freeze = in_directory("freeze", "keep what an entry has; only guardrails still switch it off", _freeze)
@@ -124,7 +124,7 @@ def parser() -> argparse.ArgumentParser:
     calibrate.add_argument(
         "--transport",
         choices=twin.TRANSPORTS,
-        help="whose controllers the arms' records have [default: quic, if the arms have such]",
+        help="transport of the controllers in the records [default: quic, if the arms have such]",
     )
     calibrate.add_argument("--prior", metavar="FILE", type=Path, help="write what it expects of other ASes")
     made_up = add("demo", "write records of an experiment, which are made up", _demo)

@@ -84,7 +84,9 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
     names = [name for name in metrics(settings) if name in METRICS]
     known = [name for name in names if not missing(METRICS[name], columns)]
     if not any(measure.metric in known for measure in PRIMARY.values()):
-        raise InputError("records", "they have neither throughput nor completion time", "see docs/results.md")
+        raise InputError(
+            "records", "they have neither throughput nor completion time", "see docs/reference/results.md"
+        )
     queries = Queries.of(table, plan)
     parts = {name: [_shaped(queries.metric(METRICS[name]), name)] for name in known}
     parts[TRAFFIC] = [_traffic(table, plan)]
@@ -206,7 +208,9 @@ def last_day(records: ir.Table, run: Run) -> int:
     days = canonical(records).select(day=KEYS["day"].value(Columns(records)))
     latest = run(days.aggregate(day=days["day"].max())).to_pylist()[0]["day"]
     if latest is None:
-        raise InputError("records", "they have no time (service_start_unix_ns)", "see docs/results.md")
+        raise InputError(
+            "records", "they have no time (service_start_unix_ns)", "see docs/reference/results.md"
+        )
     return int(latest)
 
 

@@ -34,7 +34,7 @@ def read(path: Path, controllers: Collection[tuple[str, str]]) -> Prior:
         raise InputError(
             str(path),
             f"its twin has not earned to stand for ASes without data: {_figures(document)}",
-            "plan without --prior; docs/learn.md says what a twin has to show",
+            "plan without --prior; docs/reference/learn.md says what a twin has to show",
         )
     systems = document.get("systems")
     if not isinstance(systems, dict):

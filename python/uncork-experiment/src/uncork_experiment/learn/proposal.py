@@ -44,7 +44,7 @@ def add_options(one: argparse.ArgumentParser) -> None:
         "--worth", default="1%", metavar="SHARE", help="least expected lift worth a change [default: 1%%]"
     )
     rule.add_argument(
-        "--tolerate", default="2%", metavar="SHARE", help="how much worse nobody is to become [default: 2%%]"
+        "--tolerate", default="2%", metavar="SHARE", help="maximum loss of any client network [default: 2%%]"
     )
     rule.add_argument("--sure", default="95%", metavar="P", help="probability to switch on [default: 95%%]")
     rule.add_argument(
@@ -79,7 +79,7 @@ def add_options(one: argparse.ArgumentParser) -> None:
     )
     files = one.add_argument_group("policy")
     files.add_argument(
-        "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the version in force]"
+        "--key", metavar="HEX", help="32 hexadecimal digits [default: that of the active version]"
     )
     files.add_argument(
         "--sign", metavar="FILE", type=Path, help="sign versions with this Ed25519 private key (PEM)"
@@ -93,7 +93,7 @@ def add_options(one: argparse.ArgumentParser) -> None:
     )
     files.add_argument("--rules", type=Path, metavar="FILE", help="rules of your own, which come first")
     files.add_argument("--listener", default="", metavar="NAME", help="only connections of this listener")
-    files.add_argument("--place", default="", choices=("listener", "host"), help="what tells PoPs apart")
+    files.add_argument("--place", default="", choices=("listener", "host"), help="column that names the PoP")
     files.add_argument(
         "--places",
         type=int,

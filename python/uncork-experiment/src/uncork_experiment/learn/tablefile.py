@@ -1,4 +1,4 @@
-"""The files that a server reads: the policy, and the table of networks (docs/policy.md)."""
+"""The files that a server reads: the policy, and the table of networks (docs/reference/policy.md)."""
 
 from __future__ import annotations
 

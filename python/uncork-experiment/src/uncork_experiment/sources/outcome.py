@@ -1,7 +1,7 @@
 """What became of a response: finished, broken off, or no download at all. One rule for logs and tables.
 
 A server logs a response that the client gave up with status 200 and the time until then. It has no completion
-time, as the flow record defines it (docs/results.md): otherwise the arm with more of them looks faster.
+time, by the flow record (docs/reference/results.md): otherwise the arm with more of them looks faster.
 """
 
 from typing import Final

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Checks the documentation, and builds it into target/site/html. Needs mdBook: two minutes of CPU, once.
+#
+#   cargo install --locked --debug --no-default-features --features search mdbook
+#   site/build.sh                                        # then open target/site/html/index.html
+#   UNCORK_FORGE=https://example.org/uncork/blob/main site/build.sh    # with links to the sources
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python3 site/check.py
+mdbook build site
