@@ -30,7 +30,8 @@ REWRITTEN = (
     "docs/reference/glossary.md",
     "docs/reference/exit-statuses.md",
 )
-CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+# Code, and the targets of links.
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^()\s]*\)", re.MULTILINE | re.DOTALL)
 
 
 def load_words() -> list[tuple[re.Pattern, str]]:
