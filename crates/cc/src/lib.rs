@@ -117,7 +117,7 @@ mod ticks;
 pub mod pacer;
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/embedding.md")]
+#[doc = include_str!("../../../docs/reference/embedding.md")]
 mod embedding {}
 
 pub use ack_frequency::AckFrequency;

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from uncork_experiment.assignment import Experiment, assign, client, cookie
+from uncork_experiment.cli import main
 from uncork_experiment.errors import InputError
 from uncork_experiment.reduce import ReducePlan, reduce
 from uncork_experiment.schema import arrow_schema
@@ -316,6 +317,16 @@ def test_deep_json_is_a_rejected_row_not_the_end(depth: int, tmp_path: Path) -> 
     imported = import_files([log], built_in("nginx"), tmp_path / "out", rejected)
     assert imported.rows == 2
     assert json.loads(rejected.read_text())["line"] == 2
+
+
+def test_an_imported_directory_can_be_analyzed_although_rows_were_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.log").write_text("\n".join([NGINX, "nonsense", NGINX.replace("bbr", "cubic")]))
+    assert main(["import", "a.log", "--mapping", "nginx", "-o", "records/"]) == 0
+    assert read([Path("records")]).table.count().execute() == 2
+    assert json.loads(Path("records.rejected.jsonl").read_text())["line"] == 2
 
 
 def test_a_log_that_is_cut_leaves_no_records(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "--rejected",
         type=Path,
         metavar="FILE",
-        help="rows that could not be read, with reasons [default: DIR/rejected.jsonl]",
+        help="rows that could not be read, with reasons [default: DIR.rejected.jsonl]",
     )
 
 
@@ -62,7 +62,9 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
     """Logs to canonical records. Bad rows are counted and kept apart."""
     progress = Progress()
     mapping = load(arguments.mapping)
-    rejected = arguments.rejected or arguments.output / "rejected.jsonl"
+    # Next to the directory, not in it: what is in it are records.
+    into = arguments.output.resolve()
+    rejected = arguments.rejected or into.with_name(f"{into.name}.rejected.jsonl")
     files = found(arguments.paths, True)
     named = networks.load(arguments.networks) if arguments.networks else None
     connections = joining.load(found(arguments.join, False)) if arguments.join else None
