@@ -125,15 +125,15 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "1bdp", value_name = "SIZE", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     buffer: Vec<Buffer>,
-    /// Time that hosts take before they answer a packet: usual, virtual, none, or the most, such as 250us
+    /// Time that hosts take before they answer a packet: usual, virtual, none, or a maximum, such as 250us
     #[arg(long, default_value = "usual", value_name = "TIME", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
     host_jitter: HostJitter,
-    /// Each flow transfers so many bytes
+    /// Bytes per flow
     #[arg(long, default_value = "10MB", allow_hyphen_values = true, conflicts_with = "duration")]
     #[arg(help_heading = "Traffic")]
     size: ByteCount,
-    /// Each flow sends what it can for so long
+    /// Send for this long, without a size limit
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Traffic")]
     duration: Option<TimeDelta>,
     /// Flows of each controller that share the path

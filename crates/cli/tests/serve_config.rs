@@ -155,7 +155,7 @@ fn a_changed_file_is_in_force_or_the_old_one_stays() {
     ] {
         replace(&scratch, &text);
         server.signal(Signal::HUP);
-        let notes = server.notes_until("configuration stays in force");
+        let notes = server.notes_until("configuration stays active");
         assert!(notes.contains(words), "{notes}");
         assert_eq!(body(), "other");
     }
@@ -265,7 +265,7 @@ fn privileges_are_dropped_once_it_listens() {
     let text = fs::read_to_string(scratch.path("serve.toml")).unwrap().replace("public", "secret");
     replace(&scratch, &text);
     server.signal(Signal::HUP);
-    let notes = server.notes_until("configuration stays in force");
+    let notes = server.notes_until("configuration stays active");
     assert!(notes.contains("cannot serve 'secret'"), "{notes}");
     server.end();
     for (user, status, words) in [

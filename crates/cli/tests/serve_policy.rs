@@ -187,7 +187,7 @@ fn a_new_policy_is_read_on_sighup_and_when_it_changes() {
     let said = server.says("note:");
     assert!(said.starts_with("error: unknown key `hots` in [[rule]]\n"), "{said}");
     assert!(said.contains("policy.toml:6:1") && said.contains("did you mean `host`?"), "{said}");
-    assert!(said.ends_with("note: the previous policy stays in force\n"), "{said}");
+    assert!(said.ends_with("note: the previous policy stays active\n"), "{said}");
     assert_eq!(server.controller(0, "a-bbr", "/file"), "bbr");
     replace(&path, &POLICY.replace("bbr\" }", "nosuchcc\" }"));
     server.signal(Signal::HUP);
@@ -403,7 +403,7 @@ fn a_forged_policy_or_table_leaves_the_one_in_force() {
     for forge in forgeries {
         forge(&version);
         server.signal(Signal::HUP);
-        let said = server.says("note: the previous policy stays in force");
+        let said = server.says("note: the previous policy stays active");
         assert!(said.starts_with("error: cannot "), "{said}");
         assert_eq!(server.controller(0, "a", "/file"), "bbr");
     }

@@ -111,7 +111,7 @@ pub(crate) struct ApplyArgs {
     /// Undo the changes after this time, unless `uncork host confirm` is run before: 90s, 10min or 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     pub(super) ttl: Option<TimeDelta>,
-    /// Apply the state in force again, after a reboot or with what its policy says now; for units of systemd
+    /// Apply the active state again, after a reboot or with its policy's current routes; for units of systemd
     #[arg(long, conflicts_with_all = ["file", "ttl"])]
     pub(super) boot: bool,
     /// Colours in messages

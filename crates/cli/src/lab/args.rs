@@ -88,8 +88,7 @@ pub(crate) enum LabCommand {
     /// Run scenarios: every cell of their matrix with every seed
     #[command(before_help = RUN_EXAMPLES, after_help = EXIT_STATUS)]
     Run(Box<RunArgs>),
-    /// Have a scenario simulated and played by this kernel (Linux, root), or by QUIC endpoints, and say
-    /// where they differ
+    /// Compare the simulator with this kernel (Linux, root), or with QUIC endpoints, cell by cell
     #[command(before_help = AGREE_EXAMPLES, after_help = EXIT_STATUS)]
     Agree(Box<AgreeArgs>),
     /// Make a scenario of the records of a server: the paths of its clients, by autonomous system
@@ -136,7 +135,7 @@ const USUAL_TOLERANCE: Probability = Probability::of(10, 100);
 /// Which runs, of whatever scenario.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunsArgs {
-    /// Put a value in a place of the scenarios, such as path.loss=2%
+    /// Override a value of the scenarios, such as path.loss=2%
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Runs")]
     pub(crate) set: Vec<Setting>,
     /// Runs of each cell, instead of what the scenarios say
@@ -154,7 +153,7 @@ pub(crate) struct RunsArgs {
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Go on with the runs that the output directory lacks
+    /// Run only what the output directory lacks
     #[arg(long, requires = "output", help_heading = "Runs")]
     pub(crate) resume: bool,
 }
@@ -290,7 +289,7 @@ pub(crate) struct WorldArgs {
 pub(crate) struct RecordsArgs {
     #[command(flatten)]
     pub(crate) world: WorldArgs,
-    /// The policy in force, with its table; by default a tenth of the users take part in an experiment with
+    /// The active policy, with its table; by default a tenth of the users take part in an experiment with
     /// cubic and bbr3
     #[arg(long, value_name = "FILE", help_heading = "Traffic")]
     pub(crate) policy: Option<PathBuf>,

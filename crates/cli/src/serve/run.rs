@@ -114,7 +114,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
     Ok(())
 }
 
-/// The configuration that is read again, once it is in force.
+/// The configuration that is read again, once it is active.
 fn reconfigured(
     given: &ServeArgs,
     matches: &ArgMatches,
@@ -125,7 +125,7 @@ fn reconfigured(
         Err(failure) => {
             // The server goes on, whatever the status would be.
             let _status = failure.report();
-            eprintln!("note: the previous configuration stays in force");
+            eprintln!("note: the previous configuration stays active");
             return None;
         }
     };
@@ -211,7 +211,7 @@ fn tell(reloaded: &Reloaded, args: &ServeArgs) {
         Ok(line) => note(args, &[format!("read again: {line}")]),
         Err(error) => {
             stderr::styled(&format!("{}\n", shown_error(error)));
-            eprintln!("note: the previous {} stays in force", reloaded.what);
+            eprintln!("note: the previous {} stays active", reloaded.what);
         }
     }
 }

@@ -37,7 +37,7 @@ enum Reloadable {
 pub struct Reloaded {
     /// `policy`, `databases`, `certificate`, `keys` (of tickets) or `root`.
     pub what: &'static str,
-    /// A one-line description of the new version; or why the old version stays in force.
+    /// A one-line description of the new version; or why the old version stays active.
     pub result: Result<String, ServeError>,
 }
 
