@@ -7,6 +7,7 @@
 mod aggregation;
 mod bottleneck;
 mod buffer;
+mod card;
 mod decimal;
 mod delay;
 mod gilbert;

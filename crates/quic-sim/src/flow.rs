@@ -48,6 +48,8 @@ pub(crate) struct Flow<'a> {
     acked: u64,
     /// The next deadline of each end.
     wakes: [Time; 2],
+    /// When the server's card will have sent all that it has.
+    card_idle_from: Time,
     progress: Progress,
     /// Its next wake-up in the schedule.
     pub(crate) scheduled: Time,
@@ -113,6 +115,7 @@ impl<'a> Flow<'a> {
             failure: None,
             acked: 0,
             wakes: [Time::ZERO; 2],
+            card_idle_from: Time::ZERO,
             progress: Progress::default(),
             scheduled: Time::NEVER,
         })
@@ -161,11 +164,12 @@ impl<'a> Flow<'a> {
         [End::Client, End::Server].into_iter().filter(move |end| wakes[*end as usize] <= now)
     }
 
-    /// Runs one end: timers, application, transmission.
+    /// Runs one end: timers, application, transmission of at most `batches`.
     pub(crate) fn act(
         &mut self,
         end: End,
         (epoch, now, warmup): (Epoch, Time, Time),
+        batches: usize,
         mut leave: impl FnMut(Datagram),
     ) {
         let (instant, mut wake) = (epoch.instant(now), Time::NEVER);
@@ -187,10 +191,12 @@ impl<'a> Flow<'a> {
             };
         }
         let turns = &mut self.progress.turns;
-        peer.send(instant, |datagram| {
-            *turns = 0;
-            leave(datagram);
-        });
+        if end == End::Client || self.card_idle_from <= now {
+            peer.send(instant, batches, |datagram| {
+                *turns = 0;
+                leave(datagram);
+            });
+        }
         let timeout = peer.timeout().map_or(Time::NEVER, |timeout| epoch.time(timeout));
         // Everything due now is done. The stack's pacer rounds a wait below 5 ns down to zero and
         // earns no tokens while time stands still, so the next turn must be in the future.
@@ -198,6 +204,13 @@ impl<'a> Flow<'a> {
         if end == End::Server {
             self.update_metrics(now);
         }
+    }
+
+    /// The server sends no more until `idle_from`, but its timers run.
+    pub(crate) fn wait_for_card(&mut self, idle_from: Time) {
+        self.card_idle_from = idle_from;
+        let wake = &mut self.wakes[End::Server as usize];
+        *wake = (*wake).min(idle_from);
     }
 
     /// Ends the flow and clears its deadlines.

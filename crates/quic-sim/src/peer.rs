@@ -130,10 +130,10 @@ impl Peer {
         }
     }
 
-    /// Sends everything that can be sent now.
-    pub(crate) fn send(&mut self, now: Instant, mut leave: impl FnMut(Datagram)) {
+    /// Sends what can be sent now, at most `batches`.
+    pub(crate) fn send(&mut self, now: Instant, batches: usize, mut leave: impl FnMut(Datagram)) {
         let Self { connection: Some((_, connection)), buffer, .. } = self else { return };
-        loop {
+        for _ in 0..batches {
             buffer.clear();
             let Some(sent) = connection.poll_transmit(now, BATCH, buffer) else { return };
             let size = sent.segment_size.unwrap_or(sent.size).max(1);

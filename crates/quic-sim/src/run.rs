@@ -210,7 +210,9 @@ impl Run<'_> {
         }
         let direction = if end == End::Server { Direction::Down } else { Direction::Up };
         let (times, mut out) = ((self.epoch, self.now, self.spec.warmup), Vec::new());
-        flow.act(end, times, |datagram| out.push(datagram));
+        // A card sends what it has before it takes more, as a socket whose buffer is full.
+        let batches = if self.spec.card.is_some() && end == End::Server { 1 } else { usize::MAX };
+        flow.act(end, times, batches, |datagram| out.push(datagram));
         flow.counts.sent += if end == End::Server { out.len() as u64 } else { 0 };
         let (read, ended) = (flow.client.seen.bytes, &mut self.ended);
         for datagram in out {
@@ -220,6 +222,10 @@ impl Run<'_> {
             let offer = Offer { flow: index, bytes, ecn, body };
             let mut fate = |to, packet, fate| ended.push((to, packet, fate));
             self.network.offer(self.now, direction, offer, &mut fate);
+        }
+        let idle_from = self.network.card_idle_from(index);
+        if idle_from > self.now {
+            flow.wait_for_card(idle_from);
         }
         if flow.is_over(self.now) {
             flow.rest();

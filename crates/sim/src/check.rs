@@ -3,7 +3,7 @@
 use std::fmt;
 
 use uncork_cc::ControllerSpec;
-use uncork_path::{Ecn, PathSpec, shared_rtt};
+use uncork_path::{Ecn, LinkSpec, PathSpec, shared_rtt};
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
@@ -52,6 +52,12 @@ impl<S: ControllerSpec> RunSpec<S> {
         })?;
         let sampled = self.sample_every != Some(TimeDelta::ZERO);
         require(sampled, "the samples", || "they are 0ns apart: use at least 1us".to_owned())?;
+        let (slowest, fastest) = LinkSpec::RATES;
+        let card = self.card.filter(|card| !(slowest..=fastest).contains(card));
+        require(card.is_none(), "the card", || {
+            let rate = card.unwrap_or(fastest);
+            format!("a rate of {rate} is out of range; expected {slowest} to {fastest}")
+        })?;
         let (mut paths, mut links) = (self.paths.iter().enumerate(), 0..self.links.len());
         paths.try_for_each(|(index, path)| self.check_path(RunPart("path", index), path))?;
         links.try_for_each(|link| self.check_link(link))?;
@@ -122,7 +128,7 @@ fn one_of(place: RunPart, what: &str, index: usize, count: usize) -> Result {
 mod tests {
     use super::*;
     use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
-    use uncork_path::{Buffer, LinkSpec, QueueSpec};
+    use uncork_path::{Buffer, QueueSpec};
     use uncork_units::Rate;
 
     type Change = fn(&mut RunSpec);
@@ -148,10 +154,11 @@ mod tests {
     #[test]
     fn invalid_runs_are_rejected_with_part_and_value() {
         assert_eq!(run().check(), Ok(()));
-        let refused: [(Change, &str); 21] = [
+        let refused: [(Change, &str); 22] = [
             (|run| run.end = Time::NEVER, "the run: it never ends: set an end"),
             (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
             (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
+            (|run| run.card = Some(Rate::ZERO), "the card: a rate of 0bit is out of range"),
             (|run| run.paths[1].via[0] = 2, "path 1: unknown link 2: there are 2, counted"),
             (|run| run.paths[1].via[0] = 0, "path 1: it crosses link 0 twice: name each link"),
             (|run| run.paths[0].rtt = TimeDelta::ZERO, "path 0: an RTT of 0ns is out of range"),

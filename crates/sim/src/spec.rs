@@ -5,7 +5,7 @@ use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
 use uncork_path::{
     BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, Network, NetworkSpec, PathSpec,
 };
-use uncork_units::{Rng, Time, TimeDelta};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::offload::Offload;
 use crate::segments::{HEADER_BYTES, PACKET_BYTES};
@@ -30,6 +30,9 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub host_jitter: HostJitter,
     /// Who cuts bursts into segments. Real hosts do as they are set up.
     pub offload: Offload,
+    /// The rate of the network card of each flow's server, counted in bytes on the wire; `None` for one that
+    /// takes no time. A server hands its card the next burst when the one before has left.
+    pub card: Option<Rate>,
     /// Seed of all random numbers.
     pub seed: u64,
     /// End of the warm-up, whose deliveries are counted separately.
@@ -141,6 +144,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             flows,
             host_jitter: HostJitter::NONE,
             offload: Offload::None,
+            card: None,
             seed,
             warmup: Time::ZERO,
             end,
@@ -155,6 +159,12 @@ impl<S: ControllerSpec> RunSpec<S> {
         let Workload::Client(client) = spec.workload else { return None };
         let rng = Rng::new(self.seed, CLIENT_STREAM + u64::from(flow));
         Client::new(self.clients.get(client)?.clone(), spec.start, rng).ok()
+    }
+
+    /// A part of the run that only simulated hosts have, as a scenario names it, and why.
+    pub fn only_simulated(&self) -> Option<(&'static str, &'static str)> {
+        let card = self.card.map(|_| ("run.card", "its hosts have no network card"));
+        card
     }
 
     /// The programs of `flow`, if any.
@@ -178,6 +188,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             packet_bytes: PACKET_BYTES,
             ack_bytes: HEADER_BYTES,
             host_jitter: self.host_jitter,
+            card: self.card,
             seed: self.seed,
         });
         network.reserve(self.flows.len());

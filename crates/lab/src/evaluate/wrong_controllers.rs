@@ -121,6 +121,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         end: run.end,
         host_jitter: run.host_jitter,
         offload: run.offload,
+        card: run.card,
         sample_every: None,
     }
 }

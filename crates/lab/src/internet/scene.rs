@@ -81,6 +81,7 @@ impl Scene {
             flows,
             host_jitter: HostJitter::Usual,
             offload: Offload::None,
+            card: None,
             seed: self.seed,
             warmup: Time::ZERO,
             end: end(),

@@ -136,6 +136,7 @@ impl<'a> Builder<'a> {
             flows: Vec::new(),
             host_jitter: cell.host_jitter,
             offload: cell.offload.unwrap_or_default(),
+            card: cell.card,
             seed,
             warmup: Time::ZERO + warmup,
             end: cell.end,

@@ -18,7 +18,7 @@ pub(super) const FILE: &[&str] = &[
 ];
 /// Keys of `[run]`.
 pub(super) const RUN: &[&str] =
-    &["end", "warmup", "seeds", "first_seed", "sample", "series", "host_jitter", "offload"];
+    &["end", "warmup", "seeds", "first_seed", "sample", "series", "host_jitter", "offload", "card"];
 /// Keys of `series` in `[run]`.
 pub(super) const SERIES: &[&str] = &["seeds"];
 /// Keys of `[matrix]` that are not axes.

@@ -1,7 +1,7 @@
 //! The meaning of scenario files.
 
 use crate::common::{EXAMPLE, scenario};
-use uncork_lab::{Expectation, FigureKind, Metric, Quantity, Scenario, Statistic};
+use uncork_lab::{Engine, Expectation, FigureKind, Metric, Quantity, Scenario, Statistic};
 use uncork_path::{Buffer, LossSpec};
 use uncork_sim::{RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
@@ -266,6 +266,20 @@ const POPULATION: &str = "own_per_flow = true\nrtt = \"50ms\"\n\
 fn population(flow: &str) -> RunSpec {
     let text = format!("[path]\n{POPULATION}\n{flow}");
     scenario(&text, &[]).instance(0, 1).run
+}
+
+/// The kernel's hosts are in network namespaces, which have none.
+#[test]
+fn a_card_is_of_simulated_hosts_only() {
+    let text = text("", "cc = \"bbr3\"\ntransfer = \"1MB\"") + "[run]\ncard = \"1gbit\"\n";
+    let scenario = scenario(&text, &[]);
+    assert_eq!(scenario.instance(0, 1).run.card, Some(Rate::from_mbit(1000)));
+    for engine in Engine::ALL {
+        let refused = engine.check(&scenario).err().map(|error| error.message);
+        assert_eq!(refused.is_some(), engine.is_in_real_time(), "{engine}");
+        let says = |text: &str| refused.as_ref().is_none_or(|message| message.contains(text));
+        assert!(says("`run.card`") && says("--on sim"), "{refused:?}");
+    }
 }
 
 #[test]

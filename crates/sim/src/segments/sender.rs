@@ -43,6 +43,8 @@ pub(crate) struct Sender<C> {
     /// CE-marked segments reported by the client.
     marked: u64,
     pace_at: Time,
+    /// When the host's card will have sent all that it has.
+    card_idle_from: Time,
     /// Whether bursts leave as one packet.
     offload: bool,
     /// When a segment last left.
@@ -146,6 +148,7 @@ impl<C: Controller> Sender<C> {
             backoffs: 0,
             marked: 0,
             pace_at: Time::NEVER,
+            card_idle_from: Time::ZERO,
             offload: settings.segmentation_offload,
             last_sent: now,
             busy_since: now,
@@ -208,10 +211,19 @@ impl<C: Controller> Sender<C> {
         self.rto_at.min(self.probe.at).min(self.pace_at).min(self.rack.deadline())
     }
 
+    /// Nothing leaves before `idle_from`.
+    pub(crate) fn wait_for_card(&mut self, idle_from: Time) {
+        self.card_idle_from = idle_from;
+    }
+
     /// The next segment that may leave now. Call until it returns `None`.
     //= bbr-06 2.4-1
     //= rfc9002 7-3 7.5-1
     pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+        if self.card_idle_from > now {
+            self.pace_at = self.card_idle_from;
+            return None;
+        }
         self.pace_at = Time::NEVER;
         let is_probe = std::mem::take(&mut self.probe.due);
         let candidate = if is_probe { self.probe_segment() } else { self.next_segment() };
