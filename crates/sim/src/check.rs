@@ -94,6 +94,10 @@ impl<S: ControllerSpec> RunSpec<S> {
                 format!("an RTT of {rtt} is out of range; expected {shortest} to {longest}")
             })?;
         }
+        let has_steps = !self.paths[flow.path].rtt_steps.is_empty();
+        require(flow.rtt.is_none() || !has_steps, place, || {
+            "it has an RTT of its own, and its path's RTT has steps: use one of them".to_owned()
+        })?;
         let window = flow.receive_window;
         require(window >= u64::from(MSS_BYTES), place, || {
             format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
@@ -128,7 +132,7 @@ fn one_of(place: RunPart, what: &str, index: usize, count: usize) -> Result {
 mod tests {
     use super::*;
     use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
-    use uncork_path::{Buffer, QueueSpec};
+    use uncork_path::{Buffer, QueueSpec, Step};
     use uncork_units::Rate;
 
     type Change = fn(&mut RunSpec);
@@ -154,7 +158,7 @@ mod tests {
     #[test]
     fn invalid_runs_are_rejected_with_part_and_value() {
         assert_eq!(run().check(), Ok(()));
-        let refused: [(Change, &str); 22] = [
+        let refused: [(Change, &str); 23] = [
             (|run| run.end = Time::NEVER, "the run: it never ends: set an end"),
             (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
             (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
@@ -191,6 +195,14 @@ mod tests {
             ),
             (|run| run.flows[1].path = 2, "flow 1: unknown path 2: there are 2"),
             (|run| run.flows[0].rtt = Some(TimeDelta::MAX), "flow 0: an RTT of"),
+            (
+                |run| {
+                    let rtt = TimeDelta::from_millis(20);
+                    run.paths[0].rtt_steps = vec![Step { at: run.end, value: rtt }];
+                    run.flows[0].rtt = Some(rtt);
+                },
+                "flow 0: it has an RTT of its own, and its path's RTT has steps",
+            ),
             (|run| run.flows[0].receive_window = 1447, "flow 0: a receive window of 1447 B holds"),
             (|run| run.flows[0].host = Some(1 << 31), "flow 0: host 2147483648 is reserved"),
             (|run| run.flows[0].ecn = Ecn::Ce, "flow 0: only queues set CE"),

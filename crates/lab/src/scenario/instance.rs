@@ -35,7 +35,7 @@ impl Scenario {
     }
 
     /// The same before it is simulated when programs have opened their connections.
-    pub(super) fn planned(&self, cell: usize, seed: u64) -> Instance {
+    pub(crate) fn planned(&self, cell: usize, seed: u64) -> Instance {
         let cell = &self.cells[cell];
         let mut builder = Builder::new(cell, seed, self.warmup);
         for (class, flow) in (0..).zip(&cell.plan.flows) {

@@ -268,6 +268,23 @@ fn population(flow: &str) -> RunSpec {
     scenario(&text, &[]).instance(0, 1).run
 }
 
+#[test]
+fn steps_of_a_path_are_one_syntax() {
+    let keys = "rtt_steps = [[\"1s\", \"80ms\"], [\"2s\", \"30ms\"]]\n\
+                loss_steps = [[\"1s\", \"100%\"], [\"2s\", \"0%\"]]";
+    let scenario = small(keys, "cc = \"bbr3\"\ntransfer = \"1MB\"");
+    let path = &scenario.instance(0, 1).run.paths[0];
+    let rtts: Vec<_> = path.rtt_steps.iter().map(|step| (step.at, step.value)).collect();
+    let millis = TimeDelta::from_millis;
+    assert_eq!(rtts, [(secs(1.0), millis(80)), (secs(2.0), millis(30))]);
+    assert_eq!(path.loss_steps.iter().map(|step| step.at).collect::<Vec<_>>(), [secs(1.0), secs(2.0)]);
+    let engines = Engine::ALL.map(|engine| engine.check(&scenario));
+    assert_eq!(engines, [Ok(()), Ok(()), Ok(()), Ok(())], "an emulated path has them, too");
+    let own = text(keys, "cc = \"bbr3\"\nrtt = \"9ms\"\ntransfer = \"1MB\"");
+    let refused = crate::common::parse(&own, &[]).unwrap_err();
+    assert!(refused.message().contains("an RTT of its own"), "{refused}");
+}
+
 /// The kernel's hosts are in network namespaces, which have none.
 #[test]
 fn a_card_is_of_simulated_hosts_only() {

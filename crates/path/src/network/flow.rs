@@ -1,12 +1,12 @@
 //! The per-flow part of a network: path, delay lines and random loss.
 
-use uncork_units::TimeDelta;
+use uncork_units::{Time, TimeDelta};
 
 use super::FlowPath;
 use super::lines::Lines;
 use crate::delay::DelayLine;
 use crate::host_jitter::HostsSpec;
-use crate::{HostJitter, Loss, LossPosition, LossSpec, PathSpec};
+use crate::{HostJitter, Loss, LossPosition, LossSpec, PathSpec, Step};
 
 /// Seed streams, one of each per flow.
 const LOSS_STREAM: u64 = 1 << 32;
@@ -43,6 +43,18 @@ pub(super) struct Flow {
 }
 
 impl PathSpec {
+    /// The later delays in each direction.
+    fn one_way_steps(&self) -> impl Iterator<Item = Step<TimeDelta>> {
+        self.rtt_steps.iter().map(|step| Step { at: step.at, value: step.value.divided_by(2) })
+    }
+
+    /// A line of this delay at first.
+    fn delay_line<T>(&self, one_way: TimeDelta) -> DelayLine<T> {
+        let mut line = DelayLine::new(one_way);
+        line.step(self.one_way_steps().collect());
+        line
+    }
+
     /// The random loss process of the flow with index `flow`.
     pub fn loss_of(&self, flow: u32, seed: u64) -> Loss {
         Loss::new(self.loss, seed, LOSS_STREAM + u64::from(flow))
@@ -79,7 +91,7 @@ impl Flows {
         let stream = |stream: u64| stream + u64::from(number);
         let [client, server] = self.hosts(path, one_way.times(2));
         let line_down = || {
-            let mut line = DelayLine::new(one_way);
+            let mut line = path.delay_line(one_way);
             if let Some(jitter) = path.jitter {
                 line.jitter(jitter, seed, stream(JITTER_STREAM));
             }
@@ -89,7 +101,7 @@ impl Flows {
             line
         };
         let line_up = || {
-            let mut line = DelayLine::new(one_way);
+            let mut line = path.delay_line(one_way);
             if let Some(aggregation) = path.aggregation {
                 line.aggregate(aggregation);
             }
@@ -112,7 +124,8 @@ impl Flows {
             self.losses_back.resize(number as usize, None);
             self.losses_back.push(Some(loss));
         }
-        self.shortest_delay = self.shortest_delay.min(one_way);
+        let later = path.one_way_steps().map(|step| step.value);
+        self.shortest_delay = later.fold(self.shortest_delay.min(one_way), TimeDelta::min);
         let (path, loss_position) = (index as u32, path.loss_position);
         self.all.push(Flow { path, host, lines, loss_position, loss: None });
         number
@@ -140,32 +153,33 @@ impl Flows {
 
     /// Whether random loss in front of the links drops the flow's next packet to its client.
     #[inline]
-    pub(super) fn loses_before_links(&mut self, flow: u32) -> bool {
-        self.loses_at(flow, LossPosition::Before)
+    pub(super) fn loses_before_links(&mut self, now: Time, flow: u32) -> bool {
+        self.loses_at(now, flow, LossPosition::Before)
     }
 
     /// Whether random loss behind the links drops the flow's packet now arriving at its client.
     #[inline]
-    pub(super) fn loses_after_links(&mut self, flow: u32) -> bool {
-        self.loses_at(flow, LossPosition::After)
+    pub(super) fn loses_after_links(&mut self, now: Time, flow: u32) -> bool {
+        self.loses_at(now, flow, LossPosition::After)
     }
 
     #[inline]
-    fn loses_at(&mut self, flow: u32, position: LossPosition) -> bool {
-        self.all[flow as usize].loss_position == position && self.strikes(flow)
+    fn loses_at(&mut self, now: Time, flow: u32, position: LossPosition) -> bool {
+        self.all[flow as usize].loss_position == position && self.strikes(now, flow)
     }
 
-    fn strikes(&mut self, number: u32) -> bool {
+    fn strikes(&mut self, now: Time, number: u32) -> bool {
         let Self { paths, seed, changed_loss, .. } = self;
         let flow = &mut self.all[number as usize];
+        let path = &paths[flow.path as usize];
         let new = || {
-            let mut loss = paths[flow.path as usize].loss_of(number, *seed);
+            let mut loss = path.loss_of(number, *seed);
             if let Some(changed) = changed_loss {
                 loss.change(*changed);
             }
             Box::new(loss)
         };
-        flow.loss.get_or_insert_with(new).strikes()
+        flow.loss.get_or_insert_with(new).strikes_at(now, &path.loss_steps)
     }
 
     /// Whether random loss behind the uplink drops the flow's next packet to its server.

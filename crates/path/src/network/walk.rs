@@ -204,7 +204,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     #[inline]
     pub fn arrive_down(&mut self, now: Time, line: Line) -> Option<(Packet<D>, bool)> {
         let packet = self.down.arrive((now, line.0), &mut self.schedule)?;
-        let is_lost = self.flows.loses_after_links(packet.flow);
+        let is_lost = self.flows.loses_after_links(now, packet.flow);
         Some((packet, is_lost))
     }
 
@@ -247,7 +247,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         packet: Packet<D>,
         drops: &mut impl DropSink<D, U>,
     ) {
-        if self.flows.loses_before_links(packet.flow) {
+        if self.flows.loses_before_links(now, packet.flow) {
             return drops.down(packet, Cause::Loss);
         }
         // Every path has a link to its clients.

@@ -12,6 +12,7 @@ mod preset;
 mod question;
 mod rate;
 mod sampling;
+mod steps;
 mod workload;
 
 use std::ops::RangeInclusive;

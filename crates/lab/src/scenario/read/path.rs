@@ -3,7 +3,7 @@
 use uncork_config::{Entry, Node, Result, Section};
 use uncork_path::{
     AggregationSpec, Buffer, JitterDistribution, JitterSpec, LinkSpec, LossPosition, LossSpec,
-    PathSpec, PathSpecError, QueueError, QueueSpec,
+    PathSpec, PathSpecError, QueueError, QueueSpec, Step,
 };
 use uncork_sim::{HEADER_BYTES, PACKET_BYTES};
 use uncork_units::{Rate, TimeDelta};
@@ -16,6 +16,7 @@ use super::context::Context;
 use super::drawn::{Given, given};
 use super::preset::{Filled, filled};
 use super::rate::rate;
+use super::steps::steps;
 
 /// The shared links: names and specifications.
 pub(crate) fn links(tree: &Node, context: &Context<'_>) -> Result<Vec<(String, LinkSpec)>> {
@@ -71,6 +72,12 @@ fn path(
         loss: loss.draw(),
         buffer: link.buffer.draw(),
     };
+    if rtt.is_drawn() {
+        section.forbid(&["rtt_steps"], "the RTT is drawn")?;
+    }
+    if loss.is_drawn() {
+        section.forbid(&["loss_steps"], "the loss is drawn")?;
+    }
     let own_per_flow = section.flag("own_per_flow")?;
     if !own_per_flow {
         link.only_fixed(section)?;
@@ -81,7 +88,9 @@ fn path(
         via: via(section, links)?,
         uplink: section.read("uplink", |node| uplink(section, node, context))?,
         rtt: rtt.first(),
+        rtt_steps: section.read("rtt_steps", rtt_steps)?.unwrap_or_default(),
         loss: loss.first(),
+        loss_steps: section.read("loss_steps", loss_steps)?.unwrap_or_default(),
         loss_position: loss_position(section)?,
         jitter: jitter(section)?,
         aggregation: section.read("aggregation", aggregation)?,
@@ -154,6 +163,15 @@ fn loss(node: &Node) -> Result<LossSpec> {
     Ok(spec)
 }
 
+fn rtt_steps(node: &Node) -> Result<Vec<Step<TimeDelta>>> {
+    steps(node, "[\"10s\", \"80ms\"]", |node| node.within(PathSpec::RTTS))
+}
+
+/// A loss of 100 % is an outage.
+fn loss_steps(node: &Node) -> Result<Vec<Step<LossSpec>>> {
+    steps(node, "[\"10s\", \"100%\"]", Node::parse)
+}
+
 fn queue(node: &Node) -> Result<QueueSpec> {
     let text = node.text()?;
     text.parse().map_err(|error| {
@@ -216,7 +234,7 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
         if let Err(error) = spec.check(PACKET_BYTES, HEADER_BYTES) {
             let key = match error {
                 PathSpecError::Burst { .. } => "policer",
-                PathSpecError::Rtt(_) => "rtt",
+                PathSpecError::Rtt(_) | PathSpecError::Steps(_) => "rtt",
                 PathSpecError::Jitter(_) => "jitter",
                 PathSpecError::Aggregation(_) => "aggregation",
                 PathSpecError::LosesEverything => "loss",
