@@ -79,7 +79,8 @@ impl Engine {
             None if !self.is_in_real_time() => return Ok(()),
             None => {}
         }
-        let runs = (0..scenario.cells.len()).map(|cell| scenario.planned(cell, scenario.first_seed).run);
+        let runs =
+            (0..scenario.cells.len()).map(|cell| scenario.planned(cell, scenario.first_seed).run);
         let mut only_simulated = runs.filter_map(|run| run.only_simulated());
         only_simulated.next().map_or(Ok(()), |only| Err(self.cannot_have(only)))
     }

@@ -163,7 +163,8 @@ mod tests {
     fn steps_of_the_delay_keep_the_order_unless_jitter_reorders() {
         let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
         let steps = [(10, 80), (20, 30)];
-        let steps = steps.map(|(time, delay)| Step { at: at(time), value: TimeDelta::from_millis(delay) });
+        let steps =
+            steps.map(|(time, delay)| Step { at: at(time), value: TimeDelta::from_millis(delay) });
         for (reorder, expected) in [
             (false, [(40, 0), (49, 1), (90, 2), (99, 3), (99, 4), (130, 5)]),
             (true, [(40, 0), (49, 1), (50, 4), (90, 2), (99, 3), (130, 5)]),

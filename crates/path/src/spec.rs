@@ -33,15 +33,22 @@ pub struct PathSpec {
     pub loss_steps: Vec<Step<LossSpec>>,
     /// Position of that loss.
     pub loss_position: LossPosition,
+    /// Random loss on the way to the server, behind the uplink: of ACKs and requests.
+    pub uplink_loss: LossSpec,
+    /// Later losses of that kind, in order of time.
+    pub uplink_loss_steps: Vec<Step<LossSpec>>,
+    /// Where, relative to the links to the client, the ECN field of packets is cleared; `None` for nowhere.
+    /// Before them their queues drop what they would mark, after them no mark arrives.
+    pub clears_marks: Option<LossPosition>,
 }
 
-/// Position of random loss relative to the bottleneck. It determines where BBR's cliff is: after
+/// Position on a path relative to its links. That of random loss determines where BBR's cliff is: after
 /// the bottleneck, lost packets have already used capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossPosition {
-    /// Before the queue.
+    /// Before the queues.
     Before,
-    /// After the link: a lossy last mile.
+    /// After the links, as on a lossy last mile.
     After,
 }
 
@@ -114,6 +121,9 @@ impl PathSpec {
             loss: LossSpec::EveryNth(0),
             loss_steps: Vec::new(),
             loss_position: LossPosition::After,
+            uplink_loss: LossSpec::NONE,
+            uplink_loss_steps: Vec::new(),
+            clears_marks: None,
         }
     }
 
@@ -157,7 +167,10 @@ impl PathSpec {
         if let Some(turns) = self.aggregation.filter(|turns| turns.slot > longest) {
             return Err(PathSpecError::Aggregation(turns.slot));
         }
-        if self.loss.mean() >= 1.0 {
+        if !are_in_order(&self.uplink_loss_steps) {
+            return Err(PathSpecError::Steps("uplink_loss"));
+        }
+        if self.loss.mean() >= 1.0 || self.uplink_loss.mean() >= 1.0 {
             return Err(PathSpecError::LosesEverything);
         }
         if let Some(uplink) = &self.uplink {
@@ -189,12 +202,15 @@ mod tests {
             path.check(1500, 52).expect_err("refused").to_string()
         };
         assert!(refused(&|path: &mut PathSpec| path.rtt = TimeDelta::ZERO).contains("an RTT of 0"));
-        assert!(refused(&|path: &mut PathSpec| path.rtt = TimeDelta::MAX).contains("is out of range"));
+        assert!(
+            refused(&|path: &mut PathSpec| path.rtt = TimeDelta::MAX).contains("is out of range")
+        );
         assert!(
             refused(&|path: &mut PathSpec| path.link.rate = crate::RateSpec::Constant(Rate::ZERO))
                 .contains("a rate of 0")
         );
-        let step = |millis| Step { at: uncork_units::Time::ZERO, value: TimeDelta::from_millis(millis) };
+        let step =
+            |millis| Step { at: uncork_units::Time::ZERO, value: TimeDelta::from_millis(millis) };
         let minutes = |path: &mut PathSpec| path.rtt_steps = vec![step(90_000)];
         assert!(refused(&minutes).contains("an RTT of 90s is out of range"));
         let twice = |path: &mut PathSpec| path.rtt_steps = vec![step(20); 2];
@@ -214,7 +230,8 @@ mod tests {
         assert!(refused(&pie).contains("the tupdate of pie needs"));
         let minute = TimeDelta::from_secs(61);
         assert!(
-            refused(&|path: &mut PathSpec| path.aggregation = Some(TimeDelta::MAX.into())).contains("turns of")
+            refused(&|path: &mut PathSpec| path.aggregation = Some(TimeDelta::MAX.into()))
+                .contains("turns of")
         );
         let (distribution, max) = (crate::JitterDistribution::Bell, minute);
         let mut path = path();
@@ -224,6 +241,8 @@ mod tests {
             path.jitter = None;
             path.loss = loss.parse().expect("a loss");
             assert_eq!(path.check(1500, 52), Err(PathSpecError::LosesEverything), "{loss}");
+            path.uplink_loss = std::mem::replace(&mut path.loss, LossSpec::NONE);
+            assert_eq!(path.check(1500, 52), Err(PathSpecError::LosesEverything), "{loss} up");
         }
     }
 }

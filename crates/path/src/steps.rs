@@ -35,7 +35,8 @@ mod tests {
     #[test]
     fn each_step_is_taken_once_when_it_is_due() {
         let at = Time::from_nanos;
-        let steps = [(10, 'a'), (20, 'b'), (30, 'c')].map(|(time, value)| Step { at: at(time), value });
+        let steps =
+            [(10, 'a'), (20, 'b'), (30, 'c')].map(|(time, value)| Step { at: at(time), value });
         let mut next = 0;
         let mut take = |now| take_due(&steps, &mut next, at(now));
         assert_eq!([9, 10, 15, 40, 50].map(&mut take), [None, Some('a'), None, Some('c'), None]);

@@ -93,7 +93,9 @@ fn instance(
     }
     let instance = scenario.instance(cell - 1, args.seed);
     if let Some((key, why)) = instance.run.only_simulated() {
-        let reason = format!("an emulated path cannot have `{key}`: {why}; add --set to another value, or remove it");
+        let reason = format!(
+            "an emulated path cannot have `{key}`: {why}; add --set to another value, or remove it"
+        );
         return Err(Failure::value(argument, given, reason));
     }
     Ok((instance, scenario.cells[cell - 1].classes.clone()))

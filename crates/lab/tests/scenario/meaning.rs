@@ -277,7 +277,10 @@ fn steps_of_a_path_are_one_syntax() {
     let rtts: Vec<_> = path.rtt_steps.iter().map(|step| (step.at, step.value)).collect();
     let millis = TimeDelta::from_millis;
     assert_eq!(rtts, [(secs(1.0), millis(80)), (secs(2.0), millis(30))]);
-    assert_eq!(path.loss_steps.iter().map(|step| step.at).collect::<Vec<_>>(), [secs(1.0), secs(2.0)]);
+    assert_eq!(
+        path.loss_steps.iter().map(|step| step.at).collect::<Vec<_>>(),
+        [secs(1.0), secs(2.0)]
+    );
     let engines = Engine::ALL.map(|engine| engine.check(&scenario));
     assert_eq!(engines, [Ok(()), Ok(()), Ok(()), Ok(())], "an emulated path has them, too");
     let own = text(keys, "cc = \"bbr3\"\nrtt = \"9ms\"\ntransfer = \"1MB\"");

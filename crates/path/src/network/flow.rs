@@ -38,6 +38,8 @@ pub(super) struct Flow {
     /// Its delay lines to the client and to the server.
     pub(super) lines: [u32; 2],
     loss_position: LossPosition,
+    /// Where its packets to the client lose their ECN field.
+    pub(super) clears_marks: Option<LossPosition>,
     /// Created with its first packet, because there may be many flows that start late.
     loss: Option<Box<Loss>>,
 }
@@ -119,15 +121,20 @@ impl Flows {
         ];
         let key = (index as u32, one_way);
         let lines = [down.add(key, own[0], line_down), up.add(key, own[1], line_up)];
-        if back.loss != LossSpec::NONE {
-            let loss = Loss::new(back.loss, seed, stream(LOSS_BACK_STREAM));
+        let is_lossy = path.uplink_loss != LossSpec::NONE || !path.uplink_loss_steps.is_empty();
+        if back.loss != LossSpec::NONE || is_lossy {
+            let mut loss = Loss::new(path.uplink_loss, seed, stream(LOSS_BACK_STREAM));
+            if back.loss != LossSpec::NONE {
+                loss.change(back.loss);
+            }
             self.losses_back.resize(number as usize, None);
             self.losses_back.push(Some(loss));
         }
         let later = path.one_way_steps().map(|step| step.value);
         self.shortest_delay = later.fold(self.shortest_delay.min(one_way), TimeDelta::min);
-        let (path, loss_position) = (index as u32, path.loss_position);
-        self.all.push(Flow { path, host, lines, loss_position, loss: None });
+        let PathSpec { loss_position, clears_marks, .. } = *path;
+        let path = index as u32;
+        self.all.push(Flow { path, host, lines, loss_position, clears_marks, loss: None });
         number
     }
 
@@ -184,9 +191,10 @@ impl Flows {
 
     /// Whether random loss behind the uplink drops the flow's next packet to its server.
     #[inline]
-    pub(super) fn loses_behind_uplink(&mut self, flow: u32) -> bool {
-        let loss = self.losses_back.get_mut(flow as usize);
-        loss.and_then(Option::as_mut).is_some_and(Loss::strikes)
+    pub(super) fn loses_behind_uplink(&mut self, now: Time, flow: u32) -> bool {
+        let Some(Some(loss)) = self.losses_back.get_mut(flow as usize) else { return false };
+        let path = &self.paths[self.all[flow as usize].path as usize];
+        loss.strikes_at(now, &path.uplink_loss_steps)
     }
 
     /// A flow has sent its last packet.

@@ -85,10 +85,10 @@ pub struct FlowPath {
     pub back: BackSpec,
 }
 
-/// Impairments towards the servers, in addition to the paths' own.
+/// Impairments towards the servers.
 #[derive(Clone, Copy, Debug)]
 pub struct BackSpec {
-    /// Random loss, behind the uplink.
+    /// Random loss, behind the uplink. If there is any, it takes the place of the path's own.
     pub loss: LossSpec,
     /// Added to the delay of each packet.
     pub jitter: Option<JitterSpec>,

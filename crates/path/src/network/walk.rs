@@ -10,7 +10,7 @@ use super::schedule::{EventSource, Schedule};
 use super::spec::{Body, Cause, Direction, Fate, FlowPath, NetworkSpec, Offer};
 use crate::card::Card;
 use crate::links::Links;
-use crate::{LossSpec, Packet};
+use crate::{Ecn, LossPosition, LossSpec, Packet};
 
 /// The next step. Packets are large, so they stay in the network until the caller takes them.
 #[derive(Clone, Copy, Debug)]
@@ -244,9 +244,12 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         &mut self,
         now: Time,
         path: u32,
-        packet: Packet<D>,
+        mut packet: Packet<D>,
         drops: &mut impl DropSink<D, U>,
     ) {
+        if self.flows.get(packet.flow).clears_marks == Some(LossPosition::Before) {
+            packet.ecn = Ecn::NotEct;
+        }
         if self.flows.loses_before_links(now, packet.flow) {
             return drops.down(packet, Cause::Loss);
         }
@@ -281,8 +284,12 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         let Self { down, flows, schedule, .. } = self;
         let path = |flow| flows.get(flow).path;
         let dropped = &mut |packet, cause| drops.down(packet, cause);
-        if let Some(packet) = down.depart((now, link), path, schedule, dropped) {
-            let [line, _] = flows.get(packet.flow).lines;
+        if let Some(mut packet) = down.depart((now, link), path, schedule, dropped) {
+            let flow = flows.get(packet.flow);
+            if flow.clears_marks == Some(LossPosition::After) {
+                packet.ecn = Ecn::NotEct;
+            }
+            let [line, _] = flow.lines;
             down.propagate((now, line), packet, schedule);
         }
     }
@@ -300,7 +307,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     #[expect(clippy::inline_always, reason = "0.3 % of a simulation's instructions")]
     #[inline(always)]
     fn propagate_up(&mut self, now: Time, packet: Packet<U>, drops: &mut impl DropSink<D, U>) {
-        if self.flows.loses_behind_uplink(packet.flow) {
+        if self.flows.loses_behind_uplink(now, packet.flow) {
             return drops.up(packet, Cause::Loss);
         }
         let [_, line] = self.flows.get(packet.flow).lines;

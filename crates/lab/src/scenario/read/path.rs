@@ -64,7 +64,7 @@ fn path(
     let section = &Section::new(title, &entry.place, &node, keys::PATH)?;
     let link = LinkPart::read(section, context)?;
     let rtt = given(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
-    let loss = section.read("loss", |node| given(node, loss))?;
+    let loss = section.read("loss", |node| given(node, loss_spec))?;
     let loss = loss.unwrap_or(Given::Fixed(LossSpec::EveryNth(0)));
     let draws = Draws {
         rate: link.rate.clone(),
@@ -91,7 +91,10 @@ fn path(
         rtt_steps: section.read("rtt_steps", rtt_steps)?.unwrap_or_default(),
         loss: loss.first(),
         loss_steps: section.read("loss_steps", loss_steps)?.unwrap_or_default(),
-        loss_position: loss_position(section)?,
+        loss_position: position(section, "loss_position")?.unwrap_or(LossPosition::After),
+        uplink_loss: section.read("uplink_loss", loss_spec)?.unwrap_or(LossSpec::NONE),
+        uplink_loss_steps: section.read("uplink_loss_steps", loss_steps)?.unwrap_or_default(),
+        clears_marks: position(section, "clears_marks")?,
         jitter: jitter(section)?,
         aggregation: section.read("aggregation", aggregation)?,
         link: link.spec.clone(),
@@ -154,7 +157,7 @@ fn policer(node: &Node) -> Result<uncork_path::PolicerSpec> {
     Ok(policer)
 }
 
-fn loss(node: &Node) -> Result<LossSpec> {
+fn loss_spec(node: &Node) -> Result<LossSpec> {
     let spec: LossSpec = node.parse()?;
     if spec.mean() >= 1.0 {
         let message = "nothing arrives when every packet is lost";
@@ -185,10 +188,10 @@ fn queue(node: &Node) -> Result<QueueSpec> {
     })
 }
 
-fn loss_position(section: &Section<'_>) -> Result<LossPosition> {
+/// A position relative to the links.
+fn position(section: &Section<'_>, key: &str) -> Result<Option<LossPosition>> {
     let known = [("after", LossPosition::After), ("before", LossPosition::Before)];
-    let position = section.read("loss_position", |node| node.choice("place of loss", &known))?;
-    Ok(position.unwrap_or(LossPosition::After))
+    section.read(key, |node| node.choice("position", &known))
 }
 
 fn jitter(section: &Section<'_>) -> Result<Option<JitterSpec>> {

@@ -39,7 +39,8 @@ fn constant(section: &Section<'_>, node: &Node) -> Result<(RateSpec, Option<Draw
         Given::Fixed(rate) => (rate, None),
         Given::Drawn(first, draw) => (first, Some(draw)),
     };
-    let steps = section.read("rate_steps", |node| steps(node, "[\"10s\", \"5mbit\"]", later_rate))?;
+    let steps =
+        section.read("rate_steps", |node| steps(node, "[\"10s\", \"5mbit\"]", later_rate))?;
     let steps = steps.unwrap_or_default();
     if steps.is_empty() {
         return Ok((RateSpec::Constant(first), draw));

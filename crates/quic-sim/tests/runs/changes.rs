@@ -1,0 +1,122 @@
+//! Paths that change at times, lose packets on the way back or clear marks: over both kinds of endpoints.
+
+use uncork_apps::{ClientSpec, FetchSpec, ObjectSizes};
+use uncork_flow::FlowRecord;
+use uncork_path::{Ecn, LossPosition, LossSpec, PathSpec, Step};
+use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload};
+use uncork_units::{Time, TimeDelta};
+
+use super::{flow, path, played, secs};
+
+/// The results of QUIC endpoints and of segments.
+fn both(spec: &RunSpec) -> [RunResult; 2] {
+    [played(spec).result, uncork_sim::run(spec)]
+}
+
+fn millis(millis: u64) -> TimeDelta {
+    TimeDelta::from_millis(millis)
+}
+
+fn steps<T: Copy>(steps: &[(u64, T)]) -> Vec<Step<T>> {
+    steps.iter().map(|(at, value)| Step { at: Time::ZERO + millis(*at), value: *value }).collect()
+}
+
+fn loss(text: &str) -> LossSpec {
+    text.parse().expect("a loss")
+}
+
+fn transfer(path: PathSpec, bytes: u64) -> RunSpec {
+    RunSpec::over(path, vec![flow("cubic", Workload::Transfer(bytes))], 1, secs(60))
+}
+
+fn completion_s(flow: &FlowRecord) -> f64 {
+    flow.completion_ns.expect("complete") as f64 / 1e9
+}
+
+/// A flow that its window keeps from queueing has the round trips of the path. None of the steps loses or
+/// reorders a packet.
+#[test]
+fn round_trips_follow_the_steps_in_order() {
+    let mut path = path(20, 40);
+    path.rtt_steps = steps(&[(2000, millis(120)), (4000, millis(40))]);
+    let bulk = flow("cubic", Workload::Until(secs(6)));
+    let flows = vec![FlowSpec { receive_window: 50_000, ..bulk }];
+    let mut spec = RunSpec::over(path, flows, 1, secs(6));
+    spec.sample_every = Some(millis(50));
+    for RunResult { flows, series, .. } in both(&spec) {
+        let during = |from: u64, to: u64| {
+            let span = from * 1_000_000..to * 1_000_000;
+            let of_span = series.iter().filter(|point| span.contains(&point.time_ns));
+            let rtts: Vec<u64> =
+                of_span.filter_map(|point| Some(point.rtt_ns? / 1_000_000)).collect();
+            (*rtts.iter().min().expect("samples"), *rtts.iter().max().expect("samples"))
+        };
+        for (from, to, rtt) in [(1000, 2000, 40), (2500, 4000, 120), (4500, 6000, 40)] {
+            let (least, most) = during(from, to);
+            assert!(least >= rtt && most <= rtt + 6, "{from} ms: {least} to {most} ms");
+        }
+        assert_eq!(flows[0].packets_lost, 0);
+    }
+}
+
+/// An outage that drops costs its length and the time to find out.
+#[test]
+fn an_outage_drops_in_both_directions() {
+    let alone = both(&transfer(path(20, 40), 5_000_000)).map(|run| completion_s(&run.flows[0]));
+    let mut cut = path(20, 40);
+    cut.loss_steps = steps(&[(1000, loss("100%")), (1300, loss("0%"))]);
+    cut.uplink_loss_steps = cut.loss_steps.clone();
+    for (run, alone) in both(&transfer(cut, 5_000_000)).iter().zip(alone) {
+        let flow = &run.flows[0];
+        let took = completion_s(flow);
+        assert!((alone + 0.3..alone + 1.6).contains(&took), "{took} s, alone {alone} s");
+        let lab = flow.lab();
+        assert!(lab.packets_dropped_random > 20 && lab.acks_dropped > 5, "{lab:?}");
+    }
+}
+
+/// Lost acknowledgements cost little, because later ones tell the same. Lost requests are repeated.
+#[test]
+fn the_way_back_loses_acknowledgements_and_requests() {
+    let mut lossy = path(20, 40);
+    lossy.uplink_loss = loss("20%");
+    let alone = both(&transfer(path(20, 40), 5_000_000)).map(|run| completion_s(&run.flows[0]));
+    for (run, alone) in both(&transfer(lossy.clone(), 5_000_000)).iter().zip(alone) {
+        let (flow, lab) = (&run.flows[0], run.flows[0].lab());
+        assert!((0.9..1.5).contains(&(completion_s(flow) / alone)), "{flow:?}, alone {alone} s");
+        assert!(lab.acks_dropped > 100 && lab.packets_dropped_random == 0, "{lab:?}");
+    }
+    let fetch =
+        FetchSpec { sizes: ObjectSizes::fixed(1000), requests: Some(20), ..FetchSpec::once(1) };
+    let flows = vec![flow("cubic", Workload::Client(0))];
+    let over = RunSpec::over(lossy, flows, 1, secs(60));
+    for run in both(&RunSpec { clients: vec![ClientSpec::Fetch(fetch)], ..over }) {
+        assert!(
+            run.requests.len() == 20 && run.requests.iter().all(|it| it.completion_ns.is_some())
+        );
+    }
+}
+
+/// A queue that would mark drops what has no ECN field any more; a mark that is cleared behind it is lost.
+#[test]
+fn marks_are_cleared_before_or_after_the_queue() {
+    let run = |clears_marks| {
+        let mut path = path(20, 40);
+        path.link.queue = "codel:ecn".parse().expect("a queue");
+        path.clears_marks = clears_marks;
+        let mut spec = transfer(path, 5_000_000);
+        spec.flows[0].ecn = Ecn::Ect0;
+        both(&spec)
+            .map(|run| (run.flows[0].packets_marked, run.flows[0].lab().packets_dropped_queue))
+    };
+    for (marked, _) in run(None) {
+        assert!(marked > 0);
+    }
+    for (marked, dropped) in run(Some(LossPosition::Before)) {
+        assert!(marked == 0 && dropped > 0, "{marked} {dropped}");
+    }
+    // A QUIC stack stops sending ECT when no mark is reported (RFC 9000 §13.4.2), and then has drops.
+    let [quic, segments] = run(Some(LossPosition::After));
+    assert!(quic.0 == 0 && quic.1 > 0, "{quic:?}");
+    assert_eq!(segments.0, 0);
+}
