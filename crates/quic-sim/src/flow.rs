@@ -1,13 +1,16 @@
 //! A flow: two endpoints and their applications.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use noq_proto::{ClientConfig, ConnectionError, EcnCodepoint, Event, ServerConfig};
+use noq_proto::{
+    AckFrequencyConfig, ClientConfig, ConnectionError, EcnCodepoint, Event, ServerConfig, VarInt,
+};
 use uncork_cc::{CcSpec, RttSample};
 use uncork_flow::Distribution;
 use uncork_path::Ecn;
 use uncork_quic::{Epoch, Handle, Observation};
-use uncork_sim::{FlowSpec, RunSpec};
+use uncork_sim::{AckPolicy, FlowSpec, RunSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::client::ClientApp;
@@ -93,11 +96,13 @@ impl<'a> Flow<'a> {
         let handle = Handle::new(spec.cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
-        server.transport_config(transport(&handle, FlowSpec::WIDE_OPEN));
+        let mut settings = transport(&handle, FlowSpec::WIDE_OPEN);
+        settings.ack_frequency_config(ack_frequency(spec.acks));
+        server.transport_config(Arc::new(settings));
         let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
         let own = Handle::new(client_cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let mut client = ClientConfig::new(own.client(identity.client.clone()));
-        client.transport_config(transport(&own, spec.receive_window));
+        client.transport_config(Arc::new(transport(&own, spec.receive_window)));
         let server = Peer::server(&mut rng, server);
         let client = Peer::client(&mut rng, epoch.instant(spec.start), client, NAME);
         Some(Self {
@@ -239,6 +244,21 @@ impl<'a> Flow<'a> {
             _ => Ecn::NotEct,
         }
     }
+}
+
+/// The ACK_FREQUENCY frame by which the server asks for these acknowledgements
+/// (draft-ietf-quic-ack-frequency); `None` for those that a client has of its own (RFC 9000 §13.2.2).
+fn ack_frequency(policy: AckPolicy) -> Option<AckFrequencyConfig> {
+    if policy == AckPolicy::USUAL {
+        return None;
+    }
+    let mut config = AckFrequencyConfig::default();
+    config
+        .ack_eliciting_threshold(VarInt::from_u32(policy.every - 1))
+        .max_ack_delay(policy.delay.map(|delay| Duration::from_nanos(delay.as_nanos())))
+        // Without the frame, packets out of order are acknowledged at once.
+        .reordering_threshold(VarInt::from_u32(1));
+    Some(config)
 }
 
 fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {

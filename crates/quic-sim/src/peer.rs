@@ -42,7 +42,7 @@ pub(crate) struct Datagram {
 }
 
 /// The transport parameters of both ends.
-pub(crate) fn transport(handle: &Handle, receive_window: u64) -> Arc<TransportConfig> {
+pub(crate) fn transport(handle: &Handle, receive_window: u64) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(handle.factory());
     // The run ends the connections itself.
@@ -50,7 +50,7 @@ pub(crate) fn transport(handle: &Handle, receive_window: u64) -> Arc<TransportCo
     let window = VarInt::from_u64(receive_window).unwrap_or(VarInt::MAX);
     transport.stream_receive_window(window).receive_window(window).send_window(SEND_BUFFER);
     transport.datagram_receive_buffer_size(None);
-    Arc::new(transport)
+    transport
 }
 
 impl Peer {

@@ -16,6 +16,8 @@ use crate::flow::{End, Flow};
 use crate::identity::Identity;
 use crate::record;
 
+/// The longest delay of acknowledgements that the stack asks for on a path of a shorter RTT.
+const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 /// An IPv4 and a UDP header, in bytes.
 const HEADER_BYTES: u32 = 28;
 
@@ -57,6 +59,13 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
         if flow.ecn == Ecn::Ect1 {
             return refuse(format!(
                 "flow {index} sends ECT(1), which the QUIC stack does not; take \"ect0\" or --on sim"
+            ));
+        }
+        let rtt = flow.rtt.unwrap_or(spec.paths[flow.path].rtt);
+        if let Some(delay) = flow.acks.delay.filter(|delay| *delay > rtt.max(MAX_ACK_DELAY)) {
+            return refuse(format!(
+                "flow {index} has acknowledgements after {delay}, and the QUIC stack asks for no more than its RTT or \
+                 {MAX_ACK_DELAY}; use a shorter `ack_delay`, or --on sim"
             ));
         }
         if let Some(command) = spec.command_of(flow) {

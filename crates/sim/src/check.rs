@@ -7,7 +7,7 @@ use uncork_path::{Ecn, LinkSpec, PathSpec, shared_rtt};
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
-use crate::spec::{FlowSpec, RunSpec, Workload};
+use crate::spec::{AckPolicy, FlowSpec, RunSpec, Workload};
 
 /// An invalid run specification. The message names the part, the value and the valid range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,6 +102,7 @@ impl<S: ControllerSpec> RunSpec<S> {
         require(window >= u64::from(MSS_BYTES), place, || {
             format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
         })?;
+        check_acks(place, flow.acks)?;
         let host = flow.host.unwrap_or(0);
         require(host < Self::FIRST_UNNAMED_HOST, place, || {
             format!("host {host} is reserved: use less than 2^31")
@@ -119,6 +120,19 @@ impl<S: ControllerSpec> RunSpec<S> {
             Workload::Command(command) => one_of(place, "command", command, self.commands.len()),
         }
     }
+}
+
+fn check_acks(place: RunPart, AckPolicy { every, delay }: AckPolicy) -> Result {
+    let (fewest, most) = AckPolicy::EVERY;
+    require((fewest..=most).contains(&every), place, || {
+        format!("an ACK for {every} segments is out of range; expected {fewest} to {most}")
+    })?;
+    let (shortest, longest) = AckPolicy::DELAYS;
+    let outside = delay.filter(|delay| !(shortest..=longest).contains(delay));
+    require(outside.is_none(), place, || {
+        let delay = outside.unwrap_or(longest);
+        format!("ACKs after {delay} are out of range; expected {shortest} to {longest}")
+    })
 }
 
 /// Fails unless `index` is one of `count`.
@@ -158,7 +172,7 @@ mod tests {
     #[test]
     fn invalid_runs_are_rejected_with_part_and_value() {
         assert_eq!(run().check(), Ok(()));
-        let refused: [(Change, &str); 23] = [
+        let refused: [(Change, &str); 25] = [
             (|run| run.end = Time::NEVER, "the run: it never ends: set an end"),
             (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
             (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
@@ -204,6 +218,8 @@ mod tests {
                 "flow 0: it has an RTT of its own, and its path's RTT has steps",
             ),
             (|run| run.flows[0].receive_window = 1447, "flow 0: a receive window of 1447 B holds"),
+            (|run| run.flows[0].acks.every = 0, "flow 0: an ACK for 0 segments is out of"),
+            (|run| run.flows[0].acks.delay = Some(TimeDelta::MAX), "flow 0: ACKs after"),
             (|run| run.flows[0].host = Some(1 << 31), "flow 0: host 2147483648 is reserved"),
             (|run| run.flows[0].ecn = Ecn::Ce, "flow 0: only queues set CE"),
             (

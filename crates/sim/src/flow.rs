@@ -130,7 +130,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             syns: 0,
             server: Server::Listening,
             answered: 0,
-            client: Receiver::new(app::unasked(spec.workload)),
+            client: Receiver::new(app::unasked(spec.workload), spec.acks),
             app: App::new(run, spec, index),
             app_timer: Timer::default(),
             finished: false,

@@ -64,8 +64,31 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub workload: Workload,
     /// The client's receive window in bytes.
     pub receive_window: u64,
+    /// When the client acknowledges data.
+    pub acks: AckPolicy,
     /// An earlier connection's observations of the path, for Careful Resume.
     pub resume: Option<ResumeHint>,
+}
+
+/// When a client acknowledges data that arrives in order. Holes, changes of the CE mark and the end of a
+/// message are acknowledged at once, and so are the first segments of a connection over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckPolicy {
+    /// With this segment at the latest, counted from the last acknowledgement.
+    pub every: u32,
+    /// This long after the first unacknowledged one at the latest; `None` for the delay that clients of the
+    /// protocol have: 40 ms over TCP, as Linux at least, 25 ms over QUIC (RFC 9000 §18.2).
+    pub delay: Option<TimeDelta>,
+}
+
+impl AckPolicy {
+    /// Every second segment (RFC 9293 §3.8.6.3, RFC 9000 §13.2.2).
+    pub const USUAL: Self = Self { every: 2, delay: None };
+    /// Supported numbers of segments.
+    pub const EVERY: (u32, u32) = (1, 1000);
+    /// Supported delays.
+    pub const DELAYS: (TimeDelta, TimeDelta) =
+        (TimeDelta::from_millis(1), TimeDelta::from_secs(1));
 }
 
 /// A flow's workload.
@@ -128,6 +151,7 @@ impl<S: ControllerSpec> FlowSpec<S> {
             rtt: None,
             workload,
             receive_window: FlowSpec::WIDE_OPEN,
+            acks: AckPolicy::USUAL,
             resume: None,
         }
     }
@@ -164,7 +188,12 @@ impl<S: ControllerSpec> RunSpec<S> {
     /// A part of the run that only simulated hosts have, as a scenario names it, and why.
     pub fn only_simulated(&self) -> Option<(&'static str, &'static str)> {
         let card = self.card.map(|_| ("run.card", "its hosts have no network card"));
-        card
+        let own = |key| (key, "the kernel's clients acknowledge as Linux does");
+        let mut policies = self.flows.iter().map(|flow| flow.acks);
+        let acks = policies.find(|policy| *policy != AckPolicy::USUAL).map(|policy| {
+            own(if policy.delay.is_some() { "ack_delay" } else { "ack_every" })
+        });
+        card.or(acks)
     }
 
     /// The programs of `flow`, if any.

@@ -108,6 +108,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         rtt: flow.rtt,
         workload: flow.workload,
         receive_window: flow.receive_window,
+        acks: flow.acks,
         resume: flow.resume,
     };
     RunSpec {

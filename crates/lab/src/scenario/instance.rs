@@ -250,6 +250,7 @@ impl<'a> Builder<'a> {
             ecn: flow.ecn,
             rtt: flow.rtt,
             receive_window: flow.receive_window,
+            acks: flow.acks,
             ..spec
         });
     }

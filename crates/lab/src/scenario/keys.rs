@@ -82,6 +82,8 @@ pub(super) const FLOW: &[&str] = &[
     "rtt",
     "ecn",
     "receive_window",
+    "ack_every",
+    "ack_delay",
     "host",
     "background",
     "transfer",

@@ -3,7 +3,7 @@
 use uncork_apps::{ClientSpec, FetchSpec, ObjectSizes};
 use uncork_flow::FlowRecord;
 use uncork_path::{Ecn, LossPosition, LossSpec, PathSpec, Step};
-use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload};
+use uncork_sim::{AckPolicy, FlowSpec, RunResult, RunSpec, Workload};
 use uncork_units::{Time, TimeDelta};
 
 use super::{flow, path, played, secs};
@@ -119,4 +119,26 @@ fn marks_are_cleared_before_or_after_the_queue() {
     let [quic, segments] = run(Some(LossPosition::After));
     assert!(quic.0 == 0 && quic.1 > 0, "{quic:?}");
     assert_eq!(segments.0, 0);
+}
+
+/// A tenth of the acknowledgements is lost, which counts them. The client's other packets are few.
+#[test]
+fn clients_acknowledge_as_often_as_they_are_told() {
+    let packets_per_ack = |acks| {
+        let mut path = path(20, 40);
+        path.uplink_loss = loss("every:10");
+        let mut spec = transfer(path, 5_000_000);
+        spec.flows[0].acks = acks;
+        both(&spec).map(|run| {
+            let flow = &run.flows[0];
+            assert!(flow.completion_ns.is_some());
+            flow.packets_sent as f64 / (10 * flow.lab().acks_dropped) as f64
+        })
+    };
+    for (every, range) in [(1, 0.9..1.2), (2, 1.6..2.3), (8, 5.5..9.0)] {
+        let acks = AckPolicy { every, ..AckPolicy::USUAL };
+        for (per_ack, engine) in packets_per_ack(acks).into_iter().zip(["quic-sim", "sim"]) {
+            assert!(range.contains(&per_ack), "{engine}, every {every}: {per_ack}");
+        }
+    }
 }

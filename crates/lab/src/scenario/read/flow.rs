@@ -3,7 +3,7 @@
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_config::{Entry, Node, Result, Section, Value};
 use uncork_path::{Ecn, PathSpec};
-use uncork_sim::{FlowSpec, PACKET_BYTES};
+use uncork_sim::{AckPolicy, FlowSpec, PACKET_BYTES};
 use uncork_units::{ByteCount, TimeDelta};
 
 use super::super::ScenarioError;
@@ -54,6 +54,7 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
         receive_window: section
             .read("receive_window", receive_window)?
             .unwrap_or(FlowSpec::WIDE_OPEN),
+        acks: acks(section)?,
         host: host.map(|host| host as u32),
         work,
     };
@@ -123,6 +124,14 @@ fn ecn(section: &Section<'_>) -> Result<Ecn> {
     let known = [("none", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
     let ecn = section.read("ecn", |node| node.choice("codepoint of ECN", &known))?;
     Ok(ecn.unwrap_or(Ecn::NotEct))
+}
+
+fn acks(section: &Section<'_>) -> Result<AckPolicy> {
+    let (fewest, most) = AckPolicy::EVERY;
+    let every = section.read("ack_every", |node| node.whole(fewest.into()..=most.into()))?;
+    let every = every.map_or(AckPolicy::USUAL.every, |every| every as u32);
+    let delay = section.read("ack_delay", |node| node.within(AckPolicy::DELAYS))?;
+    Ok(AckPolicy { every, delay })
 }
 
 fn receive_window(node: &Node) -> Result<u64> {
