@@ -7,7 +7,6 @@ use uncork_units::{Time, TimeDelta};
 use crate::aggregation::Aggregation;
 use crate::host_jitter::{HostTimes, HostsSpec};
 use crate::jitter::Jitter;
-use crate::steps::take_due;
 use crate::{AggregationSpec, JitterSpec, Step};
 
 /// A delay line: a delay that may change in steps, optionally with jitter and with slots.
@@ -75,7 +74,7 @@ impl<T> DelayLine<T> {
     pub(crate) fn enter(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();
         if let Some((steps, next)) = self.steps.as_deref_mut()
-            && let Some(delay) = take_due(steps, next, now)
+            && let Some(delay) = Step::take_due(steps, next, now)
         {
             self.delay = delay;
         }

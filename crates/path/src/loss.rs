@@ -2,7 +2,6 @@
 
 use uncork_units::{Probability, Rng, Time};
 
-use crate::steps::take_due;
 use crate::{GilbertElliott, Step};
 
 /// A random loss model.
@@ -64,7 +63,7 @@ impl Loss {
     /// decrease.
     #[inline]
     pub fn strikes_at(&mut self, now: Time, steps: &[Step<LossSpec>]) -> bool {
-        if let Some(spec) = take_due(steps, &mut self.next_step, now) {
+        if let Some(spec) = Step::take_due(steps, &mut self.next_step, now) {
             self.switch(spec);
         }
         self.strikes()

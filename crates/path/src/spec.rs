@@ -2,7 +2,6 @@
 
 use uncork_units::{Rate, TimeDelta};
 
-use crate::steps::are_in_order;
 use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError, QueueError, Step};
 
 /// A path between a server and a client: its own link and its impairments.
@@ -155,10 +154,10 @@ impl PathSpec {
         if let Some(rtt) = self.rtts().find(|rtt| !(shortest..=longest).contains(rtt)) {
             return Err(PathSpecError::Rtt(rtt));
         }
-        if !are_in_order(&self.rtt_steps) {
+        if !Step::are_in_order(&self.rtt_steps) {
             return Err(PathSpecError::Steps("rtt"));
         }
-        if !are_in_order(&self.loss_steps) {
+        if !Step::are_in_order(&self.loss_steps) {
             return Err(PathSpecError::Steps("loss"));
         }
         if let Some(jitter) = self.jitter.filter(|jitter| jitter.max > longest) {
@@ -167,7 +166,7 @@ impl PathSpec {
         if let Some(turns) = self.aggregation.filter(|turns| turns.slot > longest) {
             return Err(PathSpecError::Aggregation(turns.slot));
         }
-        if !are_in_order(&self.uplink_loss_steps) {
+        if !Step::are_in_order(&self.uplink_loss_steps) {
             return Err(PathSpecError::Steps("uplink_loss"));
         }
         if self.loss.mean() >= 1.0 || self.uplink_loss.mean() >= 1.0 {

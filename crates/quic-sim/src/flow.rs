@@ -15,7 +15,7 @@ use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::client::ClientApp;
 use crate::identity::{Identity, NAME};
-use crate::peer::{Datagram, Peer, transport};
+use crate::peer::{Datagram, Peer, Windows, transport};
 use crate::server::ServerApp;
 
 /// Seed streams of the endpoints, separate for each flow.
@@ -96,18 +96,19 @@ impl<'a> Flow<'a> {
         let handle = Handle::new(spec.cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
-        let mut settings = transport(&handle, FlowSpec::WIDE_OPEN);
+        let mut settings = transport(&handle, Windows::WIDE_OPEN);
         settings.ack_frequency_config(ack_frequency(spec.acks));
         server.transport_config(Arc::new(settings));
         let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
         let own = Handle::new(client_cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let mut client = ClientConfig::new(own.client(identity.client.clone()));
-        client.transport_config(Arc::new(transport(&own, spec.receive_window)));
+        let windows = Windows::of(run, spec);
+        client.transport_config(Arc::new(transport(&own, windows)));
         let server = Peer::server(&mut rng, server);
         let client = Peer::client(&mut rng, epoch.instant(spec.start), client, NAME);
         Some(Self {
             spec,
-            client: ClientApp::new(spec, run.client_of(index)),
+            client: ClientApp::new(spec, run.client_of(index), run.receive_window_steps(spec)),
             server: ServerApp::new(spec),
             peers: [client, server],
             handle,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use uncork_cc::ControllerSpec;
-use uncork_path::{Ecn, LinkSpec, PathSpec, shared_rtt};
+use uncork_path::{Ecn, LinkSpec, PathSpec, Step, shared_rtt};
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
@@ -102,6 +102,7 @@ impl<S: ControllerSpec> RunSpec<S> {
         require(window >= u64::from(MSS_BYTES), place, || {
             format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
         })?;
+        self.check_window_steps(place, flow)?;
         check_acks(place, flow.acks)?;
         let host = flow.host.unwrap_or(0);
         require(host < Self::FIRST_UNNAMED_HOST, place, || {
@@ -119,6 +120,23 @@ impl<S: ControllerSpec> RunSpec<S> {
             Workload::Client(client) => one_of(place, "client", client, self.clients.len()),
             Workload::Command(command) => one_of(place, "command", command, self.commands.len()),
         }
+    }
+}
+
+impl<S: ControllerSpec> RunSpec<S> {
+    fn check_window_steps(&self, place: RunPart, flow: &FlowSpec<S>) -> Result {
+        if let Some(index) = flow.receive_window_steps {
+            one_of(place, "list of receive windows", index, self.receive_window_steps.len())?;
+        }
+        let steps = self.receive_window_steps(flow);
+        require(Step::are_in_order(steps), place, || {
+            "its receive windows are not in order of time: sort them".to_owned()
+        })?;
+        let small = steps.iter().find(|step| step.value < u64::from(MSS_BYTES));
+        require(small.is_none(), place, || {
+            let window = small.map_or(0, |step| step.value);
+            format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
+        })
     }
 }
 
@@ -146,7 +164,7 @@ fn one_of(place: RunPart, what: &str, index: usize, count: usize) -> Result {
 mod tests {
     use super::*;
     use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
-    use uncork_path::{Buffer, QueueSpec, Step};
+    use uncork_path::{Buffer, QueueSpec};
     use uncork_units::Rate;
 
     type Change = fn(&mut RunSpec);
@@ -172,7 +190,7 @@ mod tests {
     #[test]
     fn invalid_runs_are_rejected_with_part_and_value() {
         assert_eq!(run().check(), Ok(()));
-        let refused: [(Change, &str); 25] = [
+        let refused: [(Change, &str); 27] = [
             (|run| run.end = Time::NEVER, "the run: it never ends: set an end"),
             (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
             (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
@@ -218,6 +236,17 @@ mod tests {
                 "flow 0: it has an RTT of its own, and its path's RTT has steps",
             ),
             (|run| run.flows[0].receive_window = 1447, "flow 0: a receive window of 1447 B holds"),
+            (
+                |run| run.flows[0].receive_window_steps = Some(0),
+                "flow 0: unknown list of receive windows 0: there are 0",
+            ),
+            (
+                |run| {
+                    run.receive_window_steps = vec![vec![Step { at: run.end, value: 1447 }]];
+                    run.flows[0].receive_window_steps = Some(0);
+                },
+                "flow 0: a receive window of 1447 B holds no segment",
+            ),
             (|run| run.flows[0].acks.every = 0, "flow 0: an ACK for 0 segments is out of"),
             (|run| run.flows[0].acks.delay = Some(TimeDelta::MAX), "flow 0: ACKs after"),
             (|run| run.flows[0].host = Some(1 << 31), "flow 0: host 2147483648 is reserved"),

@@ -3,7 +3,7 @@
 use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
 use uncork_path::{
-    BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, Network, NetworkSpec, PathSpec,
+    BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, Network, NetworkSpec, PathSpec, Step,
 };
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
@@ -24,6 +24,8 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub clients: Vec<ClientSpec>,
     /// Programs for runs on real hosts.
     pub commands: Vec<CommandSpec>,
+    /// Receive windows that change, in order of time. The end of a window never moves back (RFC 9293 §3.8.6).
+    pub receive_window_steps: Vec<Vec<Step<u64>>>,
     /// The flows.
     pub flows: Vec<FlowSpec<S>>,
     /// The time that the hosts at both ends take for each packet. Real hosts have their own.
@@ -64,6 +66,8 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub workload: Workload,
     /// The client's receive window in bytes.
     pub receive_window: u64,
+    /// Index of its later receive windows in [`RunSpec::receive_window_steps`].
+    pub receive_window_steps: Option<usize>,
     /// When the client acknowledges data.
     pub acks: AckPolicy,
     /// An earlier connection's observations of the path, for Careful Resume.
@@ -87,8 +91,7 @@ impl AckPolicy {
     /// Supported numbers of segments.
     pub const EVERY: (u32, u32) = (1, 1000);
     /// Supported delays.
-    pub const DELAYS: (TimeDelta, TimeDelta) =
-        (TimeDelta::from_millis(1), TimeDelta::from_secs(1));
+    pub const DELAYS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(1), TimeDelta::from_secs(1));
 }
 
 /// A flow's workload.
@@ -151,6 +154,7 @@ impl<S: ControllerSpec> FlowSpec<S> {
             rtt: None,
             workload,
             receive_window: FlowSpec::WIDE_OPEN,
+            receive_window_steps: None,
             acks: AckPolicy::USUAL,
             resume: None,
         }
@@ -165,6 +169,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             paths: vec![path],
             clients: Vec::new(),
             commands: Vec::new(),
+            receive_window_steps: Vec::new(),
             flows,
             host_jitter: HostJitter::NONE,
             offload: Offload::None,
@@ -190,10 +195,19 @@ impl<S: ControllerSpec> RunSpec<S> {
         let card = self.card.map(|_| ("run.card", "its hosts have no network card"));
         let own = |key| (key, "the kernel's clients acknowledge as Linux does");
         let mut policies = self.flows.iter().map(|flow| flow.acks);
-        let acks = policies.find(|policy| *policy != AckPolicy::USUAL).map(|policy| {
-            own(if policy.delay.is_some() { "ack_delay" } else { "ack_every" })
-        });
-        card.or(acks)
+        let acks = policies
+            .find(|policy| *policy != AckPolicy::USUAL)
+            .map(|policy| own(if policy.delay.is_some() { "ack_delay" } else { "ack_every" }));
+        let reason = "sockets of the kernel have one window";
+        let windows = self.flows.iter().find_map(|flow| flow.receive_window_steps);
+        card.or(acks).or(windows.map(|_| ("receive_window_steps", reason)))
+    }
+
+    /// The later receive windows of a flow's client.
+    pub fn receive_window_steps(&self, flow: &FlowSpec<S>) -> &[Step<u64>] {
+        let steps =
+            flow.receive_window_steps.and_then(|index| self.receive_window_steps.get(index));
+        steps.map_or(&[], Vec::as_slice)
     }
 
     /// The programs of `flow`, if any.

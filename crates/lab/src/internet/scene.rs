@@ -78,6 +78,7 @@ impl Scene {
             paths,
             clients: vec![ClientSpec::Audio(traffic::song())],
             commands: Vec::new(),
+            receive_window_steps: Vec::new(),
             flows,
             host_jitter: HostJitter::Usual,
             offload: Offload::None,

@@ -82,6 +82,7 @@ pub(super) const FLOW: &[&str] = &[
     "rtt",
     "ecn",
     "receive_window",
+    "receive_window_steps",
     "ack_every",
     "ack_delay",
     "host",

@@ -50,6 +50,7 @@ const CASES: &[Case] = &[
     case(RTT, "rtt = \"50ms\"\nloss_steps = [[\"9s\", \"100%\"], [\"9s\", \"0%\"]]", "\"9s\""),
     case(RTT, "rtt = \"50ms\"\nclears_marks = true", "true"),
     case(RTT, "rtt = \"50ms\"\nuplink_loss = \"100%\"", "\"100%\""),
+    case("count = 2", "receive_window_steps = [[\"9s\", \"1kB\"]]", "\"1kB\""),
     case("count = 2", "ack_every = 0", "0"),
     case("count = 2", "ack_delay = \"2s\"", "\"2s\""),
     case("seeds = 3", "seeds = 3\ncard = \"1kbit\"", "\"1kbit\""),

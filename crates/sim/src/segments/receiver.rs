@@ -1,12 +1,13 @@
 //! The client: tracks arrived segments and sends ACKs.
 
+use uncork_path::Step;
 use uncork_units::{Time, TimeDelta};
 
 use super::Segment;
 use super::ack::{Ack, SACK_BLOCKS};
 use super::ranges::{Range, RangeSet};
 use super::stream::Stream;
-use crate::spec::AckPolicy;
+use crate::spec::{AckPolicy, FlowSpec};
 
 /// Linux's minimum delayed-ACK timeout.
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
@@ -28,6 +29,9 @@ pub(crate) struct Receiver {
     /// Whether the last segment carried CE.
     ce: bool,
     policy: AckPolicy,
+    window: u64,
+    /// Later windows, and the next of them.
+    window_steps: Option<Box<(Vec<Step<u64>>, usize)>>,
     /// The newest segment whose ACK is delayed, and the deadline of the first.
     delayed: Option<(Segment, Time)>,
     /// How many ACKs are delayed.
@@ -55,12 +59,20 @@ impl Receiver {
             marked: 0,
             ce: false,
             policy,
+            window: FlowSpec::WIDE_OPEN,
+            window_steps: None,
             delayed: None,
             held: 0,
             quick_acks: QUICK_ACKS,
             first_byte: None,
             complete: None,
         }
+    }
+
+    /// The receive window in bytes, and later ones in order of time.
+    pub(crate) fn with_window(self, window: u64, steps: &[Step<u64>]) -> Self {
+        let window_steps = (!steps.is_empty()).then(|| Box::new((steps.to_vec(), 0)));
+        Self { window, window_steps, ..self }
     }
 
     /// Payload bytes received, without duplicates.
@@ -127,7 +139,7 @@ impl Receiver {
             (self.delayed, self.held) = (Some((segment, due)), self.held + 1);
             return Reply::Later;
         }
-        Reply::Now(self.ack(segment, duplicate))
+        Reply::Now(self.ack(now, segment, duplicate))
     }
 
     /// The segments of a packet, which the host takes as one (GRO): one ACK for all.
@@ -142,7 +154,7 @@ impl Receiver {
             };
             duplicate |= answer.is_some_and(|ack| ack.duplicate);
         }
-        let ack = answer.unwrap_or_else(|| self.ack(last, false));
+        let ack = answer.unwrap_or_else(|| self.ack(now, last, false));
         Reply::Now(Ack { duplicate, ..ack })
     }
 
@@ -154,7 +166,7 @@ impl Receiver {
     /// The delayed-ACK timer expired.
     pub(crate) fn on_timer(&mut self, now: Time) -> Option<Ack> {
         let (segment, _) = self.delayed.filter(|(_, due)| *due <= now)?;
-        Some(self.ack(segment, false))
+        Some(self.ack(now, segment, false))
     }
 
     /// Whether CE starts or stops with this segment. That is reported at once (RFC 9768
@@ -192,16 +204,22 @@ impl Receiver {
         }
     }
 
-    fn ack(&mut self, trigger: Segment, duplicate: bool) -> Ack {
+    fn ack(&mut self, now: Time, trigger: Segment, duplicate: bool) -> Ack {
+        if let Some((steps, next)) = self.window_steps.as_deref_mut()
+            && let Some(window) = Step::take_due(steps, next, now)
+        {
+            self.window = window;
+        }
+        let (marked, window) = (self.marked, self.window);
         (self.delayed, self.held) = (None, 0);
         if self.above.first().is_none() {
-            return Ack { duplicate, marked: self.marked, ..Ack::new(self.next, [], trigger) };
+            return Ack { duplicate, marked, window, ..Ack::new(self.next, [], trigger) };
         }
         self.tell_first(trigger.seq);
         // RFC 2883 §4: a D-SACK takes the place of the first block.
         let most = SACK_BLOCKS - usize::from(duplicate);
         let blocks = self.told.into_iter().filter(|block| block.start > self.next).take(most);
-        Ack { duplicate, marked: self.marked, ..Ack::new(self.next, blocks, trigger) }
+        Ack { duplicate, marked, window, ..Ack::new(self.next, blocks, trigger) }
     }
 
     /// RFC 2018 §4: first the block with the newest segment, then the blocks reported first most

@@ -32,7 +32,8 @@ pub(crate) struct Sender<C> {
     board: Scoreboard,
     /// Data written by the application.
     stream: Stream,
-    receive_window: u64,
+    /// The end of the receive window, in bytes of the stream.
+    window_end: u64,
     rtt: RttEstimator,
     rack: Rack,
     /// In recovery until SND.UNA reaches this.
@@ -139,7 +140,7 @@ impl<C: Controller> Sender<C> {
             },
             board: Scoreboard::default(),
             stream,
-            receive_window,
+            window_end: receive_window,
             rtt: RttEstimator::new(handshake_rtt),
             rack: Rack::new(),
             recovery_point: None,
@@ -266,8 +267,8 @@ impl<C: Controller> Sender<C> {
 
     fn new_segment(&self) -> Option<(u64, u32)> {
         let seq = self.board.next();
-        let window_used = (seq + 1 - self.board.una()).saturating_mul(u64::from(MSS_BYTES));
-        let may_leave = seq < self.stream.segments() && window_used <= self.receive_window;
+        let end = (seq + 1).saturating_mul(u64::from(MSS_BYTES));
+        let may_leave = seq < self.stream.segments() && end <= self.window_end;
         may_leave.then(|| (seq, self.stream.bytes_of(seq)))
     }
 
@@ -330,6 +331,8 @@ impl<C: Controller> Sender<C> {
     ) -> Option<TimeDelta> {
         scratch.delivered.clear();
         let una_advanced = self.board.on_ack(ack, &mut scratch.delivered);
+        let acked = ack.cumulative.saturating_mul(u64::from(MSS_BYTES));
+        self.window_end = self.window_end.max(acked.saturating_add(ack.window));
         // A probe is sent speculatively, so a spurious one is not evidence of reordering.
         if ack.duplicate && self.probe.outstanding.is_none() {
             self.rack.on_needless_repair(self.board.una(), self.board.next());
