@@ -190,8 +190,8 @@ impl Exit<'_> {
             Fate::Arrives(due) => {
                 let bytes = self.pool.packet(slot);
                 let marked = packet.ecn == Ecn::Ce && ecn != Ecn::Ce;
-                if marked {
-                    packet::mark(bytes);
+                if packet.ecn != ecn {
+                    packet::set_ecn(bytes, packet.ecn);
                 }
                 let device = match direction {
                     Direction::Up => &self.devices.server,

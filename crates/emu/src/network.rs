@@ -46,6 +46,7 @@ impl<B: Body> Network<B> {
             ack_bytes: EmulationSpec::ACK_BYTES,
             // Its hosts are real.
             host_jitter: HostJitter::NONE,
+            card: None,
             seed: spec.seed,
         });
         Self { hosts: spec.hosts.clone(), back: spec.back, flows: Flows::default(), paths }

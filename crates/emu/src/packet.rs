@@ -1,4 +1,4 @@
-//! IP packets: the fields read by the path, and the ECN mark it sets.
+//! IP packets: the fields read by the path, and the ECN field that it changes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -127,14 +127,25 @@ fn ecn(traffic_class: u8) -> Ecn {
     }
 }
 
-/// Sets the packet's ECN field to CE. [`parse`] must accept the packet.
-pub(crate) fn mark(packet: &mut [u8]) {
+/// The two low bits of the traffic class (RFC 3168 §5).
+fn bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    }
+}
+
+/// Sets the packet's ECN field. [`parse`] must accept the packet.
+pub(crate) fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    let bits = bits(ecn);
     match packet {
-        [first, class, ..] if *first >> 4 == 6 => *class |= 0x30,
+        [first, class, ..] if *first >> 4 == 6 => *class = *class & !0x30 | bits << 4,
         [first, class, _, _, _, _, _, _, _, _, high, low, ..] => {
             // RFC 1624 §3, equation 3: HC' = ~(~HC + ~m + m'), m being the first 16 bits.
             let old = u16::from_be_bytes([*first, *class]);
-            *class |= 3;
+            *class = *class & !3 | bits;
             let new = u16::from_be_bytes([*first, *class]);
             let checksum = u16::from_be_bytes([*high, *low]);
             let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
@@ -258,21 +269,23 @@ mod tests {
                     *first = version | *first & 0xf;
                 }
                 parse(&bytes);
-                mark(&mut bytes);
+                set_ecn(&mut bytes, Ecn::Ce);
             }
         }
 
         /// Compared with the full checksum.
         #[test]
         fn a_mark_keeps_the_checksum_right(class: u8, fragment: u16, payload: [u8; 9]) {
-            let mut packet = v4(class, UDP, fragment, &payload);
-            mark(&mut packet);
-            prop_assert_eq!(packet[1], class | 3);
-            prop_assert_eq!(checksum(&packet[..20]), 0);
-            prop_assert_eq!(parse(&packet).map(|header| header.ecn), Some(Ecn::Ce));
-            let mut packet = v6(class, UDP, &payload);
-            mark(&mut packet);
-            prop_assert_eq!(packet, v6(class | 3, UDP, &payload));
+            for (ecn, bits) in [(Ecn::Ce, 3), (Ecn::NotEct, 0), (Ecn::Ect0, 2), (Ecn::Ect1, 1)] {
+                let mut packet = v4(class, UDP, fragment, &payload);
+                set_ecn(&mut packet, ecn);
+                prop_assert_eq!(packet[1], class & !3 | bits);
+                prop_assert_eq!(checksum(&packet[..20]), 0);
+                prop_assert_eq!(parse(&packet).map(|header| header.ecn), Some(ecn));
+                let mut packet = v6(class, UDP, &payload);
+                set_ecn(&mut packet, ecn);
+                prop_assert_eq!(packet, v6(class & !3 | bits, UDP, &payload));
+            }
         }
     }
 }

@@ -117,7 +117,10 @@ impl EmulationSpec {
 
     /// The shortest one-way delay of a packet.
     pub(crate) fn shortest_way(&self) -> TimeDelta {
-        let rtts = self.hosts.iter().map(|host| host.rtt.unwrap_or(self.paths[host.path].rtt));
+        let rtts = self
+            .hosts
+            .iter()
+            .map(|host| host.rtt.unwrap_or_else(|| self.paths[host.path].shortest_rtt()));
         rtts.min().unwrap_or(TimeDelta::ZERO).divided_by(2)
     }
 }

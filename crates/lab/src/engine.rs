@@ -75,9 +75,19 @@ impl Engine {
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
         let command = classes.find(|class| class.carries.is_command());
         match command.filter(|_| !self.is_in_real_time()) {
-            Some(class) => Err(no_commands(&class.name)),
-            None => Ok(()),
+            Some(class) => return Err(no_commands(&class.name)),
+            None if !self.is_in_real_time() => return Ok(()),
+            None => {}
         }
+        let runs =
+            (0..scenario.cells.len()).map(|cell| scenario.planned(cell, scenario.first_seed).run);
+        let mut only_simulated = runs.filter_map(|run| run.only_simulated());
+        only_simulated.next().map_or(Ok(()), |only| Err(self.cannot_have(only)))
+    }
+
+    fn cannot_have(self, (key, why): (&str, &str)) -> EngineError {
+        let message = format!("--on {self} cannot have `{key}`: {why}; remove it, or use --on sim");
+        EngineError { message, is_of_machine: false }
     }
 
     /// Executes `run`. Long parts are aborted when `stop` is set.

@@ -15,15 +15,6 @@ pub struct Bottleneck<T> {
     on_wire: Option<OnWire<T>>,
 }
 
-/// A rate change at `at`; it also applies to the packet in transmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateStep {
-    /// When.
-    pub at: Time,
-    /// The rate from then on.
-    pub rate: Rate,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct OnWire<T> {
     packet: Packet<T>,

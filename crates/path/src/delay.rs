@@ -7,12 +7,14 @@ use uncork_units::{Time, TimeDelta};
 use crate::aggregation::Aggregation;
 use crate::host_jitter::{HostTimes, HostsSpec};
 use crate::jitter::Jitter;
-use crate::{AggregationSpec, JitterSpec};
+use crate::{AggregationSpec, JitterSpec, Step};
 
-/// A delay line: constant delay, optionally with jitter and with slots.
+/// A delay line: a delay that may change in steps, optionally with jitter and with slots.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayLine<T> {
     delay: TimeDelta,
+    /// Later delays, and the next of them.
+    steps: Option<Box<(Vec<Step<TimeDelta>>, usize)>>,
     // Boxed because it is rarely used and there may be one line per flow.
     jitter: Option<Box<Jitter>>,
     aggregation: Option<Box<Aggregation>>,
@@ -24,7 +26,20 @@ pub(crate) struct DelayLine<T> {
 impl<T> DelayLine<T> {
     /// A line that delays everything by `delay`.
     pub(crate) fn new(delay: TimeDelta) -> Self {
-        Self { delay, jitter: None, aggregation: None, hosts: None, travelling: VecDeque::new() }
+        Self {
+            delay,
+            steps: None,
+            jitter: None,
+            aggregation: None,
+            hosts: None,
+            travelling: VecDeque::new(),
+        }
+    }
+
+    /// Items that enter at a step or later have its delay, unless there are none. An item of a shorter delay
+    /// arrives with the last of a longer one, unless jitter reorders.
+    pub(crate) fn step(&mut self, steps: Vec<Step<TimeDelta>>) {
+        self.steps = (!steps.is_empty()).then(|| Box::new((steps, 0)));
     }
 
     /// Adds jitter for items entering from now on, drawn independently from the stream `stream` of
@@ -58,6 +73,11 @@ impl<T> DelayLine<T> {
     /// others.
     pub(crate) fn enter(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();
+        if let Some((steps, next)) = self.steps.as_deref_mut()
+            && let Some(delay) = Step::take_due(steps, next, now)
+        {
+            self.delay = delay;
+        }
         let mut arrival = now + self.delay;
         if let Some(jitter) = &mut self.jitter {
             arrival += jitter.draw();
@@ -134,6 +154,34 @@ mod tests {
         line.enter(at(17), 'd', 0);
         assert_eq!(line.next_arrival(), at(60));
         assert_eq!((line.arrive(at(60)), line.arrive(at(60))), (Some('c'), Some('d')));
+    }
+
+    /// What is on the way keeps its delay. When the delay falls, later items arrive with the last of the
+    /// earlier ones, or overtake them if jitter reorders.
+    #[test]
+    fn steps_of_the_delay_keep_the_order_unless_jitter_reorders() {
+        let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
+        let steps = [(10, 80), (20, 30)];
+        let steps =
+            steps.map(|(time, delay)| Step { at: at(time), value: TimeDelta::from_millis(delay) });
+        for (reorder, expected) in [
+            (false, [(40, 0), (49, 1), (90, 2), (99, 3), (99, 4), (130, 5)]),
+            (true, [(40, 0), (49, 1), (50, 4), (90, 2), (99, 3), (130, 5)]),
+        ] {
+            let mut line = DelayLine::new(TimeDelta::from_millis(40));
+            let (distribution, max) = (JitterDistribution::Uniform, TimeDelta::ZERO);
+            line.jitter(JitterSpec { distribution, max, reorder }, 1, 1);
+            line.step(steps.to_vec());
+            for (item, millis) in [0, 9, 10, 19, 20, 100].into_iter().enumerate() {
+                line.enter(at(millis), item, 0);
+            }
+            let mut arrived = Vec::new();
+            while !line.is_empty() {
+                let next = line.next_arrival();
+                arrived.push((next, line.arrive(next).expect("due")));
+            }
+            assert_eq!(arrived, expected.map(|(millis, item)| (at(millis), item)), "{reorder}");
+        }
     }
 
     const BASE: TimeDelta = TimeDelta::from_millis(25);

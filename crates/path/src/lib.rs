@@ -7,6 +7,7 @@
 mod aggregation;
 mod bottleneck;
 mod buffer;
+mod card;
 mod decimal;
 mod delay;
 mod gilbert;
@@ -22,9 +23,10 @@ mod policer;
 mod queue;
 mod rate;
 mod spec;
+mod steps;
 
 pub use aggregation::AggregationSpec;
-pub use bottleneck::{Bottleneck, Departure, RateStep};
+pub use bottleneck::{Bottleneck, Departure};
 pub use buffer::{Buffer, BufferError};
 pub use gilbert::GilbertElliott;
 pub use host_jitter::{HostJitter, HostJitterError};
@@ -47,3 +49,4 @@ pub use rate::{
     LinkRate, LteError, LteSpec, RateSpec, Trace, TraceError, TraceProblem, TraceSpec, TraceStart,
 };
 pub use spec::{LossPosition, PathSpec, PathSpecError};
+pub use steps::Step;

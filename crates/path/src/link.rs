@@ -82,7 +82,7 @@ impl LinkSpec {
             _ => &[],
         };
         // A step to zero is an outage.
-        let steps = steps.iter().map(|step| step.rate).filter(|rate| *rate > Rate::ZERO);
+        let steps = steps.iter().map(|step| step.value).filter(|rate| *rate > Rate::ZERO);
         let policed = self.policer.map(|policer| policer.rate);
         let mut rates = steps.chain([self.nominal_rate()]).chain(policed);
         let outside = rates.find(|rate| *rate < slowest || *rate > fastest);
@@ -110,7 +110,7 @@ impl LinkSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RateStep;
+    use crate::Step;
     use uncork_units::Time;
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
@@ -143,7 +143,7 @@ mod tests {
         assert!(small.contains("a buffer of 125 B cannot hold one packet of 1500 B"), "{small}");
         assert!(refused(|link| link.buffer = Buffer::Packets(u64::MAX)).contains("too large"));
         let step = |link: &mut LinkSpec| {
-            let steps = [RateStep { at: Time::ZERO, rate: Rate::from_bits_per_sec(4_000) }];
+            let steps = [Step { at: Time::ZERO, value: Rate::from_bits_per_sec(4_000) }];
             link.rate = RateSpec::Steps { first: Rate::from_mbit(1), steps: steps.into() };
         };
         assert!(refused(step).contains("a rate of 4kbit"));
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_step_may_be_an_outage() {
-        let steps = [RateStep { at: Time::ZERO, rate: Rate::ZERO }];
+        let steps = [Step { at: Time::ZERO, value: Rate::ZERO }];
         let rate = RateSpec::Steps { first: Rate::from_mbit(1), steps: steps.into() };
         assert_eq!(LinkSpec { rate, ..link() }.check(1500, RTT), Ok(()));
     }

@@ -1,8 +1,8 @@
 //! Random loss, independent of congestion.
 
-use uncork_units::{Probability, Rng};
+use uncork_units::{Probability, Rng, Time};
 
-use crate::GilbertElliott;
+use crate::{GilbertElliott, Step};
 
 /// A random loss model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,18 +38,35 @@ pub struct Loss {
     packets: u64,
     /// The channel's state, set once the first packet has passed.
     bad: Option<bool>,
+    /// The first step to come; none from the number of steps on.
+    next_step: usize,
 }
 
 impl Loss {
     /// The process, with its own stream of `seed`.
     pub fn new(spec: LossSpec, seed: u64, stream: u64) -> Self {
-        Self { spec, rng: Rng::new(seed, stream), packets: 0, bad: None }
+        Self { spec, rng: Rng::new(seed, stream), packets: 0, bad: None, next_step: 0 }
     }
 
-    /// Switches to another process, with the same stream.
+    /// Switches to another process for good, with the same stream.
     pub fn change(&mut self, spec: LossSpec) {
+        self.next_step = usize::MAX;
+        self.switch(spec);
+    }
+
+    fn switch(&mut self, spec: LossSpec) {
         self.spec = spec;
         self.bad = None;
+    }
+
+    /// Whether the next packet is lost, which comes at `now`, of a process that changes by `steps`. Times must not
+    /// decrease.
+    #[inline]
+    pub fn strikes_at(&mut self, now: Time, steps: &[Step<LossSpec>]) -> bool {
+        if let Some(spec) = Step::take_due(steps, &mut self.next_step, now) {
+            self.switch(spec);
+        }
+        self.strikes()
     }
 
     /// Whether the next packet is lost.
@@ -111,6 +128,20 @@ mod tests {
         assert!(loss.strikes());
         loss.change(LossSpec::EveryNth(0));
         assert!((0..100).all(|_| !loss.strikes()));
+    }
+
+    #[test]
+    fn process_changes_at_its_steps() {
+        let at = Time::from_nanos;
+        let steps = [(10, 1), (20, 0), (40, 1)]
+            .map(|(time, nth)| Step { at: at(time), value: LossSpec::EveryNth(nth) });
+        let mut loss = Loss::new(LossSpec::NONE, 1, 0);
+        let times = [9, 10, 19, 20, 50];
+        let struck = times.map(|now| loss.strikes_at(at(now), &steps));
+        assert_eq!(struck, [false, true, true, false, true]);
+        let mut changed = Loss::new(LossSpec::NONE, 1, 0);
+        changed.change(LossSpec::NONE);
+        assert!(!changed.strikes_at(at(15), &steps), "a change is for good");
     }
 
     #[test]

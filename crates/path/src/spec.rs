@@ -2,7 +2,7 @@
 
 use uncork_units::{Rate, TimeDelta};
 
-use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError, QueueError};
+use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError, QueueError, Step};
 
 /// A path between a server and a client: its own link and its impairments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,23 +17,37 @@ pub struct PathSpec {
     pub uplink: Option<LinkSpec>,
     /// RTT without queueing; half of it in each direction.
     pub rtt: TimeDelta,
+    /// Later RTTs, in order of time. A packet on the way keeps its delay. When the RTT falls, later packets
+    /// arrive with the last of the earlier ones, and overtake them only where jitter reorders. Buffers and
+    /// hosts use the first RTT.
+    pub rtt_steps: Vec<Step<TimeDelta>>,
     /// Random extra delay on the way to the client.
     pub jitter: Option<JitterSpec>,
     /// Slots in which ACKs reach the server together.
     pub aggregation: Option<AggregationSpec>,
     /// Random loss on the way to the receiver.
     pub loss: LossSpec,
+    /// Later losses, in order of time, of packets that come to `loss_position` from then on. All packets may
+    /// be lost: an outage that drops.
+    pub loss_steps: Vec<Step<LossSpec>>,
     /// Position of that loss.
     pub loss_position: LossPosition,
+    /// Random loss on the way to the server, behind the uplink: of ACKs and requests.
+    pub uplink_loss: LossSpec,
+    /// Later losses of that kind, in order of time.
+    pub uplink_loss_steps: Vec<Step<LossSpec>>,
+    /// Where, relative to the links to the client, the ECN field of packets is cleared; `None` for nowhere.
+    /// Before them their queues drop what they would mark, after them no mark arrives.
+    pub clears_marks: Option<LossPosition>,
 }
 
-/// Position of random loss relative to the bottleneck. It determines where BBR's cliff is: after
+/// Position on a path relative to its links. That of random loss determines where BBR's cliff is: after
 /// the bottleneck, lost packets have already used capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossPosition {
-    /// Before the queue.
+    /// Before the queues.
     Before,
-    /// After the link: a lossy last mile.
+    /// After the links, as on a lossy last mile.
     After,
 }
 
@@ -53,6 +67,9 @@ pub enum PathSpecError {
     /// The queue has invalid parameters.
     #[error("{0}")]
     Queue(QueueError),
+    /// Steps of this value are not in order of time.
+    #[error("the steps of `{0}` are not in order of time")]
+    Steps(&'static str),
     /// More jitter than the longest RTT.
     #[error("jitter of {} is out of range; the limit is {}", .0, PathSpec::RTTS.1)]
     Jitter(TimeDelta),
@@ -97,11 +114,27 @@ impl PathSpec {
             via: Vec::new(),
             uplink: None,
             rtt,
+            rtt_steps: Vec::new(),
             jitter: None,
             aggregation: None,
             loss: LossSpec::EveryNth(0),
+            loss_steps: Vec::new(),
             loss_position: LossPosition::After,
+            uplink_loss: LossSpec::NONE,
+            uplink_loss_steps: Vec::new(),
+            clears_marks: None,
         }
+    }
+
+    /// The RTTs that it has one after the other.
+    fn rtts(&self) -> impl Iterator<Item = TimeDelta> {
+        let steps = self.rtt_steps.iter().map(|step| step.value);
+        std::iter::once(self.rtt).chain(steps)
+    }
+
+    /// The shortest RTT that it has at any time.
+    pub fn shortest_rtt(&self) -> TimeDelta {
+        self.rtts().fold(self.rtt, TimeDelta::min)
     }
 
     /// The bandwidth-delay product in bytes.
@@ -118,8 +151,14 @@ impl PathSpec {
     /// `ack_bytes`.
     pub fn check(&self, packet_bytes: u32, ack_bytes: u32) -> Result<(), PathSpecError> {
         let (shortest, longest) = Self::RTTS;
-        if self.rtt < shortest || self.rtt > longest {
-            return Err(PathSpecError::Rtt(self.rtt));
+        if let Some(rtt) = self.rtts().find(|rtt| !(shortest..=longest).contains(rtt)) {
+            return Err(PathSpecError::Rtt(rtt));
+        }
+        if !Step::are_in_order(&self.rtt_steps) {
+            return Err(PathSpecError::Steps("rtt"));
+        }
+        if !Step::are_in_order(&self.loss_steps) {
+            return Err(PathSpecError::Steps("loss"));
         }
         if let Some(jitter) = self.jitter.filter(|jitter| jitter.max > longest) {
             return Err(PathSpecError::Jitter(jitter.max));
@@ -127,7 +166,10 @@ impl PathSpec {
         if let Some(turns) = self.aggregation.filter(|turns| turns.slot > longest) {
             return Err(PathSpecError::Aggregation(turns.slot));
         }
-        if self.loss.mean() >= 1.0 {
+        if !Step::are_in_order(&self.uplink_loss_steps) {
+            return Err(PathSpecError::Steps("uplink_loss"));
+        }
+        if self.loss.mean() >= 1.0 || self.uplink_loss.mean() >= 1.0 {
             return Err(PathSpecError::LosesEverything);
         }
         if let Some(uplink) = &self.uplink {
@@ -153,29 +195,42 @@ mod tests {
     #[test]
     fn unsupported_paths_are_rejected() {
         assert_eq!(path().check(1500, 52), Ok(()));
-        let refused = |change: fn(&mut PathSpec)| {
+        let refused = |change: &dyn Fn(&mut PathSpec)| {
             let mut path = path();
             change(&mut path);
             path.check(1500, 52).expect_err("refused").to_string()
         };
-        assert!(refused(|path| path.rtt = TimeDelta::ZERO).contains("an RTT of 0"));
-        assert!(refused(|path| path.rtt = TimeDelta::MAX).contains("is out of range"));
+        assert!(refused(&|path: &mut PathSpec| path.rtt = TimeDelta::ZERO).contains("an RTT of 0"));
         assert!(
-            refused(|path| path.link.rate = crate::RateSpec::Constant(Rate::ZERO))
+            refused(&|path: &mut PathSpec| path.rtt = TimeDelta::MAX).contains("is out of range")
+        );
+        assert!(
+            refused(&|path: &mut PathSpec| path.link.rate = crate::RateSpec::Constant(Rate::ZERO))
                 .contains("a rate of 0")
         );
+        let step =
+            |millis| Step { at: uncork_units::Time::ZERO, value: TimeDelta::from_millis(millis) };
+        let minutes = |path: &mut PathSpec| path.rtt_steps = vec![step(90_000)];
+        assert!(refused(&minutes).contains("an RTT of 90s is out of range"));
+        let twice = |path: &mut PathSpec| path.rtt_steps = vec![step(20); 2];
+        assert!(refused(&twice).contains("the steps of `rtt` are not in order"));
+        let lossy = Step { at: uncork_units::Time::ZERO, value: LossSpec::NONE };
+        let mut loss_twice = path();
+        loss_twice.loss_steps = vec![lossy; 2];
+        assert_eq!(loss_twice.check(1500, 52), Err(PathSpecError::Steps("loss")));
         let uplink = |path: &mut PathSpec| {
             path.uplink = Some(LinkSpec::new(Rate::from_mbit(1), Buffer::Packets(0)));
         };
-        assert!(refused(uplink).contains("a buffer of 0 B cannot hold"));
+        assert!(refused(&uplink).contains("a buffer of 0 B cannot hold"));
         let pie = |path: &mut PathSpec| {
             let spec = crate::PieSpec { tupdate: TimeDelta::ZERO, ..crate::PieSpec::default() };
             path.link.queue = crate::QueueSpec::Pie(spec);
         };
-        assert!(refused(pie).contains("the tupdate of pie needs"));
+        assert!(refused(&pie).contains("the tupdate of pie needs"));
         let minute = TimeDelta::from_secs(61);
         assert!(
-            refused(|path| path.aggregation = Some(TimeDelta::MAX.into())).contains("turns of")
+            refused(&|path: &mut PathSpec| path.aggregation = Some(TimeDelta::MAX.into()))
+                .contains("turns of")
         );
         let (distribution, max) = (crate::JitterDistribution::Bell, minute);
         let mut path = path();
@@ -185,6 +240,8 @@ mod tests {
             path.jitter = None;
             path.loss = loss.parse().expect("a loss");
             assert_eq!(path.check(1500, 52), Err(PathSpecError::LosesEverything), "{loss}");
+            path.uplink_loss = std::mem::replace(&mut path.loss, LossSpec::NONE);
+            assert_eq!(path.check(1500, 52), Err(PathSpecError::LosesEverything), "{loss} up");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The client's application.
 
-use noq_proto::{Connection, Dir, StreamId};
+use noq_proto::{Connection, Dir, StreamId, VarInt};
 use uncork_apps::{Action, Client};
+use uncork_path::Step;
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 
@@ -11,6 +12,9 @@ pub(crate) struct ClientApp {
     pub(crate) seen: ClientStats,
     /// The stream of the current answer.
     stream: Option<StreamId>,
+    /// Later receive windows, and the next of them.
+    windows: Vec<Step<u64>>,
+    next_window: usize,
 }
 
 /// What the client has received.
@@ -32,7 +36,7 @@ enum Wants {
 }
 
 impl ClientApp {
-    pub(crate) fn new(spec: &FlowSpec, client: Option<Client>) -> Self {
+    pub(crate) fn new(spec: &FlowSpec, client: Option<Client>, windows: &[Step<u64>]) -> Self {
         let wants = match (spec.workload, client) {
             (Workload::Client(_), Some(client)) => Wants::Requests(Box::new(client)),
             (Workload::Transfer(bytes), _) => Wants::Bytes(bytes, Time::NEVER),
@@ -41,7 +45,8 @@ impl ClientApp {
                 Wants::Bytes(u64::MAX, Time::NEVER)
             }
         };
-        Self { wants, seen: ClientStats::default(), stream: None }
+        let (seen, windows) = (ClientStats::default(), windows.to_vec());
+        Self { wants, seen, stream: None, windows, next_window: 0 }
     }
 
     /// The client, if this flow has a requesting one.
@@ -58,8 +63,16 @@ impl ClientApp {
         is_late || self.seen.complete.is_some()
     }
 
-    /// Reads arrived data and sends due requests. Returns the time of the next request.
+    /// Reads arrived data and sends due requests. Returns the time of the next request or change of its window.
     pub(crate) fn act(&mut self, connection: &mut Connection, now: Time, warmup: Time) -> Time {
+        if let Some(window) = Step::take_due(&self.windows, &mut self.next_window, now) {
+            connection.set_receive_window(VarInt::from_u64(window).unwrap_or(VarInt::MAX));
+        }
+        let change = self.windows.get(self.next_window).map_or(Time::NEVER, |step| step.at);
+        self.serve(connection, now, warmup).min(change)
+    }
+
+    fn serve(&mut self, connection: &mut Connection, now: Time, warmup: Time) -> Time {
         if connection.is_handshaking() || self.is_over(now) {
             return Time::NEVER;
         }

@@ -1,18 +1,21 @@
 //! A flow: two endpoints and their applications.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use noq_proto::{ClientConfig, ConnectionError, EcnCodepoint, Event, ServerConfig};
+use noq_proto::{
+    AckFrequencyConfig, ClientConfig, ConnectionError, EcnCodepoint, Event, ServerConfig, VarInt,
+};
 use uncork_cc::{CcSpec, RttSample};
 use uncork_flow::Distribution;
 use uncork_path::Ecn;
 use uncork_quic::{Epoch, Handle, Observation};
-use uncork_sim::{FlowSpec, RunSpec};
+use uncork_sim::{AckPolicy, FlowSpec, RunSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::client::ClientApp;
 use crate::identity::{Identity, NAME};
-use crate::peer::{Datagram, Peer, transport};
+use crate::peer::{Datagram, Peer, Windows, transport};
 use crate::server::ServerApp;
 
 /// Seed streams of the endpoints, separate for each flow.
@@ -48,6 +51,8 @@ pub(crate) struct Flow<'a> {
     acked: u64,
     /// The next deadline of each end.
     wakes: [Time; 2],
+    /// When the server's card will have sent all that it has.
+    card_idle_from: Time,
     progress: Progress,
     /// Its next wake-up in the schedule.
     pub(crate) scheduled: Time,
@@ -91,16 +96,19 @@ impl<'a> Flow<'a> {
         let handle = Handle::new(spec.cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
-        server.transport_config(transport(&handle, FlowSpec::WIDE_OPEN));
+        let mut settings = transport(&handle, Windows::WIDE_OPEN);
+        settings.ack_frequency_config(ack_frequency(spec.acks));
+        server.transport_config(Arc::new(settings));
         let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
         let own = Handle::new(client_cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let mut client = ClientConfig::new(own.client(identity.client.clone()));
-        client.transport_config(transport(&own, spec.receive_window));
+        let windows = Windows::of(run, spec);
+        client.transport_config(Arc::new(transport(&own, windows)));
         let server = Peer::server(&mut rng, server);
         let client = Peer::client(&mut rng, epoch.instant(spec.start), client, NAME);
         Some(Self {
             spec,
-            client: ClientApp::new(spec, run.client_of(index)),
+            client: ClientApp::new(spec, run.client_of(index), run.receive_window_steps(spec)),
             server: ServerApp::new(spec),
             peers: [client, server],
             handle,
@@ -113,6 +121,7 @@ impl<'a> Flow<'a> {
             failure: None,
             acked: 0,
             wakes: [Time::ZERO; 2],
+            card_idle_from: Time::ZERO,
             progress: Progress::default(),
             scheduled: Time::NEVER,
         })
@@ -161,11 +170,12 @@ impl<'a> Flow<'a> {
         [End::Client, End::Server].into_iter().filter(move |end| wakes[*end as usize] <= now)
     }
 
-    /// Runs one end: timers, application, transmission.
+    /// Runs one end: timers, application, transmission of at most `batches`.
     pub(crate) fn act(
         &mut self,
         end: End,
         (epoch, now, warmup): (Epoch, Time, Time),
+        batches: usize,
         mut leave: impl FnMut(Datagram),
     ) {
         let (instant, mut wake) = (epoch.instant(now), Time::NEVER);
@@ -187,10 +197,12 @@ impl<'a> Flow<'a> {
             };
         }
         let turns = &mut self.progress.turns;
-        peer.send(instant, |datagram| {
-            *turns = 0;
-            leave(datagram);
-        });
+        if end == End::Client || self.card_idle_from <= now {
+            peer.send(instant, batches, |datagram| {
+                *turns = 0;
+                leave(datagram);
+            });
+        }
         let timeout = peer.timeout().map_or(Time::NEVER, |timeout| epoch.time(timeout));
         // Everything due now is done. The stack's pacer rounds a wait below 5 ns down to zero and
         // earns no tokens while time stands still, so the next turn must be in the future.
@@ -198,6 +210,13 @@ impl<'a> Flow<'a> {
         if end == End::Server {
             self.update_metrics(now);
         }
+    }
+
+    /// The server sends no more until `idle_from`, but its timers run.
+    pub(crate) fn wait_for_card(&mut self, idle_from: Time) {
+        self.card_idle_from = idle_from;
+        let wake = &mut self.wakes[End::Server as usize];
+        *wake = (*wake).min(idle_from);
     }
 
     /// Ends the flow and clears its deadlines.
@@ -226,6 +245,21 @@ impl<'a> Flow<'a> {
             _ => Ecn::NotEct,
         }
     }
+}
+
+/// The ACK_FREQUENCY frame by which the server asks for these acknowledgements
+/// (draft-ietf-quic-ack-frequency); `None` for those that a client has of its own (RFC 9000 §13.2.2).
+fn ack_frequency(policy: AckPolicy) -> Option<AckFrequencyConfig> {
+    if policy == AckPolicy::USUAL {
+        return None;
+    }
+    let mut config = AckFrequencyConfig::default();
+    config
+        .ack_eliciting_threshold(VarInt::from_u32(policy.every - 1))
+        .max_ack_delay(policy.delay.map(|delay| Duration::from_nanos(delay.as_nanos())))
+        // Without the frame, packets out of order are acknowledged at once.
+        .reordering_threshold(VarInt::from_u32(1));
+    Some(config)
 }
 
 fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {

@@ -11,6 +11,7 @@ use noq_proto::{
     EndpointConfig, FourTuple, HashedConnectionIdGenerator, ServerConfig, TransportConfig, VarInt,
 };
 use uncork_quic::Handle;
+use uncork_sim::{FlowSpec, RunSpec};
 use uncork_units::Rng;
 
 /// Datagrams per call; all are sent at the same instant.
@@ -41,16 +42,37 @@ pub(crate) struct Datagram {
     pub(crate) ecn: Option<EcnCodepoint>,
 }
 
+/// The receive windows of an end at first, in bytes. That of a stream cannot change later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Windows {
+    stream: u64,
+    connection: u64,
+}
+
+impl Windows {
+    pub(crate) const WIDE_OPEN: Self =
+        Self { stream: FlowSpec::WIDE_OPEN, connection: FlowSpec::WIDE_OPEN };
+
+    /// Those of a flow's client: the stream's window is the largest at any time, so that only the
+    /// connection's limits.
+    pub(crate) fn of(run: &RunSpec, flow: &FlowSpec) -> Self {
+        let later = run.receive_window_steps(flow).iter().map(|step| step.value);
+        let connection = flow.receive_window;
+        Self { stream: later.fold(connection, u64::max), connection }
+    }
+}
+
 /// The transport parameters of both ends.
-pub(crate) fn transport(handle: &Handle, receive_window: u64) -> Arc<TransportConfig> {
+pub(crate) fn transport(handle: &Handle, windows: Windows) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(handle.factory());
     // The run ends the connections itself.
     transport.max_idle_timeout(None);
-    let window = VarInt::from_u64(receive_window).unwrap_or(VarInt::MAX);
-    transport.stream_receive_window(window).receive_window(window).send_window(SEND_BUFFER);
+    let [stream, connection] =
+        [windows.stream, windows.connection].map(|it| VarInt::from_u64(it).unwrap_or(VarInt::MAX));
+    transport.stream_receive_window(stream).receive_window(connection).send_window(SEND_BUFFER);
     transport.datagram_receive_buffer_size(None);
-    Arc::new(transport)
+    transport
 }
 
 impl Peer {
@@ -130,10 +152,10 @@ impl Peer {
         }
     }
 
-    /// Sends everything that can be sent now.
-    pub(crate) fn send(&mut self, now: Instant, mut leave: impl FnMut(Datagram)) {
+    /// Sends what can be sent now, at most `batches`.
+    pub(crate) fn send(&mut self, now: Instant, batches: usize, mut leave: impl FnMut(Datagram)) {
         let Self { connection: Some((_, connection)), buffer, .. } = self else { return };
-        loop {
+        for _ in 0..batches {
             buffer.clear();
             let Some(sent) = connection.poll_transmit(now, BATCH, buffer) else { return };
             let size = sent.segment_size.unwrap_or(sent.size).max(1);

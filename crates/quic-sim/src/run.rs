@@ -16,6 +16,8 @@ use crate::flow::{End, Flow};
 use crate::identity::Identity;
 use crate::record;
 
+/// The longest delay of acknowledgements that the stack asks for on a path of a shorter RTT.
+const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 /// An IPv4 and a UDP header, in bytes.
 const HEADER_BYTES: u32 = 28;
 
@@ -57,6 +59,13 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
         if flow.ecn == Ecn::Ect1 {
             return refuse(format!(
                 "flow {index} sends ECT(1), which the QUIC stack does not; take \"ect0\" or --on sim"
+            ));
+        }
+        let rtt = flow.rtt.unwrap_or(spec.paths[flow.path].rtt);
+        if let Some(delay) = flow.acks.delay.filter(|delay| *delay > rtt.max(MAX_ACK_DELAY)) {
+            return refuse(format!(
+                "flow {index} has acknowledgements after {delay}, and the QUIC stack asks for no more than its RTT or \
+                 {MAX_ACK_DELAY}; use a shorter `ack_delay`, or --on sim"
             ));
         }
         if let Some(command) = spec.command_of(flow) {
@@ -210,7 +219,9 @@ impl Run<'_> {
         }
         let direction = if end == End::Server { Direction::Down } else { Direction::Up };
         let (times, mut out) = ((self.epoch, self.now, self.spec.warmup), Vec::new());
-        flow.act(end, times, |datagram| out.push(datagram));
+        // A card sends what it has before it takes more, as a socket whose buffer is full.
+        let batches = if self.spec.card.is_some() && end == End::Server { 1 } else { usize::MAX };
+        flow.act(end, times, batches, |datagram| out.push(datagram));
         flow.counts.sent += if end == End::Server { out.len() as u64 } else { 0 };
         let (read, ended) = (flow.client.seen.bytes, &mut self.ended);
         for datagram in out {
@@ -220,6 +231,10 @@ impl Run<'_> {
             let offer = Offer { flow: index, bytes, ecn, body };
             let mut fate = |to, packet, fate| ended.push((to, packet, fate));
             self.network.offer(self.now, direction, offer, &mut fate);
+        }
+        let idle_from = self.network.card_idle_from(index);
+        if idle_from > self.now {
+            flow.wait_for_card(idle_from);
         }
         if flow.is_over(self.now) {
             flow.rest();

@@ -47,3 +47,21 @@ fn random_short_paths_end() {
         assert!(reached > 0.0, "{mbit} Mbit/s, {rtt} us, {queue}, {cc}, window {window}");
     }
 }
+
+/// The initial window of ten packets leaves at once, and five find room. A card of the link's rate sends
+/// them one after the other.
+#[test]
+fn a_card_sends_the_initial_window_in_a_row() {
+    let dropped = |card: Option<Rate>| {
+        let mut spec = bulk(100, 5000, "droptail", "cubic", 30_000);
+        spec.paths[0].link.buffer = Buffer::Packets(4);
+        spec.card = card;
+        let played = uncork_quic_sim::run(&spec, &AtomicBool::new(false)).expect("a run that ends");
+        assert_eq!(played.failures, Vec::<String>::new());
+        let flow = &played.result.flows[0];
+        assert!(flow.bytes_delivered > 50_000, "{} B", flow.bytes_delivered);
+        flow.lab.as_ref().expect("of a simulator").packets_dropped_queue
+    };
+    assert!(dropped(None) > 0);
+    assert_eq!(dropped(Some(Rate::from_mbit(100))), 0);
+}

@@ -84,6 +84,11 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
         )));
     }
     command::check(spec)?;
+    if let Some((key, why)) = spec.only_simulated() {
+        return Err(RealError::Spec(format!(
+            "real connections cannot have {key}: {why}; remove it"
+        )));
+    }
     let (mut hosts, mut named, mut host_of) = (Vec::new(), BTreeMap::new(), Vec::new());
     for (number, flow) in (0..).zip(&spec.flows) {
         if flow.ecn == Ecn::Ect1 {

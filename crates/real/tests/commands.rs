@@ -254,9 +254,9 @@ fn path_time_starts_when_all_servers_listen() {
     let mut steps = path();
     steps.link.rate = uncork_path::RateSpec::Steps {
         first: Rate::from_mbit(20),
-        steps: vec![uncork_path::RateStep {
+        steps: vec![uncork_path::Step {
             at: Time::ZERO + TimeDelta::from_secs(1),
-            rate: Rate::from_bits_per_sec(8_000),
+            value: Rate::from_bits_per_sec(8_000),
         }]
         .into(),
     };

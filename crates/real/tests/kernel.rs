@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
-use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, RateStep};
+use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
 use uncork_real::{Controllers, RealError, RealRun, run};
 use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run};
@@ -88,7 +88,7 @@ fn endless_flow_fills_the_link_and_is_sampled() {
 #[test]
 fn the_path_changes_by_the_time_of_the_flows() {
     let mut falling = path(20, 20);
-    let step = RateStep { at: at(1000), rate: Rate::from_bits_per_sec(8_000) };
+    let step = Step { at: at(1000), value: Rate::from_bits_per_sec(8_000) };
     falling.link.rate =
         RateSpec::Steps { first: falling.link.rate.mean(), steps: vec![step].into() };
     let spec = RunSpec::over(falling, vec![flow("cubic", Workload::Until(at(1400)))], 1, at(1400));

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use uncork_cc::ControllerSpec;
-use uncork_path::{Ecn, PathSpec, shared_rtt};
+use uncork_path::{Ecn, LinkSpec, PathSpec, Step, shared_rtt};
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
-use crate::spec::{FlowSpec, RunSpec, Workload};
+use crate::spec::{AckPolicy, FlowSpec, RunSpec, Workload};
 
 /// An invalid run specification. The message names the part, the value and the valid range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +52,12 @@ impl<S: ControllerSpec> RunSpec<S> {
         })?;
         let sampled = self.sample_every != Some(TimeDelta::ZERO);
         require(sampled, "the samples", || "they are 0ns apart: use at least 1us".to_owned())?;
+        let (slowest, fastest) = LinkSpec::RATES;
+        let card = self.card.filter(|card| !(slowest..=fastest).contains(card));
+        require(card.is_none(), "the card", || {
+            let rate = card.unwrap_or(fastest);
+            format!("a rate of {rate} is out of range; expected {slowest} to {fastest}")
+        })?;
         let (mut paths, mut links) = (self.paths.iter().enumerate(), 0..self.links.len());
         paths.try_for_each(|(index, path)| self.check_path(RunPart("path", index), path))?;
         links.try_for_each(|link| self.check_link(link))?;
@@ -88,10 +94,16 @@ impl<S: ControllerSpec> RunSpec<S> {
                 format!("an RTT of {rtt} is out of range; expected {shortest} to {longest}")
             })?;
         }
+        let has_steps = !self.paths[flow.path].rtt_steps.is_empty();
+        require(flow.rtt.is_none() || !has_steps, place, || {
+            "it has an RTT of its own, and its path's RTT has steps: use one of them".to_owned()
+        })?;
         let window = flow.receive_window;
         require(window >= u64::from(MSS_BYTES), place, || {
             format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
         })?;
+        self.check_window_steps(place, flow)?;
+        check_acks(place, flow.acks)?;
         let host = flow.host.unwrap_or(0);
         require(host < Self::FIRST_UNNAMED_HOST, place, || {
             format!("host {host} is reserved: use less than 2^31")
@@ -111,6 +123,36 @@ impl<S: ControllerSpec> RunSpec<S> {
     }
 }
 
+impl<S: ControllerSpec> RunSpec<S> {
+    fn check_window_steps(&self, place: RunPart, flow: &FlowSpec<S>) -> Result {
+        if let Some(index) = flow.receive_window_steps {
+            one_of(place, "list of receive windows", index, self.receive_window_steps.len())?;
+        }
+        let steps = self.receive_window_steps(flow);
+        require(Step::are_in_order(steps), place, || {
+            "its receive windows are not in order of time: sort them".to_owned()
+        })?;
+        let small = steps.iter().find(|step| step.value < u64::from(MSS_BYTES));
+        require(small.is_none(), place, || {
+            let window = small.map_or(0, |step| step.value);
+            format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
+        })
+    }
+}
+
+fn check_acks(place: RunPart, AckPolicy { every, delay }: AckPolicy) -> Result {
+    let (fewest, most) = AckPolicy::EVERY;
+    require((fewest..=most).contains(&every), place, || {
+        format!("an ACK for {every} segments is out of range; expected {fewest} to {most}")
+    })?;
+    let (shortest, longest) = AckPolicy::DELAYS;
+    let outside = delay.filter(|delay| !(shortest..=longest).contains(delay));
+    require(outside.is_none(), place, || {
+        let delay = outside.unwrap_or(longest);
+        format!("ACKs after {delay} are out of range; expected {shortest} to {longest}")
+    })
+}
+
 /// Fails unless `index` is one of `count`.
 fn one_of(place: RunPart, what: &str, index: usize, count: usize) -> Result {
     require(index < count, place, || {
@@ -122,7 +164,7 @@ fn one_of(place: RunPart, what: &str, index: usize, count: usize) -> Result {
 mod tests {
     use super::*;
     use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
-    use uncork_path::{Buffer, LinkSpec, QueueSpec};
+    use uncork_path::{Buffer, QueueSpec};
     use uncork_units::Rate;
 
     type Change = fn(&mut RunSpec);
@@ -148,10 +190,11 @@ mod tests {
     #[test]
     fn invalid_runs_are_rejected_with_part_and_value() {
         assert_eq!(run().check(), Ok(()));
-        let refused: [(Change, &str); 21] = [
+        let refused: [(Change, &str); 27] = [
             (|run| run.end = Time::NEVER, "the run: it never ends: set an end"),
             (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
             (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
+            (|run| run.card = Some(Rate::ZERO), "the card: a rate of 0bit is out of range"),
             (|run| run.paths[1].via[0] = 2, "path 1: unknown link 2: there are 2, counted"),
             (|run| run.paths[1].via[0] = 0, "path 1: it crosses link 0 twice: name each link"),
             (|run| run.paths[0].rtt = TimeDelta::ZERO, "path 0: an RTT of 0ns is out of range"),
@@ -184,7 +227,28 @@ mod tests {
             ),
             (|run| run.flows[1].path = 2, "flow 1: unknown path 2: there are 2"),
             (|run| run.flows[0].rtt = Some(TimeDelta::MAX), "flow 0: an RTT of"),
+            (
+                |run| {
+                    let rtt = TimeDelta::from_millis(20);
+                    run.paths[0].rtt_steps = vec![Step { at: run.end, value: rtt }];
+                    run.flows[0].rtt = Some(rtt);
+                },
+                "flow 0: it has an RTT of its own, and its path's RTT has steps",
+            ),
             (|run| run.flows[0].receive_window = 1447, "flow 0: a receive window of 1447 B holds"),
+            (
+                |run| run.flows[0].receive_window_steps = Some(0),
+                "flow 0: unknown list of receive windows 0: there are 0",
+            ),
+            (
+                |run| {
+                    run.receive_window_steps = vec![vec![Step { at: run.end, value: 1447 }]];
+                    run.flows[0].receive_window_steps = Some(0);
+                },
+                "flow 0: a receive window of 1447 B holds no segment",
+            ),
+            (|run| run.flows[0].acks.every = 0, "flow 0: an ACK for 0 segments is out of"),
+            (|run| run.flows[0].acks.delay = Some(TimeDelta::MAX), "flow 0: ACKs after"),
             (|run| run.flows[0].host = Some(1 << 31), "flow 0: host 2147483648 is reserved"),
             (|run| run.flows[0].ecn = Ecn::Ce, "flow 0: only queues set CE"),
             (

@@ -130,7 +130,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             syns: 0,
             server: Server::Listening,
             answered: 0,
-            client: Receiver::new(app::unasked(spec.workload)),
+            client: Receiver::new(app::unasked(spec.workload), spec.acks)
+                .with_window(spec.receive_window, run.receive_window_steps(spec)),
             app: App::new(run, spec, index),
             app_timer: Timer::default(),
             finished: false,

@@ -3,9 +3,9 @@
 use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
 use uncork_path::{
-    BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, Network, NetworkSpec, PathSpec,
+    BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, Network, NetworkSpec, PathSpec, Step,
 };
-use uncork_units::{Rng, Time, TimeDelta};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::offload::Offload;
 use crate::segments::{HEADER_BYTES, PACKET_BYTES};
@@ -24,12 +24,17 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub clients: Vec<ClientSpec>,
     /// Programs for runs on real hosts.
     pub commands: Vec<CommandSpec>,
+    /// Receive windows that change, in order of time. The end of a window never moves back (RFC 9293 §3.8.6).
+    pub receive_window_steps: Vec<Vec<Step<u64>>>,
     /// The flows.
     pub flows: Vec<FlowSpec<S>>,
     /// The time that the hosts at both ends take for each packet. Real hosts have their own.
     pub host_jitter: HostJitter,
     /// Who cuts bursts into segments. Real hosts do as they are set up.
     pub offload: Offload,
+    /// The rate of the network card of each flow's server, counted in bytes on the wire; `None` for one that
+    /// takes no time. A server hands its card the next burst when the one before has left.
+    pub card: Option<Rate>,
     /// Seed of all random numbers.
     pub seed: u64,
     /// End of the warm-up, whose deliveries are counted separately.
@@ -61,8 +66,32 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub workload: Workload,
     /// The client's receive window in bytes.
     pub receive_window: u64,
+    /// Index of its later receive windows in [`RunSpec::receive_window_steps`].
+    pub receive_window_steps: Option<usize>,
+    /// When the client acknowledges data.
+    pub acks: AckPolicy,
     /// An earlier connection's observations of the path, for Careful Resume.
     pub resume: Option<ResumeHint>,
+}
+
+/// When a client acknowledges data that arrives in order. Holes, changes of the CE mark and the end of a
+/// message are acknowledged at once, and so are the first segments of a connection over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckPolicy {
+    /// With this segment at the latest, counted from the last acknowledgement.
+    pub every: u32,
+    /// This long after the first unacknowledged one at the latest; `None` for the delay that clients of the
+    /// protocol have: 40 ms over TCP, as Linux at least, 25 ms over QUIC (RFC 9000 §18.2).
+    pub delay: Option<TimeDelta>,
+}
+
+impl AckPolicy {
+    /// Every second segment (RFC 9293 §3.8.6.3, RFC 9000 §13.2.2).
+    pub const USUAL: Self = Self { every: 2, delay: None };
+    /// Supported numbers of segments.
+    pub const EVERY: (u32, u32) = (1, 1000);
+    /// Supported delays.
+    pub const DELAYS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(1), TimeDelta::from_secs(1));
 }
 
 /// A flow's workload.
@@ -125,6 +154,8 @@ impl<S: ControllerSpec> FlowSpec<S> {
             rtt: None,
             workload,
             receive_window: FlowSpec::WIDE_OPEN,
+            receive_window_steps: None,
+            acks: AckPolicy::USUAL,
             resume: None,
         }
     }
@@ -138,9 +169,11 @@ impl<S: ControllerSpec> RunSpec<S> {
             paths: vec![path],
             clients: Vec::new(),
             commands: Vec::new(),
+            receive_window_steps: Vec::new(),
             flows,
             host_jitter: HostJitter::NONE,
             offload: Offload::None,
+            card: None,
             seed,
             warmup: Time::ZERO,
             end,
@@ -155,6 +188,26 @@ impl<S: ControllerSpec> RunSpec<S> {
         let Workload::Client(client) = spec.workload else { return None };
         let rng = Rng::new(self.seed, CLIENT_STREAM + u64::from(flow));
         Client::new(self.clients.get(client)?.clone(), spec.start, rng).ok()
+    }
+
+    /// A part of the run that only simulated hosts have, as a scenario names it, and why.
+    pub fn only_simulated(&self) -> Option<(&'static str, &'static str)> {
+        let card = self.card.map(|_| ("run.card", "its hosts have no network card"));
+        let own = |key| (key, "the kernel's clients acknowledge as Linux does");
+        let mut policies = self.flows.iter().map(|flow| flow.acks);
+        let acks = policies
+            .find(|policy| *policy != AckPolicy::USUAL)
+            .map(|policy| own(if policy.delay.is_some() { "ack_delay" } else { "ack_every" }));
+        let reason = "sockets of the kernel have one window";
+        let windows = self.flows.iter().find_map(|flow| flow.receive_window_steps);
+        card.or(acks).or(windows.map(|_| ("receive_window_steps", reason)))
+    }
+
+    /// The later receive windows of a flow's client.
+    pub fn receive_window_steps(&self, flow: &FlowSpec<S>) -> &[Step<u64>] {
+        let steps =
+            flow.receive_window_steps.and_then(|index| self.receive_window_steps.get(index));
+        steps.map_or(&[], Vec::as_slice)
     }
 
     /// The programs of `flow`, if any.
@@ -178,6 +231,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             packet_bytes: PACKET_BYTES,
             ack_bytes: HEADER_BYTES,
             host_jitter: self.host_jitter,
+            card: self.card,
             seed: self.seed,
         });
         network.reserve(self.flows.len());

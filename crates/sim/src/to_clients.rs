@@ -3,7 +3,7 @@
 use uncork_cc::ControllerSpec;
 use uncork_path::{Cause, Ecn, Line, Packet};
 
-use crate::flow::{Downstream, Upstream};
+use crate::flow::{Downstream, Flow, Upstream};
 use crate::run::Simulation;
 use crate::segments::{HEADER_BYTES, Reply, Segment};
 
@@ -37,6 +37,17 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         let bytes = segments * (packet.bytes + HEADER_BYTES);
         let offer = flow.offer(bytes, Downstream::data(packet));
         self.network.offer_down(self.now, offer, &mut self.flows);
+        if self.spec.card.is_some() {
+            self.wait_for_card(index);
+        }
+    }
+
+    /// The flow's server sends no more until its card has sent what it has.
+    fn wait_for_card(&mut self, index: u32) {
+        let idle_from = self.network.card_idle_from(index);
+        if let Some(sender) = self.flows.get_mut(index).and_then(Flow::sender_mut) {
+            sender.wait_for_card(idle_from);
+        }
     }
 
     pub(crate) fn send_syn_ack(&mut self, index: u32, retries: u32) {

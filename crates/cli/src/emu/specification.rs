@@ -91,7 +91,14 @@ fn instance(
             values.map(|(axis, value)| format!("{}={}", axis.key, axis.values[*value])).collect();
         eprintln!("note: cell {cell} of {cells}: {}; --cell takes another", values.join(", "));
     }
-    Ok((scenario.instance(cell - 1, args.seed), scenario.cells[cell - 1].classes.clone()))
+    let instance = scenario.instance(cell - 1, args.seed);
+    if let Some((key, why)) = instance.run.only_simulated() {
+        let reason = format!(
+            "an emulated path cannot have `{key}`: {why}; add --set to another value, or remove it"
+        );
+        return Err(Failure::value(argument, given, reason));
+    }
+    Ok((instance, scenario.cells[cell - 1].classes.clone()))
 }
 
 /// A host for each RTT of the flows over each path, in order; one for a path without flows.

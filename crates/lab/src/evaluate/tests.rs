@@ -37,6 +37,7 @@ fn scenario() -> Scenario {
             end: Time::ZERO + TimeDelta::from_secs(100),
             host_jitter: HostJitter::NONE,
             offload: None,
+            card: None,
             plan: Plan::default(),
         }
     };

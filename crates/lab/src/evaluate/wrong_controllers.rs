@@ -108,6 +108,8 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         rtt: flow.rtt,
         workload: flow.workload,
         receive_window: flow.receive_window,
+        receive_window_steps: flow.receive_window_steps,
+        acks: flow.acks,
         resume: flow.resume,
     };
     RunSpec {
@@ -115,12 +117,14 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         paths: run.paths,
         clients: run.clients,
         commands: run.commands,
+        receive_window_steps: run.receive_window_steps,
         flows: run.flows.into_iter().map(flow).collect(),
         seed: run.seed,
         warmup: run.warmup,
         end: run.end,
         host_jitter: run.host_jitter,
         offload: run.offload,
+        card: run.card,
         sample_every: None,
     }
 }

@@ -35,7 +35,7 @@ impl Scenario {
     }
 
     /// The same before it is simulated when programs have opened their connections.
-    pub(super) fn planned(&self, cell: usize, seed: u64) -> Instance {
+    pub(crate) fn planned(&self, cell: usize, seed: u64) -> Instance {
         let cell = &self.cells[cell];
         let mut builder = Builder::new(cell, seed, self.warmup);
         for (class, flow) in (0..).zip(&cell.plan.flows) {
@@ -133,9 +133,11 @@ impl<'a> Builder<'a> {
             paths,
             clients: Vec::new(),
             commands: Vec::new(),
+            receive_window_steps: Vec::new(),
             flows: Vec::new(),
             host_jitter: cell.host_jitter,
             offload: cell.offload.unwrap_or_default(),
+            card: cell.card,
             seed,
             warmup: Time::ZERO + warmup,
             end: cell.end,
@@ -243,12 +245,27 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The index of the class's later receive windows, if it has any.
+    fn window_steps(&mut self, flow: &FlowPlan) -> Option<usize> {
+        let (steps, all) = (&flow.receive_window_steps, &mut self.run.receive_window_steps);
+        if steps.is_empty() {
+            return None;
+        }
+        if all.last() != Some(steps) {
+            all.push(steps.clone());
+        }
+        Some(all.len() - 1)
+    }
+
     fn push(&mut self, flow: &FlowPlan, spec: FlowSpec) {
+        let receive_window_steps = self.window_steps(flow);
         self.run.flows.push(FlowSpec {
             host: flow.host.or(spec.host),
             ecn: flow.ecn,
             rtt: flow.rtt,
             receive_window: flow.receive_window,
+            receive_window_steps,
+            acks: flow.acks,
             ..spec
         });
     }

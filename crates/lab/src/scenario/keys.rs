@@ -18,7 +18,7 @@ pub(super) const FILE: &[&str] = &[
 ];
 /// Keys of `[run]`.
 pub(super) const RUN: &[&str] =
-    &["end", "warmup", "seeds", "first_seed", "sample", "series", "host_jitter", "offload"];
+    &["end", "warmup", "seeds", "first_seed", "sample", "series", "host_jitter", "offload", "card"];
 /// Keys of `series` in `[run]`.
 pub(super) const SERIES: &[&str] = &["seeds"];
 /// Keys of `[matrix]` that are not axes.
@@ -50,8 +50,13 @@ pub(super) const PATH: &[&str] = &[
     "buffer",
     "policer",
     "rtt",
+    "rtt_steps",
     "loss",
+    "loss_steps",
     "loss_position",
+    "uplink_loss",
+    "uplink_loss_steps",
+    "clears_marks",
     "jitter",
     "jitter_distribution",
     "reorder",
@@ -77,6 +82,9 @@ pub(super) const FLOW: &[&str] = &[
     "rtt",
     "ecn",
     "receive_window",
+    "receive_window_steps",
+    "ack_every",
+    "ack_delay",
     "host",
     "background",
     "transfer",

@@ -241,7 +241,7 @@ fn fastest(path: &PathPlan) -> Rate {
     let link = &path.spec.link;
     match &link.rate {
         RateSpec::Steps { first, steps } => {
-            steps.iter().map(|step| step.rate).fold(*first, Rate::max)
+            steps.iter().map(|step| step.value).fold(*first, Rate::max)
         }
         _ => middle.unwrap_or_else(|| link.nominal_rate()),
     }

@@ -3,7 +3,7 @@
 use uncork_flow::FlowRecord;
 use uncork_path::{HostJitter, LinkRate, PathSpec, own_link_rate};
 use uncork_sim::{Offload, RunSpec};
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use super::measured::Carries;
 use super::plan::{ClientActivity, FlowPlan, Plan, SingleActivity};
@@ -82,6 +82,8 @@ pub struct Cell {
     pub(crate) host_jitter: HostJitter,
     /// Who cuts bursts of simulated hosts into segments, if the scenario says.
     pub(crate) offload: Option<Offload>,
+    /// The rate of each server's network card.
+    pub(crate) card: Option<Rate>,
     /// Traffic and paths of its runs, before a seed draws values.
     pub(crate) plan: Plan,
 }

@@ -2,8 +2,8 @@
 
 use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_cc::CcSpec;
-use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec};
-use uncork_sim::CommandSpec;
+use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
+use uncork_sim::{AckPolicy, CommandSpec};
 use uncork_units::{Rate, TimeDelta};
 
 use super::draw::{Between, Draw};
@@ -58,6 +58,8 @@ pub(crate) struct FlowPlan {
     pub(crate) rtt: Option<TimeDelta>,
     pub(crate) ecn: Ecn,
     pub(crate) receive_window: u64,
+    pub(crate) receive_window_steps: Vec<Step<u64>>,
+    pub(crate) acks: AckPolicy,
     pub(crate) host: Option<u32>,
     pub(crate) work: ClientActivity,
 }

@@ -1,7 +1,7 @@
 //! The meaning of scenario files.
 
 use crate::common::{EXAMPLE, scenario};
-use uncork_lab::{Expectation, FigureKind, Metric, Quantity, Scenario, Statistic};
+use uncork_lab::{Engine, Expectation, FigureKind, Metric, Quantity, Scenario, Statistic};
 use uncork_path::{Buffer, LossSpec};
 use uncork_sim::{RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
@@ -266,6 +266,40 @@ const POPULATION: &str = "own_per_flow = true\nrtt = \"50ms\"\n\
 fn population(flow: &str) -> RunSpec {
     let text = format!("[path]\n{POPULATION}\n{flow}");
     scenario(&text, &[]).instance(0, 1).run
+}
+
+#[test]
+fn steps_of_a_path_are_one_syntax() {
+    let keys = "rtt_steps = [[\"1s\", \"80ms\"], [\"2s\", \"30ms\"]]\n\
+                loss_steps = [[\"1s\", \"100%\"], [\"2s\", \"0%\"]]";
+    let scenario = small(keys, "cc = \"bbr3\"\ntransfer = \"1MB\"");
+    let path = &scenario.instance(0, 1).run.paths[0];
+    let rtts: Vec<_> = path.rtt_steps.iter().map(|step| (step.at, step.value)).collect();
+    let millis = TimeDelta::from_millis;
+    assert_eq!(rtts, [(secs(1.0), millis(80)), (secs(2.0), millis(30))]);
+    assert_eq!(
+        path.loss_steps.iter().map(|step| step.at).collect::<Vec<_>>(),
+        [secs(1.0), secs(2.0)]
+    );
+    let engines = Engine::ALL.map(|engine| engine.check(&scenario));
+    assert_eq!(engines, [Ok(()), Ok(()), Ok(()), Ok(())], "an emulated path has them, too");
+    let own = text(keys, "cc = \"bbr3\"\nrtt = \"9ms\"\ntransfer = \"1MB\"");
+    let refused = crate::common::parse(&own, &[]).unwrap_err();
+    assert!(refused.message().contains("an RTT of its own"), "{refused}");
+}
+
+/// The kernel's hosts are in network namespaces, which have none.
+#[test]
+fn a_card_is_of_simulated_hosts_only() {
+    let text = text("", "cc = \"bbr3\"\ntransfer = \"1MB\"") + "[run]\ncard = \"1gbit\"\n";
+    let scenario = scenario(&text, &[]);
+    assert_eq!(scenario.instance(0, 1).run.card, Some(Rate::from_mbit(1000)));
+    for engine in Engine::ALL {
+        let refused = engine.check(&scenario).err().map(|error| error.message);
+        assert_eq!(refused.is_some(), engine.is_in_real_time(), "{engine}");
+        let says = |text: &str| refused.as_ref().is_none_or(|message| message.contains(text));
+        assert!(says("`run.card`") && says("--on sim"), "{refused:?}");
+    }
 }
 
 #[test]

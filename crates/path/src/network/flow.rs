@@ -1,12 +1,12 @@
 //! The per-flow part of a network: path, delay lines and random loss.
 
-use uncork_units::TimeDelta;
+use uncork_units::{Time, TimeDelta};
 
 use super::FlowPath;
 use super::lines::Lines;
 use crate::delay::DelayLine;
 use crate::host_jitter::HostsSpec;
-use crate::{HostJitter, Loss, LossPosition, LossSpec, PathSpec};
+use crate::{HostJitter, Loss, LossPosition, LossSpec, PathSpec, Step};
 
 /// Seed streams, one of each per flow.
 const LOSS_STREAM: u64 = 1 << 32;
@@ -38,11 +38,25 @@ pub(super) struct Flow {
     /// Its delay lines to the client and to the server.
     pub(super) lines: [u32; 2],
     loss_position: LossPosition,
+    /// Where its packets to the client lose their ECN field.
+    pub(super) clears_marks: Option<LossPosition>,
     /// Created with its first packet, because there may be many flows that start late.
     loss: Option<Box<Loss>>,
 }
 
 impl PathSpec {
+    /// The later delays in each direction.
+    fn one_way_steps(&self) -> impl Iterator<Item = Step<TimeDelta>> {
+        self.rtt_steps.iter().map(|step| Step { at: step.at, value: step.value.divided_by(2) })
+    }
+
+    /// A line of this delay at first.
+    fn delay_line<T>(&self, one_way: TimeDelta) -> DelayLine<T> {
+        let mut line = DelayLine::new(one_way);
+        line.step(self.one_way_steps().collect());
+        line
+    }
+
     /// The random loss process of the flow with index `flow`.
     pub fn loss_of(&self, flow: u32, seed: u64) -> Loss {
         Loss::new(self.loss, seed, LOSS_STREAM + u64::from(flow))
@@ -79,7 +93,7 @@ impl Flows {
         let stream = |stream: u64| stream + u64::from(number);
         let [client, server] = self.hosts(path, one_way.times(2));
         let line_down = || {
-            let mut line = DelayLine::new(one_way);
+            let mut line = path.delay_line(one_way);
             if let Some(jitter) = path.jitter {
                 line.jitter(jitter, seed, stream(JITTER_STREAM));
             }
@@ -89,7 +103,7 @@ impl Flows {
             line
         };
         let line_up = || {
-            let mut line = DelayLine::new(one_way);
+            let mut line = path.delay_line(one_way);
             if let Some(aggregation) = path.aggregation {
                 line.aggregate(aggregation);
             }
@@ -107,14 +121,20 @@ impl Flows {
         ];
         let key = (index as u32, one_way);
         let lines = [down.add(key, own[0], line_down), up.add(key, own[1], line_up)];
-        if back.loss != LossSpec::NONE {
-            let loss = Loss::new(back.loss, seed, stream(LOSS_BACK_STREAM));
+        let is_lossy = path.uplink_loss != LossSpec::NONE || !path.uplink_loss_steps.is_empty();
+        if back.loss != LossSpec::NONE || is_lossy {
+            let mut loss = Loss::new(path.uplink_loss, seed, stream(LOSS_BACK_STREAM));
+            if back.loss != LossSpec::NONE {
+                loss.change(back.loss);
+            }
             self.losses_back.resize(number as usize, None);
             self.losses_back.push(Some(loss));
         }
-        self.shortest_delay = self.shortest_delay.min(one_way);
-        let (path, loss_position) = (index as u32, path.loss_position);
-        self.all.push(Flow { path, host, lines, loss_position, loss: None });
+        let later = path.one_way_steps().map(|step| step.value);
+        self.shortest_delay = later.fold(self.shortest_delay.min(one_way), TimeDelta::min);
+        let PathSpec { loss_position, clears_marks, .. } = *path;
+        let path = index as u32;
+        self.all.push(Flow { path, host, lines, loss_position, clears_marks, loss: None });
         number
     }
 
@@ -140,39 +160,41 @@ impl Flows {
 
     /// Whether random loss in front of the links drops the flow's next packet to its client.
     #[inline]
-    pub(super) fn loses_before_links(&mut self, flow: u32) -> bool {
-        self.loses_at(flow, LossPosition::Before)
+    pub(super) fn loses_before_links(&mut self, now: Time, flow: u32) -> bool {
+        self.loses_at(now, flow, LossPosition::Before)
     }
 
     /// Whether random loss behind the links drops the flow's packet now arriving at its client.
     #[inline]
-    pub(super) fn loses_after_links(&mut self, flow: u32) -> bool {
-        self.loses_at(flow, LossPosition::After)
+    pub(super) fn loses_after_links(&mut self, now: Time, flow: u32) -> bool {
+        self.loses_at(now, flow, LossPosition::After)
     }
 
     #[inline]
-    fn loses_at(&mut self, flow: u32, position: LossPosition) -> bool {
-        self.all[flow as usize].loss_position == position && self.strikes(flow)
+    fn loses_at(&mut self, now: Time, flow: u32, position: LossPosition) -> bool {
+        self.all[flow as usize].loss_position == position && self.strikes(now, flow)
     }
 
-    fn strikes(&mut self, number: u32) -> bool {
+    fn strikes(&mut self, now: Time, number: u32) -> bool {
         let Self { paths, seed, changed_loss, .. } = self;
         let flow = &mut self.all[number as usize];
+        let path = &paths[flow.path as usize];
         let new = || {
-            let mut loss = paths[flow.path as usize].loss_of(number, *seed);
+            let mut loss = path.loss_of(number, *seed);
             if let Some(changed) = changed_loss {
                 loss.change(*changed);
             }
             Box::new(loss)
         };
-        flow.loss.get_or_insert_with(new).strikes()
+        flow.loss.get_or_insert_with(new).strikes_at(now, &path.loss_steps)
     }
 
     /// Whether random loss behind the uplink drops the flow's next packet to its server.
     #[inline]
-    pub(super) fn loses_behind_uplink(&mut self, flow: u32) -> bool {
-        let loss = self.losses_back.get_mut(flow as usize);
-        loss.and_then(Option::as_mut).is_some_and(Loss::strikes)
+    pub(super) fn loses_behind_uplink(&mut self, now: Time, flow: u32) -> bool {
+        let Some(Some(loss)) = self.losses_back.get_mut(flow as usize) else { return false };
+        let path = &self.paths[self.all[flow as usize].path as usize];
+        loss.strikes_at(now, &path.uplink_loss_steps)
     }
 
     /// A flow has sent its last packet.

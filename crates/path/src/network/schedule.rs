@@ -13,6 +13,8 @@ pub(super) enum EventSource<E> {
     LinkDown(u32),
     /// A link to the servers has sent a packet.
     LinkUp(u32),
+    /// The network card of a flow's server has sent a packet.
+    Card(u32),
     /// A packet arrives at the end of a delay line to the clients.
     LineDown(u32),
     /// A packet arrives at the end of a delay line to the servers.

@@ -1,6 +1,6 @@
 //! Specifications of networks, flows and packets.
 
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::{Ecn, HostJitter, JitterSpec, LinkSpec, LossSpec, PathSpec};
 
@@ -65,6 +65,9 @@ pub struct NetworkSpec<'a> {
     pub ack_bytes: u32,
     /// The time that the hosts at both ends take for each packet.
     pub host_jitter: HostJitter,
+    /// The rate of the network card of each flow's server, in front of all links; `None` for one that takes no
+    /// time.
+    pub card: Option<Rate>,
     /// Seed of all random numbers.
     pub seed: u64,
 }
@@ -82,10 +85,10 @@ pub struct FlowPath {
     pub back: BackSpec,
 }
 
-/// Impairments towards the servers, in addition to the paths' own.
+/// Impairments towards the servers.
 #[derive(Clone, Copy, Debug)]
 pub struct BackSpec {
-    /// Random loss, behind the uplink.
+    /// Random loss, behind the uplink. If there is any, it takes the place of the path's own.
     pub loss: LossSpec,
     /// Added to the delay of each packet.
     pub jitter: Option<JitterSpec>,

@@ -8,8 +8,9 @@ use super::flow::Flows;
 use super::one_way::OneWay;
 use super::schedule::{EventSource, Schedule};
 use super::spec::{Body, Cause, Direction, Fate, FlowPath, NetworkSpec, Offer};
+use crate::card::Card;
 use crate::links::Links;
-use crate::{LossSpec, Packet};
+use crate::{Ecn, LossPosition, LossSpec, Packet};
 
 /// The next step. Packets are large, so they stay in the network until the caller takes them.
 #[derive(Clone, Copy, Debug)]
@@ -53,18 +54,23 @@ pub struct Network<D, U = D, E = Infallible> {
     down: OneWay<D, true>,
     up: OneWay<U, false>,
     flows: Flows,
+    /// The card of each flow's server, if cards take time.
+    cards: Vec<Card<D>>,
+    card: Option<Rate>,
     schedule: Schedule<E>,
 }
 
 impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     /// A network for `spec`, without flows and packets.
     pub fn new(spec: NetworkSpec<'_>) -> Self {
-        let NetworkSpec { links, paths, packet_bytes, ack_bytes, host_jitter, seed } = spec;
+        let NetworkSpec { links, paths, packet_bytes, ack_bytes, host_jitter, card, seed } = spec;
         let down = Links::to_clients(links, paths, packet_bytes, seed);
         Self {
             down: OneWay::new(down),
             up: OneWay::new(Links::to_servers(paths, ack_bytes, seed)),
             flows: Flows::new(paths.to_vec(), seed, host_jitter),
+            cards: Vec::new(),
+            card,
             schedule: Schedule::new(),
         }
     }
@@ -76,6 +82,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
 
     /// Adds a flow and returns its number, counted from 0.
     pub fn add_flow(&mut self, flow: FlowPath) -> u32 {
+        self.cards.extend(self.card.map(Card::new));
         self.flows.add(flow, &mut self.down.lines, &mut self.up.lines)
     }
 
@@ -117,6 +124,11 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     /// Bytes waiting in the queues along `path` towards its clients.
     pub fn queued_bytes(&self, path: usize) -> u64 {
         self.down.links.queued_bytes(path)
+    }
+
+    /// When the network card of the flow's server will have sent all that it has.
+    pub fn card_idle_from(&self, flow: u32) -> Time {
+        self.cards.get(flow as usize).map_or(Time::ZERO, Card::idle_from)
     }
 
     /// Sets the rate of the own link of `path` from now on.
@@ -176,6 +188,10 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
                 self.on_link_up(now, link, drops);
                 Event::Internal
             }
+            EventSource::Card(flow) => {
+                self.on_card(now, flow, drops);
+                Event::Internal
+            }
             EventSource::LineDown(line) => Event::Down(Line(line)),
             EventSource::LineUp(line) => Event::Up(Line(line)),
             EventSource::Host(event) => Event::Host(event),
@@ -188,7 +204,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     #[inline]
     pub fn arrive_down(&mut self, now: Time, line: Line) -> Option<(Packet<D>, bool)> {
         let packet = self.down.arrive((now, line.0), &mut self.schedule)?;
-        let is_lost = self.flows.loses_after_links(packet.flow);
+        let is_lost = self.flows.loses_after_links(now, packet.flow);
         Some((packet, is_lost))
     }
 
@@ -202,7 +218,39 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     #[inline]
     pub fn offer_down(&mut self, now: Time, offer: Offer<D>, drops: &mut impl DropSink<D, U>) {
         let (path, packet) = self.packet(offer);
-        if self.flows.loses_before_links(packet.flow) {
+        let Some(card) = self.cards.get_mut(packet.flow as usize) else {
+            return self.cross_links(now, path, packet, drops);
+        };
+        let flow = packet.flow;
+        if let Some(next) = card.send(now, packet) {
+            self.schedule.at(next, EventSource::Card(flow));
+        }
+    }
+
+    /// The card of a flow's server has sent a packet.
+    fn on_card(&mut self, now: Time, flow: u32, drops: &mut impl DropSink<D, U>) {
+        let Some(card) = self.cards.get_mut(flow as usize) else { return };
+        let packet = card.depart(now);
+        self.schedule.again(card.next_departure());
+        if let Some(packet) = packet {
+            let path = self.flows.get(flow).path;
+            self.cross_links(now, path, packet, drops);
+        }
+    }
+
+    /// A packet comes to the first link of its path to the client.
+    #[inline]
+    fn cross_links(
+        &mut self,
+        now: Time,
+        path: u32,
+        mut packet: Packet<D>,
+        drops: &mut impl DropSink<D, U>,
+    ) {
+        if self.flows.get(packet.flow).clears_marks == Some(LossPosition::Before) {
+            packet.ecn = Ecn::NotEct;
+        }
+        if self.flows.loses_before_links(now, packet.flow) {
             return drops.down(packet, Cause::Loss);
         }
         // Every path has a link to its clients.
@@ -236,8 +284,12 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         let Self { down, flows, schedule, .. } = self;
         let path = |flow| flows.get(flow).path;
         let dropped = &mut |packet, cause| drops.down(packet, cause);
-        if let Some(packet) = down.depart((now, link), path, schedule, dropped) {
-            let [line, _] = flows.get(packet.flow).lines;
+        if let Some(mut packet) = down.depart((now, link), path, schedule, dropped) {
+            let flow = flows.get(packet.flow);
+            if flow.clears_marks == Some(LossPosition::After) {
+                packet.ecn = Ecn::NotEct;
+            }
+            let [line, _] = flow.lines;
             down.propagate((now, line), packet, schedule);
         }
     }
@@ -255,7 +307,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     #[expect(clippy::inline_always, reason = "0.3 % of a simulation's instructions")]
     #[inline(always)]
     fn propagate_up(&mut self, now: Time, packet: Packet<U>, drops: &mut impl DropSink<D, U>) {
-        if self.flows.loses_behind_uplink(packet.flow) {
+        if self.flows.loses_behind_uplink(now, packet.flow) {
             return drops.up(packet, Cause::Loss);
         }
         let [_, line] = self.flows.get(packet.flow).lines;

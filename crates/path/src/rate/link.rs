@@ -7,7 +7,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 use super::curve::{Curve, CurveClock};
 use super::opportunities::OpportunityClock;
 use super::trace::{Content, Trace};
-use crate::RateStep;
+use crate::Step;
 
 /// A link that sends one packet at a time, at the rate of [`crate::RateSpec`].
 ///
@@ -33,10 +33,10 @@ impl LinkRate {
     }
 
     /// A link with the rate `first` until the first of `steps`.
-    pub(super) fn stepped(first: Rate, steps: &[RateStep]) -> Self {
+    pub(super) fn stepped(first: Rate, steps: &[Step<Rate>]) -> Self {
         let mut steps = steps.to_vec();
         steps.sort_by_key(|step| step.at);
-        let steps = steps.into_iter().map(|step| (step.at.as_nanos(), step.rate));
+        let steps = steps.into_iter().map(|step| (step.at.as_nanos(), step.value));
         let curve = Arc::new(Curve::new([(0, first)].into_iter().chain(steps), u64::MAX));
         Self { mean: curve.mean(), service: Service::Curve(CurveClock::new(curve, 0, true)) }
     }

@@ -7,19 +7,20 @@ use uncork_units::{Rate, Rng, TimeDelta};
 use super::link::LinkRate;
 use super::lte::LteSpec;
 use super::trace::Trace;
-use crate::RateStep;
+use crate::Step;
 
 /// The rate of a link over time. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateSpec {
     /// Constant.
     Constant(Rate),
-    /// A new rate at each step; zero is an outage. The last one lasts forever.
+    /// A new rate at each step, also for the packet in transmission; zero is an outage. The last one lasts
+    /// forever.
     Steps {
         /// The rate before the first step.
         first: Rate,
         /// The changes, in any order. Of two at the same time, the later in this list counts.
-        steps: Arc<[RateStep]>,
+        steps: Arc<[Step<Rate>]>,
     },
     /// A recorded trace.
     Trace(TraceSpec),
@@ -103,9 +104,9 @@ mod tests {
     #[test]
     fn packets_in_transmission_follow_the_steps() {
         let steps = [(1500, 120), (1600, 0), (11_600, 12)];
-        let steps = steps.map(|(at_us, mbit)| RateStep {
+        let steps = steps.map(|(at_us, mbit)| Step {
             at: Time::ZERO + TimeDelta::from_micros(at_us),
-            rate: Rate::from_mbit(mbit),
+            value: Rate::from_mbit(mbit),
         });
         let spec = RateSpec::Steps { first: Rate::from_mbit(12), steps: steps.into() };
         let mut link = spec.link(1, 0);
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn steps_may_come_in_any_order_and_at_zero() {
-        let step = |at_ms, mbit| RateStep { at: ms(at_ms), rate: Rate::from_mbit(mbit) };
+        let step = |at_ms, mbit| Step { at: ms(at_ms), value: Rate::from_mbit(mbit) };
         let steps = [step(20, 5), step(0, 1), step(10, 9), step(10, 50)].into();
         let link = RateSpec::Steps { first: Rate::from_mbit(20), steps }.link(1, 0);
         let rates =
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn endless_outage_never_sends() {
-        let steps = [RateStep { at: ms(1), rate: Rate::ZERO }].into();
+        let steps = [Step { at: ms(1), value: Rate::ZERO }].into();
         let mut link = RateSpec::Steps { first: Rate::from_mbit(12), steps }.link(1, 0);
         assert_eq!(link.finish(Time::ZERO, 1500), ms(1));
         assert_eq!(link.finish(Time::ZERO, 1), Time::NEVER);

@@ -1,5 +1,6 @@
 //! Runs of the segment simulator, executed by real QUIC endpoints.
 
+mod changes;
 mod recovery;
 
 use std::sync::atomic::AtomicBool;

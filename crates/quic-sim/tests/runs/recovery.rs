@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use uncork_path::{Buffer, JitterDistribution, JitterSpec, PathSpec, RateSpec, RateStep};
+use uncork_path::{Buffer, JitterDistribution, JitterSpec, PathSpec, RateSpec, Step};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -36,7 +36,7 @@ fn delivered(path: &PathSpec, cc: &str, end: Time) -> f64 {
 fn paused(cc: &str, pause_ms: u64, buffer_milli_bdp: u64) -> [f64; 2] {
     let mut path = path(RATE, 50, buffer_milli_bdp);
     let steps = [(at(2000), Rate::ZERO), (at(2000 + pause_ms), RATE)];
-    let steps = steps.map(|(at, rate)| RateStep { at, rate });
+    let steps = steps.map(|(at, rate)| Step { at, value: rate });
     path.link.rate = RateSpec::Steps { first: RATE, steps: steps.into() };
     let spec = spec(path, cc, Workload::Transfer(8_000_000), at(300_000));
     let quic = uncork_quic_sim::run(&spec, &AtomicBool::new(false)).expect("a run");

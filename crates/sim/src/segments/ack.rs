@@ -2,6 +2,7 @@
 
 use super::Segment;
 use super::ranges::Range;
+use crate::spec::FlowSpec;
 
 /// SACK blocks that fit beside a timestamp option (RFC 2018 §3).
 pub(crate) const SACK_BLOCKS: usize = 3;
@@ -21,6 +22,8 @@ pub(crate) struct Ack {
     pub(crate) duplicate: bool,
     /// Segments with CE received so far (RFC 9768: AccECN's counter, without its wrap).
     pub(crate) marked: u64,
+    /// The receive window in bytes.
+    pub(crate) window: u64,
 }
 
 /// A range in compact form, because the ACK is copied at each step on its way.
@@ -44,7 +47,7 @@ impl Ack {
             let above = (range.start - cumulative) as u32;
             *block = SackBlock { above, length: (range.end - range.start) as u32 };
         }
-        Self { cumulative, sack, trigger, duplicate: false, marked: 0 }
+        Self { cumulative, sack, trigger, duplicate: false, marked: 0, window: FlowSpec::WIDE_OPEN }
     }
 
     pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range> {

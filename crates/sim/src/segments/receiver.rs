@@ -1,13 +1,14 @@
 //! The client: tracks arrived segments and sends ACKs.
 
+use uncork_path::Step;
 use uncork_units::{Time, TimeDelta};
 
 use super::Segment;
 use super::ack::{Ack, SACK_BLOCKS};
 use super::ranges::{Range, RangeSet};
 use super::stream::Stream;
+use crate::spec::{AckPolicy, FlowSpec};
 
-/// Every second segment is acknowledged at once (RFC 9293 §3.8.6.3), a single one after this time:
 /// Linux's minimum delayed-ACK timeout.
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
 /// Blocks that a receiver remembers, as in Linux: one more than fit.
@@ -27,8 +28,14 @@ pub(crate) struct Receiver {
     marked: u64,
     /// Whether the last segment carried CE.
     ce: bool,
-    /// The segment whose ACK is delayed, and the deadline.
+    policy: AckPolicy,
+    window: u64,
+    /// Later windows, and the next of them.
+    window_steps: Option<Box<(Vec<Step<u64>>, usize)>>,
+    /// The newest segment whose ACK is delayed, and the deadline of the first.
     delayed: Option<(Segment, Time)>,
+    /// How many ACKs are delayed.
+    held: u32,
     quick_acks: u32,
     first_byte: Option<Time>,
     complete: Option<Time>,
@@ -42,7 +49,7 @@ pub(crate) enum Reply {
 }
 
 impl Receiver {
-    pub(crate) fn new(expected: Stream) -> Self {
+    pub(crate) fn new(expected: Stream, policy: AckPolicy) -> Self {
         Self {
             expected,
             next: 0,
@@ -51,11 +58,21 @@ impl Receiver {
             delivered_bytes: 0,
             marked: 0,
             ce: false,
+            policy,
+            window: FlowSpec::WIDE_OPEN,
+            window_steps: None,
             delayed: None,
+            held: 0,
             quick_acks: QUICK_ACKS,
             first_byte: None,
             complete: None,
         }
+    }
+
+    /// The receive window in bytes, and later ones in order of time.
+    pub(crate) fn with_window(self, window: u64, steps: &[Step<u64>]) -> Self {
+        let window_steps = (!steps.is_empty()).then(|| Box::new((steps.to_vec(), 0)));
+        Self { window, window_steps, ..self }
     }
 
     /// Payload bytes received, without duplicates.
@@ -115,11 +132,14 @@ impl Receiver {
         }
         // RFC 5681 §4.2: out-of-order segments and segments that fill a hole are acknowledged at once.
         let in_order = !duplicate && !had_hole && self.above.first().is_none();
-        if in_order && !mark_changed && self.delayed.is_none() && self.may_delay(at_end) {
-            self.delayed = Some((segment, now + DELAYED_ACK));
+        let may_wait = self.held + 1 < self.policy.every;
+        if in_order && !mark_changed && may_wait && self.may_delay(at_end) {
+            let delay = self.policy.delay.unwrap_or(DELAYED_ACK);
+            let due = self.delayed.map_or(now + delay, |(_, due)| due);
+            (self.delayed, self.held) = (Some((segment, due)), self.held + 1);
             return Reply::Later;
         }
-        Reply::Now(self.ack(segment, duplicate))
+        Reply::Now(self.ack(now, segment, duplicate))
     }
 
     /// The segments of a packet, which the host takes as one (GRO): one ACK for all.
@@ -134,7 +154,7 @@ impl Receiver {
             };
             duplicate |= answer.is_some_and(|ack| ack.duplicate);
         }
-        let ack = answer.unwrap_or_else(|| self.ack(last, false));
+        let ack = answer.unwrap_or_else(|| self.ack(now, last, false));
         Reply::Now(Ack { duplicate, ..ack })
     }
 
@@ -146,7 +166,7 @@ impl Receiver {
     /// The delayed-ACK timer expired.
     pub(crate) fn on_timer(&mut self, now: Time) -> Option<Ack> {
         let (segment, _) = self.delayed.filter(|(_, due)| *due <= now)?;
-        Some(self.ack(segment, false))
+        Some(self.ack(now, segment, false))
     }
 
     /// Whether CE starts or stops with this segment. That is reported at once (RFC 9768
@@ -184,16 +204,22 @@ impl Receiver {
         }
     }
 
-    fn ack(&mut self, trigger: Segment, duplicate: bool) -> Ack {
-        self.delayed = None;
+    fn ack(&mut self, now: Time, trigger: Segment, duplicate: bool) -> Ack {
+        if let Some((steps, next)) = self.window_steps.as_deref_mut()
+            && let Some(window) = Step::take_due(steps, next, now)
+        {
+            self.window = window;
+        }
+        let (marked, window) = (self.marked, self.window);
+        (self.delayed, self.held) = (None, 0);
         if self.above.first().is_none() {
-            return Ack { duplicate, marked: self.marked, ..Ack::new(self.next, [], trigger) };
+            return Ack { duplicate, marked, window, ..Ack::new(self.next, [], trigger) };
         }
         self.tell_first(trigger.seq);
         // RFC 2883 §4: a D-SACK takes the place of the first block.
         let most = SACK_BLOCKS - usize::from(duplicate);
         let blocks = self.told.into_iter().filter(|block| block.start > self.next).take(most);
-        Ack { duplicate, marked: self.marked, ..Ack::new(self.next, blocks, trigger) }
+        Ack { duplicate, marked, window, ..Ack::new(self.next, blocks, trigger) }
     }
 
     /// RFC 2018 §4: first the block with the newest segment, then the blocks reported first most
@@ -231,8 +257,12 @@ mod tests {
     /// A receiver of `segments` (endless if `None`) that has received the first 16 and no longer
     /// acknowledges each at once.
     fn past_quick_acks(segments: Option<u64>) -> Receiver {
+        past_quick_acks_of(segments, AckPolicy::USUAL)
+    }
+
+    fn past_quick_acks_of(segments: Option<u64>, policy: AckPolicy) -> Receiver {
         let stream = segments.map_or_else(Stream::endless, |count| Stream::of(count * 1448));
-        let mut receiver = Receiver::new(stream);
+        let mut receiver = Receiver::new(stream, policy);
         for seq in 0..u64::from(QUICK_ACKS) {
             let Reply::Now(ack) = receiver.on_segment(at(0), segment(seq)) else {
                 panic!("segment {seq} is answered at once")
@@ -267,6 +297,26 @@ mod tests {
         let ack = receiver.on_timer(at(50)).expect("due");
         assert_eq!((ack.cumulative, ack.trigger), (19, segment(18)));
         assert_eq!(receiver.on_timer(at(90)), None);
+    }
+
+    /// The delay runs from the first segment, and the ACK's trigger is the last.
+    #[test]
+    fn every_fourth_segment_is_acknowledged_or_after_100_ms() {
+        let policy = AckPolicy { every: 4, delay: Some(TimeDelta::from_millis(100)) };
+        let mut receiver = past_quick_acks_of(None, policy);
+        for seq in 16..19 {
+            assert_eq!(receiver.on_segment(at(seq), segment(seq)), Reply::Later);
+        }
+        let ack = answer(&mut receiver, 19);
+        assert_eq!((ack.cumulative, ack.trigger), (20, segment(19)));
+        assert_eq!(receiver.on_segment(at(30), segment(20)), Reply::Later);
+        assert_eq!(receiver.on_segment(at(90), segment(21)), Reply::Later);
+        assert_eq!(receiver.next_timer(), at(130));
+        let ack = receiver.on_timer(at(130)).expect("due");
+        assert_eq!((ack.cumulative, ack.trigger), (22, segment(21)));
+        assert_eq!(answer(&mut receiver, 23).cumulative, 22, "a hole, at once");
+        let mut each = past_quick_acks_of(None, AckPolicy { every: 1, ..policy });
+        assert_eq!(answer(&mut each, 16).cumulative, 17);
     }
 
     /// `tcp_measure_rcv_mss`, `tcp_cleanup_rbuf`. The second segment of a pair does not wait for the next pair,

@@ -32,7 +32,8 @@ pub(crate) struct Sender<C> {
     board: Scoreboard,
     /// Data written by the application.
     stream: Stream,
-    receive_window: u64,
+    /// The end of the receive window, in bytes of the stream.
+    window_end: u64,
     rtt: RttEstimator,
     rack: Rack,
     /// In recovery until SND.UNA reaches this.
@@ -43,6 +44,8 @@ pub(crate) struct Sender<C> {
     /// CE-marked segments reported by the client.
     marked: u64,
     pace_at: Time,
+    /// When the host's card will have sent all that it has.
+    card_idle_from: Time,
     /// Whether bursts leave as one packet.
     offload: bool,
     /// When a segment last left.
@@ -137,7 +140,7 @@ impl<C: Controller> Sender<C> {
             },
             board: Scoreboard::default(),
             stream,
-            receive_window,
+            window_end: receive_window,
             rtt: RttEstimator::new(handshake_rtt),
             rack: Rack::new(),
             recovery_point: None,
@@ -146,6 +149,7 @@ impl<C: Controller> Sender<C> {
             backoffs: 0,
             marked: 0,
             pace_at: Time::NEVER,
+            card_idle_from: Time::ZERO,
             offload: settings.segmentation_offload,
             last_sent: now,
             busy_since: now,
@@ -208,10 +212,19 @@ impl<C: Controller> Sender<C> {
         self.rto_at.min(self.probe.at).min(self.pace_at).min(self.rack.deadline())
     }
 
+    /// Nothing leaves before `idle_from`.
+    pub(crate) fn wait_for_card(&mut self, idle_from: Time) {
+        self.card_idle_from = idle_from;
+    }
+
     /// The next segment that may leave now. Call until it returns `None`.
     //= bbr-06 2.4-1
     //= rfc9002 7-3 7.5-1
     pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+        if self.card_idle_from > now {
+            self.pace_at = self.card_idle_from;
+            return None;
+        }
         self.pace_at = Time::NEVER;
         let is_probe = std::mem::take(&mut self.probe.due);
         let candidate = if is_probe { self.probe_segment() } else { self.next_segment() };
@@ -254,8 +267,8 @@ impl<C: Controller> Sender<C> {
 
     fn new_segment(&self) -> Option<(u64, u32)> {
         let seq = self.board.next();
-        let window_used = (seq + 1 - self.board.una()).saturating_mul(u64::from(MSS_BYTES));
-        let may_leave = seq < self.stream.segments() && window_used <= self.receive_window;
+        let end = (seq + 1).saturating_mul(u64::from(MSS_BYTES));
+        let may_leave = seq < self.stream.segments() && end <= self.window_end;
         may_leave.then(|| (seq, self.stream.bytes_of(seq)))
     }
 
@@ -318,6 +331,8 @@ impl<C: Controller> Sender<C> {
     ) -> Option<TimeDelta> {
         scratch.delivered.clear();
         let una_advanced = self.board.on_ack(ack, &mut scratch.delivered);
+        let acked = ack.cumulative.saturating_mul(u64::from(MSS_BYTES));
+        self.window_end = self.window_end.max(acked.saturating_add(ack.window));
         // A probe is sent speculatively, so a spurious one is not evidence of reordering.
         if ack.duplicate && self.probe.outstanding.is_none() {
             self.rack.on_needless_repair(self.board.una(), self.board.next());

@@ -5,7 +5,7 @@ pub(crate) mod page;
 
 use uncork_cc::CcSpec;
 use uncork_flow::SeriesPoint;
-use uncork_path::{Buffer, LossSpec, PathSpec, RateSpec, RateStep};
+use uncork_path::{Buffer, LossSpec, PathSpec, RateSpec, Step};
 use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, RunResult, RunSpec, Workload, run};
 use uncork_units::{Probability, Rate, Rng, Time, TimeDelta};
 
@@ -56,7 +56,7 @@ impl Case {
             RateSpec::Steps { first, steps } => (*first, steps.to_vec()),
             rate => (rate.mean(), Vec::new()),
         };
-        steps.push(RateStep { at, rate: Rate::from_mbit(mbit) });
+        steps.push(Step { at, value: Rate::from_mbit(mbit) });
         self.path.link.rate = RateSpec::Steps { first, steps: steps.into() };
         self
     }

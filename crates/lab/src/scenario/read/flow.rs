@@ -2,8 +2,8 @@
 
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_config::{Entry, Node, Result, Section, Value};
-use uncork_path::{Ecn, PathSpec};
-use uncork_sim::{FlowSpec, PACKET_BYTES};
+use uncork_path::{Ecn, PathSpec, Step};
+use uncork_sim::{AckPolicy, FlowSpec, PACKET_BYTES};
 use uncork_units::{ByteCount, TimeDelta};
 
 use super::super::ScenarioError;
@@ -11,6 +11,7 @@ use super::super::instance::FIRST_HOST;
 use super::super::keys;
 use super::super::limits::MAX_FLOWS;
 use super::super::plan::{ClientActivity, Connect, FlowPlan, PathPlan, SingleActivity};
+use super::steps::steps;
 use super::{Context, workload};
 
 /// A class and whether it is background traffic.
@@ -54,6 +55,10 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
         receive_window: section
             .read("receive_window", receive_window)?
             .unwrap_or(FlowSpec::WIDE_OPEN),
+        receive_window_steps: section
+            .read("receive_window_steps", receive_window_steps)?
+            .unwrap_or_default(),
+        acks: acks(section)?,
         host: host.map(|host| host as u32),
         work,
     };
@@ -123,6 +128,18 @@ fn ecn(section: &Section<'_>) -> Result<Ecn> {
     let known = [("none", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
     let ecn = section.read("ecn", |node| node.choice("codepoint of ECN", &known))?;
     Ok(ecn.unwrap_or(Ecn::NotEct))
+}
+
+fn acks(section: &Section<'_>) -> Result<AckPolicy> {
+    let (fewest, most) = AckPolicy::EVERY;
+    let every = section.read("ack_every", |node| node.whole(fewest.into()..=most.into()))?;
+    let every = every.map_or(AckPolicy::USUAL.every, |every| every as u32);
+    let delay = section.read("ack_delay", |node| node.within(AckPolicy::DELAYS))?;
+    Ok(AckPolicy { every, delay })
+}
+
+fn receive_window_steps(node: &Node) -> Result<Vec<Step<u64>>> {
+    steps(node, "[\"10s\", \"2MB\"]", receive_window)
 }
 
 fn receive_window(node: &Node) -> Result<u64> {

@@ -12,13 +12,14 @@ mod preset;
 mod question;
 mod rate;
 mod sampling;
+mod steps;
 mod workload;
 
 use std::ops::RangeInclusive;
 
 use uncork_cc::CcSpec;
 use uncork_config::{Node, Result, Section, Value};
-use uncork_path::{HostJitter, PathSpec};
+use uncork_path::{HostJitter, LinkSpec, PathSpec};
 use uncork_sim::Offload;
 use uncork_units::{Time, TimeDelta};
 
@@ -215,6 +216,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let end = end(&section, run.warmup)?;
     let host_jitter = section.parse_or("host_jitter", HostJitter::default())?;
     let offload = section.read("offload", |node| node.choice("offload", &OFFLOADS))?;
+    let card = section.read("card", |node| node.within(LinkSpec::RATES))?;
     let class = |(flow, background): &flow::Class| {
         let path = &paths[flow.path];
         Class {
@@ -235,7 +237,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
     let plan = Plan { links, paths, flows }.with_spreads(end);
-    Ok(Cell { point, classes, end, host_jitter, offload, plan })
+    Ok(Cell { point, classes, end, host_jitter, offload, card, plan })
 }
 
 /// The names of distinct controllers, in the order of the file.

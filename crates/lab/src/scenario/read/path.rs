@@ -3,7 +3,7 @@
 use uncork_config::{Entry, Node, Result, Section};
 use uncork_path::{
     AggregationSpec, Buffer, JitterDistribution, JitterSpec, LinkSpec, LossPosition, LossSpec,
-    PathSpec, PathSpecError, QueueError, QueueSpec,
+    PathSpec, PathSpecError, QueueError, QueueSpec, Step,
 };
 use uncork_sim::{HEADER_BYTES, PACKET_BYTES};
 use uncork_units::{Rate, TimeDelta};
@@ -16,6 +16,7 @@ use super::context::Context;
 use super::drawn::{Given, given};
 use super::preset::{Filled, filled};
 use super::rate::rate;
+use super::steps::steps;
 
 /// The shared links: names and specifications.
 pub(crate) fn links(tree: &Node, context: &Context<'_>) -> Result<Vec<(String, LinkSpec)>> {
@@ -63,7 +64,7 @@ fn path(
     let section = &Section::new(title, &entry.place, &node, keys::PATH)?;
     let link = LinkPart::read(section, context)?;
     let rtt = given(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
-    let loss = section.read("loss", |node| given(node, loss))?;
+    let loss = section.read("loss", |node| given(node, loss_spec))?;
     let loss = loss.unwrap_or(Given::Fixed(LossSpec::EveryNth(0)));
     let draws = Draws {
         rate: link.rate.clone(),
@@ -71,6 +72,12 @@ fn path(
         loss: loss.draw(),
         buffer: link.buffer.draw(),
     };
+    if rtt.is_drawn() {
+        section.forbid(&["rtt_steps"], "the RTT is drawn")?;
+    }
+    if loss.is_drawn() {
+        section.forbid(&["loss_steps"], "the loss is drawn")?;
+    }
     let own_per_flow = section.flag("own_per_flow")?;
     if !own_per_flow {
         link.only_fixed(section)?;
@@ -81,8 +88,13 @@ fn path(
         via: via(section, links)?,
         uplink: section.read("uplink", |node| uplink(section, node, context))?,
         rtt: rtt.first(),
+        rtt_steps: section.read("rtt_steps", rtt_steps)?.unwrap_or_default(),
         loss: loss.first(),
-        loss_position: loss_position(section)?,
+        loss_steps: section.read("loss_steps", loss_steps)?.unwrap_or_default(),
+        loss_position: position(section, "loss_position")?.unwrap_or(LossPosition::After),
+        uplink_loss: section.read("uplink_loss", loss_spec)?.unwrap_or(LossSpec::NONE),
+        uplink_loss_steps: section.read("uplink_loss_steps", loss_steps)?.unwrap_or_default(),
+        clears_marks: position(section, "clears_marks")?,
         jitter: jitter(section)?,
         aggregation: section.read("aggregation", aggregation)?,
         link: link.spec.clone(),
@@ -145,13 +157,22 @@ fn policer(node: &Node) -> Result<uncork_path::PolicerSpec> {
     Ok(policer)
 }
 
-fn loss(node: &Node) -> Result<LossSpec> {
+fn loss_spec(node: &Node) -> Result<LossSpec> {
     let spec: LossSpec = node.parse()?;
     if spec.mean() >= 1.0 {
         let message = "nothing arrives when every packet is lost";
         return Err(ScenarioError::new(&node.place, message).help("use less than 100%"));
     }
     Ok(spec)
+}
+
+fn rtt_steps(node: &Node) -> Result<Vec<Step<TimeDelta>>> {
+    steps(node, "[\"10s\", \"80ms\"]", |node| node.within(PathSpec::RTTS))
+}
+
+/// A loss of 100 % is an outage.
+fn loss_steps(node: &Node) -> Result<Vec<Step<LossSpec>>> {
+    steps(node, "[\"10s\", \"100%\"]", Node::parse)
 }
 
 fn queue(node: &Node) -> Result<QueueSpec> {
@@ -167,10 +188,10 @@ fn queue(node: &Node) -> Result<QueueSpec> {
     })
 }
 
-fn loss_position(section: &Section<'_>) -> Result<LossPosition> {
+/// A position relative to the links.
+fn position(section: &Section<'_>, key: &str) -> Result<Option<LossPosition>> {
     let known = [("after", LossPosition::After), ("before", LossPosition::Before)];
-    let position = section.read("loss_position", |node| node.choice("place of loss", &known))?;
-    Ok(position.unwrap_or(LossPosition::After))
+    section.read(key, |node| node.choice("position", &known))
 }
 
 fn jitter(section: &Section<'_>) -> Result<Option<JitterSpec>> {
@@ -216,7 +237,7 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
         if let Err(error) = spec.check(PACKET_BYTES, HEADER_BYTES) {
             let key = match error {
                 PathSpecError::Burst { .. } => "policer",
-                PathSpecError::Rtt(_) => "rtt",
+                PathSpecError::Rtt(_) | PathSpecError::Steps(_) => "rtt",
                 PathSpecError::Jitter(_) => "jitter",
                 PathSpecError::Aggregation(_) => "aggregation",
                 PathSpecError::LosesEverything => "loss",

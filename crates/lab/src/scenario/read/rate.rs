@@ -1,14 +1,15 @@
 //! Link rates: constant, in steps, recorded, or a mobile link.
 
 use uncork_config::{Node, Result, Section, Value};
-use uncork_path::{LinkSpec, LteSpec, RateSpec, RateStep, Trace, TraceSpec, TraceStart};
-use uncork_units::{Rate, Ratio, Time, TimeDelta};
+use uncork_path::{LinkSpec, LteSpec, RateSpec, Trace, TraceSpec, TraceStart};
+use uncork_units::{Rate, Ratio, TimeDelta};
 
 use super::super::ScenarioError;
 use super::super::draw::Draw;
 use super::super::keys;
 use super::context::Context;
 use super::drawn::{Given, given};
+use super::steps::steps;
 
 /// The rate of a link, and its distribution if it is drawn.
 pub(crate) fn rate(
@@ -38,32 +39,21 @@ fn constant(section: &Section<'_>, node: &Node) -> Result<(RateSpec, Option<Draw
         Given::Fixed(rate) => (rate, None),
         Given::Drawn(first, draw) => (first, Some(draw)),
     };
-    let steps = section.read("rate_steps", steps)?.unwrap_or_default();
+    let steps =
+        section.read("rate_steps", |node| steps(node, "[\"10s\", \"5mbit\"]", later_rate))?;
+    let steps = steps.unwrap_or_default();
     if steps.is_empty() {
         return Ok((RateSpec::Constant(first), draw));
     }
     Ok((RateSpec::Steps { first, steps: steps.into() }, draw))
 }
 
-/// `[["10s", "5mbit"], ["20s", "0mbit"]]`; a rate of zero is an outage.
-fn steps(node: &Node) -> Result<Vec<RateStep>> {
-    let pairs = node.pairs("[\"10s\", \"5mbit\"]")?;
-    let mut last = TimeDelta::ZERO;
-    let mut step = |[at, rate]: [&Node; 2]| {
-        let after: TimeDelta = at.parse()?;
-        if after <= last {
-            let message = format!("a change at {after} does not come after {last}");
-            return Err(ScenarioError::new(&at.place, message)
-                .help("sort the changes by time; the first must be after 0s"));
-        }
-        last = after;
-        let rate = match rate.parse()? {
-            Rate::ZERO => Rate::ZERO,
-            _ => rate.within(LinkSpec::RATES)?,
-        };
-        Ok(RateStep { at: Time::ZERO + after, rate })
-    };
-    pairs.into_iter().map(&mut step).collect()
+/// A rate of zero is an outage.
+fn later_rate(node: &Node) -> Result<Rate> {
+    match node.parse()? {
+        Rate::ZERO => Ok(Rate::ZERO),
+        _ => node.within(LinkSpec::RATES),
+    }
 }
 
 fn trace(section: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<TraceSpec> {

@@ -179,7 +179,10 @@ fn media(class: &Section<'_>, node: &Node) -> Result<CbrSpec> {
 fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> {
     let section = Section::new("command", class.key_place("command"), node, keys::COMMAND)?;
     class.forbid(&["host"], "each client that is a command has a host of its own")?;
-    class.forbid(&["receive_window"], "a command sets its sockets up itself")?;
+    class.forbid(
+        &["receive_window", "receive_window_steps"],
+        "a command sets its sockets up itself",
+    )?;
     Ok(CommandSpec {
         name: name.to_owned(),
         server: section.read("server", script)?,

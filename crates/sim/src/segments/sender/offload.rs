@@ -43,7 +43,7 @@ impl<C: Controller> Sender<C> {
         }
         let mss = u64::from(MSS_BYTES);
         let window = self.control.cwnd / mss;
-        let told = self.board.una() + self.receive_window / mss;
+        let told = self.window_end / mss;
         let room = window.saturating_sub(self.board.in_flight().div_ceil(mss));
         let room = room.min(told.saturating_sub(seq));
         let enough = self.packet_segments().min(window / WINDOW_PART);

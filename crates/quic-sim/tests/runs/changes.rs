@@ -1,0 +1,170 @@
+//! Paths that change at times, lose packets on the way back or clear marks: over both kinds of endpoints.
+
+use uncork_apps::{ClientSpec, FetchSpec, ObjectSizes};
+use uncork_flow::FlowRecord;
+use uncork_path::{Buffer, Ecn, LossPosition, LossSpec, PathSpec, Step};
+use uncork_sim::{AckPolicy, FlowSpec, RunResult, RunSpec, Workload};
+use uncork_units::{Time, TimeDelta};
+
+use super::{flow, path, played, secs};
+
+/// The results of QUIC endpoints and of segments.
+fn both(spec: &RunSpec) -> [RunResult; 2] {
+    [played(spec).result, uncork_sim::run(spec)]
+}
+
+fn millis(millis: u64) -> TimeDelta {
+    TimeDelta::from_millis(millis)
+}
+
+fn steps<T: Copy>(steps: &[(u64, T)]) -> Vec<Step<T>> {
+    steps.iter().map(|(at, value)| Step { at: Time::ZERO + millis(*at), value: *value }).collect()
+}
+
+fn loss(text: &str) -> LossSpec {
+    text.parse().expect("a loss")
+}
+
+fn transfer(path: PathSpec, bytes: u64) -> RunSpec {
+    RunSpec::over(path, vec![flow("cubic", Workload::Transfer(bytes))], 1, secs(60))
+}
+
+fn completion_s(flow: &FlowRecord) -> f64 {
+    flow.completion_ns.expect("complete") as f64 / 1e9
+}
+
+/// A flow that its window keeps from queueing has the round trips of the path. None of the steps loses or
+/// reorders a packet.
+#[test]
+fn round_trips_follow_the_steps_in_order() {
+    let mut path = path(20, 40);
+    path.rtt_steps = steps(&[(2000, millis(120)), (4000, millis(40))]);
+    let bulk = flow("cubic", Workload::Until(secs(6)));
+    let flows = vec![FlowSpec { receive_window: 50_000, ..bulk }];
+    let mut spec = RunSpec::over(path, flows, 1, secs(6));
+    spec.sample_every = Some(millis(50));
+    for RunResult { flows, series, .. } in both(&spec) {
+        let during = |from: u64, to: u64| {
+            let span = from * 1_000_000..to * 1_000_000;
+            let of_span = series.iter().filter(|point| span.contains(&point.time_ns));
+            let rtts: Vec<u64> =
+                of_span.filter_map(|point| Some(point.rtt_ns? / 1_000_000)).collect();
+            (*rtts.iter().min().expect("samples"), *rtts.iter().max().expect("samples"))
+        };
+        for (from, to, rtt) in [(1000, 2000, 40), (2500, 4000, 120), (4500, 6000, 40)] {
+            let (min, max) = during(from, to);
+            assert!(min >= rtt && max <= rtt + 6, "{from} ms: {min} to {max} ms");
+        }
+        assert_eq!(flows[0].packets_lost, 0);
+    }
+}
+
+/// An outage that drops costs its length and the time to find out.
+#[test]
+fn an_outage_drops_in_both_directions() {
+    let alone = both(&transfer(path(20, 40), 5_000_000)).map(|run| completion_s(&run.flows[0]));
+    let mut cut = path(20, 40);
+    cut.loss_steps = steps(&[(1000, loss("100%")), (1300, loss("0%"))]);
+    // What leaves a client behind the uplink is lost at once, and packets to it when they arrive.
+    cut.uplink_loss_steps = steps(&[(900, loss("100%")), (1300, loss("0%"))]);
+    for (run, alone) in both(&transfer(cut, 5_000_000)).iter().zip(alone) {
+        let flow = &run.flows[0];
+        let took = completion_s(flow);
+        assert!((alone + 0.3..alone + 1.6).contains(&took), "{took} s, alone {alone} s");
+        let lab = flow.lab();
+        assert!(lab.packets_dropped_random > 20 && lab.acks_dropped > 5, "{lab:?}");
+    }
+}
+
+/// Lost acknowledgements cost little, because later ones carry the same. Lost requests are repeated.
+#[test]
+fn the_way_back_loses_acknowledgements_and_requests() {
+    let mut lossy = path(20, 40);
+    lossy.uplink_loss = loss("20%");
+    let alone = both(&transfer(path(20, 40), 5_000_000)).map(|run| completion_s(&run.flows[0]));
+    for (run, alone) in both(&transfer(lossy.clone(), 5_000_000)).iter().zip(alone) {
+        let (flow, lab) = (&run.flows[0], run.flows[0].lab());
+        assert!((0.9..1.5).contains(&(completion_s(flow) / alone)), "{flow:?}, alone {alone} s");
+        assert!(lab.acks_dropped > 100 && lab.packets_dropped_random == 0, "{lab:?}");
+    }
+    let fetch =
+        FetchSpec { sizes: ObjectSizes::fixed(1000), requests: Some(20), ..FetchSpec::once(1) };
+    let flows = vec![flow("cubic", Workload::Client(0))];
+    let over = RunSpec::over(lossy, flows, 1, secs(60));
+    for run in both(&RunSpec { clients: vec![ClientSpec::Fetch(fetch)], ..over }) {
+        assert!(
+            run.requests.len() == 20 && run.requests.iter().all(|it| it.completion_ns.is_some())
+        );
+    }
+}
+
+/// A queue that would mark drops what has no ECN field any more; a mark that is cleared behind it is lost.
+#[test]
+fn marks_are_cleared_before_or_after_the_queue() {
+    let run = |clears_marks| {
+        let mut path = path(20, 40);
+        path.link.queue = "codel:ecn".parse().expect("a queue");
+        path.clears_marks = clears_marks;
+        let mut spec = transfer(path, 5_000_000);
+        spec.flows[0].ecn = Ecn::Ect0;
+        both(&spec)
+            .map(|run| (run.flows[0].packets_marked, run.flows[0].lab().packets_dropped_queue))
+    };
+    for (marked, _) in run(None) {
+        assert!(marked > 0);
+    }
+    for (marked, dropped) in run(Some(LossPosition::Before)) {
+        assert!(marked == 0 && dropped > 0, "{marked} {dropped}");
+    }
+    // A QUIC stack stops sending ECT when no mark is reported (RFC 9000 §13.4.2), and then has drops.
+    let [quic, segments] = run(Some(LossPosition::After));
+    assert!(quic.0 == 0 && quic.1 > 0, "{quic:?}");
+    assert_eq!(segments.0, 0);
+}
+
+/// A tenth of the acknowledgements is lost, which counts them. The client's other packets are few, and there are
+/// no holes to acknowledge: BBRv3 loses nothing in a deep buffer.
+#[test]
+fn clients_acknowledge_as_their_policy_says() {
+    let packets_per_ack = |acks| {
+        let mut path = path(20, 40);
+        path.uplink_loss = loss("every:10");
+        path.link.buffer = Buffer::MilliBdp(4000);
+        let flow = FlowSpec { acks, ..flow("bbr3", Workload::Transfer(5_000_000)) };
+        let spec = RunSpec::over(path, vec![flow], 1, secs(60));
+        both(&spec).map(|run| {
+            let flow = &run.flows[0];
+            assert!(flow.completion_ns.is_some());
+            flow.packets_sent as f64 / (10 * flow.lab().acks_dropped) as f64
+        })
+    };
+    for (every, range) in [(1, 0.9..1.2), (2, 1.6..2.3), (8, 5.5..9.0)] {
+        let acks = AckPolicy { every, ..AckPolicy::USUAL };
+        for (per_ack, engine) in packets_per_ack(acks).into_iter().zip(["quic-sim", "sim"]) {
+            assert!(range.contains(&per_ack), "{engine}, every {every}: {per_ack}");
+        }
+    }
+}
+
+/// 100 kB per 40 ms are 20 Mbit/s, of a link of 100. The end of a window never moves back, and no step stops a
+/// flow.
+#[test]
+fn receive_windows_follow_their_steps() {
+    let bulk = flow("cubic", Workload::Until(secs(6)));
+    let flow = FlowSpec { receive_window: 100_000, receive_window_steps: Some(0), ..bulk };
+    let windows = vec![steps(&[(2000, 300_000), (4000, 50_000)])];
+    let over = RunSpec::over(path(100, 40), vec![flow], 1, secs(6));
+    let sample_every = Some(millis(100));
+    let spec = RunSpec { receive_window_steps: windows, sample_every, ..over };
+    for RunResult { series, .. } in both(&spec) {
+        let delivered = |at_ms: u64| {
+            let point = series.iter().find(|point| point.time_ns == at_ms * 1_000_000);
+            point.expect("a sample").delivered_bytes
+        };
+        for (from, to, mbit) in [(1000, 2000, 20.0), (3000, 4000, 60.0), (5000, 5900, 10.0)] {
+            let reached =
+                (delivered(to) - delivered(from)) as f64 * 8.0 / ((to - from) as f64 * 1e3);
+            assert!((0.85..1.05).contains(&(reached / mbit)), "{from} ms: {reached} Mbit/s");
+        }
+    }
+}
