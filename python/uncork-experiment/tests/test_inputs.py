@@ -13,6 +13,7 @@ from test_sources import NGINX
 from uncork_experiment.cli import main
 from uncork_experiment.commands import design
 from uncork_experiment.engines import duckdb as duckdb_engine
+from uncork_experiment.learn import cli as learn_cli
 from uncork_experiment.sources import read
 
 
@@ -123,3 +124,43 @@ def test_an_import_that_cannot_be_written_leaves_no_file(
         assert main(["import", str(log), "--mapping", "nginx", "-o", str(out)]) == 3
     assert "a.log.parquet" in capsys.readouterr().err
     assert list(out.iterdir()) == []
+
+
+def test_design_refuses_an_arm_of_the_records_as_control(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was ignored without -o."""
+    for text in ("nosuch", "bbr"):
+        error = failed(capsys, "design", records(), "--control", text)
+        words = [f"--control {text}", "not settings", "write quic=bbr3,tcp=bbr", "--where arm=", "bbr ("]
+        assert all(word in error for word in words), error
+    error = failed(capsys, "design", records(), "--treated", "tcp=bbr")
+    assert "-o DIR is not given" in error
+
+
+def test_following_records_that_stay_unusable_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--rounds 1` went on forever."""
+    (tmp_path / "r.jsonl").write_text("no record\n")
+    follow = ["analyze", str(tmp_path), "--follow", "--every", "0.01", "--rounds", "1", "-o"]
+    assert failed(capsys, *follow, str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("what", ["demo", "learn demo", "growthbook"])
+@pytest.mark.parametrize("room", [0, 1000])
+def test_tables_are_written_whole_or_not_at_all(
+    what: str, room: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a disk without room, and on one that is full in the middle. Earlier tables stay."""
+    commands = {
+        "demo": ["demo", "--scale", "0.01", "--records", str(tmp_path), "-o", str(tmp_path / "report")],
+        "learn demo": ["demo", "--days", "1", "-o", str(tmp_path)],
+        "growthbook": ["export", "growthbook", records(), "-o", str(tmp_path)],
+    }
+    name = "assignments.parquet" if what == "growthbook" else "records.parquet"
+    (tmp_path / name).write_text("earlier")
+    run = learn_cli.main if what == "learn demo" else main
+    with full_disk(room):
+        assert run(commands[what]) == 3
+    assert name in capsys.readouterr().err
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "earlier")]

@@ -90,7 +90,8 @@ COMMANDS = (
 
 STATUSES = (
     "Exit status: 0 done; 1 harm is proven, over all clients or in a cell; 2 wrong input; 3 a result cannot "
-    "be written; 4 these records give no verdict; 130 interrupted."
+    "be written; 4 these records give no verdict; 130 interrupted. A reader of stdout that leaves early "
+    "(| head -1) changes none of them."
 )
 
 
@@ -195,8 +196,6 @@ def run_command(command: Callable[[], int]) -> int:
         raise
     except OutputError as error:
         return _failed(str(error), OUTPUT)
-    except BrokenPipeError:
-        return OUTPUT
     except KeyboardInterrupt:
         return _failed("interrupted", INTERRUPTED)
     except InputError as error:
