@@ -1,11 +1,13 @@
 """Options and files that leave or name nothing, or are not what they seem; and results on full disks."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+import steps
 from demos import demo
 from full_disk import full_disk
 from test_cli import failed, records
@@ -164,3 +166,44 @@ def test_tables_are_written_whole_or_not_at_all(
         assert run(commands[what]) == 3
     assert name in capsys.readouterr().err
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "earlier")]
+
+
+def seen(directory: Path) -> dict[str, object]:
+    """What readers find in a directory of records."""
+    files = list(directory.glob("[!.]*"))
+    tables = {it.name: pq.read_table(it).to_pylist() for it in files if it.suffix == ".parquet"}
+    return tables | {it.name: it.read_text() for it in files if it.suffix != ".parquet"}
+
+
+@pytest.mark.parametrize("act", [steps.die, steps.stop, steps.full, steps.read_only])
+def test_an_import_that_ends_at_any_step_leaves_whole_files(act: steps.Act, tmp_path: Path) -> None:
+    """SIGKILL, SIGSTOP, a full and a read-only disk at each change of a file; then the next import works."""
+    logs = [tmp_path / "a.log", tmp_path / "b.log"]
+    for log, line in zip(logs, (NGINX, "no line"), strict=True):
+        log.write_text(f"{line}\n{NGINX}\n" * 5)
+    out = tmp_path / "out"
+    command = ["import", *map(str, logs), "--mapping", "nginx", "-o", str(out)]
+    assert main(command) == 0
+    whole = seen(out)
+    assert len(whole) == 3
+
+    def are_whole() -> None:
+        assert seen(out).items() <= whole.items()
+
+    # Each step of the others is one of these, too.
+    for step in range(1, 100, 1 if act in (steps.die, steps.full) else 4):
+        shutil.rmtree(out)
+        status, is_reached = steps.status_at(step, out, lambda: main(command), act, are_whole)
+        are_whole()
+        # A directory that is there need not be made.
+        expected = {steps.die: steps.KILLED, steps.stop: 0}.get(act, 3) if is_reached else 0
+        assert status in (expected, 0), step
+        if act not in (steps.die, steps.stop):
+            assert not list(out.glob(".*")), step
+        if not is_reached:
+            break
+        if step % 8 == 1:
+            assert main(command) == 0
+        if status == 0 or step % 8 == 1:
+            assert seen(out) == whole, step
+    assert step > 12, "steps"
