@@ -119,6 +119,17 @@ def test_a_reader_that_leaves_early_changes_neither_files_nor_status(more: list[
     assert [path.name for path in sorted((tmp_path / "out").iterdir())] == ["report.html", "result.json"]
 
 
+@pytest.mark.parametrize(
+    ("main", "wrong", "meant"), [(cli.main, "analyse", "analyze"), (learn.main, "aply", "apply")]
+)
+def test_an_unknown_command_has_the_nearest_one(
+    main: Callable[[list[str]], int], wrong: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([wrong])
+    assert f"help: did you mean {meant}? " in capsys.readouterr().err
+
+
 def test_a_full_disk_behind_stdout_is_status_3() -> None:
     with open("/dev/full", "w") as full:
         assert _run(["--version"], stdout=full) == 3
