@@ -45,6 +45,8 @@ RATES = (10_000, 25_000, 250_000)
 NO_GAIN = World("A/A", 2_000, 125, (Kind(1.0),))
 HARM = float(np.log1p(-SETTINGS.tolerated))
 BAR = 0.85
+FURTHER = "\n## A tenth of all networks fakes gains\n"
+"""The heading of what another command adds to the page."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,9 @@ def main() -> None:
 
     text = page(days, [world.name for world in DEVELOPED_ON], NO_GAIN.name, options.seeds)
     if options.page:
-        options.page.write_text(text, encoding="utf-8")
+        before = options.page.read_text("utf-8") if options.page.exists() else ""
+        # What follows on the page is of learn_faked.py.
+        options.page.write_text(text + "".join(before.partition(FURTHER)[1:]), encoding="utf-8")
     print(text)
 
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
-    """No file grows any more (EFBIG): as on a full disk, without needing one."""
+def full_disk(room: int = 0) -> Iterator[None]:
+    """No file grows beyond ``room`` bytes (EFBIG): as on a full disk, without needing one."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
     try:
         yield
     finally:

@@ -92,7 +92,7 @@ def test_data_is_unchanged_for_programs(monkeypatch: pytest.MonkeyPatch) -> None
 
 def _run(arguments: list[str], **streams: object) -> int:
     command = [sys.executable, "-m", "uncork_experiment.cli", *arguments]
-    return subprocess.run(command, check=False, timeout=60, **streams).returncode  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, check=False, timeout=300, **streams).returncode  # type: ignore[call-overload,no-any-return]
 
 
 def test_closed_streams_keep_the_exit_status() -> None:
@@ -100,10 +100,34 @@ def test_closed_streams_keep_the_exit_status() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     assert _run(["nosuch"], stderr=writer) == 2
-    assert _run(["--version"], stdout=writer) == 3
+    assert _run(["--version"], stdout=writer) == 0
     os.close(writer)
     program = f"{sys.executable} -m uncork_experiment.cli"
     assert subprocess.run(["sh", "-c", f"{program} nosuch 2>&-"], check=False).returncode == 2
+
+
+@pytest.mark.parametrize("more", [[], ["--follow", "--every", "600"]])
+def test_a_reader_that_leaves_early_changes_neither_files_nor_status(more: list[str], tmp_path: Path) -> None:
+    """`analyze … | head -1` was status 3, and wrote no report. `--follow` ends with its reader."""
+    few = tmp_path / "few.parquet"
+    pq.write_table(pq.read_table(demo() / "records/records.parquet").slice(0, 2000), few)
+    command = ["analyze", str(few), "--by", "", *more, "-o", str(tmp_path / "out")]
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert _run(command, stdout=writer) == 0
+    os.close(writer)
+    assert [path.name for path in sorted((tmp_path / "out").iterdir())] == ["report.html", "result.json"]
+
+
+@pytest.mark.parametrize(
+    ("main", "wrong", "meant"), [(cli.main, "analyse", "analyze"), (learn.main, "aply", "apply")]
+)
+def test_an_unknown_command_has_the_nearest_one(
+    main: Callable[[list[str]], int], wrong: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([wrong])
+    assert f"help: did you mean {meant}? " in capsys.readouterr().err
 
 
 def test_a_full_disk_behind_stdout_is_status_3() -> None:

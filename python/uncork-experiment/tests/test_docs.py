@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from uncork_experiment.cli import main
+from uncork_experiment.intime import COLUMNS
 from uncork_experiment.learn.cli import main as learn
 
 REPOSITORY = Path(__file__).parents[3]
@@ -66,6 +67,14 @@ def test_learning_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "learned/current/policy.toml").exists()
     if not uncork:
         sys.stderr.write("*** NOT RUN: `uncork policy` (set UNCORK=/path/to/uncork) ***\n")
+
+
+def test_the_columns_of_a_calendar_are_described() -> None:
+    if not DOCUMENT.exists():
+        pytest.skip(f"*** NOT RUN: {DOCUMENT} is only in the repository ***")
+    text = DOCUMENT.read_text(encoding="utf-8").partition("A calendar of your own")[2].partition("\n\n```")[0]
+    table = re.findall(r"^\| (`.*?) \|", text, flags=re.M)
+    assert tuple(re.findall(r"`(\w+)`", " ".join(table))) == COLUMNS
 
 
 def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,13 @@
 """Options and files that leave or name nothing, or are not what they seem; and results on full disks."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+import steps
 from demos import demo
 from full_disk import full_disk
 from test_cli import failed, records
@@ -13,6 +15,7 @@ from test_sources import NGINX
 from uncork_experiment.cli import main
 from uncork_experiment.commands import design
 from uncork_experiment.engines import duckdb as duckdb_engine
+from uncork_experiment.learn import cli as learn_cli
 from uncork_experiment.sources import read
 
 
@@ -123,3 +126,84 @@ def test_an_import_that_cannot_be_written_leaves_no_file(
         assert main(["import", str(log), "--mapping", "nginx", "-o", str(out)]) == 3
     assert "a.log.parquet" in capsys.readouterr().err
     assert list(out.iterdir()) == []
+
+
+def test_design_refuses_an_arm_of_the_records_as_control(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was ignored without -o."""
+    for text in ("nosuch", "bbr"):
+        error = failed(capsys, "design", records(), "--control", text)
+        words = [f"--control {text}", "not settings", "write quic=bbr3,tcp=bbr", "--where arm=", "bbr ("]
+        assert all(word in error for word in words), error
+    error = failed(capsys, "design", records(), "--treated", "tcp=bbr")
+    assert "-o DIR is not given" in error
+
+
+def test_following_records_that_stay_unusable_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--rounds 1` went on forever."""
+    (tmp_path / "r.jsonl").write_text("no record\n")
+    follow = ["analyze", str(tmp_path), "--follow", "--every", "0.01", "--rounds", "1", "-o"]
+    assert failed(capsys, *follow, str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("what", ["demo", "learn demo", "growthbook"])
+@pytest.mark.parametrize("room", [0, 1000])
+def test_tables_are_written_whole_or_not_at_all(
+    what: str, room: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a disk without room, and on one that is full in the middle. Earlier tables stay."""
+    commands = {
+        "demo": ["demo", "--scale", "0.01", "--records", str(tmp_path), "-o", str(tmp_path / "report")],
+        "learn demo": ["demo", "--days", "1", "-o", str(tmp_path)],
+        "growthbook": ["export", "growthbook", records(), "-o", str(tmp_path)],
+    }
+    name = "assignments.parquet" if what == "growthbook" else "records.parquet"
+    (tmp_path / name).write_text("earlier")
+    run = learn_cli.main if what == "learn demo" else main
+    with full_disk(room):
+        assert run(commands[what]) == 3
+    assert name in capsys.readouterr().err
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "earlier")]
+
+
+def seen(directory: Path) -> dict[str, object]:
+    """What readers find in a directory of records."""
+    files = list(directory.glob("[!.]*"))
+    tables = {it.name: pq.read_table(it).to_pylist() for it in files if it.suffix == ".parquet"}
+    return tables | {it.name: it.read_text() for it in files if it.suffix != ".parquet"}
+
+
+@pytest.mark.parametrize("act", [steps.die, steps.stop, steps.full, steps.read_only])
+def test_an_import_that_ends_at_any_step_leaves_whole_files(act: steps.Act, tmp_path: Path) -> None:
+    """SIGKILL, SIGSTOP, a full and a read-only disk at each change of a file; then the next import works."""
+    logs = [tmp_path / "a.log", tmp_path / "b.log"]
+    for log, line in zip(logs, (NGINX, "no line"), strict=True):
+        log.write_text(f"{line}\n{NGINX}\n" * 5)
+    out = tmp_path / "out"
+    command = ["import", *map(str, logs), "--mapping", "nginx", "-o", str(out)]
+    assert main(command) == 0
+    whole = seen(out)
+    assert len(whole) == 3
+
+    def are_whole() -> None:
+        assert seen(out).items() <= whole.items()
+
+    # Each step of the others is one of these, too.
+    for step in range(1, 100, 1 if act in (steps.die, steps.full) else 4):
+        shutil.rmtree(out)
+        status, is_reached = steps.status_at(step, out, lambda: main(command), act, are_whole)
+        are_whole()
+        # A directory that is there need not be made.
+        expected = {steps.die: steps.KILLED, steps.stop: 0}.get(act, 3) if is_reached else 0
+        assert status in (expected, 0), step
+        if act not in (steps.die, steps.stop):
+            assert not list(out.glob(".*")), step
+        if not is_reached:
+            break
+        if step % 8 == 1:
+            assert main(command) == 0
+        if status == 0 or step % 8 == 1:
+            assert seen(out) == whole, step
+    assert step > 12, "steps"

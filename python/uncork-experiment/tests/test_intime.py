@@ -1,6 +1,8 @@
 """Switchback, paired links and steps of the share, from records and calendar to the row that is labelled."""
 
 import json
+import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +144,21 @@ def test_calendar_is_read_back(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text(schedules.to_csv(calendar))
     found = read_calendar(tmp_path / "c.csv")
     assert (found.kind, found.burn_in, found.spans) == (calendar.kind, calendar.burn_in, calendar.spans)
+
+
+def test_times_of_a_calendar_without_an_offset_are_utc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were of the machine's time zone."""
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        text = schedules.to_csv(schedules.paired_links(("a", "b"), SINCE, periods=2, seed=1))
+        (tmp_path / "c.csv").write_text(re.sub(r"(?:Z|\+00:00)(?=[,\n])", "", text))
+        assert read_calendar(tmp_path / "c.csv").spans[0].since == SINCE
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,13 @@ def test_a_full_disk_leaves_the_store_as_it_was(store: Store) -> None:
     ]
 
 
+def test_a_plan_that_cannot_be_written_is_shown(store: Store) -> None:
+    shown: list[str] = []
+    with full_disk(1000), pytest.raises(OutputError):
+        store.plan(store.settings(1), store.evidence(1), NOW, show=shown.append)
+    assert shown[0].startswith("Version 2")
+
+
 def test_a_full_disk_keeps_the_earlier_file(tmp_path: Path) -> None:
     files.write(tmp_path / "a", "one")
     with full_disk(), pytest.raises(OutputError):

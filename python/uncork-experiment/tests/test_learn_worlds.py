@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from faked import decided, faked, liars
 from learn_worlds import SETTINGS, Evidence, gain, harmed, is_on, planned, world
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.lift import shrink
@@ -119,6 +120,17 @@ def test_faked_gains_in_ases_near_the_threshold_harm_nobody_else(systems: int, f
     assert on < 0.01
     assert worse < 0.002
     assert off + on < (0.01 if systems == 1 else 0.02)
+
+
+def test_a_tenth_of_all_networks_that_fakes_gains() -> None:
+    """A known weakness (docs/evidence/learn.md), which must not become larger."""
+    one = world(networks=3000, systems=60)
+    evil = liars(one, "any", 1)
+    found = faked(one, evil, 2.0, 1, decided(one, 1))
+    assert found.own > 0.9
+    assert found.on < 0.012
+    assert found.off < 0.05
+    assert found.worse < 0.003
 
 
 def test_what_turns_over_is_left() -> None:

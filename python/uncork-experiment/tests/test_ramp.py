@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from full_disk import full_disk
 from made import analysis, cell, guarded
 from uncork_experiment.cli import main
 from uncork_experiment.decisions import decided
@@ -56,6 +57,18 @@ def test_policy_of_a_verdict(cells: tuple, says: list[str], step: str, tmp_path:
     assert all(one in text for one in says)
     assert f'share = "{2 * int(step[:-1])}%"' in text
     checked(out)
+
+
+def test_a_policy_that_cannot_be_written_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["policy", str(result(analysis(MIXED), tmp_path / "r.json")), "--key", KEY]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    with full_disk():
+        assert main([*command, "-o", str(tmp_path / "policy.toml")]) == 3
+    assert capsys.readouterr().out == printed
+    assert not (tmp_path / "policy.toml").exists()
 
 
 def test_a_cell_with_harm_is_excluded_first(tmp_path: Path) -> None:

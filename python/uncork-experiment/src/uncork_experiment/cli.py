@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import contextvars
 import importlib
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from uncork_experiment import console
@@ -90,7 +92,8 @@ COMMANDS = (
 
 STATUSES = (
     "Exit status: 0 done; 1 harm is proven, over all clients or in a cell; 2 wrong input; 3 a result cannot "
-    "be written; 4 these records give no verdict; 130 interrupted."
+    "be written; 4 these records give no verdict; 130 interrupted. A reader of stdout that leaves early "
+    "(| head -1) changes none of them."
 )
 
 
@@ -144,7 +147,14 @@ class Parser(argparse.ArgumentParser):
             console.text(message)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"error: {message}\nhelp: {self.prog} --help\n")
+        self.exit(USAGE, f"error: {message}\nhelp: {_nearest(message)}{self.prog} --help\n")
+
+
+def _nearest(message: str) -> str:
+    """The command that a message of argparse about an unknown one may mean."""
+    wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+    near = get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), 1) if wrong else []
+    return f"did you mean {near[0]}? " if near else ""
 
 
 def parser() -> Parser:
@@ -195,8 +205,6 @@ def run_command(command: Callable[[], int]) -> int:
         raise
     except OutputError as error:
         return _failed(str(error), OUTPUT)
-    except BrokenPipeError:
-        return OUTPUT
     except KeyboardInterrupt:
         return _failed("interrupted", INTERRUPTED)
     except InputError as error:

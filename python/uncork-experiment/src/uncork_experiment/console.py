@@ -1,5 +1,8 @@
 """All that a terminal gets. Control characters of names that come from files are shown as escapes.
 
+A reader that leaves early (``uncork experiment … | head -1``) is not an error: the rest of the output is
+dropped, files are written nevertheless, and the exit status is what it would have been.
+
 A name in a record or policy may hold escape sequences, which a terminal obeys (ECMA-48), or bidirectional
 controls, which reorder what is seen (UAX #9). conformance/terminal.json holds this module and the Rust crate
 uncork-config to the same characters.
@@ -29,14 +32,14 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda it: f"\\u{ord(it[0]):04x}", text)
 
 
-def text(of: str) -> None:
-    """Text for people on stdout; ends with a newline of its own."""
-    _out(visible(of))
+def text(of: str) -> bool:
+    """Text for people on stdout; ends with a newline of its own. False: no one reads any more."""
+    return _out(visible(of))
 
 
-def line(of: object = "") -> None:
-    """A line for people on stdout."""
-    text(f"{of}\n")
+def line(of: object = "") -> bool:
+    """A line for people on stdout. False: no one reads any more."""
+    return text(f"{of}\n")
 
 
 def data(of: str) -> None:
@@ -63,12 +66,13 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _out(of: str) -> None:
+def _out(of: str) -> bool:
     try:
         _write(sys.stdout, of)
+        return True
     except BrokenPipeError:
         _drop_further(sys.stdout)
-        raise
+        return False
     except OSError as error:
         _drop_further(sys.stdout)
         raise OutputError(f"standard output: {error.strerror or error}") from error

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
+
+from uncork_experiment.files import write_table
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -219,7 +220,4 @@ def table(seed: int = 1, scale: float = 1.0) -> pa.Table:
 
 def write(directory: Path, seed: int = 1, scale: float = 1.0) -> Path:
     """Writes the records as one Parquet file, and returns its path."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "records.parquet"
-    pq.write_table(table(seed, scale), path)
-    return path
+    return write_table(directory / "records.parquet", table(seed, scale))

@@ -16,17 +16,27 @@ from uncork_experiment.errors import InputError, OutputError
 
 def write(path: Path, text: str) -> None:
     """The whole file or nothing, also if the machine stops."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = part_of(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             part.write_text(text, encoding="utf-8", errors="backslashreplace")
-            to_disk(part)
-            part.replace(path)
+            put_in_place(part, path)
         except OSError:
             part.unlink(missing_ok=True)
             raise
-        to_disk(path.parent)
+
+
+def part_of(path: Path) -> Path:
+    """The name of a file of this process until it is whole. Readers of directories leave such names out."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def put_in_place(part: Path, path: Path) -> None:
+    """Gives a whole file its name, also if the machine stops."""
+    to_disk(part)
+    part.replace(path)
+    to_disk(path.parent)
 
 
 @contextmanager
@@ -54,7 +64,7 @@ class Table:
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._path = path
-        self._part = path.with_name(f".{path.name}.{os.getpid()}")
+        self._part = part_of(path)
         with writing(path):
             try:
                 self._writer = pq.ParquetWriter(self._part, schema, compression="zstd")
@@ -74,10 +84,18 @@ class Table:
             with writing(self._path):
                 self._writer.close()
                 if kind is None:
-                    to_disk(self._part)
-                    self._part.replace(self._path)
+                    put_in_place(self._part, self._path)
         finally:
             self._part.unlink(missing_ok=True)
+
+
+def write_table(path: Path, of: pa.Table) -> Path:
+    """A Parquet file, whole or not at all."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with Table(path, of.schema) as file:
+        file.write(of)
+    return path
 
 
 def read_json(path: Path, remedy: str = "") -> object:

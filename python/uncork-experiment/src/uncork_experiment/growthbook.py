@@ -12,10 +12,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import duckdb
 import ibis
 import ibis.expr.types as ir
 
 from uncork_experiment import measures
+from uncork_experiment.errors import OutputError
+from uncork_experiment.files import part_of, put_in_place, write, writing
 from uncork_experiment.keys import KEYS
 from uncork_experiment.metrics import METRICS, SIZE_CLASSES, available
 from uncork_experiment.result import Measure
@@ -151,18 +154,31 @@ def export(
     datasource: str = "DATASOURCE_ID",
 ) -> list[Path]:
     """Writes all files, and returns their paths."""
-    into.mkdir(parents=True, exist_ok=True)
     metrics = available(set(records.columns))
-    assignments(records, arms, arm).to_parquet(into / ASSIGNMENTS)
-    facts(records, metrics, arms, arm).to_parquet(into / FACTS)
+    _write_rows(into / ASSIGNMENTS, assignments(records, arms, arm))
+    _write_rows(into / FACTS, facts(records, metrics, arms, arm))
     texts = {
         "assignment.sql": "SELECT user_id, timestamp, experiment_id, variation_id FROM assignments\n",
         "bulk-import-facts.json": _json(definitions(metrics, settings, datasource, "facts")),
         "experiment.json": _json(experiment(name, arms, settings, metrics, datasource)),
     }
     for file, text in texts.items():
-        (into / file).write_text(text, encoding="utf-8")
+        write(into / file, text)
     return [into / file for file in (ASSIGNMENTS, FACTS, *texts)]
+
+
+def _write_rows(path: Path, of: ir.Table) -> None:
+    """By the engine: there may be more rows than memory."""
+    part = part_of(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            of.to_parquet(part)
+            put_in_place(part, path)
+        except duckdb.IOException as error:
+            raise OutputError(f"{path}: {str(error).splitlines()[0]}") from error
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def _json(of: object) -> str:

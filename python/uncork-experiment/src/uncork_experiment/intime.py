@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import ibis
@@ -66,7 +66,8 @@ def _span(line: Mapping[str, str]) -> Span:
 
 
 def _unix(text: str) -> int:
-    return int(datetime.fromisoformat(text).timestamp())
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def by_span(records: ir.Table, calendar: Calendar) -> ir.Table:

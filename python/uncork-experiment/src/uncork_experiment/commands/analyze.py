@@ -264,13 +264,15 @@ def analysed(records: Records, request: Request, command: str, progress: Progres
 
 
 def finish(outcome: Outcome, arguments: argparse.Namespace, command: str) -> int:
-    """Stdout, files and the exit status: what cannot be kept has been seen."""
-    if arguments.format == "json":
-        console.data(outcome.text)
-    else:
-        width = shutil.get_terminal_size((100, 24)).columns
-        console.text(terminal.scorecard(outcome.analysis, outcome.verdict, width))
-    report = save(outcome, arguments.output, command)
+    """Stdout, files and the exit status: what cannot be kept has been seen, and the other way round."""
+    try:
+        if arguments.format == "json":
+            console.data(outcome.text)
+        else:
+            width = shutil.get_terminal_size((100, 24)).columns
+            console.text(terminal.scorecard(outcome.analysis, outcome.verdict, width))
+    finally:
+        report = save(outcome, arguments.output, command)
     console.note(f"report: {report}")
     if arguments.open:
         show(report)
@@ -302,7 +304,7 @@ def _show_sql(arguments: argparse.Namespace) -> int:
 
 def follow(arguments: argparse.Namespace, command: str) -> int:
     """Analyses again whenever files have changed, and at the planned looks. The bounds of what it prints hold
-    at every look.
+    at every look. Records that cannot be analysed yet are waited for; in the last round they are an error.
     """
     looks = _planned(arguments)
     seen: object = None
@@ -315,6 +317,7 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
         if state == seen and due == taken:
             continue
         seen = state
+        rounds += 1
         stamp = datetime.now(UTC).strftime("%H:%M:%SZ")
         try:
             records = read_records(arguments, Progress(is_terminal=False))
@@ -325,12 +328,14 @@ def follow(arguments: argparse.Namespace, command: str) -> int:
                 settings = replace(settings, is_watched=True)
             outcome = analysed(records, request_of(arguments, settings), command, Progress())
         except InputError as error:
-            console.line(f"{stamp}  waiting: {error}")
+            if rounds == arguments.rounds or not console.line(f"{stamp}  waiting: {error}"):
+                raise
             continue
-        rounds += 1
-        console.line(f"{stamp}  {_line(outcome)}")
+        is_read = console.line(f"{stamp}  {_line(outcome)}")
         report = save(outcome, arguments.output, command)
         status = outcome.verdict.exit_status
+        if not is_read:
+            return status
         if status == HARM or (due > taken and _is_reached(outcome, settings)):
             console.line(f"{outcome.verdict.sentence}\nreport: {report}")
             return status

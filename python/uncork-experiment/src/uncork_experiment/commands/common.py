@@ -217,7 +217,7 @@ def selected(
         if run is not None and _is_empty(left, run) and not _is_empty(table, run):
             column = condition.rpartition("=")[0]
             place, problem = f"{option} {condition}", "no record is left"
-            raise InputError(place, problem, f"{column} has {_values(table, column, run)}")
+            raise InputError(place, problem, f"{column} has {values(table, column, run)}")
         table = left
     return table
 
@@ -227,7 +227,7 @@ def _is_empty(table: ir.Table, run: Run) -> bool:
     return bool(run(table.limit(1).select(row=ibis.literal(1))).num_rows == 0)
 
 
-def _values(table: ir.Table, column: str, run: Run) -> str:
+def values(table: ir.Table, column: str, run: Run) -> str:
     """The most frequent values of a column or key, with their counts."""
     key = None if column in table.columns else key_column(column, set(table.columns))
     of = table[column] if key is None else key.value(Columns(table))

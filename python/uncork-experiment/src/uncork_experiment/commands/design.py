@@ -13,7 +13,15 @@ import ibis
 import numpy as np
 
 from uncork_experiment import console, design, measures, policyfile, schedules, terminal, words
-from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share
+from uncork_experiment.commands.common import (
+    Progress,
+    Records,
+    add_reading,
+    instant,
+    read_records,
+    share,
+    values,
+)
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.document import to_json
 from uncork_experiment.errors import InputError
@@ -122,7 +130,10 @@ def run_design(arguments: argparse.Namespace, _: str) -> int:
             "design", "neither records nor -o are given", "give past records, -o DIR for the files, or both"
         )
     if arguments.paths:
-        told = _past(arguments)
+        progress = Progress()
+        records = read_records(arguments, progress)
+        _check_settings(arguments, records)
+        told = _past(arguments, records, progress)
         if arguments.format == "json":
             console.data(to_json(told.document()))
         else:
@@ -192,10 +203,27 @@ class Told:
         }
 
 
-def _past(arguments: argparse.Namespace) -> Told:
+def _check_settings(arguments: argparse.Namespace, records: Records) -> None:
+    """``--control`` and ``--treated`` are settings in the files, not arms of the records."""
+    for name in {"control", "treated"} & vars(arguments).get("_given", set()):
+        option, text = f"--{name}", getattr(arguments, name)
+        try:
+            connection_settings(text, option)
+            problem = "it is of the policy, and -o DIR is not given"
+        except InputError as error:
+            problem = error.problem
+        else:
+            if arguments.output:
+                continue
+        remedy = "write quic=bbr3,tcp=bbr and -o DIR"
+        if "arm" in records.table.columns:
+            arms = values(records.table, "arm", records.run)
+            remedy += f", or --where arm=NAME for the past of an arm: {arms}"
+        raise InputError(f"{option} {text}", problem, remedy)
+
+
+def _past(arguments: argparse.Namespace, records: Records, progress: Progress) -> Told:
     """What an experiment on such traffic would find, and when."""
-    progress = Progress()
-    records = read_records(arguments, progress)
     wanted = measures.parse(arguments.primary, "--primary") if arguments.primary else None
     have = available(set(records.table.columns))
     shown = [one for one in dict.fromkeys([*([wanted] if wanted else []), *SHOWN]) if one.metric in have]

@@ -9,7 +9,7 @@ from pathlib import Path
 from uncork_experiment import console
 from uncork_experiment.commands.common import share
 from uncork_experiment.commands.design import connection_settings
-from uncork_experiment.errors import InputError
+from uncork_experiment.errors import InputError, OutputError
 from uncork_experiment.files import read_json, write
 from uncork_experiment.policyfile import Arm
 from uncork_experiment.ramp import Ramp, ramp_policy
@@ -55,7 +55,11 @@ def run_policy(arguments: argparse.Namespace, _: str) -> int:
     if arguments.output is None:
         console.data(text)
     else:
-        write(arguments.output, text)
+        try:
+            write(arguments.output, text)
+        except OutputError:
+            console.data(text)
+            raise
         console.note(f"policy: {arguments.output}")
     return 0
 

@@ -175,8 +175,8 @@ def _plan(options: argparse.Namespace) -> int:
     if options.show_sql:
         console.data(_sql(options, now))
         return 0
-    _, changes = proposal.propose(options, _store(options), now)
-    console.text(f"{changes}\nPut it in force with: uncork learn apply {options.output}\n")
+    proposal.propose(options, _store(options), now, console.text)
+    console.line(f"\nPut it in force with: uncork learn apply {options.output}")
     return 0
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from uncork_experiment.files import write_table
 
 START = datetime(2026, 11, 2, tzinfo=UTC)
 CONTROL, TREATED, EXPERIMENT = "control", "bbr", "explore"
@@ -92,10 +93,7 @@ def table(
 
 def write(directory: Path, days: int, seed: int = 1) -> Path:
     """Writes the records as one Parquet file."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "records.parquet"
-    pq.write_table(table(days=days, seed=seed), path)
-    return path
+    return write_table(directory / "records.parquet", table(days=days, seed=seed))
 
 
 def end(days: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -126,8 +126,12 @@ def add_options(one: argparse.ArgumentParser) -> None:
     add_reading(one)
 
 
-def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[int, str]:
-    """Adds a version. The result is its number and what it changes."""
+def propose(
+    options: argparse.Namespace, store: Store, now: datetime, show: Callable[[str], object] = lambda _: None
+) -> tuple[int, str]:
+    """Adds a version. The result is its number and what it changes; `show` gets the latter before anything is
+    written.
+    """
     if store.is_stopped():
         raise InputError(str(store.stop_file), "the kill switch is on", "remove the file, and plan again")
     current = store.current()
@@ -147,8 +151,8 @@ def propose(options: argparse.Namespace, store: Store, now: datetime) -> tuple[i
     gc.collect()
     pa.default_memory_pool().release_unused()
     progress("decisions")
-    number, changes = store.plan(settings, counts, now)
     progress.done()
+    number, changes = store.plan(settings, counts, now, show=show)
     for one in dict.fromkeys(store.mismatches(number).values()):
         console.note(f"warning: {one.told(store.settings(number))}")
     return number, changes

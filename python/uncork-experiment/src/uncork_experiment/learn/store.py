@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -165,10 +165,15 @@ class Store:
         return self.stop_file.exists()
 
     def plan(
-        self, settings: Settings, evidence: pa.Table, now: datetime, overrides: Overrides | None = None
+        self,
+        settings: Settings,
+        evidence: pa.Table,
+        now: datetime,
+        overrides: Overrides | None = None,
+        show: Callable[[str], object] = lambda _: None,
     ) -> tuple[int, str]:
-        """Adds a version. The result is its number and what it changes. `overrides` are those of a person
-        unless given.
+        """Adds a version. The result is its number and what it changes; `show` gets the latter before
+        anything is written, which may fail. `overrides` are those of a person unless given.
         """
         with alone(self.root):
             self._remove_parts()
@@ -182,9 +187,11 @@ class Store:
                 "overrides": {"pins": dict(overrides.pins), "frozen": list(overrides.frozen)},
             }
             files = version_.files(self._inputs(document, evidence))
+            changes = files[version_.CHANGES].decode()
+            show(changes)
             self._put(number, document, evidence, files)
             self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
-        return number, files[version_.CHANGES].decode()
+        return number, changes
 
     def _put(
         self, number: int, document: dict[str, object], evidence: pa.Table, files: Mapping[str, bytes]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from uncork_experiment.assignment import assign, client, cookie, header
 from uncork_experiment.errors import InputError, available
-from uncork_experiment.files import Table, writing
+from uncork_experiment.files import Table, part_of, put_in_place, writing
 from uncork_experiment.own import METADATA, dumps
 from uncork_experiment.schema import Column, arrow_schema
 from uncork_experiment.sources import cmcd, lines, nothing, outcome
@@ -55,7 +55,9 @@ class Imported:
 
 @dataclass
 class Rejects:
-    """The file of rejected rows, made when there is one: an object in each line."""
+    """The file of rejected rows, an object in each line. It is made when there is one, and gets its name when
+    all are in it.
+    """
 
     path: Path | None
     counts: Counter[str]
@@ -70,14 +72,21 @@ class Rejects:
         with writing(self.path):
             if self.file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.file = self.path.open("w", encoding="utf-8", errors="backslashreplace")
+                part = part_of(self.path)
+                self.file = part.open("w", encoding="utf-8", errors="backslashreplace")
             entry = {"file": name, "line": number, "reason": reason, "text": line[:LONGEST]}
             self.file.write(json.dumps(entry) + "\n")
 
     def close(self) -> None:
-        if self.file is not None:
-            with writing(Path(self.file.name)):
+        if self.file is None or self.path is None:
+            return
+        part = part_of(self.path)
+        try:
+            with writing(self.path):
                 self.file.close()
+                put_in_place(part, self.path)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def import_files(
