@@ -60,6 +60,7 @@ impl Player {
             header.controller.parse().map_err(|error| format!("line 1: controller: {error}"))?;
         let settings = Settings::new(header.mss, header.seed, Time::from_nanos(header.now))
             .with_initial_window(header.initial_window)
+            .with_clock_granularity(TimeDelta::from_nanos(header.clock_granularity))
             .with_paced(header.paced);
         let cc = spec.build(&settings);
         Ok(Self { cc, packets: Vec::new(), declared_lost: BTreeSet::new() })

@@ -15,6 +15,8 @@ pub(crate) struct Scenario {
     pub(crate) algorithms: &'static [Algorithm],
     path: fn() -> Path,
     run: fn(&mut Connection),
+    /// Step of the host's clock, in milliseconds.
+    tick_ms: u64,
 }
 
 const BBR: &[Algorithm] = &[Algorithm::Bbr1, Algorithm::Bbr2, Algorithm::Bbr3];
@@ -35,19 +37,29 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         algorithms: &[Algorithm::Cubic, Algorithm::Bbr1, Algorithm::Bbr3],
         path: || path(16_000, 1_000),
         run: |sim| bulk(sim, 200),
+        tick_ms: 0,
     },
-    Scenario { name: "probe_rtt", algorithms: BBR, path: || path(500, 2_000), run: longer_path },
+    Scenario {
+        name: "probe_rtt",
+        algorithms: BBR,
+        path: || path(500, 2_000),
+        run: longer_path,
+        tick_ms: 0,
+    },
+    // The clock steps by two round trips.
+    Scenario { tick_ms: 4, ..every("ticks", short_path, |sim| bulk(sim, 60)) },
 ];
 
 const fn every(name: &'static str, path: fn() -> Path, run: fn(&mut Connection)) -> Scenario {
-    Scenario { name, algorithms: &Algorithm::ALL, path, run }
+    Scenario { name, algorithms: &Algorithm::ALL, path, run, tick_ms: 0 }
 }
 
 impl Scenario {
     /// The trace of this connection under `algorithm`.
     pub(crate) fn record(&self, algorithm: Algorithm) -> String {
         let spec = CcSpec::new(algorithm);
-        let settings = Settings::new(MSS, 1, Time::ZERO);
+        let settings = Settings::new(MSS, 1, Time::ZERO)
+            .with_clock_granularity(TimeDelta::from_millis(self.tick_ms));
         let mut cc = Recorder::new(spec, self.name, &settings);
         if self.name == "resume" {
             let saved_rtt = TimeDelta::from_millis(40);
@@ -66,6 +78,12 @@ impl Scenario {
 fn path(kbit: u64, buffer_millibdp: u64) -> Path {
     let rate = Rate::from_bytes_per_sec(kbit * 1_000 / 8);
     Path::new(rate, TimeDelta::from_millis(40), buffer_millibdp)
+}
+
+/// 40 Mbit/s and 2 ms, with a buffer of two BDP.
+fn short_path() -> Path {
+    let rate = Rate::from_bytes_per_sec(40_000 * 1_000 / 8);
+    Path::new(rate, TimeDelta::from_millis(2), 2_000)
 }
 
 fn at(ms: u64) -> Time {

@@ -100,7 +100,7 @@ fn a_newreno_in_python_agrees_with_the_traces() {
     };
     let report = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{report}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(report.contains("9 traces agree"), "{report}");
+    assert!(report.contains("10 traces agree"), "{report}");
 
     let changed = uncork_testkit::Scratch::new("conformance");
     let trace = read("reno-loss.jsonl").replacen("\"ssthresh\":1", "\"ssthresh\":2", 1);

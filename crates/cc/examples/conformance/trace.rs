@@ -25,6 +25,9 @@ pub(crate) struct Header {
     pub(crate) paced: bool,
     pub(crate) seed: u64,
     pub(crate) now: u64,
+    /// Absent if the clock is exact.
+    #[serde(default, skip_serializing_if = "is_exact")]
+    pub(crate) clock_granularity: u64,
     pub(crate) out: Decisions,
 }
 
@@ -96,6 +99,11 @@ pub(crate) enum Kind {
     Probe,
     Retransmission,
     Persistent,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_exact(nanos: &u64) -> bool {
+    *nanos == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
