@@ -66,7 +66,7 @@ fn an_outage_drops_in_both_directions() {
     let mut cut = path(20, 40);
     cut.loss_steps = steps(&[(1000, loss("100%")), (1300, loss("0%"))]);
     // What leaves a client behind the uplink is lost at once, and packets to it when they arrive.
-    cut.uplink_loss_steps = steps(&[(900, loss("100%")), (1300, loss("0%"))]);
+    cut.uplink_loss_steps = steps(&[(950, loss("100%")), (1300, loss("0%"))]);
     for (run, alone) in both(&transfer(cut, 5_000_000)).iter().zip(alone) {
         let flow = &run.flows[0];
         let took = completion_s(flow);
