@@ -1,6 +1,6 @@
 //! Specification of an emulation.
 
-use uncork_path::{BackSpec, LinkSpec, PathSpec, PathSpecError, shared_rtt};
+use uncork_path::{BackSpec, LinkSpec, LossSpec, PathSpec, PathSpecError, shared_rtt};
 use uncork_units::TimeDelta;
 
 use crate::EmuError;
@@ -103,6 +103,11 @@ impl EmulationSpec {
         }
         for path in &self.paths {
             path.check(self.mtu, Self::ACK_BYTES)?;
+            if path.duplicates != LossSpec::NONE {
+                return refuse(
+                    "a path delivers packets twice, which the emulator does not".to_owned(),
+                );
+            }
             if let Some(link) = path.via.iter().find(|link| **link >= self.links.len()) {
                 return refuse(format!("a path crosses link {link}, and there is none"));
             }

@@ -72,6 +72,10 @@ impl Engine {
     ///
     /// Which part it does not support, and which engine does.
     pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
+        let mut paths = scenario.cells.iter().flat_map(|cell| &cell.plan.paths);
+        if self != Self::QuicSim && paths.any(|path| path.spec.max_packet.is_some()) {
+            return Err(no_search());
+        }
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
         let command = classes.find(|class| class.carries.is_command());
         match command.filter(|_| !self.is_in_real_time()) {
@@ -102,6 +106,13 @@ impl Engine {
             (Self::Netns | Self::Bpf, _) => real(self, run, stop),
         }
     }
+}
+
+fn no_search() -> EngineError {
+    let message = "TCP does not search for its packet size here, and all that is larger than `max_packet` would be \
+                   lost; remove it, or use --on quic-sim"
+        .to_owned();
+    EngineError { message, is_of_machine: false }
 }
 
 fn no_commands(class: &str) -> EngineError {

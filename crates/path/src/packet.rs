@@ -37,6 +37,12 @@ impl Ecn {
 }
 
 impl<T> Packet<T> {
+    /// The same packet with another body.
+    pub(crate) fn with_body(&self, body: T) -> Self {
+        let Self { flow, host, bytes, ecn, .. } = *self;
+        Self { flow, host, bytes, ecn, body }
+    }
+
     /// Sets CE. Returns false if the packet is not ECN-capable.
     pub fn mark(&mut self) -> bool {
         let capable = self.ecn.is_capable();

@@ -39,6 +39,11 @@ pub struct PathSpec {
     /// Where, relative to the links to the client, the ECN field of packets is cleared; `None` for nowhere.
     /// Before them their queues drop what they would mark, after them no mark arrives.
     pub clears_marks: Option<LossPosition>,
+    /// The packets that the last link to the client delivers twice, one right behind the other.
+    pub duplicates: LossSpec,
+    /// The largest packet in bytes that comes to the links to the client; larger ones are lost without notice, as
+    /// where no router reports them (RFC 2923 §2.1).
+    pub max_packet: Option<u32>,
 }
 
 /// Position on a path relative to its links. That of random loss determines where BBR's cliff is: after
@@ -123,6 +128,8 @@ impl PathSpec {
             uplink_loss: LossSpec::NONE,
             uplink_loss_steps: Vec::new(),
             clears_marks: None,
+            duplicates: LossSpec::NONE,
+            max_packet: None,
         }
     }
 

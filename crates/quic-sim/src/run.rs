@@ -113,6 +113,10 @@ impl Body for InFlight {
     fn crossed(&mut self, waited: TimeDelta) {
         self.queued_for += waited;
     }
+
+    fn copied(&self) -> Option<Self> {
+        Some(Self { data: self.data.clone(), ..*self })
+    }
 }
 
 impl Run<'_> {

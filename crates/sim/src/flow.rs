@@ -46,6 +46,10 @@ impl Body for Downstream {
             *queued_for += waited;
         }
     }
+
+    fn copied(&self) -> Option<Self> {
+        Some(*self)
+    }
 }
 
 /// A packet from a client.

@@ -116,6 +116,12 @@ impl<S: ControllerSpec> DropSink<Downstream, Upstream> for Flows<'_, S> {
             flow.note_ack_drop();
         }
     }
+
+    fn copied_down(&mut self, flow: u32) {
+        if let Some(flow) = self.get_mut(flow) {
+            flow.travelling += 1;
+        }
+    }
 }
 
 impl FlowOutcome {

@@ -3,7 +3,8 @@
 use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
 use uncork_path::{
-    BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, Network, NetworkSpec, PathSpec, Step,
+    BackSpec, Body, Ecn, FlowPath, HostJitter, LinkSpec, LossSpec, Network, NetworkSpec, PathSpec,
+    Step,
 };
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
@@ -200,7 +201,9 @@ impl<S: ControllerSpec> RunSpec<S> {
             .map(|policy| own(if policy.delay.is_some() { "ack_delay" } else { "ack_every" }));
         let reason = "sockets of the kernel have one window";
         let windows = self.flows.iter().find_map(|flow| flow.receive_window_steps);
-        card.or(acks).or(windows.map(|_| ("receive_window_steps", reason)))
+        let copies = self.paths.iter().find(|path| path.duplicates != LossSpec::NONE);
+        let copies = copies.map(|_| ("duplicates", "the emulated path delivers no packet twice"));
+        card.or(copies).or(acks).or(windows.map(|_| ("receive_window_steps", reason)))
     }
 
     /// The later receive windows of a flow's client.

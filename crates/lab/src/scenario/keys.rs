@@ -57,6 +57,8 @@ pub(super) const PATH: &[&str] = &[
     "uplink_loss",
     "uplink_loss_steps",
     "clears_marks",
+    "duplicates",
+    "max_packet",
     "jitter",
     "jitter_distribution",
     "reorder",

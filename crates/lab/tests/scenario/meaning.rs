@@ -288,6 +288,31 @@ fn steps_of_a_path_are_one_syntax() {
     assert!(refused.message().contains("an RTT of its own"), "{refused}");
 }
 
+#[test]
+fn engines_refuse_what_their_hosts_or_paths_cannot_do() {
+    for (path, flow, able) in [
+        ("duplicates = \"1%\"", "", &[Engine::Sim, Engine::QuicSim][..]),
+        ("max_packet = \"1400B\"", "", &[Engine::QuicSim]),
+        ("", "ack_every = 4\n", &[Engine::Sim, Engine::QuicSim]),
+        ("", "ack_delay = \"20ms\"\n", &[Engine::Sim, Engine::QuicSim]),
+        ("", "receive_window_steps = [[\"1s\", \"1MB\"]]\n", &[Engine::Sim, Engine::QuicSim]),
+        ("clears_marks = \"after\"\nuplink_loss = \"1%\"", "", &Engine::ALL),
+    ] {
+        let scenario = small(path, &format!("cc = \"bbr3\"\ntransfer = \"1MB\"\n{flow}"));
+        for engine in Engine::ALL {
+            let checked = engine.check(&scenario);
+            assert_eq!(
+                checked.is_ok(),
+                able.contains(&engine),
+                "{engine}: {path}{flow} {checked:?}"
+            );
+            let key = format!("{path}{flow}");
+            let key = key.split(' ').next().unwrap_or_default();
+            assert!(checked.err().is_none_or(|error| error.message.contains(key)), "{key}");
+        }
+    }
+}
+
 /// The kernel's hosts are in network namespaces, which have none.
 #[test]
 fn a_card_is_of_simulated_hosts_only() {

@@ -53,6 +53,7 @@ const CASES: &[Case] = &[
     case("count = 2", "receive_window_steps = [[\"9s\", \"1kB\"]]", "\"1kB\""),
     case("count = 2", "ack_every = 0", "0"),
     case("count = 2", "ack_delay = \"2s\"", "\"2s\""),
+    case(RTT, "rtt = \"50ms\"\nmax_packet = \"1kB\"", "\"1kB\""),
     case("seeds = 3", "seeds = 3\ncard = \"1kbit\"", "\"1kbit\""),
     case(MAIN, "transfer = \"0B\"", "\"0B\""),
     case("bulk = \"10s\"", "bulk = \"0s\"", "\"0s\""),

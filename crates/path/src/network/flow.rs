@@ -15,6 +15,7 @@ const LOSS_BACK_STREAM: u64 = 9 << 32;
 const JITTER_BACK_STREAM: u64 = 10 << 32;
 const CLIENT_STREAM: u64 = 11 << 32;
 const SERVER_STREAM: u64 = 12 << 32;
+const DUPLICATE_STREAM: u64 = 13 << 32;
 
 /// The flows of a network, and its paths.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct Flows {
     all: Vec<Flow>,
     /// Random loss behind the uplink, up to the last flow that has any.
     losses_back: Vec<Option<Loss>>,
+    /// Which packets to the client are delivered twice, up to the last flow that has any.
+    duplicates: Vec<Option<Loss>>,
     /// The shortest delay of all flows.
     pub(super) shortest_delay: TimeDelta,
     /// The loss that has replaced the paths' own.
@@ -40,6 +43,8 @@ pub(super) struct Flow {
     loss_position: LossPosition,
     /// Where its packets to the client lose their ECN field.
     pub(super) clears_marks: Option<LossPosition>,
+    /// Its largest packet to the client, in bytes.
+    pub(super) max_packet: u32,
     /// Created with its first packet, because there may be many flows that start late.
     loss: Option<Box<Loss>>,
 }
@@ -71,6 +76,7 @@ impl Flows {
             host_jitter,
             all: Vec::new(),
             losses_back: Vec::new(),
+            duplicates: Vec::new(),
             shortest_delay: TimeDelta::MAX,
             changed_loss: None,
         }
@@ -132,9 +138,23 @@ impl Flows {
         }
         let later = path.one_way_steps().map(|step| step.value);
         self.shortest_delay = later.fold(self.shortest_delay.min(one_way), TimeDelta::min);
-        let PathSpec { loss_position, clears_marks, .. } = *path;
+        if path.duplicates != LossSpec::NONE {
+            let process = Loss::new(path.duplicates, seed, stream(DUPLICATE_STREAM));
+            self.duplicates.resize(number as usize, None);
+            self.duplicates.push(Some(process));
+        }
+        let PathSpec { loss_position, clears_marks, max_packet, .. } = *path;
+        let max_packet = max_packet.unwrap_or(u32::MAX);
         let path = index as u32;
-        self.all.push(Flow { path, host, lines, loss_position, clears_marks, loss: None });
+        self.all.push(Flow {
+            path,
+            host,
+            lines,
+            loss_position,
+            clears_marks,
+            max_packet,
+            loss: None,
+        });
         number
     }
 
@@ -195,6 +215,13 @@ impl Flows {
         let Some(Some(loss)) = self.losses_back.get_mut(flow as usize) else { return false };
         let path = &self.paths[self.all[flow as usize].path as usize];
         loss.strikes_at(now, &path.uplink_loss_steps)
+    }
+
+    /// Whether the flow's next packet to its client is delivered twice.
+    #[inline]
+    pub(super) fn duplicates(&mut self, flow: u32) -> bool {
+        let process = self.duplicates.get_mut(flow as usize);
+        process.and_then(Option::as_mut).is_some_and(Loss::strikes)
     }
 
     /// A flow has sent its last packet.

@@ -17,6 +17,14 @@ pub enum Direction {
 pub trait Body {
     /// Called when the packet has waited this long in a queue towards the client.
     fn crossed(&mut self, _waited: TimeDelta) {}
+
+    /// A copy for a packet that is delivered twice; `None` if the caller's packets cannot be.
+    fn copied(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Whether a packet arrives.

@@ -29,12 +29,14 @@ pub enum Event<E> {
 #[derive(Clone, Copy, Debug)]
 pub struct Line(u32);
 
-/// Receives the packets dropped on the way.
+/// Receives the packets dropped on the way, and learns of copies.
 pub trait DropSink<D, U> {
     /// A packet to a client is dropped.
     fn down(&mut self, packet: Packet<D>, cause: Cause);
     /// A packet to a server is dropped.
     fn up(&mut self, packet: Packet<U>, cause: Cause);
+    /// A packet of this flow to a client is delivered twice.
+    fn copied_down(&mut self, _flow: u32) {}
 }
 
 impl<B, F: FnMut(Direction, Packet<B>, Fate)> DropSink<B, B> for F {
@@ -247,8 +249,12 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         mut packet: Packet<D>,
         drops: &mut impl DropSink<D, U>,
     ) {
-        if self.flows.get(packet.flow).clears_marks == Some(LossPosition::Before) {
+        let flow = self.flows.get(packet.flow);
+        if flow.clears_marks == Some(LossPosition::Before) {
             packet.ecn = Ecn::NotEct;
+        }
+        if packet.bytes > flow.max_packet {
+            return drops.down(packet, Cause::Loss);
         }
         if self.flows.loses_before_links(now, packet.flow) {
             return drops.down(packet, Cause::Loss);
@@ -284,13 +290,20 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         let Self { down, flows, schedule, .. } = self;
         let path = |flow| flows.get(flow).path;
         let dropped = &mut |packet, cause| drops.down(packet, cause);
-        if let Some(mut packet) = down.depart((now, link), path, schedule, dropped) {
+        let departed = down.depart((now, link), path, schedule, dropped);
+        if let Some(mut packet) = departed {
             let flow = flows.get(packet.flow);
             if flow.clears_marks == Some(LossPosition::After) {
                 packet.ecn = Ecn::NotEct;
             }
             let [line, _] = flow.lines;
+            let copied = flows.duplicates(packet.flow).then(|| packet.body.copied()).flatten();
+            let copy = copied.map(|body| packet.with_body(body));
             down.propagate((now, line), packet, schedule);
+            if let Some(copy) = copy {
+                drops.copied_down(copy.flow);
+                down.propagate((now, line), copy, schedule);
+            }
         }
     }
 
@@ -349,6 +362,76 @@ impl<B: Body> Network<B> {
         match direction {
             Direction::Down => self.offer_down(now, offer, fate),
             Direction::Up => self.offer_up(now, offer, fate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BackSpec, Buffer, HostJitter, PathSpec};
+
+    #[derive(Clone, Copy, Debug)]
+    struct Number(u64);
+
+    impl Body for Number {
+        fn copied(&self) -> Option<Self> {
+            Some(*self)
+        }
+    }
+
+    /// What arrives of packets with these sizes, sent to the client 1 ms apart, in order.
+    fn arrived(change: fn(&mut PathSpec), sizes: &[u32]) -> Vec<(u64, Ecn)> {
+        let rtt = TimeDelta::from_millis(10);
+        let mut path = PathSpec::new(Rate::from_mbit(100), rtt, Buffer::Packets(10));
+        change(&mut path);
+        let mut network: Network<Number> = Network::new(NetworkSpec {
+            links: &[],
+            paths: &[path],
+            packet_bytes: 1500,
+            ack_bytes: 52,
+            host_jitter: HostJitter::NONE,
+            card: None,
+            seed: 1,
+        });
+        network.add_flow(FlowPath { path: 0, host: 0, rtt: None, back: BackSpec::default() });
+        let mut arrived = Vec::new();
+        let mut fate = |_, packet: Packet<Number>, fate| {
+            if matches!(fate, Fate::Arrives(_)) {
+                arrived.push((packet.body.0, packet.ecn));
+            }
+        };
+        for (number, bytes) in (0..).zip(sizes) {
+            let now = Time::ZERO + TimeDelta::from_millis(number);
+            network.advance(now, &mut fate);
+            let offer = Offer { flow: 0, bytes: *bytes, ecn: Ecn::Ect0, body: Number(number) };
+            network.offer(now, Direction::Down, offer, &mut fate);
+        }
+        network.advance(Time::NEVER, &mut fate);
+        arrived
+    }
+
+    #[test]
+    fn a_copy_follows_its_packet() {
+        let every_other = |path: &mut PathSpec| path.duplicates = LossSpec::EveryNth(2);
+        let arrived = arrived(every_other, &[1500; 4]);
+        assert_eq!(arrived, [0, 1, 1, 2, 3, 3].map(|number| (number, Ecn::Ect0)));
+    }
+
+    #[test]
+    fn packets_above_the_largest_size_are_lost() {
+        let arrived = arrived(|path| path.max_packet = Some(1400), &[1400, 1401, 52, 9000]);
+        assert_eq!(arrived, [0, 2].map(|number| (number, Ecn::Ect0)));
+    }
+
+    #[test]
+    fn the_ecn_field_is_cleared_at_either_place() {
+        for change in
+            [(|path| path.clears_marks = Some(LossPosition::Before)) as fn(&mut PathSpec), |path| {
+                path.clears_marks = Some(LossPosition::After)
+            }]
+        {
+            assert_eq!(arrived(change, &[1500]), [(0, Ecn::NotEct)]);
         }
     }
 }

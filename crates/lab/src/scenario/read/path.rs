@@ -6,7 +6,7 @@ use uncork_path::{
     PathSpec, PathSpecError, QueueError, QueueSpec, Step,
 };
 use uncork_sim::{HEADER_BYTES, PACKET_BYTES};
-use uncork_units::{Rate, TimeDelta};
+use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use super::super::ScenarioError;
 use super::super::draw::Draw;
@@ -17,6 +17,9 @@ use super::drawn::{Given, given};
 use super::preset::{Filled, filled};
 use super::rate::rate;
 use super::steps::steps;
+
+/// See [`max_packet`].
+const MIN_PACKET: u32 = 1228;
 
 /// The shared links: names and specifications.
 pub(crate) fn links(tree: &Node, context: &Context<'_>) -> Result<Vec<(String, LinkSpec)>> {
@@ -95,6 +98,8 @@ fn path(
         uplink_loss: section.read("uplink_loss", loss_spec)?.unwrap_or(LossSpec::NONE),
         uplink_loss_steps: section.read("uplink_loss_steps", loss_steps)?.unwrap_or_default(),
         clears_marks: position(section, "clears_marks")?,
+        duplicates: section.read("duplicates", Node::parse)?.unwrap_or(LossSpec::NONE),
+        max_packet: section.read("max_packet", max_packet)?,
         jitter: jitter(section)?,
         aggregation: section.read("aggregation", aggregation)?,
         link: link.spec.clone(),
@@ -164,6 +169,18 @@ fn loss_spec(node: &Node) -> Result<LossSpec> {
         return Err(ScenarioError::new(&node.place, message).help("use less than 100%"));
     }
     Ok(spec)
+}
+
+/// The smallest packets are those of a QUIC handshake (RFC 9000 §14.1) with their IPv4 and UDP headers.
+fn max_packet(node: &Node) -> Result<u32> {
+    let bytes = node.parse::<ByteCount>()?.as_u64();
+    u32::try_from(bytes).ok().filter(|bytes| *bytes >= MIN_PACKET).ok_or_else(|| {
+        ScenarioError::new(
+            &node.place,
+            format!("a largest packet of {bytes} B is not possible here"),
+        )
+        .help(format!("expected {MIN_PACKET}B or more"))
+    })
 }
 
 fn rtt_steps(node: &Node) -> Result<Vec<Step<TimeDelta>>> {
