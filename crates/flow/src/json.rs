@@ -17,7 +17,8 @@ pub fn write_json_lines<'a>(
     Ok(())
 }
 
-/// Parses the output of [`write_json_lines`]; blank lines are skipped, unknown fields ignored.
+/// Parses the output of [`write_json_lines`]; blank lines are skipped, unknown fields ignored. A line that ends in the
+/// middle of its object is left out: a process was killed while it wrote.
 pub fn read_json_lines(input: impl BufRead) -> Result<Vec<FlowRecord>, FileError> {
     let mut records = Vec::new();
     for (index, line) in input.lines().enumerate() {
@@ -25,8 +26,11 @@ pub fn read_json_lines(input: impl BufRead) -> Result<Vec<FlowRecord>, FileError
         if line.trim().is_empty() {
             continue;
         }
-        let record = serde_json::from_str(&line);
-        records.push(record.map_err(|error| FileError::Json { line: index + 1, error })?);
+        match serde_json::from_str(&line) {
+            Ok(record) => records.push(record),
+            Err(error) if error.is_eof() => {}
+            Err(error) => return Err(FileError::Json { line: index + 1, error }),
+        }
     }
     Ok(records)
 }
@@ -59,6 +63,15 @@ mod tests {
         let line = String::from_utf8(written(&[record()])).unwrap();
         let text = format!("\n{}\n", line.replacen('{', r#"{"new":1,"#, 1));
         assert_eq!(read_json_lines(text.as_bytes()).unwrap(), [record()]);
+    }
+
+    #[test]
+    fn a_line_that_a_killed_process_left_is_left_out() {
+        let whole = written(&[record()]);
+        for end in [1, 10, whole.len() / 2, whole.len() - 2] {
+            let text = [&whole[..], &whole[..end], b"\n", &whole, &whole[..end]].concat();
+            assert_eq!(read_json_lines(text.as_slice()).unwrap(), [record(), record()], "{end}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A line of JSON for each record.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use uncork_flow::{FlowRecord, write_json_lines};
 
 use crate::{Outcome, Sink};
 
-/// A file that lines are appended to. It never ends with a partial line.
+/// A file that lines are appended to. It never ends with a partial line, except after SIGKILL or a loss of power.
 pub(crate) struct Lines {
     path: PathBuf,
     file: File,
@@ -22,7 +22,10 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = append(path)?;
+        let mut file = append(path)?;
+        if ends_with_a_partial_line(path)? {
+            file.write_all(b"\n")?;
+        }
         Ok(Self { path: path.to_owned(), file, text: Vec::new(), waiting: 0 })
     }
 
@@ -40,6 +43,23 @@ impl Lines {
 
 fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// Whether a process was killed while it wrote to this file: its part of a line must not spoil the next one.
+fn ends_with_a_partial_line(path: &Path) -> io::Result<bool> {
+    // Devices and pipes have no end.
+    let length = fs::metadata(path)?;
+    if !length.is_file() || length.len() == 0 {
+        return Ok(false);
+    }
+    let Ok(mut file) = File::open(path) else {
+        // It may be appended to, but not read.
+        return Ok(false);
+    };
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 impl Sink for Lines {

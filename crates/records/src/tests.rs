@@ -109,6 +109,27 @@ fn lines_go_on_in_a_new_file_when_the_old_one_was_renamed() {
     assert_eq!(read(&path).expect("lines"), [record(2, Scope::Response)]);
 }
 
+/// As after SIGKILL: the part of a line is left out, and the next record is whole.
+#[test]
+fn a_part_of_a_line_spoils_no_record() {
+    let scratch = Scratch::new("records");
+    let path = scratch.path("r.jsonl");
+    let sent = [0, 1, 2].map(|flow| record(flow, Scope::Response));
+    for (flow, one) in sent.iter().enumerate() {
+        let (records, writer) = RecordsSpec::new(&path).open().expect("opens");
+        records.leave(one.clone());
+        assert_eq!(end(records, writer), RecordsSummary { written: 1, lost: 0 });
+        let whole = fs::read(&path).expect("a file");
+        let read = read_json_lines(whole.as_slice()).expect("readable");
+        assert!(read == sent[..=flow], "{flow}");
+        let part = &whole[..40];
+        fs::write(&path, [&whole[..], part].concat()).expect("written");
+        assert!(
+            read_json_lines(fs::read(&path).expect("a file").as_slice()).expect("readable") == read
+        );
+    }
+}
+
 #[test]
 fn a_full_disk_loses_records_and_is_reported_once() {
     let (records, writer) = RecordsSpec::new("/dev/full").open().expect("opens");

@@ -26,7 +26,7 @@ enum Slot<'a, S: ControllerSpec> {
 pub(crate) struct FlowOutcome {
     pub(crate) record: FlowRecord,
     pub(crate) requests: Vec<RequestRecord>,
-    /// Its last state, repeated in the series.
+    /// Its last state, until the series has it.
     last: Option<SeriesPoint>,
 }
 
@@ -73,16 +73,17 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         }
     }
 
-    /// A point of the series for each flow that has, or had, a connection.
+    /// A point of the series for each flow that has a connection, and a last one for each that had. Thousands
+    /// of short flows would otherwise make the series, and the time it takes, grow with the square of the run.
     pub(crate) fn sample(
-        &self,
+        &mut self,
         now: Time,
         queued_bytes: impl Fn(u32) -> u64,
     ) -> impl Iterator<Item = SeriesPoint> {
-        (0..).zip(&self.slots).filter_map(move |(index, slot)| match slot {
+        (0..).zip(&mut self.slots).filter_map(move |(index, slot)| match slot {
             Slot::ToCome => None,
             Slot::Live(flow) => flow.sample(now, queued_bytes(index)),
-            Slot::Over(outcome) => outcome.last.map(|last| SeriesPoint {
+            Slot::Over(outcome) => outcome.last.take().map(|last| SeriesPoint {
                 time_ns: now.as_nanos(),
                 queue_bytes: queued_bytes(index),
                 ..last

@@ -160,3 +160,21 @@ fn flows_have_their_own_rtts_and_starts() {
     assert!(first.rtt_ms.expect("measured").min < 22.0);
     assert_eq!(second.start_ns, 2_000_000_000);
 }
+
+/// Short flows of the past must not make each sample longer.
+#[test]
+fn a_connection_that_is_over_has_one_last_point() {
+    let end = Time::ZERO + TimeDelta::from_secs(20);
+    let short = vec![FlowSpec::new(spec("cubic"), Workload::Transfer(3000)); 50];
+    let long = FlowSpec::new(spec("cubic"), Workload::Until(end));
+    let run = case(5, 20, 100).run([vec![long], short].concat(), 1, end);
+    let points = |flow: u32| run.result.series.iter().filter(move |point| point.flow == flow);
+    assert!(points(0).count() > 1900);
+    // Of 2,000 each, if the past were repeated.
+    let all: usize = (1..=50).map(|flow| points(flow).count()).sum();
+    assert!(all < 50 * 500, "{all}");
+    for flow in 1..=50 {
+        let last = points(flow).next_back().expect("its last state");
+        assert_eq!((last.delivered_bytes, last.inflight_bytes), (3000, 0), "{flow}");
+    }
+}

@@ -178,6 +178,10 @@ def test_records_of_the_kernel_calibrate_by_the_controllers_of_tcp(
     found = json.loads((store / "prior.json").read_text())
     assert (found["control"], found["treated"]) == ("cubic:linux", "bbr1")
     assert 'id="untried"' in (store / "twin.html").read_text(), "bbr3 over cubic:linux"
+    # What cannot be written has been printed.
+    wrong = ["calibrate", str(store), str(store / "flows.parquet"), "--transport", "tcp"]
+    assert main([*wrong, "-o", str(store / "flows.parquet" / "below")]) == 3
+    assert "6 ASes, bbr1 over cubic:linux: " in capsys.readouterr().out
 
 
 def test_a_twin_without_the_controllers_says_how_to_make_one(

@@ -134,7 +134,12 @@ struct Trace<'a> {
     points: Vec<&'a SeriesPoint>,
 }
 
-fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) -> Vec<Trace<'a>> {
+/// Those of the cell's flows that have points, one after the other: each is a pass over all points.
+fn traces<'a>(
+    results: &Results<'_>,
+    sampled: &SampledCell<'a>,
+    of: &Selection,
+) -> impl Iterator<Item = Trace<'a>> {
     let seed = results.scenario.series_seeds.first();
     let run = results.of_cell(sampled.cell).iter().find(|run| Some(&run.seed) == seed);
     let flows = run.into_iter().flat_map(|run| &run.flows).filter(|flow| {
@@ -142,7 +147,7 @@ fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) 
             && of.cc.as_ref().is_none_or(|cc| flow.cc == *cc)
     });
     let several = flows.clone().count() > 1;
-    let trace = |flow: &uncork_flow::FlowRecord| {
+    let trace = move |flow: &uncork_flow::FlowRecord| {
         let number = if several { format!(" {}", flow.flow + 1) } else { String::new() };
         let cell = results.label(sampled.cell, of, (&[&flow.group], &flow.cc));
         let label = [format!("{}{number}", flow.cc), cell].join(", ");
@@ -155,7 +160,7 @@ fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) 
             points,
         }
     };
-    flows.map(trace).filter(|trace| !trace.points.is_empty()).collect()
+    flows.map(trace).filter(|trace| !trace.points.is_empty())
 }
 
 /// Payload throughput in Mbit/s over spans of at least a hundredth of the run, so that paced and

@@ -289,10 +289,11 @@ def _calibrate(options: argparse.Namespace) -> int:
     number = store.need_current()
     evidence, settings = store.evidence(number), store.settings(number)
     found = twin.trial(evidence, settings, options.flows, options.transport)
+    console.text(found.told())
     write(options.output, twinpage.page(found))
     if options.prior:
         write(options.prior, found.prior())
-    console.line(f"{found.told()}{options.output}")
+    console.line(options.output)
     return 0
 
 
