@@ -12,6 +12,7 @@ use std::thread;
 
 use common::killed::{SHELL, can_kill};
 use common::schema::assert_describes;
+use common::signed::Signer;
 use common::{Finished, finish};
 use uncork_testkit::{Capability, not_run};
 
@@ -1583,4 +1584,32 @@ END
     let counts: Vec<u32> = counts.collect();
     assert_eq!((counts.len(), counts[0], counts[1] + counts[2]), (3, 0, 4_001), "{seen}");
     assert!(counts[1..].iter().all(|count| *count > 1_800), "{seen}");
+}
+
+/// With `--ttl` a policy counts as accepted once it is confirmed.
+#[test]
+fn an_older_signed_policy_is_refused() {
+    let state = common::Scratch::new("steer-older");
+    let signer = Signer::new();
+    for serial in [1000, 2000] {
+        signer.policy(&state.path(&serial.to_string()), POLICY, &format!("\"serial\": {serial}"));
+    }
+    fs::write(state.path("learn.pub"), signer.public_key()).expect("written");
+    let script = r#"
+export STATE_DIRECTORY="$STATE/state"
+signed() { steer apply "$STATE/$1/policy.toml" --policy-key "$STATE/learn.pub" --cgroup "$CGROUP" --listener web=8080 $2 > /dev/null; }
+signed 1000
+signed 2000 --ttl=1min
+signed 1000
+signed 2000 --ttl=1min
+steer confirm > /dev/null
+signed 1000 2>&1 || echo $?
+steer status | head -1
+steer revert > /dev/null
+signed 1000 2>&1 || echo $?
+"#;
+    let script = script.replace("$STATE", &state.path("").display().to_string());
+    let Some(said) = succeed(&script) else { return };
+    assert_eq!(said.matches("serial 1000 is older than serial 2000").count(), 2, "{said}");
+    assert!(said.contains("/2000/policy.toml\n"), "{said}");
 }

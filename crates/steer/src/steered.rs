@@ -109,7 +109,11 @@ impl Steered {
     }
 
     /// The active policy's description, if there is one.
-    pub(crate) fn active(&self) -> Result<Option<Description>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// If the pins are damaged, or without the privilege.
+    pub fn active(&self) -> Result<Option<Description>, Error> {
         let Some(program) = self.own.in_force()? else { return Ok(None) };
         self.description(&self.own.policy(program)).map(Some)
     }

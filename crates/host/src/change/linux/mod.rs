@@ -13,12 +13,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
+use uncork_policy::Release;
 
 use super::host::{Guard, Host, HostError, Now, Surroundings};
 use super::journal::Journal;
 use super::knob::{Knob, Value};
 use crate::collect::is_initial;
 use crate::netlink::Netlink;
+use crate::releases::{ReleaseError, Releases};
 pub use guard::watch;
 pub use state::StateDirectory;
 
@@ -137,6 +139,14 @@ impl Host for LiveHost {
         self.state.check_reserved()
     }
 
+    fn check_release(&mut self, release: &Release) -> Result<(), ReleaseError> {
+        self.releases().check(release)
+    }
+
+    fn accept_release(&mut self, release: &Release) -> Result<(), String> {
+        self.releases().accept(release)
+    }
+
     fn post_guard(&mut self) -> Result<(), HostError> {
         guard::post(&self.state, &self.root)
     }
@@ -163,6 +173,11 @@ impl LiveHost {
         if let Ok(Some(journal)) = self.state.load() {
             self.remembered = Some(journal);
         }
+    }
+
+    /// Next to the journal: a namespace does not change what the host has accepted.
+    fn releases(&self) -> Releases {
+        Releases::in_directory(&self.state.path().join("accepted"))
     }
 
     fn below(&self, path: &str) -> PathBuf {
