@@ -1613,3 +1613,36 @@ signed 1000 2>&1 || echo $?
     assert_eq!(said.matches("serial 1000 is older than serial 2000").count(), 2, "{said}");
     assert!(said.contains("/2000/policy.toml\n"), "{said}");
 }
+
+/// `uncork status` shows what is steered, who records it, and that the guard of a policy is dead.
+#[test]
+fn one_status_shows_what_is_steered() {
+    let script = r#"
+all() { "$UNCORK" status --state-dir "$PWD/state" "$@"; }
+steer apply policy.toml --cgroup "$CGROUP" --listener web=8080 --ttl 1min > /dev/null
+steer record r/ --cgroup "$CGROUP" & recorder=$!
+for i in $(seq 100); do all | grep -q 'recorded by' && break; sleep 0.05; done
+all
+all --format json > status.json
+kill $recorder; wait $recorder
+pkill -KILL -f '[s]teer guard'
+all && exit 9
+steer revert > /dev/null
+echo ---
+cat status.json
+"#;
+    let Some(said) = succeed(script) else { return };
+    let (said, document) = said.split_once("---\n").expect("a document");
+    let rows = [
+        "policy.toml, 0 connections, recorded by process",
+        "guard alive",
+        "uncork steer record r/",
+    ];
+    for part in rows.into_iter().chain(["guard dead", "attention    ", "uncork steer status"]) {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let document: serde_json::Value = serde_json::from_str(document).expect(document);
+    assert_describes("status-1", [&document]);
+    assert_describes("steer-1", [&document["steer"]]);
+    assert_eq!(document["recorders"].as_array().map(Vec::len), Some(1), "{document}");
+}

@@ -6,14 +6,14 @@ mod record;
 mod show;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uncork_host::releases::Releases;
 use uncork_host::{ActivePolicy, OtherProgram};
 use uncork_kernel::DIRECTORY;
 use uncork_policy::{Prefixes, UnixTime};
 use uncork_steer::{
-    Description, Error, MoveRequest, Other, Pins, Question, Request, Steered, apply, guard,
+    Description, Error, MoveRequest, Other, Pins, Question, Request, Status, Steered, apply, guard,
 };
 
 use crate::args::TextFormat;
@@ -157,6 +157,54 @@ pub(crate) fn other_programs() -> Vec<OtherProgram> {
         }));
     }
     found
+}
+
+/// A cgroup with pins, for `uncork status`.
+pub(crate) struct SteeredCgroup {
+    /// What is active there; `None` if nothing is, because a command was killed or the cgroup was removed.
+    pub(crate) status: Option<Status>,
+    /// The process that records its connections.
+    pub(crate) recorder: Option<u32>,
+    directory: PathBuf,
+}
+
+impl SteeredCgroup {
+    /// What needs attention.
+    pub(crate) fn attention(&self) -> Vec<String> {
+        let Some(status) = &self.status else {
+            let left = self.directory.display();
+            return vec![format!(
+                "{left} is left of a killed command or a removed cgroup; run `uncork steer revert`"
+            )];
+        };
+        let cgroup = &status.description.cgroup;
+        let is_unguarded = status.pending.as_ref().is_some_and(|pending| !pending.is_guarded);
+        let unguarded = is_unguarded.then(|| {
+            format!(
+                "{cgroup}: the process that rolls its policy back is dead; `uncork steer status` starts another one"
+            )
+        });
+        let known = uncork_kernel::available();
+        let named = status.description.decided.iter().filter_map(|decided| decided.tcp.as_ref());
+        let missing: BTreeSet<&String> = named.filter(|name| !known.contains(name)).collect();
+        let missing = missing.into_iter().map(|name| {
+            format!("{cgroup}: its policy chooses {name}, which the kernel does not have any more")
+        });
+        unguarded.into_iter().chain(missing).collect()
+    }
+}
+
+/// All cgroups with pins.
+pub(crate) fn look_at_steered() -> Result<Vec<SteeredCgroup>, Error> {
+    let all = Steered::all(&Pins::in_directory(DIRECTORY))?;
+    let look = |steered: Steered| -> Result<SteeredCgroup, Error> {
+        Ok(SteeredCgroup {
+            status: steered.status()?,
+            recorder: steered.recorder(),
+            directory: steered.directory().to_owned(),
+        })
+    };
+    all.into_iter().map(look).collect()
 }
 
 /// All cgroups that are steered; none where they cannot be read.

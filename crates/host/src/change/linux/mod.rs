@@ -4,6 +4,7 @@ mod files;
 mod guard;
 mod module;
 mod namespace;
+mod others;
 mod qdisc;
 mod routes;
 mod state;
@@ -22,6 +23,7 @@ use crate::collect::is_initial;
 use crate::netlink::Netlink;
 use crate::releases::{ReleaseError, Releases};
 pub use guard::watch;
+pub use others::OtherJournal;
 pub use state::StateDirectory;
 
 /// The caller's network namespace, and the files of the host.
