@@ -23,6 +23,8 @@ use crate::play::PlayArgs;
 use crate::policy::PolicyArgs;
 use crate::serve::ServeArgs;
 #[cfg(target_os = "linux")]
+use crate::status::StatusArgs;
+#[cfg(target_os = "linux")]
 use crate::steer::SteerArgs;
 
 const EXAMPLES: &str = "\
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Kernel(KernelArgs),
     #[cfg(target_os = "linux")]
     Steer(SteerArgs),
+    #[cfg(target_os = "linux")]
+    Status(StatusArgs),
     /// Design and analyse experiments: did it help, for whom? (Python package uncork-experiment)
     #[command(disable_help_flag = true)]
     Experiment {

@@ -35,6 +35,8 @@ mod progress;
 #[cfg(test)]
 mod reference;
 mod serve;
+#[cfg(target_os = "linux")]
+mod status;
 mod stdout;
 #[cfg(target_os = "linux")]
 mod steer;
@@ -90,6 +92,8 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Kernel(args)), _) => kernel::kernel(&args),
         #[cfg(target_os = "linux")]
         (Some(Command::Steer(args)), _) => steer::steer(&args),
+        #[cfg(target_os = "linux")]
+        (Some(Command::Status(args)), _) => status::status(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), Some((_, matches))) => serve::serve(&args, matches),
         (Some(Command::Experiment { arguments }), _) => {

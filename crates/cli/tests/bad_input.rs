@@ -233,7 +233,7 @@ fn hostile_files(scratch: &Scratch) -> Vec<(&'static str, std::path::PathBuf)> {
 }
 
 /// Command lines that print names of these files.
-const HOSTILE_LINES: [&str; 12] = [
+const HOSTILE_LINES: [&str; 14] = [
     "host doctor --facts FACTS",
     "host doctor --facts FACTS --want cubic",
     "host watch --replay SESSION",
@@ -246,6 +246,21 @@ const HOSTILE_LINES: [&str; 12] = [
     "lab run WRONG --color always",
     "host plan WRONG",
     "serve --config WRONG --check",
+    "emu --scenario WRONG -- true",
+    "steer apply WRONG --cgroup /nowhere",
+];
+
+/// Command lines whose next argument is a name.
+const HOSTILE_ARGUMENTS: [&str; 9] = [
+    "compare --cc",
+    "emu --loss",
+    "emu --up",
+    "kernel load",
+    "kernel unload",
+    "play get",
+    "play audio",
+    "steer explain 192.0.2.1 --cgroup",
+    "lab from-log nginx",
 ];
 
 #[test]
@@ -260,18 +275,23 @@ fn no_command_writes_control_characters_of_names() {
         let is_data = line.contains("--format json");
         assert!(is_data || text.contains("u001b"), "{line}: the names are not shown: {text}");
         let text = if line.contains("--color always") { without_styles(&text) } else { text };
-        let hidden = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}";
-        let is_wrong = |c: char| (c.is_control() && !"\n\t".contains(c)) || hidden.contains(c);
-        let wrong: Vec<char> = text.chars().filter(|c| is_wrong(*c)).collect();
-        assert!(is_data || wrong.is_empty(), "{line}: {wrong:?} in {text:?}");
+        assert!(is_data || controls(&text).is_empty(), "{line}: {:?} in {text:?}", controls(&text));
     }
-    let wrong = finish({
-        let mut compare = command("compare --cc");
-        compare.arg(HOSTILE);
-        compare
-    });
-    // The parser of arguments leaves out escape sequences; the rest is shown.
-    assert!(!wrong.stderr.contains('\u{1b}') && wrong.stderr.contains("u009b"), "{}", wrong.stderr);
+    for line in HOSTILE_ARGUMENTS {
+        let mut with_name = command(line);
+        with_name.arg(HOSTILE);
+        let Finished { stdout, stderr, .. } = finish(with_name);
+        // The parser of arguments leaves out escape sequences; the rest is shown.
+        assert!(stderr.contains("pwned") || stderr.contains("u009b"), "{line}: {stderr:?}");
+        assert!(controls(&stdout).is_empty() && controls(&stderr).is_empty(), "{line}: {stderr:?}");
+    }
+}
+
+/// Characters that a terminal obeys.
+fn controls(text: &str) -> Vec<char> {
+    let hidden = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}";
+    let is_wrong = |c: &char| (c.is_control() && !"\n\t".contains(*c)) || hidden.contains(*c);
+    text.chars().filter(is_wrong).collect()
 }
 
 fn without_styles(text: &str) -> String {

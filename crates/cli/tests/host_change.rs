@@ -233,6 +233,71 @@ fn a_dead_guard_is_said_and_replaced() {
     assert_describes("host-status-1", [&status]);
 }
 
+/// `uncork status`: nothing active, settings with a guard, a dead guard, another user, a journal of an earlier boot.
+#[test]
+fn one_status_shows_what_is_active_and_what_needs_attention() {
+    let scratch = with_desired_state("host-one-status");
+    let script = r#"
+        mount -t bpf bpf /sys/fs/bpf || true
+        sed -i '/^\[namespaces\]/,$d' desired.toml
+        all() { "$UNCORK" status --state-dir state "$@"; }
+        earlier() { sed 's/"boot": "[^"]*"/"boot": "earlier 1 net:1"/' state/host.json; }
+        all > nothing.txt
+        all --format json > nothing.json
+        host apply desired.toml --ttl 1min > /dev/null
+        all > waiting.txt
+        all --format json > waiting.json
+        pkill -KILL -f '[h]ost guard'
+        all > dead.txt && exit 9
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$UNCORK" status --state-dir state > other.txt && exit 8
+        host revert > /dev/null
+        host apply desired.toml > /dev/null
+        earlier > state/host-net-1.json
+        all > earlier.txt
+        earlier > state/host.json.new
+        mv state/host.json.new state/host.json
+        all > rebooted.txt && exit 7
+        echo damaged > state/host-net-1.json
+        all --format json > damaged.json && exit 6
+        ended"#;
+    let Some(_) = succeed(&scratch, script) else { return };
+    let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
+    let has = |name: &str, parts: &[&str]| {
+        let text = read(name);
+        for part in parts {
+            assert!(text.contains(part), "{name}: {part}: {text}");
+        }
+        for line in text.lines().filter(|line| !line.contains('/')) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    };
+    has(
+        "nothing.txt",
+        &[
+            "settings     none\n",
+            "steered      none\n",
+            "processes    none\n",
+            "before boot  none\n",
+        ],
+    );
+    assert!(!read("nothing.txt").contains("attention"));
+    let waiting = [
+        "settings     desired.toml, applied ",
+        "guard alive",
+        "uncork host confirm",
+        "host guard --journal",
+    ];
+    has("waiting.txt", &waiting);
+    has("dead.txt", &["guard dead", "attention    the process that rolls settings back is dead"]);
+    has("other.txt", &["guard dead", "not visible  ", "processes of other users; run as root"]);
+    has("earlier.txt", &["before boot  desired.toml, applied ", "host-net-1.json"]);
+    has("rebooted.txt", &["settings     none\n", "attention    settings ended with the last boot"]);
+    let documents = ["nothing.json", "waiting.json", "damaged.json"].map(|name| json(&read(name)));
+    assert_describes("status-1", &documents);
+    assert_describes("host-status-1", [&documents[1]["host"]]);
+    assert!(documents[2]["attention"].to_string().contains("host-net-1.json"));
+}
+
 /// No one else can hold the lock; root's own other programs can, but the guard does not wait for them.
 #[test]
 fn who_holds_the_lock_keeps_nothing_from_being_undone() {

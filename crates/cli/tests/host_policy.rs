@@ -9,6 +9,7 @@ use std::fs;
 use common::Scratch;
 use common::sandbox::succeed;
 use common::schema::assert_describes;
+use common::signed::Signer;
 use serde_json::Value;
 use uncork_testkit::finished_table;
 
@@ -212,4 +213,39 @@ fn another_table_an_expired_one_and_a_damaged_one() {
         "{refused}"
     );
     assert!(read("expired.out").contains("its table has expired"), "{}", read("expired.out"));
+}
+
+/// The routes of an older signed policy are refused; those that are active stay.
+#[test]
+fn an_older_signed_policy_makes_no_routes() {
+    let scratch = Scratch::new("host-policy-older");
+    let signer = Signer::new();
+    let rule = "[[rule]]\nclient = \"198.18.0.0/16\"\nuse = { tcp = \"OTHER\" }\n";
+    for (name, serial) in [("1", 1000), ("2", 2000), ("3", 2001)] {
+        let policy = format!("{DEFAULT}{}", if name == "2" { "" } else { rule });
+        // The script signs nothing, so the algorithm must be one that it does not choose.
+        let policy = policy.replace("OTHER", "cubic");
+        signer.policy(&scratch.path(name), &policy, &format!("\"serial\": {serial}"));
+    }
+    fs::write(scratch.path("learn.pub"), signer.public_key()).unwrap();
+    let script = r#"
+printf 'algorithm = "reno"\n[routes]\npolicy = "%s/current/policy.toml"\npolicy_key = "%s/learn.pub"\n' "$PWD" "$PWD" > host.toml
+point() { ln -sfn "$1" current; }
+routes() { ip route | grep -c congctl || true; }
+point 1; host apply host.toml > /dev/null; routes
+point 2; host apply host.toml --ttl 1min > /dev/null; host revert > /dev/null
+point 1; host apply host.toml > /dev/null; routes
+point 2; host apply host.toml --ttl 1min > /dev/null; host confirm > /dev/null; routes
+point 1; host plan host.toml 2>&1 || echo $?
+host apply host.toml 2>&1 || echo $?
+host apply --boot 2>&1 || echo $?
+routes
+point 3; host apply host.toml > /dev/null; routes
+stat -c %a state/accepted
+"#;
+    let Some(said) = succeed(&scratch, script) else { return };
+    let older = "serial 1000 is older than serial 2000";
+    assert_eq!(said.matches(older).count(), 3, "{said}");
+    let rest: Vec<&str> = said.lines().filter(|line| line.len() < 4).collect();
+    assert_eq!(rest, ["1", "1", "0", "2", "2", "2", "0", "1", "700"], "{said}");
 }

@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use common::signed::{Signer, sha256};
 use common::{Finished, Scratch, command, finish};
-use rcgen::{KeyPair, PKCS_ED25519, SigningKey as _};
 use rustix::process::{Pid, Signal, kill_process};
 use uncork_testkit::{Capability, not_run};
 
@@ -39,7 +39,8 @@ struct Server {
 impl Server {
     fn start(scratch: &Scratch, arguments: &str, listeners: usize) -> Self {
         let mut serve = command(&format!("serve --root public {arguments}"));
-        serve.current_dir(scratch.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        serve.current_dir(scratch.path("")).env("STATE_DIRECTORY", scratch.path("state"));
+        serve.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = serve.spawn().expect("starts");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let addresses = lines.take(listeners).map(|line| {
@@ -98,7 +99,7 @@ fn public(name: &str) -> Scratch {
 
 fn run(scratch: &Scratch, line: &str) -> Finished {
     let mut command = command(line);
-    command.current_dir(scratch.path(""));
+    command.current_dir(scratch.path("")).env("STATE_DIRECTORY", scratch.path("state"));
     finish(command)
 }
 
@@ -280,27 +281,20 @@ section all
 127.0.0.0/8 bbr
 ";
 
-fn sha256(text: &str) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    let digits = digest.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
-}
-
 /// A policy and its table as `uncork learn plan --sign` leaves them. All names are of files beside them.
 struct Version {
     scratch: Scratch,
-    key: KeyPair,
+    signer: Signer,
 }
 
 impl Version {
     fn new(name: &str) -> Self {
-        let key = KeyPair::generate_for(&PKCS_ED25519).expect("a key");
-        let version = Self { scratch: public(name), key };
-        version.write("learn.pub", version.key.public_key_pem());
-        let other = KeyPair::generate_for(&PKCS_ED25519).expect("a key");
-        version.write("other.pub", other.public_key_pem());
+        let version = Self { scratch: public(name), signer: Signer::new() };
+        version.write("learn.pub", version.signer.public_key());
+        version.write("other.pub", Signer::new().public_key());
         version.write("policy.toml", WITH_TABLE);
-        version.write("networks.table", format!("{NETWORKS}sha256 {}\n", sha256(NETWORKS)));
+        version
+            .write("networks.table", format!("{NETWORKS}sha256 {}\n", sha256(NETWORKS.as_bytes())));
         version.sign();
         version
     }
@@ -310,20 +304,17 @@ impl Version {
     }
 
     fn sign(&self) {
-        let file = |name: &str| {
-            let text = fs::read_to_string(self.scratch.path(name)).expect("a file");
-            format!("\"{name}\": \"{}\"", sha256(&text))
-        };
-        let (policy, table) = (file("policy.toml"), file("networks.table"));
-        let list = format!("{{\"version\": 1, \"sha256\": {{{policy}, {table}}}}}");
-        self.write("inputs.sig", self.key.sign(list.as_bytes()).expect("signed"));
-        self.write("inputs.json", list);
+        self.sign_as("\"version\": 1");
+    }
+
+    fn sign_as(&self, order: &str) {
+        self.signer.sign(&self.scratch.path(""), &["policy.toml", "networks.table"], order);
     }
 
     /// Another table, with the hash that a table must have.
     fn forge_the_table(&self) {
         let forged = NETWORKS.replace("127.0.0.0/8", "0.0.0.0/0");
-        self.write("networks.table", format!("{forged}sha256 {}\n", sha256(&forged)));
+        self.write("networks.table", format!("{forged}sha256 {}\n", sha256(forged.as_bytes())));
     }
 
     fn forge_the_policy(&self) {
@@ -412,4 +403,71 @@ fn a_forged_policy_or_table_leaves_the_one_in_force() {
     server.signal(Signal::HUP);
     server.says("note: read again");
     assert_eq!(server.controller(0, "a", "/file"), "cubic");
+}
+
+/// Who can write the policy's files, but has no key, can put back what the owner of the key has signed before.
+#[test]
+fn an_older_signed_policy_is_refused_by_a_server_that_runs_and_by_the_next_one() {
+    let version = Version::new("serve-policy-older");
+    version.sign_as("\"version\": 1, \"serial\": 1000");
+    let old = ["policy.toml", "inputs.json", "inputs.sig"]
+        .map(|name| (name, fs::read(version.scratch.path(name)).expect("a file")));
+    let replay = || old.iter().for_each(|(name, bytes)| version.write(name, bytes));
+    let with = |tcp: &str, serial: u32| {
+        version
+            .write("policy.toml", WITH_TABLE.replace("tcp = \"bbr\"", &format!("tcp = \"{tcp}\"")));
+        version.sign_as(&format!("\"version\": 2, \"serial\": {serial}"));
+    };
+    let accepted = || {
+        let directory = fs::read_dir(version.scratch.path("state/accepted")).expect("accepted");
+        let mut files = directory.map(|entry| entry.expect("a file").path());
+        let file = files.find(|path| path.extension().is_some_and(|it| it == "json"));
+        fs::read_to_string(file.expect("a release")).expect("text")
+    };
+    let arguments = "--policy policy.toml --policy-key learn.pub --listen 127.0.0.1:0";
+    with("cubic", 2000);
+    let mut server = Server::start(&version.scratch, arguments, 1);
+    server.says("note: policy");
+    replay();
+    server.signal(Signal::HUP);
+    let said = server.says("note: the previous policy stays in force");
+    let words = "version 1 (serial 1000) is older than version 2 (serial 2000)";
+    assert!(said.contains(words) && said.contains("uncork learn rollback"), "{said}");
+    assert_eq!(server.controller(0, "a", "/file"), "cubic");
+    // Without the key nothing raises what is noted.
+    let files = ["policy.toml", "networks.table"];
+    Signer::new().sign(&version.scratch.path(""), &files, "\"serial\": 9000");
+    server.signal(Signal::HUP);
+    server.says("note: the previous policy stays in force");
+    assert!(accepted().contains("2000"), "{}", accepted());
+    drop(server);
+    replay();
+    for reader in [READERS[0], READERS[1], READERS[2], READERS[4]] {
+        let done = run(&version.scratch, &format!("{reader} --policy-key learn.pub"));
+        assert_eq!(done.status, 2, "{reader}: {}", done.stderr);
+        assert!(done.stderr.contains(words), "{reader}: {}", done.stderr);
+    }
+    // The same rules, signed again, as `uncork learn rollback --sign` does.
+    with("bbr", 2001);
+    let mut server = Server::start(&version.scratch, arguments, 1);
+    server.says("note: policy");
+    assert_eq!(server.controller(0, "a", "/file"), "bbr");
+    assert!(accepted().contains("2001"), "{}", accepted());
+    // Without a key all is as it was.
+    replay();
+    let unsigned = run(&version.scratch, "policy check policy.toml");
+    assert_eq!(unsigned.status, 0, "{}", unsigned.stderr);
+}
+
+/// A disk that is full, or read-only, keeps no newer policy out.
+#[test]
+fn a_server_that_cannot_note_the_policy_says_so_and_serves() {
+    let version = Version::new("serve-policy-unnoted");
+    version.sign_as("\"version\": 1, \"serial\": 1000");
+    std::os::unix::fs::symlink("/nowhere", version.scratch.path("state")).expect("a link");
+    let arguments = "--policy policy.toml --policy-key learn.pub --listen 127.0.0.1:0";
+    let mut server = Server::start(&version.scratch, arguments, 1);
+    let said = server.says("note: version 1 (serial 1000) is active, but an older policy");
+    assert!(said.contains("will be accepted after a restart"), "{said}");
+    assert_eq!(server.controller(0, "a", "/file"), "bbr");
 }

@@ -12,6 +12,7 @@ use std::thread;
 
 use common::killed::{SHELL, can_kill};
 use common::schema::assert_describes;
+use common::signed::Signer;
 use common::{Finished, finish};
 use uncork_testkit::{Capability, not_run};
 
@@ -1583,4 +1584,65 @@ END
     let counts: Vec<u32> = counts.collect();
     assert_eq!((counts.len(), counts[0], counts[1] + counts[2]), (3, 0, 4_001), "{seen}");
     assert!(counts[1..].iter().all(|count| *count > 1_800), "{seen}");
+}
+
+/// With `--ttl` a policy counts as accepted once it is confirmed.
+#[test]
+fn an_older_signed_policy_is_refused() {
+    let state = common::Scratch::new("steer-older");
+    let signer = Signer::new();
+    for serial in [1000, 2000] {
+        signer.policy(&state.path(&serial.to_string()), POLICY, &format!("\"serial\": {serial}"));
+    }
+    fs::write(state.path("learn.pub"), signer.public_key()).expect("written");
+    let script = r#"
+export STATE_DIRECTORY="$STATE/state"
+signed() { steer apply "$STATE/$1/policy.toml" --policy-key "$STATE/learn.pub" --cgroup "$CGROUP" --listener web=8080 $2 > /dev/null; }
+signed 1000
+signed 2000 --ttl=1min
+signed 1000
+signed 2000 --ttl=1min
+steer confirm > /dev/null
+signed 1000 2>&1 || echo $?
+steer status | head -1
+steer revert > /dev/null
+signed 1000 2>&1 || echo $?
+"#;
+    let script = script.replace("$STATE", &state.path("").display().to_string());
+    let Some(said) = succeed(&script) else { return };
+    assert_eq!(said.matches("serial 1000 is older than serial 2000").count(), 2, "{said}");
+    assert!(said.contains("/2000/policy.toml\n"), "{said}");
+}
+
+/// `uncork status` shows what is steered, who records it, and that the guard of a policy is dead.
+#[test]
+fn one_status_shows_what_is_steered() {
+    let script = r#"
+all() { "$UNCORK" status --state-dir "$PWD/state" "$@"; }
+steer apply policy.toml --cgroup "$CGROUP" --listener web=8080 --ttl 1min > /dev/null
+steer record r/ --cgroup "$CGROUP" & recorder=$!
+for i in $(seq 100); do all | grep -q 'recorded by' && break; sleep 0.05; done
+all
+all --format json > status.json
+kill $recorder; wait $recorder
+pkill -KILL -f '[s]teer guard'
+all && exit 9
+steer revert > /dev/null
+echo ---
+cat status.json
+"#;
+    let Some(said) = succeed(script) else { return };
+    let (said, document) = said.split_once("---\n").expect("a document");
+    let rows = [
+        "policy.toml, 0 connections, recorded by process",
+        "guard alive",
+        "uncork steer record r/",
+    ];
+    for part in rows.into_iter().chain(["guard dead", "attention    ", "uncork steer status"]) {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let document: serde_json::Value = serde_json::from_str(document).expect(document);
+    assert_describes("status-1", [&document]);
+    assert_describes("steer-1", [&document["steer"]]);
+    assert_eq!(document["recorders"].as_array().map(Vec::len), Some(1), "{document}");
 }

@@ -86,6 +86,9 @@ pub struct Kernel {
     /// Whether these are all that there are; in older facts four of them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_all_modules: bool,
+    /// Modules that modprobe.d keeps from being loaded, by name, with the place of the line.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub forbidden_modules: BTreeMap<String, String>,
     /// `CONFIG_DEFAULT_TCP_CONG`, if the kernel configuration can be read.
     pub compiled_default: Option<String>,
     /// BBR's version, by the size of its sock_diag attribute (1 or 3), if a socket with BBR could
@@ -308,6 +311,12 @@ impl Kernel {
     pub fn module(&self, name: &str) -> Module {
         let otherwise = if self.has_all_modules { Module::Absent } else { Module::Unknown };
         self.modules.get(name).copied().unwrap_or(otherwise)
+    }
+
+    /// The place of the line that keeps a module from being loaded, if it is not built in.
+    pub fn forbidden(&self, module: &str) -> Option<&str> {
+        let place = self.forbidden_modules.get(module)?;
+        (self.module(module) != Module::BuiltIn).then_some(place)
     }
 }
 

@@ -6,7 +6,7 @@
 //! algorithm, on the live host or in a recorded snapshot. [`change`] changes the host to the state
 //! described in a file, and undoes the changes. [`watch`] monitors the host's TCP
 //! connections. [`prove`] measures what another controller is worth on the host. [`lock`] lets one process at a time change
-//! something of the host.
+//! something of the host. [`releases`] refuses a signed policy that is older than one that was accepted.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -23,6 +23,8 @@ mod netlink;
 mod private;
 #[cfg(target_os = "linux")]
 pub mod prove;
+#[cfg(target_os = "linux")]
+pub mod releases;
 #[cfg(target_os = "linux")]
 pub mod watch;
 

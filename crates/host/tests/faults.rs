@@ -45,7 +45,7 @@ type FaultFn = fn(&mut HostFacts);
 
 /// Each fault is planted alone on the healthy host, which should run `bbr`: the expected finding
 /// and its severity.
-const FAULTS: [(&str, Severity, FaultFn); 44] = [
+const FAULTS: [(&str, Severity, FaultFn); 47] = [
     ("algorithm-missing", Severity::Problem, |host| {
         host.namespaces[0].available.retain(|name| name != "bbr");
         host.namespaces[0].default = "cubic".into();
@@ -55,6 +55,18 @@ const FAULTS: [(&str, Severity, FaultFn); 44] = [
         host.namespaces[0].available.retain(|name| name != "bbr");
         host.namespaces[0].default = "cubic".into();
         host.kernel.modules.insert("tcp_bbr".into(), Module::File);
+    }),
+    ("module-forbidden", Severity::Problem, |host| {
+        host.namespaces[0].available.retain(|name| name != "bbr");
+        host.namespaces[0].default = "cubic".into();
+        host.kernel.modules.insert("tcp_bbr".into(), Module::File);
+        host.kernel.forbidden_modules.insert("tcp_bbr".into(), "/etc/modprobe.d/cis.conf:3".into());
+    }),
+    ("refused-at-boot", Severity::Warning, |host| {
+        host.boot_sysctls.push(setting("net.ipv4.tcp_pacing_ss_ratio", "1001"));
+    }),
+    ("refused-at-boot", Severity::Warning, |host| {
+        host.boot_sysctls.push(setting("net.ipv4.tcp_wmem", "4096 16384 99999999999"));
     }),
     ("not-default", Severity::Problem, |host| host.namespaces[0].default = "cubic".into()),
     ("restricted", Severity::Warning, |host| {

@@ -57,6 +57,7 @@ impl Policy {
         check(file, text.as_bytes())?;
         let policy = Self::parse(&file.display().to_string(), &text);
         let mut policy = policy.map_err(|error| FileError::Policy(file.into(), error))?;
+        policy.release = signed.as_ref().map(|it| it.release().clone());
         if let Some(name) = policy.table_file() {
             let table = file.parent().unwrap_or(Path::new("")).join(name);
             let unreadable = |error| FileError::UnreadableTable(table.clone(), error);

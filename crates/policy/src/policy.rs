@@ -8,8 +8,8 @@ use crate::condition::{Condition, Test};
 use crate::experiment::Experiment;
 use crate::table_use::TableUse;
 use crate::{
-    Assignment, By, Decision, Fact, Facts, PolicyError, Settings, TableError, UnixTime, Verdict,
-    read,
+    Assignment, By, Decision, Fact, Facts, PolicyError, Release, Settings, TableError, UnixTime,
+    Verdict, read,
 };
 
 /// Chooses the controller of each connection.
@@ -22,6 +22,7 @@ pub struct Policy {
     pub(crate) experiments: Box<[Experiment]>,
     pub(crate) table: Option<TableUse>,
     pub(crate) rules: Box<[Rule]>,
+    pub(crate) release: Option<Release>,
 }
 
 /// When a server last consults the policy.
@@ -113,6 +114,11 @@ impl Policy {
     /// A hash of the policy's text, for records.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    /// Which of its signer's policies it is, if its files were signed ([`Self::from_files`]).
+    pub fn release(&self) -> Option<&Release> {
+        self.release.as_ref()
     }
 
     /// When a server last consults the policy.

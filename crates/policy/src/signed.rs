@@ -9,15 +9,27 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
 use serde::Deserialize;
+use serde_json::Value;
 use thiserror::Error;
+
+use crate::Release;
 
 /// How the DER of an Ed25519 public key begins (RFC 8410 §4). The key's 32 bytes follow.
 const PREFIX: [u8; 12] = *b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
 
 /// A list of files by name with their SHA-256, whose signature has been checked.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Signed {
     sha256: BTreeMap<String, String>,
+    release: Release,
+}
+
+/// What the list says, as far as it counts here.
+#[derive(Deserialize)]
+struct List {
+    sha256: BTreeMap<String, String>,
+    serial: Option<Value>,
+    version: Option<Value>,
 }
 
 /// Why a policy does not count as signed.
@@ -43,6 +55,9 @@ pub enum SignatureError {
     /// The list is signed, but has no files.
     #[error("{} has no SHA-256 of files; sign what `uncork learn` wrote", Signed::LIST)]
     NoFiles,
+    /// The serial is not a number that others can be compared with.
+    #[error("`serial` of {} is not a whole number (0 to 2^64 - 1); sign it again", Signed::LIST)]
+    Serial,
     /// A file is not the one that was signed.
     #[error("'{0}' is not as it was signed; apply the version again, or plan a new one")]
     File(String),
@@ -87,9 +102,22 @@ impl Signed {
     pub fn verify(key: &[u8], list: &[u8], signature: &[u8]) -> Result<Self, SignatureError> {
         let key = SubjectPublicKeyInfoDer::from_pem_slice(key).map_err(|_| SignatureError::Key)?;
         let bytes = key.strip_prefix(&PREFIX).filter(|it| it.len() == 32);
-        let key = UnparsedPublicKey::new(&ED25519, bytes.ok_or(SignatureError::Key)?);
-        key.verify(list, signature).map_err(|_| SignatureError::List)?;
-        serde_json::from_slice(list).map_err(|_| SignatureError::NoFiles)
+        let bytes = bytes.ok_or(SignatureError::Key)?;
+        let verified = UnparsedPublicKey::new(&ED25519, bytes).verify(list, signature);
+        verified.map_err(|_| SignatureError::List)?;
+        let List { sha256, serial, version } =
+            serde_json::from_slice(list).map_err(|_| SignatureError::NoFiles)?;
+        let version = version.and_then(|it| it.as_u64());
+        let serial = serial.map(|it| it.as_u64().ok_or(SignatureError::Serial)).transpose()?;
+        let key = hex(digest::digest(&digest::SHA256, bytes).as_ref()).chars().take(16).collect();
+        // Lists of before there were serials have a version, and those signed by hand may have neither.
+        let serial = serial.or(version).unwrap_or(0);
+        Ok(Self { sha256, release: Release { key, serial, version } })
+    }
+
+    /// Which of the policies of this key it is.
+    pub fn release(&self) -> &Release {
+        &self.release
     }
 
     /// Checks that a file has the bytes that were signed under its name.
@@ -99,14 +127,17 @@ impl Signed {
     /// If it has others, or the list does not have it.
     pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<(), SignatureError> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let found = digest::digest(&digest::SHA256, bytes);
-        let digits = found.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let found: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
+        let found = hex(digest::digest(&digest::SHA256, bytes).as_ref());
         if self.sha256.get(&*name) == Some(&found) {
             return Ok(());
         }
         Err(SignatureError::File(name.into_owned()))
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 #[cfg(test)]
@@ -175,6 +206,15 @@ mod tests {
         }
         assert_eq!(verify(KEY, LIST, b"").unwrap_err(), SignatureError::List);
         assert_eq!(verify(OTHER_KEY, LIST, SIGNATURE).unwrap_err(), SignatureError::List);
+    }
+
+    #[test]
+    fn a_release_is_of_its_key_and_older_than_one_with_a_higher_serial() {
+        let first = verify(KEY, LIST, SIGNATURE).unwrap().release().clone();
+        assert_eq!((&*first.key, first.serial, first.version), ("a430d58626fc1b5e", 1, Some(1)));
+        let second = Release { serial: 2, ..first.clone() };
+        assert!(first.is_older_than(&second) && !second.is_older_than(&first));
+        assert!(!first.is_older_than(&first));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use uncork_cc::CcSpec;
+use uncork_host::releases::ReleaseError;
 use uncork_policy::{OriginError, PolicyError, SignatureError, TableError};
 use uncork_records::RecordsError;
 
@@ -58,6 +59,9 @@ pub enum ServeError {
     /// A policy is not signed as it must be.
     #[error("cannot use the policy '{path}': {1}", path = .0.display())]
     Signature(PathBuf, SignatureError),
+    /// A signed policy is older than one that was accepted.
+    #[error("cannot use the policy '{path}': {1}", path = .0.display())]
+    Release(PathBuf, ReleaseError),
     /// A database of client locations is invalid.
     #[error("cannot use '{path}': {1}", path = .0.display())]
     Database(PathBuf, OriginError),
@@ -163,6 +167,7 @@ impl ServeError {
                 | Self::Unreadable(..)
                 | Self::Policy(..)
                 | Self::Signature(..)
+                | Self::Release(..)
                 | Self::Table(..)
                 | Self::Database(..)
         )

@@ -143,6 +143,7 @@ impl Server {
         server.admin = admin.and_then(|bound| server.serve_admin(bound, stopped));
         server.note_policy();
         handover::serving(spec, inherited, server.offer.as_ref())?;
+        server.sources.accept();
         Ok(server)
     }
 
@@ -232,7 +233,9 @@ impl Server {
     /// Warnings about the policy in force, such as rules that never match here. `spec` is the one
     /// given to [`Self::start`].
     pub fn warnings(&self, spec: &ServerSpec) -> Vec<String> {
-        spec.warnings(self.policy.as_deref())
+        let mut warnings = spec.warnings(self.policy.as_deref());
+        warnings.extend(self.sources.warnings().map(str::to_owned));
+        warnings
     }
 
     /// Reads the policy, the databases and the certificates again, and opens the roots again. New connections have

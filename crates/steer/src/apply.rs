@@ -65,6 +65,7 @@ pub fn apply(pins: &Pins, request: &Request<'_>) -> Result<Applied, Error> {
         cgroup: absolute(cgroup).display().to_string(),
         applied_unix_s: unix_s,
         warnings: warnings.to_vec(),
+        release: policy.release().cloned(),
         ..Description::new(policy, &flat, listeners.to_vec())
     };
     own.make()?;

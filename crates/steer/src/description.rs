@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
-use uncork_policy::{By, Flat, Policy};
+use uncork_policy::{By, Flat, Policy, Release};
 use uncork_units::Rate;
 
 /// A policy in force.
@@ -28,6 +28,9 @@ pub struct Description {
     pub warnings: Vec<String>,
     /// How many networks the kernel looks up.
     pub networks: u64,
+    /// Which of its signer's policies it is, if it had to be signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
     /// What can be decided; the first is the default.
     pub decided: Vec<Decided>,
 }
@@ -79,6 +82,7 @@ impl Description {
             listeners,
             warnings: Vec::new(),
             networks: flat.networks.len() as u64,
+            release: None,
             decided: decided.collect(),
         };
         let mut hasher = SipHasher24::new_with_key(&[0; 16]);

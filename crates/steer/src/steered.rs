@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use uncork_host::lock::holder;
 use uncork_kernel::{Map, Program, Ring, programs_at};
 
 use crate::apply::open_cgroup;
@@ -109,7 +110,11 @@ impl Steered {
     }
 
     /// The active policy's description, if there is one.
-    pub(crate) fn active(&self) -> Result<Option<Description>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// If the pins are damaged, or without the privilege.
+    pub fn active(&self) -> Result<Option<Description>, Error> {
         let Some(program) = self.own.in_force()? else { return Ok(None) };
         self.description(&self.own.policy(program)).map(Some)
     }
@@ -176,6 +181,16 @@ impl Steered {
         let path = self.own.path();
         let busy = |holder| Error::Recorded(path.to_owned(), holder);
         lock(path, false, busy)?.ok_or_else(|| self.inactive())
+    }
+
+    /// The process that records the connections of the cgroup, if one does and this user can see it.
+    pub fn recorder(&self) -> Option<u32> {
+        holder(self.own.path())
+    }
+
+    /// Where its pins are.
+    pub fn directory(&self) -> &Path {
+        self.own.path()
     }
 
     fn damaged(&self, reason: &str) -> Error {

@@ -528,6 +528,58 @@ def test_only_versions_signed_by_the_right_key_come_in_force(
 
 
 @pytest.mark.sign
+def test_signed_versions_age_and_a_rollback_is_signed_again(
+    tmp_path: Path,
+    by_day: Callable[[int], tuple[Settings, pa.Table]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root = tmp_path / "learned"
+    private, public = key_pair(tmp_path)
+    store = Store(root, private_key=private)
+    for _ in range(2):
+        store.plan(*by_day(7), NOW)
+    serials = [json.loads(store.text(number, "inputs.json"))["serial"] for number in (1, 2)]
+    assert serials == [int(NOW.timestamp()), int(NOW.timestamp()) + 1]
+    assert main(["apply", str(root), "2"]) == 0
+    for old in (["apply", str(root), "1"], ["rollback", str(root)]):
+        assert main(old) == 2
+        remedy = f"uncork learn rollback {root} 1 --sign learn.key"
+        assert remedy in capsys.readouterr().err.replace("\n", " ")
+    assert store.current() == 2
+    assert main(["rollback", str(root), "--sign", str(private), "--key", str(public)]) == 0
+    again = json.loads(store.text(3, "inputs.json"))
+    assert (store.current(), again["version"], again["as_version"]) == (3, 3, 1)
+    assert again["serial"] > serials[1]
+    assert store.text(3, "policy.toml") == store.text(1, "policy.toml")
+    assert main(["verify", str(root), "--key", str(public)]) == 0
+    capsys.readouterr()
+    assert main(["history", str(root)]) == 0
+    assert "* Version 3, signed again: Version 1:" in capsys.readouterr().out
+    assert main(["rollback", str(root), "--sign", str(private)]) == 2
+    assert "version 1: is the first one" in capsys.readouterr().err
+
+
+@pytest.mark.sign
+def test_only_the_key_raises_the_serial_and_a_clock_that_was_ahead_does_no_harm(
+    tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]]
+) -> None:
+    private, _ = key_pair(tmp_path)
+    store = Store(tmp_path / "learned", private_key=private)
+
+    def serial(number: int) -> int:
+        return int(json.loads(store.text(number, "inputs.json"))["serial"])
+
+    store.plan(*by_day(7), NOW)
+    inputs = store.path(1) / "inputs.json"
+    inputs.write_text(inputs.read_text().replace(f'"serial": {serial(1)}', f'"serial": {2**70}'))
+    store.plan(*by_day(7), NOW)
+    assert serial(2) == int(NOW.timestamp())
+    store.plan(*by_day(7), NOW + timedelta(days=36_500))
+    store.plan(*by_day(7), NOW)
+    assert serial(4) == serial(3) + 1
+
+
+@pytest.mark.sign
 def test_a_key_that_cannot_sign_leaves_no_version(
     tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]]
 ) -> None:

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use uncork_host::change::{
-    self, ChangeError, DesiredState, Guard, Host, Journal, LiveHost, PlanError, Report, Source,
-    StateDirectory,
+    self, ChangeError, DesiredState, Guard, Host, Journal, LiveHost, OtherJournal, PlanError,
+    Report, Source, StateDirectory,
 };
 use uncork_host::lock::Lock;
 
@@ -76,6 +76,26 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
         eprintln!("help: run `uncork host status` as root, which starts another one");
     }
     if status.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
+}
+
+/// What `uncork status` shows of the settings.
+pub(crate) struct HostLook {
+    pub(crate) status: Result<change::Status, String>,
+    /// Of other network namespaces and earlier boots.
+    pub(crate) others: Result<Vec<OtherJournal>, String>,
+    /// The process that changes or tests them.
+    pub(crate) holder: Option<u32>,
+}
+
+pub(crate) fn look_at_host(args: &StateArgs) -> HostLook {
+    let directory = directory(args);
+    HostLook {
+        status: change::status(&mut host(args)).map_err(|error| error.to_string()),
+        others: directory
+            .others()
+            .map_err(|error| format!("{}: {error}", directory.path().display())),
+        holder: directory.holder(),
+    }
 }
 
 /// Begins a new journal, and shows what the old one knew.

@@ -28,7 +28,9 @@ use crate::stdout;
 pub(crate) use args::HostArgs;
 use args::{DoctorArgs, Format, HostCommand};
 #[cfg(target_os = "linux")]
-pub(crate) use change_args::ttl;
+pub(crate) use change::{HostLook, look_at_host};
+#[cfg(target_os = "linux")]
+pub(crate) use change_args::{StateArgs, ttl};
 
 pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
     match &args.command {

@@ -209,26 +209,32 @@ fn connections_by_controller() -> Result<BTreeMap<String, u64>, DiagError> {
 
 /// What `status` shows.
 #[derive(Serialize)]
-struct Status {
+pub(crate) struct KernelStatus {
     schema: &'static str,
     /// Why nothing can be loaded; `None` if it can.
     missing: Option<String>,
-    controllers: Vec<ControllerStatus>,
+    pub(crate) controllers: Vec<ControllerStatus>,
 }
 
 #[derive(Serialize)]
-struct ControllerStatus {
-    name: &'static str,
-    loaded: bool,
-    default: bool,
-    connections: u64,
+pub(crate) struct ControllerStatus {
+    pub(crate) name: &'static str,
+    pub(crate) loaded: bool,
+    pub(crate) default: bool,
+    pub(crate) connections: u64,
     /// `None` if it is not loaded by our pin, or the kernel does not tell.
     verified_instructions: Option<u32>,
 }
 
-fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
-    let (users, hidden) = everywhere()
-        .map_err(|error| Failure::Environment(format!("connections cannot be listed: {error}")))?;
+/// For `uncork status`.
+pub(crate) fn look_at_kernel() -> Result<KernelStatus, String> {
+    let found = look(&Pins::in_directory(DIRECTORY), TextFormat::Json);
+    found.map(|(status, ..)| status).map_err(|error| error.to_string())
+}
+
+/// The status, what is missing to load controllers, and how many namespaces or processes could not be looked at.
+fn look(pins: &Pins, format: TextFormat) -> Result<(KernelStatus, Option<Error>, u64), DiagError> {
+    let (users, hidden) = everywhere()?;
     let (default, available) = (default(), available());
     let controllers = Algorithm::ALL.map(|one| ControllerStatus {
         name: one.name(),
@@ -241,11 +247,17 @@ fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
             .flatten(),
     });
     let missing = probe(pins).err();
-    let status = Status {
+    let status = KernelStatus {
         schema: SCHEMA,
         missing: missing.as_ref().map(Error::to_string),
         controllers: controllers.into(),
     };
+    Ok((status, missing, hidden))
+}
+
+fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
+    let (status, missing, hidden) = look(pins, format)
+        .map_err(|error| Failure::Environment(format!("connections cannot be listed: {error}")))?;
     let text = match format {
         TextFormat::Json => pretty(&status)?,
         TextFormat::Human => table(&status.controllers) + "\n",

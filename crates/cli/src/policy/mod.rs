@@ -6,6 +6,7 @@ mod json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use uncork_host::releases::Releases;
 use uncork_policy::{Fact, Facts, FileError, Headers, Origin, Origins, Policy};
 
 use crate::args::{Color, TextFormat};
@@ -22,10 +23,11 @@ pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
     }
 }
 
-/// Reads a policy, with its table. With a `key`, its owner must have signed both.
+/// Reads a policy, with its table. With a `key`, its owner must have signed both, and none that is later may have been accepted
+/// by this user before.
 pub(crate) fn read(file: &Path, key: Option<&Path>, color: Color) -> Result<Policy, Failure> {
     let policy = Policy::from_files(file, key, |path| fs::read(path));
-    policy.map_err(|error| match error {
+    let policy = policy.map_err(|error| match error {
         FileError::Unreadable(file, error) => Failure::unreadable("<FILE>", &file, &error),
         FileError::UnreadableTable(file, error) => Failure::unreadable("table", &file, &error),
         FileError::Policy(file, error) => {
@@ -37,7 +39,12 @@ pub(crate) fn read(file: &Path, key: Option<&Path>, color: Color) -> Result<Poli
             Failure::value("--policy-key <FILE>", key.display(), error)
         }
         FileError::Unsigned(error) => Failure::value("<FILE>", file.display(), error),
-    })
+    })?;
+    if let Some(release) = policy.release() {
+        let checked = Releases::of_user().check(release);
+        checked.map_err(|error| Failure::value("<FILE>", file.display(), error))?;
+    }
+    Ok(policy)
 }
 
 fn check(args: &FileArgs) -> Result<(), Failure> {

@@ -6,12 +6,15 @@ mod record;
 mod show;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use uncork_host::releases::Releases;
 use uncork_host::{ActivePolicy, OtherProgram};
 use uncork_kernel::DIRECTORY;
 use uncork_policy::{Prefixes, UnixTime};
-use uncork_steer::{Error, MoveRequest, Other, Pins, Question, Request, Steered, apply, guard};
+use uncork_steer::{
+    Description, Error, MoveRequest, Other, Pins, Question, Request, Status, Steered, apply, guard,
+};
 
 use crate::args::TextFormat;
 use crate::clock;
@@ -20,6 +23,7 @@ use crate::policy::{origins, read};
 use crate::stdout;
 pub(crate) use args::SteerArgs;
 use args::{ApplyArgs, CgroupArgs, ExplainArgs, MoveArgs, SteerCommand};
+pub(crate) use show::{StatusOfCgroup, SteerDocument, steer_document};
 
 pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
     let pins = Pins::in_directory(DIRECTORY);
@@ -63,6 +67,9 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
         ttl: args.ttl.map(Into::into),
     };
     let applied = apply(pins, &request).map_err(failure)?;
+    if args.ttl.is_none() {
+        accept(&applied.description);
+    }
     warn_of_routes();
     warn_of_others(&at(pins, &args.cgroup)?, &args.cgroup);
     let what =
@@ -84,12 +91,23 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
 fn confirm(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
     let mut kept = 0;
     for steered in chosen(pins, args)? {
-        kept += usize::from(steered.confirm().map_err(failure)?);
+        if steered.confirm().map_err(failure)? {
+            kept += 1;
+            steered.active().map_err(failure)?.iter().for_each(accept);
+        }
     }
     match kept {
         0 => Err(Failure::Missed("no policy is pending".to_owned())),
         _ => stdout::write(b"the policy is kept\n"),
     }
+}
+
+/// From now on, policies of the same key that are older than this one are refused. One that is rolled back was not accepted.
+fn accept(description: &Description) {
+    let Some(release) = &description.release else { return };
+    let noted = Releases::of_user().accept(release);
+    show_warnings(noted.err().as_slice());
+    show_warnings(release.warning().map(str::to_owned).as_slice());
 }
 
 fn show_warnings(warnings: &[String]) {
@@ -139,6 +157,54 @@ pub(crate) fn other_programs() -> Vec<OtherProgram> {
         }));
     }
     found
+}
+
+/// A cgroup with pins, for `uncork status`.
+pub(crate) struct SteeredCgroup {
+    /// What is active there; `None` if nothing is, because a command was killed or the cgroup was removed.
+    pub(crate) status: Option<Status>,
+    /// The process that records its connections.
+    pub(crate) recorder: Option<u32>,
+    directory: PathBuf,
+}
+
+impl SteeredCgroup {
+    /// What needs attention.
+    pub(crate) fn attention(&self) -> Vec<String> {
+        let Some(status) = &self.status else {
+            let left = self.directory.display();
+            return vec![format!(
+                "{left} is left of a killed command or a removed cgroup; run `uncork steer revert`"
+            )];
+        };
+        let cgroup = &status.description.cgroup;
+        let is_unguarded = status.pending.as_ref().is_some_and(|pending| !pending.is_guarded);
+        let unguarded = is_unguarded.then(|| {
+            format!(
+                "{cgroup}: the process that rolls its policy back is dead; `uncork steer status` starts another one"
+            )
+        });
+        let known = uncork_kernel::available();
+        let named = status.description.decided.iter().filter_map(|decided| decided.tcp.as_ref());
+        let missing: BTreeSet<&String> = named.filter(|name| !known.contains(name)).collect();
+        let missing = missing.into_iter().map(|name| {
+            format!("{cgroup}: its policy chooses {name}, which the kernel does not have any more")
+        });
+        unguarded.into_iter().chain(missing).collect()
+    }
+}
+
+/// All cgroups with pins.
+pub(crate) fn look_at_steered() -> Result<Vec<SteeredCgroup>, Error> {
+    let all = Steered::all(&Pins::in_directory(DIRECTORY))?;
+    let look = |steered: Steered| -> Result<SteeredCgroup, Error> {
+        Ok(SteeredCgroup {
+            status: steered.status()?,
+            recorder: steered.recorder(),
+            directory: steered.directory().to_owned(),
+        })
+    };
+    all.into_iter().map(look).collect()
 }
 
 /// All cgroups that are steered; none where they cannot be read.

@@ -14,72 +14,73 @@ const EXPLAIN_SCHEMA: &str = "uncork.steer.explain/1";
 const MOVE_SCHEMA: &str = "uncork.steer.move/1";
 
 #[derive(Serialize)]
-struct StatusDocument<'a> {
+pub(crate) struct SteerDocument {
     schema: &'static str,
-    cgroups: Vec<CgroupStatus<'a>>,
+    pub(crate) cgroups: Vec<StatusOfCgroup>,
 }
 
 #[derive(Serialize)]
-struct CgroupStatus<'a> {
-    cgroup: &'a str,
-    policy: &'a str,
-    fingerprint: &'a str,
+pub(crate) struct StatusOfCgroup {
+    pub(crate) cgroup: String,
+    pub(crate) policy: String,
+    fingerprint: String,
     applied_unix_s: i64,
     networks: u64,
-    warnings: &'a [String],
-    pending: Option<PendingDocument<'a>>,
+    warnings: Vec<String>,
+    pub(crate) pending: Option<PendingDocument>,
     /// Of the program, if the kernel counts.
     runs: u64,
     run_ns: u64,
     verified_instructions: u32,
-    decided: Vec<DecidedStatus<'a>>,
+    pub(crate) decided: Vec<DecidedStatus>,
 }
 
 #[derive(Serialize)]
-struct PendingDocument<'a> {
-    left_s: u64,
-    returns_to: Option<&'a str>,
-    guarded: bool,
+pub(crate) struct PendingDocument {
+    pub(crate) left_s: u64,
+    pub(crate) returns_to: Option<String>,
+    pub(crate) guarded: bool,
 }
 
 #[derive(Serialize)]
-struct DecidedStatus<'a> {
+pub(crate) struct DecidedStatus {
     #[serde(flatten)]
-    decided: &'a Decided,
-    connections: u64,
+    decided: Decided,
+    pub(crate) connections: u64,
     refused: u64,
     unkept: u64,
 }
 
 pub(super) fn status_json(all: &[Status]) -> Result<String, Failure> {
-    let cgroups = all.iter().map(|status| {
-        let Status { description, cost: (run_ns, runs), .. } = status;
-        CgroupStatus {
-            cgroup: &description.cgroup,
-            policy: &description.policy,
-            fingerprint: &description.fingerprint,
-            applied_unix_s: description.applied_unix_s,
-            networks: description.networks,
-            warnings: &description.warnings,
-            pending: status.pending.as_ref().map(|it| PendingDocument {
-                left_s: it.left_s,
-                returns_to: it.returns_to.as_deref(),
-                guarded: it.is_guarded,
-            }),
-            runs: *runs,
-            run_ns: *run_ns,
-            verified_instructions: status.verified_instructions,
-            decided: counted(description, &status.counts).collect(),
-        }
-    });
-    pretty(&StatusDocument { schema: STATUS_SCHEMA, cgroups: cgroups.collect() })
+    pretty(&steer_document(all))
 }
 
-fn counted<'a>(
-    description: &'a Description,
-    counts: &'a [Count],
-) -> impl Iterator<Item = DecidedStatus<'a>> {
-    description.decided.iter().zip(counts).map(|(decided, count)| {
+pub(crate) fn steer_document(all: &[Status]) -> SteerDocument {
+    let cgroups = all.iter().map(|status| {
+        let Status { description, cost: (run_ns, runs), .. } = status.clone();
+        StatusOfCgroup {
+            decided: counted(&description, &status.counts).collect(),
+            cgroup: description.cgroup,
+            policy: description.policy,
+            fingerprint: description.fingerprint,
+            applied_unix_s: description.applied_unix_s,
+            networks: description.networks,
+            warnings: description.warnings,
+            pending: status.pending.as_ref().map(|it| PendingDocument {
+                left_s: it.left_s,
+                returns_to: it.returns_to.clone(),
+                guarded: it.is_guarded,
+            }),
+            runs,
+            run_ns,
+            verified_instructions: status.verified_instructions,
+        }
+    });
+    SteerDocument { schema: STATUS_SCHEMA, cgroups: cgroups.collect() }
+}
+
+fn counted(description: &Description, counts: &[Count]) -> impl Iterator<Item = DecidedStatus> {
+    description.decided.iter().cloned().zip(counts).map(|(decided, count)| {
         let Count { connections, refused, unkept } = *count;
         DecidedStatus { decided, connections, refused, unkept }
     })
@@ -102,7 +103,7 @@ pub(super) fn status(all: &[Status]) -> String {
                 [
                     it.decided.by().rule_name().into_owned(),
                     it.decided.arm.clone().unwrap_or_else(|| "-".to_owned()),
-                    settings(it.decided),
+                    settings(&it.decided),
                     it.connections.to_string(),
                 ]
             })

@@ -6,6 +6,7 @@ pub mod dashboard;
 pub mod killed;
 pub mod sandbox;
 pub mod schema;
+pub mod signed;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! The commands that change a host. Only one process at a time may run them.
 
 use thiserror::Error;
+use uncork_policy::Release;
 
 use super::desired_state::DesiredState;
 use super::files::SYSCTLS;
@@ -210,13 +211,14 @@ fn apply_or(
         }
         planned => (planned, None),
     };
-    let Plan { mut steps, changes, mut warnings, expires_unix_s } = planned?;
+    let Plan { mut steps, changes, mut warnings, expires_unix_s, release } = planned?;
     let next = Applied {
         file: source.file.to_owned(),
         desired: source.text.to_owned(),
         since_unix_s: now.unix_s,
         persist: source.desired.persist,
         expires_unix_s,
+        release: release.clone(),
         changes,
     };
     if steps.is_empty() {
@@ -231,6 +233,7 @@ fn apply_or(
         if ttl_s.is_some() {
             warnings.push("--ttl counts for nothing: there is no change to undo".to_owned());
         }
+        warnings.extend(accept(host, release.as_ref()));
         return Ok(Report { undone, warnings, refused, ..Report::default() });
     }
     // Until the changes are confirmed, a reboot must restore the old state, too.
@@ -251,7 +254,14 @@ fn apply_or(
         None => commit(host, &mut journal.clone()),
     };
     stored.or_else(|error| fail(host, &mut journal, &error.to_string()))?;
+    // One that is rolled back was not accepted.
+    warnings.extend(accept(host, release.as_ref().filter(|_| ttl_s.is_none())));
     Ok(Report { undone, steps, remaining_s: ttl_s, warnings, refused, left: Vec::new() })
+}
+
+/// Notes which signed policy is active. The result is a warning.
+fn accept(host: &mut impl Host, release: Option<&Release>) -> Option<String> {
+    release.and_then(|release| host.accept_release(release).err())
 }
 
 /// Whether the table of the routes in force has expired.
@@ -336,7 +346,9 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
         perform(host, &mut journal, &steps)?;
     }
     commit(host, &mut journal)?;
-    Ok(Report { undone, steps, ..Report::default() })
+    let release = journal.applied.as_ref().and_then(|applied| applied.release.as_ref());
+    let warnings = accept(host, release).into_iter().collect();
+    Ok(Report { undone, steps, warnings, ..Report::default() })
 }
 
 /// Restores each setting to its value before all changes, except settings that another program has

@@ -6,10 +6,12 @@ use std::path::Path;
 
 use serde::Serialize;
 use thiserror::Error;
+use uncork_policy::Release;
 
 use super::desired_state::Prefix;
 use super::journal::Journal;
 use super::knob::{Knob, Route, Value};
+use crate::releases::ReleaseError;
 
 /// A host, or one of its network namespaces. The commands read and change it only through this
 /// trait.
@@ -56,6 +58,24 @@ pub trait Host {
     ///
     /// It cannot.
     fn check_reserved(&mut self) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    /// Refuses a signed policy that is older than one that was accepted from the same key.
+    ///
+    /// # Errors
+    ///
+    /// It is older, or that cannot be found out.
+    fn check_release(&mut self, _release: &Release) -> Result<(), ReleaseError> {
+        Ok(())
+    }
+
+    /// Notes that a signed policy is active: from now on older ones are refused.
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be noted, as a warning.
+    fn accept_release(&mut self, _release: &Release) -> Result<(), String> {
         Ok(())
     }
 

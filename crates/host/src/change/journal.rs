@@ -1,6 +1,7 @@
 //! The journal of changes: the values before them, kept until the changes are undone.
 
 use serde::{Deserialize, Serialize};
+use uncork_policy::Release;
 
 use super::knob::{Knob, Value};
 
@@ -39,6 +40,9 @@ pub struct Applied {
     /// When the table of its policy expires, in seconds of Unix time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_unix_s: Option<i64>,
+    /// Which of its signer's policies its policy is, if it must be signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
     /// Every setting that the desired state changed.
     pub changes: Vec<Change>,
 }

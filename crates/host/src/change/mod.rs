@@ -28,9 +28,8 @@ pub use journal::{
     Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Open, Purpose, SkippedSetting, UndoReason,
 };
 pub use knob::{Installed, Knob, Qdisc, Route, Value};
-pub use linux::{LiveHost, StateDirectory, watch};
+pub use linux::{LiveHost, OtherJournal, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};
-pub(crate) use render::span;
-pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange};
-pub use status::{LastUndo, STATUS_SCHEMA, Setting, State, Status, status};
+pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange, span};
+pub use status::{LastUndo, PolicyOfRoutes, STATUS_SCHEMA, Setting, State, Status, status};
 pub use trial::Trial;

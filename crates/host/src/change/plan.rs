@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use thiserror::Error;
 use uncork_cc::Missing;
+use uncork_policy::Release;
 
 use super::desired_state::{DesiredRoute, DesiredState, Prefix};
 use super::files;
@@ -48,6 +49,9 @@ pub struct Plan {
     /// When the table of the policy expires, in seconds of Unix time.
     #[serde(skip)]
     pub(crate) expires_unix_s: Option<i64>,
+    /// Which of its signer's policies the policy is, if it must be signed.
+    #[serde(skip)]
+    pub(crate) release: Option<Release>,
     /// What happens to live connections.
     pub warnings: Vec<String>,
 }
@@ -83,7 +87,8 @@ pub fn plan(
     let (goals, problems) = (BTreeMap::new(), Vec::new());
     let mut planner = Planner { host, around, changes, goals, problems };
     let own = planner.own_routes();
-    let PolicyRoutes { routes, expires_unix_s, warnings } = planner.of_policy(desired, &own)?;
+    let PolicyRoutes { routes, expires_unix_s, warnings, release } =
+        planner.of_policy(desired, &own)?;
     let mut desired = desired.clone();
     desired.routes.extend(routes);
     planner.kernel(&desired)?;
@@ -94,7 +99,7 @@ pub fn plan(
     }
     let mut plan = planner.finish()?;
     plan.warnings.extend(warnings);
-    Ok(Plan { expires_unix_s, ..plan })
+    Ok(Plan { expires_unix_s, release, ..plan })
 }
 
 struct Planner<'a, H> {
@@ -354,6 +359,11 @@ impl<H: Host> Planner<'_, H> {
         let read = |path: &Path| self.host.file(path);
         let made = policy::routes(source, without, unix_s, read);
         let mut made = made.map_err(PlanError::Policy)?;
+        if let Some(release) = &made.release {
+            let name = source.file.display();
+            let checked = self.host.check_release(release);
+            checked.map_err(|error| PlanError::Policy(format!("{name}: {error}")))?;
+        }
         made.routes.retain(|route| !self.is_closed(route.to, own));
         Ok(made)
     }
@@ -471,7 +481,7 @@ impl<H: Host> Planner<'_, H> {
                     .to_owned(),
             );
         }
-        Ok(Plan { steps, changes, warnings, expires_unix_s: None })
+        Ok(Plan { steps, changes, warnings, expires_unix_s: None, release: None })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use uncork_policy::{NetworkDecision, NetworksAsked, Origins, Policy, UnixTime};
+use uncork_policy::{NetworkDecision, NetworksAsked, Origins, Policy, Release, UnixTime};
 
 use super::desired_state::{DesiredRoute, Prefix, RoutesPolicy};
 use super::knob::Route;
@@ -20,6 +20,8 @@ pub(crate) struct PolicyRoutes {
     pub(crate) expires_unix_s: Option<i64>,
     /// What of the policy counts for no route.
     pub(crate) warnings: Vec<String>,
+    /// Which of its signer's policies it is, if it must be signed.
+    pub(crate) release: Option<Release>,
 }
 
 /// What is there without the routes of the policy.
@@ -69,7 +71,9 @@ pub(crate) fn routes(
     if expires_unix_s.is_some_and(|expires| expires <= unix_s) {
         warnings.push(format!("{}: its table has expired: no entry counts", policy.name()));
     }
-    Ok(PolicyRoutes { routes, expires_unix_s, warnings })
+    let release = policy.release().cloned();
+    warnings.extend(release.as_ref().and_then(Release::warning).map(str::to_owned));
+    Ok(PolicyRoutes { routes, expires_unix_s, warnings, release })
 }
 
 fn origins(

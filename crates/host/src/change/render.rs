@@ -205,7 +205,7 @@ fn warnings(warnings: &[String]) -> String {
 }
 
 /// A time in words: `90 s`, `2 min`.
-pub(crate) fn span(seconds: u64) -> String {
+pub fn span(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7_200 => format!("{} min", seconds / 60),

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::desired_state::DesiredState;
 use super::host::{Guard, Host, HostError};
-use super::journal::{Change, Ended, Journal, SkippedSetting};
+use super::journal::{Applied, Change, Ended, Journal, SkippedSetting};
 use super::knob::{Knob, Value};
 
 /// Schema of a [`Status`].
@@ -26,6 +27,8 @@ pub struct Status {
     pub remaining_s: Option<u64>,
     /// Whether the process lives that undoes open changes; absent if none are open.
     pub guard: Option<Guard>,
+    /// The policy that its routes follow, if it has one.
+    pub policy: Option<PolicyOfRoutes>,
     /// The settings that it changed.
     pub settings: Vec<Setting>,
     /// How the last undone changes ended.
@@ -46,6 +49,17 @@ pub enum State {
     Unfinished,
     /// The host was rebooted since, or its namespace recreated.
     Rebooted,
+}
+
+/// The policy of a desired state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PolicyOfRoutes {
+    /// Its file.
+    pub file: String,
+    /// How many routes the desired state changed.
+    pub routes: usize,
+    /// When its table expires, in seconds of Unix time, if it has one.
+    pub expires_unix_s: Option<i64>,
 }
 
 /// A setting that a desired state changed.
@@ -104,6 +118,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
         remaining_s = None;
     }
     let is_open = matches!(state, State::Waiting | State::Unfinished);
+    let policy = desired.as_ref().and_then(|desired| policy(desired, &changes));
     let found = host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())?;
     let settings = changes.into_iter().zip(found).map(setting).collect();
     Ok(Status {
@@ -114,8 +129,19 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
         file: desired.map(|desired| desired.file),
         remaining_s,
         guard: is_open.then(|| host.guard()),
+        policy,
         settings,
         ended: ended.map(last_end),
+    })
+}
+
+fn policy(desired: &Applied, changes: &[Change]) -> Option<PolicyOfRoutes> {
+    let state = DesiredState::parse(&desired.desired).ok()?;
+    let is_route = |change: &&Change| matches!(change.knob, Knob::Route { .. });
+    Some(PolicyOfRoutes {
+        file: state.policy?.file.display().to_string(),
+        routes: changes.iter().filter(is_route).count(),
+        expires_unix_s: desired.expires_unix_s,
     })
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use uncork_diag::Diag;
 
-use super::{copies, sockets};
+use super::{copies, modprobe, sockets};
 use crate::facts::{Kernel, Module, Namespace};
 
 const LOADED: &str = "/proc/modules";
@@ -31,6 +31,7 @@ pub(super) fn kernel(own: &Namespace) -> io::Result<Kernel> {
     Ok(Kernel {
         modules: modules.collect::<BTreeMap<_, _>>(),
         has_all_modules: files.files.is_some(),
+        forbidden_modules: modprobe::forbidden(Path::new("/")),
         compiled_default: configuration.as_deref().and_then(default_in),
         bbr_version: own.has("bbr").then(probe_bbr).flatten(),
         release,

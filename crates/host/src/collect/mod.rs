@@ -4,6 +4,7 @@ mod boot;
 mod container;
 mod copies;
 mod kernel;
+mod modprobe;
 mod namespaces;
 mod processes;
 mod rtnetlink;

@@ -10,6 +10,7 @@ use crate::facts::{Container, Interface, Module, is_kernel_controller};
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     findings.extend(missing(host));
+    findings.extend(forbidden(host));
     findings.extend(not_default(host));
     findings.extend(restricted(host));
     findings.extend(old_kernel(host));
@@ -29,6 +30,9 @@ fn missing(host: Host<'_>) -> Option<Finding> {
     }
     let state = facts.kernel.module(&format!("tcp_{wanted}"));
     let is_known = InLinux::named(wanted).is_some();
+    if matches!(state, Module::File | Module::Unknown) && forbidding_line(host).is_some() {
+        return None;
+    }
     Some(match state {
         Module::File if own.is_initial => not_loaded(host),
         Module::File | Module::Unknown if !own.is_initial && is_known => not_in_container(host),
@@ -36,6 +40,35 @@ fn missing(host: Host<'_>) -> Option<Finding> {
         Module::BuiltIn | Module::Loaded => not_offered(host, state),
         _ => absent(host),
     })
+}
+
+/// The line of modprobe.d that keeps the wanted algorithm from being loaded. In a container these are not the host's files.
+fn forbidding_line(host: Host<'_>) -> Option<&str> {
+    let Host { facts, own, wanted } = host;
+    let is_hosts = own.is_initial && facts.container.is_none();
+    facts.kernel.forbidden(&format!("tcp_{wanted}")).filter(|_| is_hosts)
+}
+
+fn forbidden(host: Host<'_>) -> Option<Finding> {
+    let (line, wanted) = (forbidding_line(host)?, host.wanted);
+    if host.facts.kernel.module(&format!("tcp_{wanted}")) == Module::Absent {
+        return None;
+    }
+    let has = host.own.has(wanted);
+    let finding = if has {
+        let what =
+            format!("{line} forbids tcp_{wanted}: after the next boot this host has no {wanted}.");
+        Finding::warning("module-forbidden", what)
+    } else {
+        let what = format!("{wanted} is not loaded, and {line} forbids to load it.");
+        Finding::problem("module-forbidden", what)
+    };
+    let finding = finding.why(
+        "`install MODULE /bin/false` (modprobe.d(5)) replaces loading: modprobe, modules-load.d and root's sysctl fail.",
+    );
+    let (file, number) = line.rsplit_once(':').unwrap_or((line, "1"));
+    let finding = finding.remedy(format!("sed -i '{number}s/^/# /' {file}"));
+    Some(if has { finding } else { loading(host, finding) })
 }
 
 /// Before Linux 5.7 only the initial namespace has the list of algorithms.

@@ -83,6 +83,9 @@ fn controller(host: Host<'_>, name: &str) -> Option<Refusal> {
                    fails. uncork-kernel.service makes it the default.";
         return Some(Refusal::new(why, None));
     }
+    if let Some(refusal) = forbidden(host, &format!("tcp_{name}")) {
+        return Some(refusal);
+    }
     let module = host.facts.kernel.module(&format!("tcp_{name}"));
     if host.own.has(name) || matches!(module, Module::File | Module::Loaded | Module::BuiltIn) {
         return None;
@@ -101,7 +104,17 @@ fn controller(host: Host<'_>, name: &str) -> Option<Refusal> {
     }
 }
 
+/// A module that is loaded today is not loaded at boot.
+fn forbidden(host: Host<'_>, module: &str) -> Option<Refusal> {
+    let line = host.facts.kernel.forbidden(module)?;
+    let why = format!("{line} forbids to load {module}: the line fails.");
+    Some(Refusal::new(why, None))
+}
+
 fn qdisc(host: Host<'_>, name: &str) -> Option<Refusal> {
+    if let Some(refusal) = forbidden(host, &format!("sch_{name}")) {
+        return Some(refusal);
+    }
     let is_in_use = host.own.sysctls.get(DEFAULT_QDISC).is_some_and(|now| now == name);
     match host.facts.kernel.module(&format!("sch_{name}")) {
         _ if is_in_use => None,
@@ -117,14 +130,63 @@ fn qdisc(host: Host<'_>, name: &str) -> Option<Refusal> {
     }
 }
 
-/// A number must begin with digits; what follows after a space is ignored (linux kernel/sysctl.c, `proc_get_long`).
+/// A number must begin with digits; what follows after a space is ignored (linux kernel/sysctl.c, `proc_get_long`). A list must have its
+/// numbers in their range.
 fn number(host: Host<'_>, key: &str, value: &str) -> Option<Refusal> {
-    let is_number = |text: &str| {
-        text.split_ascii_whitespace().next().is_some_and(|word| word.parse::<i64>().is_ok())
-    };
-    let is_numeric = host.own.sysctls.get(key).is_some_and(|now| is_number(now));
-    (is_numeric && !is_number(value))
-        .then(|| Refusal::new(format!("`{value}` is not a number: the line fails."), None))
+    let number = |text: &str| text.split_ascii_whitespace().next()?.parse::<i128>().ok();
+    let is_numeric = host.own.sysctls.get(key).is_some_and(|now| number(now).is_some());
+    let range = range(key);
+    if (is_numeric || range.is_some()) && number(value).is_none() {
+        return Some(Refusal::new(format!("`{value}` is not a number: the line fails."), None));
+    }
+    let Range { low, high, is_certain } = range?;
+    let words = value.split_ascii_whitespace().map_while(|word| word.parse::<i128>().ok());
+    let counted = if TRIPLES.contains(&key) { 3 } else { 1 };
+    let wrong = words.take(counted).find(|word| !(low..=high).contains(word))?;
+    let why = format!("It takes {low} to {high}, not {wrong}: the line fails.");
+    Some(Refusal { is_certain, ..Refusal::new(why, None) })
+}
+
+/// The numbers that a sysctl takes.
+struct Range {
+    low: i128,
+    high: i128,
+    /// Whether it is so in every kernel.
+    is_certain: bool,
+}
+
+/// The range of a sysctl, where it is known (net/ipv4/sysctl_net_ipv4.c, net/core/sysctl_net_core.c).
+fn range(key: &str) -> Option<Range> {
+    const INT: i128 = i32::MAX as i128;
+    let certain = |low, high| Some(Range { low, high, is_certain: true });
+    match key.strip_prefix("net.ipv4.tcp_").or_else(|| key.strip_prefix("net.core."))? {
+        "pacing_ss_ratio" | "pacing_ca_ratio" => certain(0, 1000),
+        "early_retrans" => certain(0, 4),
+        "syn_retries" => certain(1, 127),
+        "wmem" | "rmem" => certain(1, INT),
+        "notsent_lowat" => certain(0, u32::MAX.into()),
+        "limit_output_bytes" | "max_syn_backlog" | "max_tw_buckets" | "fastopen" | "base_mss" => {
+            certain(-INT - 1, INT)
+        }
+        "rmem_max" | "wmem_max" | "rmem_default" | "wmem_default" => certain(1, INT),
+        "somaxconn" | "netdev_max_backlog" => certain(-INT - 1, INT),
+        // Bytes since Linux 5.13 (`proc_dou8vec_minmax`), and integers before.
+        "sack"
+        | "dsack"
+        | "window_scaling"
+        | "timestamps"
+        | "slow_start_after_idle"
+        | "no_metrics_save"
+        | "moderate_rcvbuf"
+        | "mtu_probing"
+        | "recovery"
+        | "retries1"
+        | "retries2"
+        | "frto"
+        | "min_tso_segs"
+        | "ecn" => Some(Range { low: 0, high: 255, is_certain: false }),
+        _ => None,
+    }
 }
 
 /// A sysctl of three numbers for which a setting has more or fewer. The kernel takes the numbers that it gets.

@@ -37,6 +37,7 @@ pub(crate) fn policy(name: &str, text: &str) -> Result<Policy> {
         experiments: experiments.into(),
         table,
         rules: rules.into(),
+        release: None,
     })
 }
 

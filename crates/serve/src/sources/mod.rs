@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use uncork_policy::{Origins, Policy, Signed};
+use uncork_host::releases::Releases;
+use uncork_policy::{Origins, Policy, Release, Signed};
 
 use crate::error::ServeError;
 use crate::identity::{CertificateSet, Certificates};
@@ -50,13 +51,14 @@ impl Sources {
         path: &Path,
         key: Option<&Path>,
     ) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
-        let of = PolicyFiles { path: path.to_owned(), key: key.map(Path::to_owned) };
+        let mut of = PolicyFiles::new(path, key);
         let (mut policy, signed) = of.parse()?;
         let files = WatchedFiles::new(of.paths(&policy));
         let taken = of.take_table(&mut policy, signed.as_ref());
         if signed.is_some() {
             taken?;
         } // Otherwise `table_fault` tells what is wrong with it.
+        of.release = signed.map(|signed| signed.release().clone());
         let policy = Arc::new(ArcSwap::from_pointee(policy));
         self.0.push((files, Reloadable::Policy(of, Arc::clone(&policy))));
         Ok(policy)
@@ -127,6 +129,19 @@ impl Sources {
         Ok(tickets)
     }
 
+    /// The server has started: from now on, policies that are older than this one are refused.
+    pub(crate) fn accept(&mut self) {
+        self.0.iter_mut().filter_map(|(_, it)| it.policy()).for_each(PolicyFiles::accept);
+    }
+
+    /// What the operator must know of the signed policy.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|(_, reloadable)| match reloadable {
+            Reloadable::Policy(of, _) => of.warning.as_deref(),
+            _ => None,
+        })
+    }
+
     /// Reloads all files.
     pub(crate) fn reload(&mut self) -> Vec<Reloaded> {
         let files = self.0.iter_mut().filter(|(files, _)| !files.is_empty());
@@ -148,7 +163,11 @@ impl Reloadable {
         if let Self::Certificates(_, certificates) = self { Some(certificates) } else { None }
     }
 
-    fn again(&self, files: &mut WatchedFiles) -> Reloaded {
+    fn policy(&mut self) -> Option<&mut PolicyFiles> {
+        if let Self::Policy(of, _) = self { Some(of) } else { None }
+    }
+
+    fn again(&mut self, files: &mut WatchedFiles) -> Reloaded {
         files.begin();
         let what = match self {
             Self::Policy(..) => "policy",
@@ -160,7 +179,7 @@ impl Reloadable {
     }
 
     /// Replaces the value, or leaves the old one if the new one is invalid.
-    fn replace(&self, files: &mut WatchedFiles) -> Result<String, ServeError> {
+    fn replace(&mut self, files: &mut WatchedFiles) -> Result<String, ServeError> {
         match self {
             Self::Policy(of, policy) => {
                 let (mut new, signed) = of.parse()?;
@@ -169,6 +188,8 @@ impl Reloadable {
                 of.take_table(&mut new, signed.as_ref())?;
                 let line = described(&new);
                 policy.store(Arc::new(new));
+                of.release = signed.map(|signed| signed.release().clone());
+                of.accept();
                 Ok(line)
             }
             Self::Origins(paths, origins) => {
@@ -203,9 +224,32 @@ pub(crate) fn described(policy: &Policy) -> String {
 struct PolicyFiles {
     path: PathBuf,
     key: Option<PathBuf>,
+    /// The signed policies that were accepted before.
+    releases: Releases,
+    /// The active one, if it must be signed.
+    release: Option<Release>,
+    /// What the operator must know of it.
+    warning: Option<String>,
 }
 
 impl PolicyFiles {
+    fn new(path: &Path, key: Option<&Path>) -> Self {
+        Self {
+            path: path.to_owned(),
+            key: key.map(Path::to_owned),
+            releases: Releases::of_user(),
+            release: None,
+            warning: None,
+        }
+    }
+
+    /// Notes which signed policy is active.
+    fn accept(&mut self) {
+        let Some(release) = &self.release else { return };
+        let noted = self.releases.accept(release);
+        self.warning = noted.err().or_else(|| release.warning().map(str::to_owned));
+    }
+
     /// The policy without its table, and what was signed.
     fn parse(&self) -> Result<(Policy, Option<Signed>), ServeError> {
         let signed = self.key.as_deref().map(|key| {
@@ -213,6 +257,10 @@ impl PolicyFiles {
             signed.map_err(|error| ServeError::Signature(self.path.clone(), error))
         });
         let signed = signed.transpose()?;
+        if let Some(signed) = &signed {
+            let checked = self.releases.check(signed.release());
+            checked.map_err(|error| ServeError::Release(self.path.clone(), error))?;
+        }
         let text = fs::read_to_string(&self.path).map_err(unreadable("policy", &self.path))?;
         self.check(signed.as_ref(), &self.path, text.as_bytes())?;
         let policy = Policy::parse(&self.path.display().to_string(), &text);
@@ -259,7 +307,7 @@ pub(crate) fn table_fault(path: &Path, policy: &Policy) -> Option<String> {
         return None;
     }
     // With a key the server would not run without the table.
-    let of = PolicyFiles { path: path.to_owned(), key: None };
+    let of = PolicyFiles::new(path, None);
     let error = of.take_table(&mut policy.clone(), None).err()?;
     Some(format!("{error}; until it can, no rule that asks for it matches"))
 }

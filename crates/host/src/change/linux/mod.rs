@@ -4,6 +4,7 @@ mod files;
 mod guard;
 mod module;
 mod namespace;
+mod others;
 mod qdisc;
 mod routes;
 mod state;
@@ -13,13 +14,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
+use uncork_policy::Release;
 
 use super::host::{Guard, Host, HostError, Now, Surroundings};
 use super::journal::Journal;
 use super::knob::{Knob, Value};
 use crate::collect::is_initial;
 use crate::netlink::Netlink;
+use crate::releases::{ReleaseError, Releases};
 pub use guard::watch;
+pub use others::OtherJournal;
 pub use state::StateDirectory;
 
 /// The caller's network namespace, and the files of the host.
@@ -137,6 +141,14 @@ impl Host for LiveHost {
         self.state.check_reserved()
     }
 
+    fn check_release(&mut self, release: &Release) -> Result<(), ReleaseError> {
+        self.releases().check(release)
+    }
+
+    fn accept_release(&mut self, release: &Release) -> Result<(), String> {
+        self.releases().accept(release)
+    }
+
     fn post_guard(&mut self) -> Result<(), HostError> {
         guard::post(&self.state, &self.root)
     }
@@ -163,6 +175,11 @@ impl LiveHost {
         if let Ok(Some(journal)) = self.state.load() {
             self.remembered = Some(journal);
         }
+    }
+
+    /// Next to the journal: a namespace does not change what the host has accepted.
+    fn releases(&self) -> Releases {
+        Releases::in_directory(&self.state.path().join("accepted"))
     }
 
     fn below(&self, path: &str) -> PathBuf {

@@ -56,6 +56,11 @@ pub(super) fn boot() -> String {
     format!("{} net:{}", started(), name())
 }
 
+/// Whether a name that [`boot`] gave is of this boot.
+pub(super) fn is_this_boot(boot: &str) -> bool {
+    boot.strip_prefix(&started()).is_some_and(|namespace| namespace.starts_with(" net:"))
+}
+
 /// [`boot`] in the journals of uncork 0.1, which named namespaces by their inodes.
 pub(super) fn boot_by_inode() -> String {
     format!("{} net:{}", started(), inode(OWN).unwrap_or(0))

@@ -74,9 +74,14 @@ impl StateDirectory {
         Lock::try_take(&self.lock_directory(), &self.name)
     }
 
-    /// The process that holds the lock.
-    pub(super) fn holder(&self) -> Option<u32> {
+    /// The process that holds the lock: a command that changes the host, or tests it.
+    pub fn holder(&self) -> Option<u32> {
         lock::holder(&lock::path(&self.lock_directory(), &self.name))
+    }
+
+    /// The journal of this name in the same directory.
+    pub(super) fn named(&self, name: &str) -> Self {
+        Self { directory: self.directory.clone(), name: name.to_owned() }
     }
 
     fn lock_directory(&self) -> PathBuf {
@@ -197,7 +202,7 @@ impl StateDirectory {
     }
 }
 
-fn read(file: &Path) -> io::Result<Journal> {
+pub(super) fn read(file: &Path) -> io::Result<Journal> {
     let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     let (text, stat) = private::read(file, MAX_JOURNAL, OFlags::NOFOLLOW)?;
     if let Some(reason) = private::not_trusted(&stat) {

@@ -89,6 +89,12 @@ def parser() -> argparse.ArgumentParser:
     rollback = in_directory("rollback", "activate an earlier version again", _rollback)
     rollback.add_argument("number", metavar="N", type=int, nargs="?", help="[default: the one before]")
     _add_key(rollback)
+    rollback.add_argument(
+        "--sign",
+        metavar="FILE",
+        type=Path,
+        help="sign it again as a new version with this private key (PEM): servers refuse older ones",
+    )
     one = in_directory("explain", "say why an address gets what it gets", _explain)
     one.add_argument("address", metavar="ADDRESS")
     one.add_argument("--asn", metavar="AS", help="AS of an address without a known network: AS64500")
@@ -247,14 +253,19 @@ def _apply(options: argparse.Namespace) -> int:
 
 
 def _rollback(options: argparse.Namespace) -> int:
-    store = Store(options.directory, public_key=options.key)
+    store = Store(options.directory, private_key=options.sign, public_key=options.key)
     current = store.need_current()
     number = options.number
     if number is None:
-        number = max((one for one in store.numbers() if one < current), default=None)
+        origin = store.origin(current)
+        number = max((one for one in store.numbers() if one < origin), default=None)
         if number is None:
-            raise InputError(f"version {current}", "is the first one", "remove the policy from the server")
-    return _in_force(store, number, "rollback")
+            raise InputError(f"version {origin}", "is the first one", "remove the policy from the server")
+    if options.sign is None:
+        return _in_force(store, number, "rollback")
+    new = store.sign_again(number, datetime.now(UTC))
+    console.line(f"Version {number} is signed again as version {new}")
+    return _in_force(store, new, "rollback")
 
 
 def _in_force(store: Store, number: int, done: str) -> int:
@@ -304,7 +315,9 @@ def _history(options: argparse.Namespace) -> int:
         console.line(line)
     for number in store.numbers():
         first = store.text(number, "changes.txt").splitlines()
-        console.line(f"\n{'* ' if number == current else '  '}{first[0]}")
+        origin = store.origin(number)
+        again = f"Version {number}, signed again: " if origin != number else ""
+        console.line(f"\n{'* ' if number == current else '  '}{again}{first[0]}")
         console.line("\n".join(f"    {text}" for text in first[1:4]))
     return 0
 

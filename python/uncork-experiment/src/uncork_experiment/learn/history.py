@@ -8,6 +8,8 @@ from itertools import groupby, pairwise
 Line = Mapping[str, object]
 INTENT = "activate"
 """What the log has before a version becomes active. What became of it follows."""
+SIGNED = "sign"
+"""An earlier version was signed again, as a new one."""
 SHOWN = ("version", "entry", "arm", "result")
 
 

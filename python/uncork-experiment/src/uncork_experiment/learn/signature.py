@@ -25,12 +25,21 @@ def sign(message: bytes, key: Path) -> bytes:
     return _private(key).sign(message)
 
 
+def is_signed_with(message: bytes, signature: bytes, key: Path) -> bool:
+    """Whether the signature is that of this private key in a PEM file."""
+    return _verifies(_private(key).public_key(), message, signature)
+
+
 def is_signed(message: bytes, signature: bytes, key: Path) -> bool:
     """Whether the signature is that of the owner of the public key in a PEM file."""
+    return _verifies(_public(key), message, signature)
+
+
+def _verifies(key: Ed25519PublicKey, message: bytes, signature: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
 
     try:
-        _public(key).verify(signature, message)
+        key.verify(signature, message)
     except InvalidSignature:
         return False
     return True

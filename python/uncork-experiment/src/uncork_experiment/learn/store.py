@@ -4,7 +4,7 @@ current -> versions/0003         a symbolic link: replaced as one, so a server n
 overrides.json                   pins and freezes
 stop                             the kill switch of `uncork learn run`: if there, all get the control arm
 log.jsonl                        what was done when
-versions/0003/inputs.json        settings, overrides, the version before
+versions/0003/inputs.json        settings, overrides, the version before; `serial` if it is signed
 versions/0003/inputs.sig         its signature, if a key was given
 versions/0003/evidence.parquet   counts of the records
 versions/0003/policy.toml …      what follows from them
@@ -38,7 +38,7 @@ from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.entries import Before
-from uncork_experiment.learn.history import INTENT
+from uncork_experiment.learn.history import INTENT, SIGNED
 from uncork_experiment.learn.lock import alone
 from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Overrides, Settings
@@ -177,11 +177,12 @@ class Store:
         """
         with alone(self.root):
             self._remove_parts()
-            number = max(self.numbers(), default=0) + 1
+            number = self._next_number()
             overrides = self.overrides() if overrides is None else overrides
-            document = {
+            document: dict[str, object] = {
                 "schema": SCHEMA,
                 "version": number,
+                **({"serial": self._next_serial(now)} if self.private_key is not None else {}),
                 "before": self.current(),
                 "settings": settings.document(),
                 "overrides": {"pins": dict(overrides.pins), "frozen": list(overrides.frozen)},
@@ -189,24 +190,71 @@ class Store:
             files = version_.files(self._inputs(document, evidence))
             changes = files[version_.CHANGES].decode()
             show(changes)
-            self._put(number, document, evidence, files)
+
+            def fill(part: Path) -> None:
+                pq.write_table(evidence, part / EVIDENCE, compression="zstd")
+                for name, content in files.items():
+                    (part / name).write_bytes(content)
+                document["evidence_sha256"] = _digest(part / EVIDENCE)
+                document["sha256"] = {name: _sha256(content) for name, content in files.items()}
+
+            self._put(number, document, fill)
             self.note(now, "plan", version=number, inputs_sha256=_digest(self.path(number) / INPUTS))
         return number, changes
 
-    def _put(
-        self, number: int, document: dict[str, object], evidence: pa.Table, files: Mapping[str, bytes]
-    ) -> None:
-        """The directory of a version, as one."""
+    def sign_again(self, number: int, now: datetime) -> int:
+        """Adds a version with the files of an earlier one and a higher serial: servers take it after later
+        ones. The result is its number.
+        """
+        self._check_whole(number)
+        with alone(self.root):
+            self._remove_parts()
+            new, old = self._next_number(), self.path(number)
+            changed = {"version": new, "as_version": self.origin(number), "serial": self._next_serial(now)}
+            document = _document(old) | changed
+
+            def fill(part: Path) -> None:
+                for name in (EVIDENCE, *_digests(document)):
+                    shutil.copyfile(old / name, part / name)
+
+            self._put(new, document, fill)
+            self.note(now, SIGNED, version=new, inputs_sha256=_digest(self.path(new) / INPUTS))
+        return new
+
+    def origin(self, number: int) -> int:
+        """The version that has the files first: itself, unless it is an earlier one that was signed again."""
+        with understood(self.path(number) / INPUTS, DAMAGED):
+            return _origin(_document(self.path(number)))
+
+    def _next_number(self) -> int:
+        return max(self.numbers(), default=0) + 1
+
+    def _next_serial(self, now: datetime) -> int:
+        """The time, or more if a clock was ahead. A plan that changed nothing has one, too: servers must not
+        take it after the next version.
+        """
+        kept = [*map(self.path, self.numbers()), *map(self.round_path, self.rounds())]
+        return max([int(now.timestamp()), *(self._signed_serial(path) + 1 for path in kept)])
+
+    def _signed_serial(self, path: Path) -> int:
+        """That of a version or round that was signed with the key of this store: others must not raise it."""
+        assert self.private_key is not None
+        try:
+            content, signed = (path / INPUTS).read_bytes(), (path / SIGNATURE).read_bytes()
+        except FileNotFoundError:
+            return 0
+        if not signature.is_signed_with(content, signed, self.private_key):
+            return 0
+        return _serial(json.loads(content))
+
+    def _put(self, number: int, document: dict[str, object], fill: Callable[[Path], None]) -> None:
+        """The directory of a version, as one. ``fill`` writes all but the inputs, and may add to them."""
         part = self._part(number)
         try:
             with writing(part):
                 part.mkdir(parents=True)
-                pq.write_table(evidence, part / EVIDENCE, compression="zstd")
-                document["evidence_sha256"] = _digest(part / EVIDENCE)
-                document["sha256"] = {name: _sha256(content) for name, content in files.items()}
+                fill(part)
                 write(part / INPUTS, _json(document))
-                for name, content in files.items():
-                    (part / name).write_bytes(content)
                 if self.private_key is not None:
                     signed = signature.sign((part / INPUTS).read_bytes(), self.private_key)
                     (part / SIGNATURE).write_bytes(signed)
@@ -302,7 +350,7 @@ class Store:
     def _inputs(self, document: Mapping[str, object], evidence: pa.Table) -> Inputs:
         before = _before(document)
         return Inputs(
-            version=int(str(document["version"])),
+            version=_origin(document),
             settings=_settings(document),
             overrides=_overrides(document["overrides"]),
             before=lambda: (
@@ -334,12 +382,8 @@ class Store:
         """Activates a version: one link is replaced, or nothing happens. The log has the intent before and
         the outcome after. The result says what of the latter could not be written; empty: nothing.
         """
-        self.check(number)
-        if damaged := self.damaged(number):
-            problem = f"{', '.join(damaged)} is not as it was planned"
-            if damaged == [SIGNATURE]:
-                problem = f"it is not signed by the owner of {self.public_key}"
-            raise InputError(f"version {number}", problem, "plan again, or apply another version")
+        self._check_whole(number)
+        self._check_serial(number)
         part = self.root / f".current.{os.getpid()}"
         with alone(self.root):
             self.note(now, INTENT, version=number)
@@ -354,6 +398,29 @@ class Store:
             except OutputError as error:
                 return f"version {number} is active, but not all of it is written: {error}"
         return ""
+
+    def _check_whole(self, number: int) -> None:
+        self.check(number)
+        if damaged := self.damaged(number):
+            problem = f"{', '.join(damaged)} is not as it was planned"
+            if damaged == [SIGNATURE]:
+                problem = f"it is not signed by the owner of {self.public_key}"
+            raise InputError(f"version {number}", problem, "plan again, or apply another version")
+
+    def _check_serial(self, number: int) -> None:
+        """Servers that check signatures refuse a version that is older than the active one."""
+        current = self.current()
+        if current is None or not (self._has_signature(number) and self._has_signature(current)):
+            return
+        if _serial(_document(self.path(number))) < _serial(_document(self.path(current))):
+            raise InputError(
+                f"version {number}",
+                f"is older than version {current}, which is active: servers that check signatures refuse it",
+                f"uncork learn rollback {self.root} {number} --sign learn.key signs it again",
+            )
+
+    def _has_signature(self, number: int) -> bool:
+        return (self.path(number) / SIGNATURE).exists()
 
     def note(self, at: datetime, done: str, **what: object) -> None:
         """Adds a line to the log."""
@@ -391,7 +458,8 @@ class Store:
                 continue
             if not version_.is_same(name, (path / name).read_bytes(), content):
                 wrong.append(name)
-        planned = [line for line in self.log() if line["done"] == "plan" and line.get("version") == number]
+        added = (line for line in self.log() if line["done"] in ("plan", SIGNED))
+        planned = [line for line in added if line.get("version") == number]
         if planned and not _has(path / INPUTS, planned[-1].get("inputs_sha256")):
             wrong.append(INPUTS)
         return [*wrong, *([] if self._is_signed(path) else [SIGNATURE])]
@@ -435,6 +503,15 @@ def _before(document: Mapping[str, object]) -> int | None:
     before = document["before"]
     assert before is None or isinstance(before, int)
     return before
+
+
+def _serial(document: Mapping[str, object]) -> int:
+    """What servers order the versions of a key by. Versions of before serials have their number."""
+    return int(str(document.get("serial", document["version"])))
+
+
+def _origin(document: Mapping[str, object]) -> int:
+    return int(str(document.get("as_version", document["version"])))
 
 
 def _settings(document: Mapping[str, object]) -> Settings:
