@@ -166,7 +166,7 @@ fn a_server_is_steered_and_is_as_before_after_revert() {
     let Some(seen) = succeed(script) else { return };
     let expected = "\
 reno -
-policy.toml is in force for new connections of CGROUP: 3 networks
+policy.toml is active for new connections of CGROUP: 3 networks
 cubic 10000000
 cubic 10000000
 cubic -
@@ -181,7 +181,7 @@ CGROUP: policy.toml
   near     -    cubic, at most 80 Mbit/s  2
   rule 2   -    cubic                     1
 reno -
-policy.toml is out of force for CGROUP
+policy.toml is removed from CGROUP
 0
 error: nothing is steered
 status 1
@@ -446,7 +446,7 @@ rolled back in 4s, unless you run: uncork steer confirm
 cubic 10000000
 reno -
 0
-one.toml is in force for new connections of CGROUP: 0 networks
+one.toml is active for new connections of CGROUP: 0 networks
 rolled back in 60s, unless you run: uncork steer confirm
 rolled back in 2s, unless you run: uncork steer confirm
 cubic -
@@ -485,10 +485,10 @@ fn only_another_command_of_the_owner_is_waited_for_and_not_forever() {
         pins"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "\
-policy.toml is in force for new connections of CGROUP: 3 networks
+policy.toml is active for new connections of CGROUP: 3 networks
 refused
 error: process HOLDER changes policies, and has not ended; try again, or end it
-policy.toml is out of force for CGROUP
+policy.toml is removed from CGROUP
 0
 ";
     assert_eq!(seen, expected);
@@ -990,7 +990,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
 cubic 10000000
   rule 2   -    cubic                     0
   rule 1 `near` (line 5) decides
-policy.toml is out of force for CGROUP
+policy.toml is removed from CGROUP
 error: cannot load the types of uncork steer without the privilege; run as root, or with CAP_BPF, CAP_PERFMON and \
 CAP_NET_ADMIN
 status 3
@@ -1250,7 +1250,7 @@ fn a_cgroup_that_was_removed_leaves_pins_that_revert_removes() {
         pins"#;
     let Some(seen) = succeed(script) else { return };
     let expected = "\
-error: no policy is in force
+error: no policy is active
 status 1
 what a killed process or a removed cgroup had left is removed
 0

@@ -122,7 +122,7 @@ def test_a_key_that_moves_the_holdback_is_warned_of(
     assert warnings() == []
     assert warnings("--key", KEY) == []
     assert warnings("--key", OTHER_KEY) == [
-        "warning: --key is not the key of the version in force: it draws other clients for the holdback "
+        "warning: --key is not the key of the active version: it draws other clients for the holdback "
         "and the random share; leave it out to keep them"
     ]
     assert Store(tmp_path / "out").settings(4).key == OTHER_KEY

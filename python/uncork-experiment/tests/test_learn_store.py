@@ -66,7 +66,7 @@ def test_an_active_version_whose_outcome_cannot_be_written_is_said(
 
     assert cli.main(["apply", str(store.root)]) == 0
     written = capsys.readouterr()
-    assert "Version 1 is in force" in written.out
+    assert "Version 1 is active" in written.out
     assert "warning: version 1 is active, but not all of it is written" in written.err
     assert done(store)[-1] == "activate"
 

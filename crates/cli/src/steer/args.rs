@@ -20,12 +20,12 @@ Examples:
 
 const APPLY_AFTER: &str = "\
 Connections that sockets of the cgroup accept or open from now on get the controller and the pacing cap of the policy; \
-those that are open keep what they have. Over a policy that is in force this exchanges the whole at once. It stays until \
+those that are open keep what they have. Over an active policy this exchanges the whole at once. It stays until \
 `uncork steer revert` or a reboot. With --ttl the policy that was active before is active again after this time, or none if there \
 was none. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), a BPF file \
 system at /sys/fs/bpf, and cgroups of version 2.
 
-Exit status: 0 in force, 2 wrong usage or a policy that cannot be in force here (nothing was changed), 3 not possible on \
+Exit status: 0 active, 2 wrong usage or a policy that cannot be active here (nothing was changed), 3 not possible on \
 this machine, 5 a bug.";
 
 const REVERT_EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ Examples:
   sudo uncork steer explain 2001:db8::7 --port 443 --at 2026-12-01T18:00:00Z";
 
 const EXPLAIN_AFTER: &str = "\
-The answer is that of the program in force, not of a policy's file.
+The answer is that of the active program, not of a policy's file.
 
 Exit status: 0 shown, 1 nothing is steered, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
@@ -82,7 +82,7 @@ Examples:
   sudo uncork steer record records/ --netns web";
 
 const RECORD_AFTER: &str = "\
-One record for each steered connection that ends: rule, arm, bucket, the controller asked for and the one in force, and \
+One record for each steered connection that ends: rule, arm, bucket, the controller asked for and the active one, and \
 the kernel's last figures. `uncork experiment analyze` reads them. Connections are those of one network namespace: --netns names \
 that of the service. Where the policy is removed, recording waits for the next one. Everything is written at the end, also after \
 SIGTERM; before, a directory gets a file each --records-every.
@@ -99,7 +99,7 @@ pub(crate) struct SteerArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SteerCommand {
-    /// Put a policy in force for a cgroup, or exchange the one that is
+    /// Activate a policy for a cgroup, or replace the active one
     #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
     Apply(ApplyArgs),
     /// Keep the policy that `apply --ttl` has made active
@@ -111,10 +111,10 @@ pub(super) enum SteerCommand {
         /// The cgroup's number
         number: u64,
     },
-    /// Take policies out of force, and remove everything
+    /// Remove policies and everything that belongs to them
     #[command(before_help = REVERT_EXAMPLES, after_help = REVERT_AFTER)]
     Revert(CgroupArgs),
-    /// Show what is in force, and how many connections got what
+    /// Show the active policy, and how many connections got what
     #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
     Status {
         #[command(flatten)]
@@ -126,7 +126,7 @@ pub(super) enum SteerCommand {
     /// Show what a client gets, and by which rule
     #[command(before_help = EXPLAIN_EXAMPLES, after_help = EXPLAIN_AFTER)]
     Explain(ExplainArgs),
-    /// Move open connections to what the policy in force says
+    /// Move open connections to the controllers of the active policy
     #[command(before_help = MOVE_EXAMPLES, after_help = MOVE_AFTER)]
     Move(MoveArgs),
     /// Write a record of each steered connection that ends

@@ -73,7 +73,7 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     warn_of_routes();
     warn_of_others(&at(pins, &args.cgroup)?, &args.cgroup);
     let what =
-        if applied.exchanged { "takes the place of the policy before" } else { "is in force" };
+        if applied.exchanged { "replaces the policy before" } else { "is active" };
     let (policy, cgroup) = (&applied.description.policy, &applied.description.cgroup);
     let networks = applied.description.networks;
     let plural = if networks == 1 { "" } else { "s" };
@@ -245,7 +245,7 @@ fn at(pins: &Pins, cgroup: &Path) -> Result<Steered, Failure> {
 fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
     for steered in chosen(pins, args)? {
         let text = match steered.revert().map_err(failure)? {
-            Some(it) => format!("{} is out of force for {}\n", it.policy, it.cgroup),
+            Some(it) => format!("{} is removed from {}\n", it.policy, it.cgroup),
             None => "what a killed process or a removed cgroup had left is removed\n".to_owned(),
         };
         stdout::write(text.as_bytes())?;
@@ -271,7 +271,7 @@ fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Fail
         TextFormat::Human => stdout::write(show::status(&all).as_bytes()),
     }?;
     match (all.is_empty(), unguarded) {
-        (true, _) => Err(Failure::Missed("no policy is in force".to_owned())),
+        (true, _) => Err(Failure::Missed("no policy is active".to_owned())),
         (false, true) => Err(Failure::Status(1)),
         (false, false) => Ok(()),
     }

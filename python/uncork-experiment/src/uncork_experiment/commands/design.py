@@ -75,7 +75,7 @@ def add_design(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("human", "json"), default="human", help="what is printed [default: human]"
     )
     add_reading(parser)
-    files = parser.add_argument_group("files to put in force, in the directory -o")
+    files = parser.add_argument_group("files to activate, in the directory -o")
     files.add_argument(
         "-o",
         "--output",

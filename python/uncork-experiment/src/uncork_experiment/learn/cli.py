@@ -182,7 +182,7 @@ def _plan(options: argparse.Namespace) -> int:
         console.data(_sql(options, now))
         return 0
     proposal.propose(options, _store(options), now, console.text)
-    console.line(f"\nPut it in force with: uncork learn apply {options.output}")
+    console.line(f"\nActivate it with: uncork learn apply {options.output}")
     return 0
 
 
@@ -212,7 +212,7 @@ def _run(options: argparse.Namespace) -> int:
     program = os.environ.get("UNCORK") or shutil.which("uncork")
     if program is None:
         console.note(
-            "warning: there is no `uncork` on the PATH, so no server checks a policy before it is in force",
+            "warning: there is no `uncork` on the PATH, so no server checks a policy before it is active",
         )
     loop = Loop(
         store,
@@ -272,7 +272,7 @@ def _in_force(store: Store, number: int, done: str) -> int:
     now = datetime.now(UTC)
     warning = store.apply(number, now, done)
     settings = store.settings(number)
-    console.line(f"Version {number} is in force: {store.root / 'current' / 'policy.toml'}")
+    console.line(f"Version {number} is active: {store.root / 'current' / 'policy.toml'}")
     if warning:
         console.note(f"warning: {warning}")
     expires = settings.as_of + settings.ttl

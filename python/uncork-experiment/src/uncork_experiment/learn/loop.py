@@ -81,7 +81,7 @@ class Loop:
             self.succeeded = now
         except Exception as error:  # Whatever it is: the next round may succeed.
             result = "failed"
-            self._say(now, f"failed: {type(error).__name__}: {error}; what is in force stays")
+            self._say(now, f"failed: {type(error).__name__}: {error}; the active version stays")
         self.results[result] += 1
         seconds = time.monotonic() - began
         try:

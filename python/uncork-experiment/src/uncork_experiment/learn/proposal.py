@@ -139,7 +139,7 @@ def propose(
     key = options.key or before
     if before and KEY.match(key) and key != before:
         console.note(
-            "warning: --key is not the key of the version in force: it draws other clients for the holdback "
+            "warning: --key is not the key of the active version: it draws other clients for the holdback "
             "and the random share; leave it out to keep them",
         )
     progress = Progress()

@@ -81,7 +81,7 @@ class Store:
     def need_current(self) -> int:
         number = self.current()
         if number is None:
-            raise InputError(str(self.root), "no version is in force", "uncork learn apply DIR")
+            raise InputError(str(self.root), "no version is active", "uncork learn apply DIR")
         return number
 
     def check(self, number: int) -> None:
