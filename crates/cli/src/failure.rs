@@ -42,8 +42,6 @@ pub(crate) enum Failure {
     Status(u8),
     /// Interrupted by the user; the message says what is kept.
     Interrupted(String),
-    /// The reader of stdout has gone.
-    BrokenPipe,
 }
 
 impl Failure {
@@ -87,14 +85,6 @@ impl Failure {
         ))
     }
 
-    /// Standard output cannot be written.
-    pub(crate) fn stdout(error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
-            _ => Self::Environment(format!("cannot write to standard output: {error}")),
-        }
-    }
-
     /// Prints the error to stderr and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         match self {
@@ -126,7 +116,6 @@ impl Failure {
                 INTERRUPTED.into()
             }
             Self::Status(status) => status.into(),
-            Self::BrokenPipe => ExitCode::SUCCESS,
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
         })?;
     }
     let mut roff = Vec::new();
-    render(page, &mut roff).map_err(|error| Failure::stdout(&error))?;
+    render(page, &mut roff).map_err(|error| Failure::Environment(error.to_string()))?;
     stdout::data(&roff)
 }
 

@@ -430,6 +430,12 @@ fn too_few_pairs_are_said_before_the_test() {
     assert!(run.stderr.contains("warning: --pairs 1 gives no interval"), "{}", run.stderr);
     let run = finish(world.command("reno bbr --dry-run --pairs 6"));
     assert!(!run.stdout.contains("warning"), "{}", run.stdout);
+    // A test that was killed has left its records: those of another one must not be mixed with them.
+    fs::create_dir(world.scratch.path("out")).unwrap();
+    fs::write(world.scratch.path("out/connections-1.parquet"), "").unwrap();
+    let run = finish(world.command("reno bbr -o out"));
+    let refusal = "it has connections-1.parquet of another test; choose another directory";
+    assert!(run.status == 2 && run.stderr.contains(refusal), "{}", run.stderr);
 }
 
 /// The commands in docs/reference/host.md print what stands there; the second in other figures. `UPDATE_DOCS=1` writes it.

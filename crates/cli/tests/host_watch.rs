@@ -6,9 +6,11 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use common::killed::can_kill;
 use common::schema::{assert_describes, lines};
 use common::{Scratch, can_emulate, command, finish, uncork};
 use rustix::process::{Pid, Signal, kill_process};
@@ -77,6 +79,56 @@ fn a_replay_leaves_the_records_of_the_session() {
     assert!(flows.len() >= 2 && flows.iter().all(|flow| flow.engine == "watch"), "{flows:?}");
     for cc in ["bbr", "cubic"] {
         assert!(flows.iter().any(|flow| flow.cc == cc && flow.bytes_acked > 0), "{cc}");
+    }
+}
+
+/// What readers see of the records at `place`: a directory, or lines.
+fn recorded(scratch: &Scratch, place: &str) -> Vec<FlowRecord> {
+    let read = |name: &str| fs::read(scratch.path(name)).unwrap_or_default();
+    if !place.ends_with('/') {
+        return read_json_lines(read(place).as_slice()).unwrap();
+    }
+    let names = scratch.path(place).exists().then(|| scratch.entries(place)).unwrap_or_default();
+    let whole = names.iter().filter(|name| !name.starts_with('.'));
+    whole.flat_map(|name| read_flows(read(&format!("{place}{name}"))).unwrap()).collect()
+}
+
+/// SIGKILL at each step of writing: what has its name can be read, and the next watch adds its records.
+#[test]
+fn killed_at_any_step_its_records_can_be_read() {
+    if !can_kill() {
+        return;
+    }
+    let scratch = Scratch::new("host-watch-kill");
+    let watch = |place: &str, strace: &[&str]| {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-o", "calls"]).args(strace).arg(env!("CARGO_BIN_EXE_uncork"));
+        command.args(["host", "watch", "-q", "--replay", SESSION, "--records", place]);
+        command.current_dir(scratch.path("")).status().unwrap()
+    };
+    for place in ["records/", "lines.jsonl"] {
+        let (mut kills, mut before) = (0, recorded(&scratch, place).len());
+        // A table has a hundred small writes.
+        for (call, stride) in [("rename", 1), ("fsync", 1), ("write", 8)] {
+            for number in (1..).step_by(stride) {
+                let inject = format!("inject={call}:signal=KILL:when={number}");
+                let status = watch(place, &["-e", &format!("trace={call}"), "-e", &inject]);
+                let after = recorded(&scratch, place).len();
+                assert!(
+                    after == before || after == before + 4,
+                    "{place}, {call} {number}: {after}"
+                );
+                before = after;
+                if status.signal() != Some(9) {
+                    assert!(status.success(), "{place}, {call} {number}: {status}");
+                    break;
+                }
+                kills += 1;
+            }
+        }
+        assert!(kills >= 1, "{place}: {kills}");
+        assert!(watch(place, &["-e", "trace=rename"]).success());
+        assert_eq!(recorded(&scratch, place).len(), before + 4, "{place}");
     }
 }
 

@@ -134,6 +134,11 @@ fn missed_threshold_sets_the_exit_status() {
     let Finished { status, stdout, stderr } = lab(&scratch, &strict, "run small.toml");
     assert_eq!((status, stderr.as_str()), (1, "error: 2 of 2 thresholds missed\n"));
     assert!(stdout.contains("✗ missed"), "{stdout}");
+    // Also where stdout has no reader, as in `| head -1`.
+    let mut lost = common::lab(&scratch, "run small.toml -o out");
+    lost.stdout(std::io::pipe().unwrap().1);
+    assert_eq!(lost.status().unwrap().code(), Some(1));
+    assert!(scratch.path("out/summary.json").exists());
 }
 
 #[test]

@@ -21,6 +21,8 @@ use crate::lab::flag_on_signal;
 use crate::{output, stdout};
 
 const RESULT: &str = "summary.json";
+/// How the names of its records begin.
+const RECORDS: &str = "connections-";
 
 pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
     let spec = spec(args);
@@ -70,15 +72,22 @@ fn spec(args: &ProveArgs) -> ProveSpec {
 
 /// Records in a directory that has no other test's.
 fn records(directory: &Path) -> Result<RecordsSpec, Failure> {
-    if directory.join(RESULT).exists() {
-        let reason = format!("it has the {RESULT} of another test; choose another directory");
+    if let Some(name) = left_by_a_test(directory) {
+        let reason = format!("it has {name} of another test; choose another directory");
         return Err(Failure::value("--output <DIR>", directory.display(), reason));
     }
     fs::create_dir_all(directory).map_err(|error| Failure::output(directory, &error))?;
     Ok(RecordsSpec::new(directory))
 }
 
-/// Prints the result before it is written: the disk may be full.
+/// A file of another test. One that was killed has records, but no result.
+fn left_by_a_test(directory: &Path) -> Option<String> {
+    let names = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.find(|name| name == RESULT || name.starts_with(RECORDS))
+}
+
+/// Prints the result before it is written: the disk may be full. It is written if it cannot be printed, too.
 fn report(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
     let Ended { document, stop, records, .. } = ended;
     let result = pretty(document)?;
@@ -86,7 +95,7 @@ fn report(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(),
         Format::Json => result.clone(),
         Format::Human => document.text(),
     };
-    stdout::write(text.as_bytes())?;
+    let printed = stdout::write(text.as_bytes());
     if let Some(directory) = directory {
         output::replace(directory, RESULT, result.as_bytes())
             .map_err(|error| Failure::output(directory, &error))?;
@@ -94,7 +103,7 @@ fn report(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(),
     if let Some(summary) = records.filter(|summary| summary.lost > 0) {
         eprintln!("warning: {} records were lost: the disk was full or too slow", summary.lost);
     }
-    status(document, stop.as_ref())
+    printed.and_then(|()| status(document, stop.as_ref()))
 }
 
 fn status(document: &ProveDocument, stop: Option<&Stop>) -> Result<(), Failure> {

@@ -92,7 +92,9 @@ fn in_lines(
             Turn::Passed if args.quiet => {}
             Turn::Passed => {
                 view.update(session.tracker());
-                stdout::write(view.plain(args.rows as usize).as_bytes())?;
+                if !stdout::stream(view.plain(args.rows as usize).as_bytes())? {
+                    break;
+                }
             }
         }
         if let Some(problem) = session.problem() {
