@@ -1638,7 +1638,9 @@ cat status.json
         "guard alive",
         "uncork steer record r/",
     ];
-    for part in rows.into_iter().chain(["guard dead", "attention    ", "uncork steer status"]) {
+    // Without the places at which lines are broken.
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in rows.into_iter().chain(["guard dead", "attention", "uncork steer status"]) {
         assert!(said.contains(part), "{part}: {said}");
     }
     let document: serde_json::Value = serde_json::from_str(document).expect(document);
