@@ -265,7 +265,7 @@ fn one_status_shows_what_is_active_and_what_needs_attention() {
     let has = |name: &str, parts: &[&str]| {
         let text = read(name);
         for part in parts {
-            assert!(text.contains(part), "{name}: {part}: {text}");
+            assert!(words(&text).contains(&words(part)), "{name}: {part}: {text}");
         }
         for line in text.lines().filter(|line| !line.contains('/')) {
             assert!(line.chars().count() <= 80, "{line}");
@@ -293,9 +293,20 @@ fn one_status_shows_what_is_active_and_what_needs_attention() {
     has("earlier.txt", &["before boot  desired.toml, applied ", "host-net-1.json"]);
     has("rebooted.txt", &["settings     none\n", "attention    settings ended with the last boot"]);
     let documents = ["nothing.json", "waiting.json", "damaged.json"].map(|name| json(&read(name)));
-    assert_describes("status-1", &documents);
     assert_describes("host-status-1", [&documents[1]["host"]]);
+    assert_describes("status-1", &documents.clone().map(without_parts));
     assert!(documents[2]["attention"].to_string().contains("host-net-1.json"));
+}
+
+/// Without the documents that have schemas of their own.
+fn without_parts(mut status: Value) -> Value {
+    ["host", "kernel", "steer"].map(|part| status[part] = Value::Null);
+    status
+}
+
+/// Without the places at which lines are broken.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// No one else can hold the lock; root's own other programs can, but the guard does not wait for them.
