@@ -72,8 +72,7 @@ fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     }
     warn_of_routes();
     warn_of_others(&at(pins, &args.cgroup)?, &args.cgroup);
-    let what =
-        if applied.exchanged { "replaces the policy before" } else { "is active" };
+    let what = if applied.exchanged { "replaces the policy before" } else { "is active" };
     let (policy, cgroup) = (&applied.description.policy, &applied.description.cgroup);
     let networks = applied.description.networks;
     let plural = if networks == 1 { "" } else { "s" };
