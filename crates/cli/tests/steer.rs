@@ -1620,11 +1620,11 @@ fn one_status_shows_what_is_steered() {
     let script = r#"
 all() { "$UNCORK" status --state-dir "$PWD/state" "$@"; }
 steer apply policy.toml --cgroup "$CGROUP" --listener web=8080 --ttl 1min > /dev/null
-steer record r/ --cgroup "$CGROUP" & recorder=$!
+"$UNCORK" steer record r/ --cgroup "$CGROUP" & recorder=$!
 for i in $(seq 100); do all | grep -q 'recorded by' && break; sleep 0.05; done
 all
 all --format json > status.json
-kill $recorder; wait $recorder
+kill $recorder; wait $recorder || true
 pkill -KILL -f '[s]teer guard'
 all && exit 9
 steer revert > /dev/null
@@ -1643,9 +1643,7 @@ cat status.json
     for part in rows.into_iter().chain(["guard dead", "attention", "uncork steer status"]) {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let mut document: serde_json::Value = serde_json::from_str(document).expect(document);
-    assert_describes("steer-1", [&document["steer"]]);
-    assert_eq!(document["recorders"].as_array().map(Vec::len), Some(1), "{document}");
-    ["host", "kernel", "steer"].map(|part| document[part] = serde_json::Value::Null);
+    let document: serde_json::Value = serde_json::from_str(document).expect(document);
     assert_describes("status-1", [&document]);
+    assert_eq!(document["recorders"].as_array().map(Vec::len), Some(1), "{document}");
 }
