@@ -3,10 +3,10 @@
 
     sudo crates/cli/bench/killed.py target/debug/uncork --rounds 200
 
-Each round is one of `host prove`, `host watch`, `steer record`, `steer move` and `experiment import` (if
-`uncork-experiment` is on the PATH), in turn; every fourth is stopped for a while in place of killed. After each: the host is as before,
-what has its name can be read, no lock is left, and the next command works. Everything is in namespaces of its own, with a
-cgroup that is removed. Needs root, BPF and pyarrow. Exit status 1 if a round leaves something else.
+Each round is one of `host prove`, `host watch`, `steer record`, `steer move` and `experiment import` (if `uncork-
+experiment` is on the PATH), in turn; every fourth is stopped for a while in place of killed. After each: the host is as
+before, what has its name can be read, no lock is left, and the next command works. Everything is in namespaces of its own,
+with a cgroup that is removed. Needs root, BPF and pyarrow. Exit status 1 if a round leaves something else.
 """
 
 import argparse
@@ -55,7 +55,7 @@ class World:
             threading.Thread(target=work, daemon=True).start()
 
     def serve(self) -> None:
-        held = []
+        held: list[socket.socket] = []
         while not self.ended.is_set():
             connection, _ = self.listener.accept()
             connection.sendall(bytes(20_000))
@@ -92,9 +92,11 @@ class World:
         root.write_text(str(os.getpid()))
         for _ in range(100):
             try:
-                return self.cgroup.rmdir()
+                self.cgroup.rmdir()
             except OSError:
                 time.sleep(0.1)
+            else:
+                return
 
 
 def sh(script: str) -> str:
@@ -143,7 +145,7 @@ def prove(world: World, out: Path):
 def watch(world: World, out: Path):
     line = f"host watch -q --every 50ms --records {out}/ --records-every 100ms --record {out}.tape"
 
-    def after(was_killed: bool) -> None:
+    def after(_was_killed: bool) -> None:
         rows = readable(out)
         world.run(line + " --for 300ms")
         assert readable(out) > rows, "the next watch adds records"
@@ -156,7 +158,7 @@ def record(world: World, out: Path):
     place = out if random.random() < 0.5 else f"{out}/"
     line = f"steer record {place} --every 50ms --records-every 100ms"
 
-    def after(was_killed: bool) -> None:
+    def after(_was_killed: bool) -> None:
         rows = readable(out)
         world.run(line + " --for 500ms")
         assert readable(out) > rows, "the next recorder adds records"
@@ -165,10 +167,10 @@ def record(world: World, out: Path):
     return world.command(line + " --for 1s"), 1.0, after
 
 
-def move(world: World, out: Path):
+def move(world: World, _out: Path):
     world.run(f"steer apply {random.choice(['reno', 'cubic'])}.toml --cgroup {world.cgroup}")
 
-    def after(was_killed: bool) -> None:
+    def after(_was_killed: bool) -> None:
         world.run("steer move")
         world.run("steer status")
 
