@@ -224,7 +224,8 @@ def main() -> int:
     courses = [prove, watch, record, move] + [imported] * (shutil.which("uncork-experiment") is not None)
     if options.only:
         courses = [it for it in courses if it.__name__ in options.only.split(",")]
-    rng, counts, failures = random.Random(options.seed), Counter(), 0
+    counts: Counter[tuple[str, str]] = Counter()
+    rng, failures = random.Random(options.seed), 0
     with tempfile.TemporaryDirectory(prefix="uncork-killed-") as root:
         world = World(options.uncork.resolve(), Path(root))
         try:
