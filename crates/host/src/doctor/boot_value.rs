@@ -163,13 +163,12 @@ fn range(key: &str) -> Option<Range> {
         "pacing_ss_ratio" | "pacing_ca_ratio" => certain(0, 1000),
         "early_retrans" => certain(0, 4),
         "syn_retries" => certain(1, 127),
-        "wmem" | "rmem" => certain(1, INT),
         "notsent_lowat" => certain(0, u32::MAX.into()),
-        "limit_output_bytes" | "max_syn_backlog" | "max_tw_buckets" | "fastopen" | "base_mss" => {
-            certain(-INT - 1, INT)
+        "wmem" | "rmem" | "rmem_max" | "wmem_max" | "rmem_default" | "wmem_default" => {
+            certain(1, INT)
         }
-        "rmem_max" | "wmem_max" | "rmem_default" | "wmem_default" => certain(1, INT),
-        "somaxconn" | "netdev_max_backlog" => certain(-INT - 1, INT),
+        "limit_output_bytes" | "max_syn_backlog" | "max_tw_buckets" | "fastopen" | "base_mss"
+        | "somaxconn" | "netdev_max_backlog" => certain(-INT - 1, INT),
         // Bytes since Linux 5.13 (`proc_dou8vec_minmax`), and integers before.
         "sack"
         | "dsack"
