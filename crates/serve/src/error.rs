@@ -61,7 +61,7 @@ pub enum ServeError {
     Signature(PathBuf, SignatureError),
     /// A signed policy is older than one that was accepted.
     #[error("cannot use the policy '{path}': {1}", path = .0.display())]
-    Release(PathBuf, ReleaseError),
+    Release(PathBuf, Box<ReleaseError>),
     /// A database of client locations is invalid.
     #[error("cannot use '{path}': {1}", path = .0.display())]
     Database(PathBuf, OriginError),

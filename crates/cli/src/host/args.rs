@@ -61,7 +61,7 @@ pub(super) struct DoctorArgs {
     /// Output format
     #[arg(long, default_value = "human")]
     pub(super) format: Format,
-    /// Diagnose a host whose facts were saved
+    /// Diagnose a host from saved facts
     #[arg(long, value_name = "FILE", conflicts_with = "save_facts")]
     pub(super) facts: Option<PathBuf>,
     /// Save the facts about this host as JSON

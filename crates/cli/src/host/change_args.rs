@@ -29,7 +29,7 @@ Examples:
 const APPLY_AFTER: &str = "\
 All changes are made or none. They need CAP_NET_ADMIN, and the rights to write --state-dir and, with `persist`, the \
 files in /etc. If this command dies, a process that it started before undoes what it had changed; that process also \
-undoes changes that nobody confirms. With --ttl, files are written by `confirm`: until then a reboot brings back the \
+undoes changes without confirmation. With --ttl, files are written by `confirm`: until then a reboot brings back the \
 old state, too.
 
 The policy of [routes] is read again by each `apply`. If it is refused, nothing is changed; but if the table of the routes in \
@@ -84,10 +84,10 @@ pub(crate) enum ChangeCommand {
     /// Restore what was there before `apply`
     #[command(before_help = REVERT_EXAMPLES, after_help = REVERT_AFTER)]
     Revert(RevertArgs),
-    /// Tell what is applied, and what has changed since
+    /// Show what is applied, and what has changed since
     #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
     Status(StatusArgs),
-    /// Undo changes whose command is dead, or that nobody confirms; `apply` starts it
+    /// Undo changes of dead commands, and changes without confirmation; `apply` starts it
     #[command(hide = true)]
     Guard(GuardArgs),
 }

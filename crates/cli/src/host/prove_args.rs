@@ -46,7 +46,7 @@ pub(super) struct ProveArgs {
     /// Length of a block: much longer than a transfer
     #[arg(long, value_name = "TIME", default_value = "5min")]
     pub(super) block: TimeDelta,
-    /// Time at the start of each block whose connections do not count
+    /// Time at the start of each block that does not count
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(super) burn_in: TimeDelta,
     /// Payload from which a connection counts as a large transfer

@@ -20,12 +20,12 @@ Examples:
   uncork host watch --replay bad-minute.jsonl --by port";
 
 pub(super) const AFTER: &str = "\
-It changes nothing and needs no privileges. The kernel also tells the last figures of every connection that ends, \
+It changes nothing and needs no privileges. The kernel also reports the last figures of every connection that ends, \
 however short it was. `limited by` is application, receiver, send-buffer, pacing-cap or network \
 (docs/reference/watch.md). Recorded sessions contain the addresses of the host's connections; records and metrics have client \
 networks and ports.
 
-Exit status: 0 ended by the user or after --for, 2 wrong usage, 3 the kernel does not tell or a file cannot be written, \
+Exit status: 0 ended by the user or after --for, 2 wrong usage, 3 the kernel does not report or a file cannot be written, \
 5 a bug.";
 
 /// Which connections to show, and what to leave of them.
@@ -52,7 +52,7 @@ pub(super) struct WatchArgs {
     /// Print lines, even to a terminal
     #[arg(long, conflicts_with = "quiet")]
     pub(super) plain: bool,
-    /// Most rows that are printed for a pass, where there is no terminal
+    /// Maximum rows of a pass, if stdout is not a terminal
     #[arg(long, value_name = "N", default_value = "20", value_parser = count)]
     pub(super) rows: u32,
     /// Print no table and no notes

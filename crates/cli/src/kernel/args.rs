@@ -27,8 +27,8 @@ default is set.
 Exit status: 0 unloaded, 1 it was not loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";
 
 const UPGRADE_AFTER: &str = "\
-New connections get the controller of this program; those that are open keep theirs. There is no moment without it, but \
-before Linux 6.4 one in which it cannot be chosen by name. A network namespace whose default it is keeps its copy until the \
+New connections get the controller of this program; open ones keep theirs. It is always available, but \
+before Linux 6.4 it cannot be chosen by name for a moment. A network namespace with this default keeps its copy until the \
 default is set: this is done in the current namespace, and as root in those of all processes and of `ip netns`. Others are reported.
 
 Exit status: 0 upgraded, 1 none is loaded, 2 wrong usage, 3 not possible on this machine, 5 a bug.";

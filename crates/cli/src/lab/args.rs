@@ -206,7 +206,7 @@ pub(crate) struct FromRecordsArgs {
     #[arg(long, value_name = "N", value_parser = clients, default_value = "20")]
     #[arg(allow_hyphen_values = true)]
     pub(crate) clients: u32,
-    /// Give networks with at least N responses of more than 3 MB populations of their own, beside their
+    /// Give networks with at least N responses of more than 3 MB populations of their own, in addition to their
     /// systems' [default: systems alone]
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     pub(crate) by_network: Option<u32>,
@@ -333,7 +333,7 @@ pub(crate) struct OracleArgs {
     #[arg(long, value_name = "N", value_parser = sample, default_value = "1000")]
     #[arg(allow_hyphen_values = true, help_heading = "Comparison")]
     pub(crate) connections: u32,
-    /// Only these groups, each with up to so many connections: an AS and a profile, as in the file
+    /// Only these groups, each with at most N connections: an AS and a profile, as in the file
     #[arg(long, value_name = "AS:PROFILE", value_delimiter = ',', help_heading = "Comparison")]
     pub(crate) only: Vec<Group>,
     /// Which users are drawn; another number draws others

@@ -89,7 +89,7 @@ pub(super) struct AudioArgs {
     /// How to send player metrics (CMCD, CTA-5004)
     #[arg(long, default_value = "headers", value_name = "HOW", help_heading = "Transport")]
     pub(super) cmcd: Cmcd,
-    /// Tell the server that this throughput is enough (CMCD rtp)
+    /// Report to the server that this throughput is enough (CMCD rtp)
     #[arg(long, value_name = "RATE", help_heading = "Transport")]
     pub(super) enough: Option<Rate>,
     /// Bitrate of the songs

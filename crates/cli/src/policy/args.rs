@@ -48,7 +48,7 @@ pub(super) struct FileArgs {
     /// Policy file
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/reference/learn.md#signatures)
+    /// Public key (Ed25519, PEM) of the signer of policy and table (docs/reference/learn.md#signatures)
     #[arg(long, value_name = "FILE")]
     pub(super) policy_key: Option<PathBuf>,
     /// When to use colour; auto honours NO_COLOR

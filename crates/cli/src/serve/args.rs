@@ -69,7 +69,7 @@ pub(crate) struct ServeArgs {
     /// Policy that chooses the congestion control of each connection (docs/reference/policy.md)
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     pub(super) policy: Option<PathBuf>,
-    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/reference/learn.md#signatures)
+    /// Public key (Ed25519, PEM) of the signer of policy and table (docs/reference/learn.md#signatures)
     #[arg(long, value_name = "FILE", requires = "policy", help_heading = "Transport")]
     pub(super) policy_key: Option<PathBuf>,
     /// MaxMind database with the clients' networks or countries; repeat for several, the first match counts
@@ -95,11 +95,11 @@ pub(crate) struct ServeArgs {
     /// several
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Transport")]
     pub(super) redirect_http: Vec<SocketAddr>,
-    /// Network of proxies whose connections begin with a header of the PROXY protocol, version 2; repeat for
+    /// Network of proxies that send a header of the PROXY protocol, version 2; repeat for
     /// several. TCP only
     #[arg(long, value_name = "NETWORK", help_heading = "Transport")]
     pub(super) proxy_from: Vec<Prefix>,
-    /// User whose rights the server has once it listens; files must be readable by this user
+    /// Drop privileges to this user after binding; files must be readable by this user
     #[arg(long, value_name = "USER[:GROUP]", help_heading = "Transport")]
     pub(super) user: Option<String>,
     /// Allow HTTP without TLS on addresses that other machines can reach
@@ -154,7 +154,7 @@ pub(crate) struct ServeArgs {
     /// Time for responses under way to finish after SIGTERM
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     pub(super) grace: TimeDelta,
-    /// Whose responses report controller and round-trip time: on, off, arms (also of experiments), or networks
+    /// Responses that report controller and round-trip time: on, off, arms (also of experiments), or networks
     #[arg(
         long,
         value_name = "on|off|arms|NETWORKS",

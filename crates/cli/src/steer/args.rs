@@ -20,7 +20,7 @@ Examples:
 
 const APPLY_AFTER: &str = "\
 Connections that sockets of the cgroup accept or open from now on get the controller and the pacing cap of the policy; \
-those that are open keep what they have. Over an active policy this exchanges the whole at once. It stays until \
+open connections keep what they have. Over an active policy this exchanges the whole at once. It stays until \
 `uncork steer revert` or a reboot. With --ttl the policy that was active before is active again after this time, or none if there \
 was none. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (root has them), a BPF file \
 system at /sys/fs/bpf, and cgroups of version 2.
@@ -69,7 +69,7 @@ Examples:
   sudo uncork steer move --from cubic --client 203.0.113.0/24 --client 2001:db8::/32";
 
 const MOVE_AFTER: &str = "\
-Connections that have the right controller and cap already are left alone, and so are those that have ended on this side. The \
+Connections that have the right controller and cap already are left alone, and so are connections that have ended on this side. The \
 record of a moved connection names the new rule and has no arm, so that no experiment counts it. Connections are those of one \
 network namespace: --netns names that of the service. It needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
 
@@ -139,7 +139,7 @@ pub(super) struct RecordArgs {
     /// Append JSON Lines to FILE, or write Parquet files to DIR/
     #[arg(value_name = "FILE|DIR/")]
     pub(super) records: PathBuf,
-    /// Directory of the cgroup; default: the one that is steered
+    /// Directory of the cgroup; default: the steered one
     #[arg(long, value_name = "DIR")]
     pub(super) cgroup: Option<PathBuf>,
     /// Network namespace of the service: a name of `ip netns`, or a file such as /proc/PID/ns/net; default: the current one
@@ -194,7 +194,7 @@ pub(super) struct ApplyArgs {
     /// Policy file (docs/reference/policy.md)
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// Public key (Ed25519, PEM) of whoever must have signed policy and table (docs/reference/learn.md#signatures)
+    /// Public key (Ed25519, PEM) of the signer of policy and table (docs/reference/learn.md#signatures)
     #[arg(long, value_name = "FILE")]
     pub(super) policy_key: Option<PathBuf>,
     /// Directory of the service's cgroup

@@ -259,7 +259,7 @@ impl PolicyFiles {
         let signed = signed.transpose()?;
         if let Some(signed) = &signed {
             let checked = self.releases.check(signed.release());
-            checked.map_err(|error| ServeError::Release(self.path.clone(), error))?;
+            checked.map_err(|error| ServeError::Release(self.path.clone(), Box::new(error)))?;
         }
         let text = fs::read_to_string(&self.path).map_err(unreadable("policy", &self.path))?;
         self.check(signed.as_ref(), &self.path, text.as_bytes())?;
