@@ -145,8 +145,10 @@ fn each_place_that_writes_json_is_known() {
         "cli/src/kernel/mod.rs",             // kernel-1
         "cli/src/lab/dry_run.rs",            // dry-run-1
         "cli/src/policy/json.rs",            // policy-explain
+        "cli/src/status/mod.rs",             // status-1
         "flow/src/json.rs",                  // flow-record
         "host/src/change/linux/state.rs",    // host-journal-1
+        "host/src/releases.rs",              // read by uncork alone
         "host/src/watch/tape.rs",            // host-watch-1
         "lab/src/sweep/manifest.rs",         // sweep-2
         "lab/src/sweep/stored.rs",           // run-5
