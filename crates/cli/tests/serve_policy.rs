@@ -430,7 +430,7 @@ fn an_older_signed_policy_is_refused_by_a_server_that_runs_and_by_the_next_one()
     server.says("note: policy");
     replay();
     server.signal(Signal::HUP);
-    let said = server.says("note: the previous policy stays in force");
+    let said = server.says("note: the previous policy stays active");
     let words = "version 1 (serial 1000) is older than version 2 (serial 2000)";
     assert!(said.contains(words) && said.contains("uncork learn rollback"), "{said}");
     assert_eq!(server.controller(0, "a", "/file"), "cubic");
@@ -438,7 +438,7 @@ fn an_older_signed_policy_is_refused_by_a_server_that_runs_and_by_the_next_one()
     let files = ["policy.toml", "networks.table"];
     Signer::new().sign(&version.scratch.path(""), &files, "\"serial\": 9000");
     server.signal(Signal::HUP);
-    server.says("note: the previous policy stays in force");
+    server.says("note: the previous policy stays active");
     assert!(accepted().contains("2000"), "{}", accepted());
     drop(server);
     replay();
