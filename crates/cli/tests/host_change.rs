@@ -203,11 +203,6 @@ fn a_dead_guard_is_said_and_replaced() {
         sed -i '/^\[namespaces\]/,$d' desired.toml
         seen > before
         guard() { pgrep -f '[h]ost guard' > /dev/null; }
-        # A killed process is seen for a moment.
-        kill_guard() {
-            pkill -KILL -f '[h]ost guard'
-            for i in $(seq 500); do guard || return 0; sleep 0.01; done
-        }
         host apply desired.toml --ttl 8s > /dev/null
         host status > /dev/null
         kill_guard
@@ -252,7 +247,7 @@ fn one_status_shows_what_is_active_and_what_needs_attention() {
         host apply desired.toml --ttl 1min > /dev/null
         all > waiting.txt
         all --format json > waiting.json
-        pkill -KILL -f '[h]ost guard'
+        kill_guard
         all > dead.txt && exit 9
         setpriv --reuid 65534 --regid 65534 --clear-groups "$UNCORK" status --state-dir state > other.txt && exit 8
         host revert > /dev/null
@@ -422,7 +417,7 @@ fn a_stopped_command_does_not_hold_the_lock_for_ever() {
         "$UNCORK" host prove reno $OTHER --pairs 1 --block 20s --burn-in 2s --every 1s --state-dir state > /dev/null 2>&1 & prove=$!
         for i in $(seq 100); do grep -qs no_metrics_save state/host.json && break; sleep 0.05; done
         kill -STOP $prove
-        pkill -KILL -f '[h]ost guard'
+        kill_guard
         host revert 2> noted
         grep -q "process $prove" noted
         sysctl -n net.ipv4.tcp_no_metrics_save

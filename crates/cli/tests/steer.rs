@@ -61,6 +61,12 @@ END
 steer() { "$UNCORK" steer "$@"; }
 uncork() { "$UNCORK" "$@"; }
 ask() { python3 client.py "$1" "${2-1}"; }
+# A killed process is seen for a moment.
+kill_guard() {
+    pkill -KILL -f '[s]teer guard'
+    for i in $(seq 500); do pgrep -f '[s]teer guard' > /dev/null || return 0; sleep 0.01; done
+    return 1
+}
 pins() { if [ -e /sys/fs/bpf/uncork ]; then find /sys/fs/bpf/uncork | wc -l; else echo 0; fi; }
 serve() {
     sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 server.py' & server=$!
@@ -426,7 +432,7 @@ fn a_policy_that_nobody_confirms_is_rolled_back() {
         apply two.toml --ttl 2s
         becomes "cubic -"
         apply two.toml --ttl 3s
-        kill -KILL $(pgrep -f '[s]teer guard')
+        kill_guard
         steer status 2>&1 > /dev/null || echo status $?
         becomes "cubic -"
         steer status | head -1 | sed "s|$CGROUP|CGROUP|"
@@ -1625,7 +1631,7 @@ for i in $(seq 100); do all | grep -q 'recorded by' && break; sleep 0.05; done
 all
 all --format json > status.json
 kill $recorder; wait $recorder || true
-pkill -KILL -f '[s]teer guard'
+kill_guard
 all && exit 9
 steer revert > /dev/null
 echo ---

@@ -21,7 +21,8 @@ const LASTING: &[&[&str]] = &[
 pub(super) struct Process {
     /// `serve`, `steer record`, …
     pub(super) kind: String,
-    pub(super) process: u32,
+    #[serde(rename = "process")]
+    pub(super) number: u32,
     /// The whole command line.
     pub(super) command: String,
 }
@@ -56,7 +57,7 @@ fn lasting(process: u32, line: &[u8]) -> Option<Process> {
         given.len() >= kind.len() && given.iter().zip(**kind).all(|(a, b)| a == b)
     };
     let kind = LASTING.iter().find(is_kind)?;
-    Some(Process { kind: kind.join(" "), process, command: words.join(" ") })
+    Some(Process { kind: kind.join(" "), number: process, command: words.join(" ") })
 }
 
 #[cfg(test)]

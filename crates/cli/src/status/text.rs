@@ -1,5 +1,7 @@
 //! The document as text, in 80 columns.
 
+use std::fmt::Write;
+
 use uncork_host::change::{Guard, OtherJournal, State, Status, span};
 
 use super::document::StatusDocument;
@@ -44,7 +46,7 @@ pub(super) fn of(document: &StatusDocument) -> String {
             document
                 .processes
                 .iter()
-                .map(|it| cut(&format!("{:<7} {}", it.process, it.command)))
+                .map(|it| cut(&format!("{:<7} {}", it.number, it.command)))
                 .collect(),
         ),
         ("before boot", own_past.into_iter().chain(past).collect()),
@@ -161,10 +163,12 @@ fn steered(cgroup: &StatusOfCgroup, document: &StatusDocument) -> String {
     if let Some(pending) = &cgroup.pending {
         let to = pending.returns_to.as_deref().unwrap_or("no policy");
         let guard = if pending.guarded { "alive" } else { "dead" };
-        text += &format!(
+        write!(
+            text,
             "; rolled back to {to} in {}, unless you run: uncork steer confirm; guard {guard}",
             span(pending.left_s)
-        );
+        )
+        .expect("memory");
     }
     text
 }

@@ -30,6 +30,12 @@ seen() {
     find root -type f 2> /dev/null | sort | xargs -r cat
 }
 host() { command=$1; shift; "$UNCORK" host $command --state-dir state --root "$PWD/root" "$@"; }
+# A killed process is seen for a moment.
+kill_guard() {
+    pkill -KILL -f '[h]ost guard'
+    for i in $(seq 500); do pgrep -f '[h]ost guard' > /dev/null || return 0; sleep 0.01; done
+    return 1
+}
 ended() { for i in $(seq 200); do pgrep -x uncork > /dev/null || return 0; sleep 0.05; done; return 1; }
 "#;
 
