@@ -88,7 +88,8 @@ fn recorded(scratch: &Scratch, place: &str) -> Vec<FlowRecord> {
     if !place.ends_with('/') {
         return read_json_lines(read(place).as_slice()).unwrap();
     }
-    let names = scratch.path(place).exists().then(|| scratch.entries(place)).unwrap_or_default();
+    let exists = scratch.path(place).exists();
+    let names = if exists { scratch.entries(place) } else { Vec::new() };
     let whole = names.iter().filter(|name| !name.starts_with('.'));
     whole.flat_map(|name| read_flows(read(&format!("{place}{name}"))).unwrap()).collect()
 }
