@@ -86,8 +86,8 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
     # Of `uncork lab`, bench/internet.py and bench/thirty.py.
     known |= {"--cc", "--clients", "--seed", "--networks", "--systems", "--connections", "--days", "--truth"}
     known |= {"--server", "--client", "--requests", "--rounds", "--seeds", "--keep", "--by-network"}
-    # Of `uncork emu` and `uncork steer record`.
-    known |= {"--rate", "--delay", "--loss", "--buffer", "--geo"}
+    # Of `uncork emu`, `uncork steer record` and `uncork host`.
+    known |= {"--rate", "--delay", "--loss", "--buffer", "--geo", "--state-dir"}
     for command in ("plan", "run", "apply", "explain", "demo", "verify", "report", "calibrate"):
         with pytest.raises(SystemExit):
             learn([command, "--help"])

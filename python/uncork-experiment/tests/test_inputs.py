@@ -183,6 +183,8 @@ def test_an_import_that_ends_at_any_step_leaves_whole_files(act: steps.Act, tmp_
         log.write_text(f"{line}\n{NGINX}\n" * 5)
     out = tmp_path / "out"
     command = ["import", *map(str, logs), "--mapping", "nginx", "-o", str(out)]
+    # In the directory that is watched.
+    command += ["--rejected", str(out / "rejected.jsonl")]
     assert main(command) == 0
     whole = seen(out)
     assert len(whole) == 3
