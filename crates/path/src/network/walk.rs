@@ -428,7 +428,7 @@ mod tests {
     fn the_ecn_field_is_cleared_at_either_place() {
         for change in
             [(|path| path.clears_marks = Some(LossPosition::Before)) as fn(&mut PathSpec), |path| {
-                path.clears_marks = Some(LossPosition::After)
+                path.clears_marks = Some(LossPosition::After);
             }]
         {
             assert_eq!(arrived(change, &[1500]), [(0, Ecn::NotEct)]);

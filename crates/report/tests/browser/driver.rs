@@ -12,7 +12,7 @@ use uncork_testkit::{Capability, holds_within, not_run};
 const NAMES: [&str; 4] = ["chromium-headless-shell", "chromium", "google-chrome", "chrome"];
 
 /// Time limit of a run.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_mins(5);
 
 /// A browser that can be started.
 pub(crate) struct Browser(PathBuf);

@@ -16,6 +16,15 @@ use uncork_testkit::{pause, wait_until};
 /// HTML that a client tries to inject, and whose script leaves a mark if it runs.
 const INTRUDER: &str = "<img src=x onerror=\"document.documentElement.dataset.intruder='ran'\">";
 
+/// Ends the clients, also if the browser fails: the scope waits for them.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Opens the page with `flags` while a client with a malicious host name requests files.
 fn look(browser: &Browser, flags: &[&str]) -> Run {
     let place = Place::new("serve");
@@ -33,6 +42,7 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
     let (over, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     let run = thread::scope(|scope| {
         let (over, count) = (&over, &count);
+        let _end = SetOnDrop(over);
         for listening in served.server.listening() {
             scope.spawn(move || {
                 let mut client = crate::common::Client::new(listening.address);
@@ -52,9 +62,7 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
         wait_until("responses to show", Duration::from_mins(1), || {
             count.load(Ordering::Relaxed) >= 10
         });
-        let run = browser.open(&Scratch::new("browser"), flags, &format!("http://{admin}/"));
-        over.store(true, Ordering::Relaxed);
-        run
+        browser.open(&Scratch::new("browser"), flags, &format!("http://{admin}/"))
     });
     served.stop();
     run
