@@ -32,8 +32,8 @@ files in /etc. If this command dies, a process that it started before undoes wha
 undoes changes without confirmation. With --ttl, files are written by `confirm`: until then a reboot brings back the \
 old state, too.
 
-The policy of [routes] is read again by each `apply`. If it is refused, nothing is changed; but if the table of the routes in \
-force has expired, or after a reboot, all else is applied without it.
+The policy of [routes] is read again by each `apply`. If it is refused, nothing is changed; but if the table of the \
+active routes has expired, or after a reboot, all else is applied without it.
 
 Exit status: 0 done or nothing to do, 1 another change waits for `confirm`, or it was applied without its policy, 2 wrong usage or file, 3 impossible here; \
 nothing was changed, 5 a bug.";
