@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
+from pages import CODE, DOCS, FENCED, ROOT
+
 # Maximum number of words of a page, by folder.
 PAGE_BUDGET = {"start": 600, "howto": 800, "explain": 1_500}
 # Maximum number of words of all pages outside of reference and evidence.
@@ -20,8 +20,6 @@ WITHOUT_BUDGET = {"reference", "evidence", "example"}
 # Pages at the root of the repository that link to docs/.
 ROOT_PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 
-FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-CODE = re.compile(r"`[^`\n]*`")
 HEADING = re.compile(r"^#{1,6} +(.*?) *$", re.MULTILINE)
 ANCHOR = re.compile(r'<a id="([^"]+)">')
 LINK = re.compile(r"\]\(([^()\s]+)\)")

@@ -6,10 +6,9 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
+from pages import DOCS, FENCED, ROOT
+
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)")
-FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def adapt_link(link: re.Match, page: Path, forge: str) -> str:

@@ -9,9 +9,9 @@ The pages of the command line are generated, so they hold the texts of `--help`.
 import csv
 import re
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from pages import CODE, FENCED, ROOT
+
 WORDS = ROOT / "site/words.tsv"
 # Pages that are still written in other words.
 NOT_YET = (
@@ -30,8 +30,8 @@ REWRITTEN = (
     "docs/reference/glossary.md",
     "docs/reference/exit-statuses.md",
 )
-# Code, and the targets of links.
-CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^()\s]*\)", re.MULTILINE | re.DOTALL)
+# The parts of a page that are not prose.
+NO_PROSE = (FENCED, CODE, re.compile(r"\]\([^()\s]*\)"))
 
 
 def load_words() -> list[tuple[re.Pattern, str]]:
@@ -52,7 +52,9 @@ def blank(code: re.Match) -> str:
 
 
 def problems(name: str, words: list[tuple[re.Pattern, str]]) -> list[str]:
-    text = CODE.sub(blank, (ROOT / name).read_text())
+    text = (ROOT / name).read_text()
+    for pattern in NO_PROSE:
+        text = pattern.sub(blank, text)
     return [
         f"{name}:{number}: {found[0]!r}: say {say}"
         for number, line in enumerate(text.splitlines(), 1)
