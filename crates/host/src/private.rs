@@ -50,6 +50,28 @@ pub(crate) fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
     Ok(at)
 }
 
+/// Makes a new file next to `path` and gives it that name. After a crash there is the old one or the new one.
+pub(crate) fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    // Links that root has made are followed.
+    let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+    self::directory(&directory, PUBLIC)?;
+    let mut new = path.as_os_str().to_owned();
+    // Readers of these directories ignore other endings than `.conf` and `.service`.
+    new.push(".uncork-new");
+    let new = PathBuf::from(new);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            return Err(io::Error::other(format!("{} is a directory; remove it", new.display())));
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    make(&new)?;
+    fs::rename(&new, path)?;
+    File::open(directory)?.sync_all()
+}
+
 const OPEN: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 

@@ -9,7 +9,7 @@
 //! written refuses none, so that a full disk keeps no newer policy out, such as that of a kill switch.
 
 use std::env;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub enum ReleaseError {
          `uncork learn rollback DIR N --sign learn.key`; to accept older ones again, remove {}", .file.display()
     )]
     Older {
-        /// The one that is refused.
+        /// The refused policy.
         found: Release,
         /// The latest that was accepted.
         accepted: Release,
@@ -122,7 +122,15 @@ impl Releases {
         let _lock = lock.map_err(|error| io::Error::other(error.to_string()))?;
         match self.latest(release)? {
             Some(accepted) if !accepted.is_older_than(release) => Ok(()),
-            _ => replace(directory, &self.file(release), &(serde_json::to_string(release)? + "\n")),
+            _ => {
+                let text = serde_json::to_string(release)? + "\n";
+                private::replace(&self.file(release), |new| {
+                    write(new, &text).inspect_err(|_| {
+                        // Of no use; the next one removes it, too.
+                        let _ = fs::remove_file(new);
+                    })
+                })
+            }
         }
     }
 
@@ -132,7 +140,7 @@ impl Releases {
         directory.join(format!("{}.json", release.key))
     }
 
-    /// The latest of the same key that was accepted; none if there is no directory or no file.
+    /// The latest of the same key that was accepted; `None` if the directory or the file does not exist.
     fn latest(&self, release: &Release) -> io::Result<Option<Release>> {
         let Some(directory) = &self.directory else { return Ok(None) };
         match fs::symlink_metadata(directory) {
@@ -152,24 +160,10 @@ impl Releases {
     }
 }
 
-/// After a crash there is the old file or the new one. The lock is held.
-fn replace(directory: &Path, file: &Path, text: &str) -> io::Result<()> {
-    let new = file.with_extension("json.new");
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let write = || {
-        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        opened.write_all(text.as_bytes())?;
-        opened.sync_all()?;
-        fs::rename(&new, file)
-    };
-    write().inspect_err(|_| {
-        // Of no use; the next one removes it, too.
-        let _ = fs::remove_file(&new);
-    })?;
-    File::open(directory)?.sync_all()
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    opened.write_all(text.as_bytes())?;
+    opened.sync_all()
 }
 
 fn state_directory() -> Option<PathBuf> {

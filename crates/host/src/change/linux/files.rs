@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::OFlags;
 
@@ -31,38 +31,16 @@ fn found(read: io::Result<String>) -> io::Result<Value> {
 
 pub(super) fn write(path: &Path, to: &Value) -> io::Result<()> {
     match to {
-        Value::Text { text } => replace(path, |new| write_synced(new, text)),
+        Value::Text { text } => private::replace(path, |new| write_synced(new, text)),
         _ => remove(path),
     }
 }
 
 pub(super) fn write_link(path: &Path, to: &Value) -> io::Result<()> {
     match to {
-        Value::Text { text } => replace(path, |new| std::os::unix::fs::symlink(text, new)),
+        Value::Text { text } => private::replace(path, |new| std::os::unix::fs::symlink(text, new)),
         _ => remove(path),
     }
-}
-
-/// Makes a new file next to `path` and gives it that name. After a crash there is the old one or the new one.
-pub(super) fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    // Links that root has made are followed.
-    let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
-    private::directory(&directory, 0o755)?;
-    let mut new = path.as_os_str().to_owned();
-    // Readers of these directories ignore other endings than `.conf` and `.service`.
-    new.push(".uncork-new");
-    let new = PathBuf::from(new);
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
-            return Err(io::Error::other(format!("{} is a directory; remove it", new.display())));
-        }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    make(&new)?;
-    fs::rename(&new, path)?;
-    File::open(directory)?.sync_all()
 }
 
 pub(super) fn write_synced(path: &Path, text: &str) -> io::Result<()> {

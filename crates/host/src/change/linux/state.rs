@@ -141,7 +141,7 @@ impl StateDirectory {
                 })
             }
         };
-        files::replace(&file, make).map_err(|error| failed(&error))?;
+        private::replace(&file, make).map_err(|error| failed(&error))?;
         // Without it all goes on, but `is_reserved` says so.
         if write_copy(&copy, &text).is_err() {
             let _ = fs::remove_file(&copy);
