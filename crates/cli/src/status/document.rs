@@ -7,27 +7,13 @@ use super::processes::Process;
 use crate::kernel::KernelStatus;
 use crate::steer::{SteerDocument, SteeredCgroup, steer_document};
 
-/// What was found.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) unix_s: i64,
-    pub(super) host: Option<Status>,
-    pub(super) others: Vec<OtherJournal>,
-    /// The process that changes or tests the host's settings now.
-    pub(super) holder: Option<u32>,
-    pub(super) kernel: Option<KernelStatus>,
-    pub(super) steered: Vec<SteeredCgroup>,
-    pub(super) processes: Vec<Process>,
-    pub(super) attention: Vec<String>,
-    pub(super) unseen: Vec<String>,
-}
-
 /// `docs/schemas/status-1.json`.
 #[derive(Serialize)]
 pub(super) struct StatusDocument {
     schema: &'static str,
     pub(super) unix_s: i64,
     pub(super) host: Option<Status>,
+    /// The process that changes or tests the host's settings now.
     pub(super) changed_by: Option<u32>,
     pub(super) journals: Vec<OtherJournal>,
     pub(super) kernel: Option<KernelStatus>,
@@ -46,25 +32,31 @@ pub(super) struct Recorder {
 }
 
 impl StatusDocument {
-    pub(super) fn new(found: Found, attention: Vec<String>) -> Self {
-        let recorders = found.steered.iter().filter_map(|steered| {
+    /// A host on which nothing is active.
+    pub(super) fn new(unix_s: i64) -> Self {
+        Self {
+            schema: "uncork.status/1",
+            unix_s,
+            host: None,
+            changed_by: None,
+            journals: Vec::new(),
+            kernel: None,
+            steer: steer_document(&[]),
+            recorders: Vec::new(),
+            processes: Vec::new(),
+            attention: Vec::new(),
+            unseen: Vec::new(),
+        }
+    }
+
+    /// Adds the cgroups with pins.
+    pub(super) fn add_steered(&mut self, steered: Vec<SteeredCgroup>) {
+        let recorders = steered.iter().filter_map(|steered| {
             let cgroup = steered.status.as_ref()?.description.cgroup.clone();
             Some(Recorder { cgroup, process: steered.recorder? })
         });
-        let recorders = recorders.collect();
-        let steered = found.steered.into_iter().filter_map(|steered| steered.status);
-        Self {
-            schema: "uncork.status/1",
-            unix_s: found.unix_s,
-            host: found.host,
-            changed_by: found.holder,
-            journals: found.others,
-            kernel: found.kernel,
-            steer: steer_document(&steered.collect::<Vec<_>>()),
-            recorders,
-            processes: found.processes,
-            attention,
-            unseen: found.unseen,
-        }
+        self.recorders = recorders.collect();
+        let statuses: Vec<_> = steered.into_iter().filter_map(|steered| steered.status).collect();
+        self.steer = steer_document(&statuses);
     }
 }

@@ -17,7 +17,7 @@ use crate::json::pretty;
 use crate::kernel::look_at_kernel;
 use crate::stdout;
 use crate::steer::{SteeredCgroup, look_at_steered};
-use document::{Found, StatusDocument};
+use document::StatusDocument;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
-    let document = found(&args.state).document();
+    let document = look(&args.state);
     let text = match args.format {
         TextFormat::Json => pretty(&document)?,
         TextFormat::Human => text::of(&document),
@@ -54,32 +54,37 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
 }
 
 /// Asks each part. What one of them cannot see keeps no other from being shown.
-fn found(state: &StateArgs) -> Found {
-    let mut found = Found { unix_s: clock::unix_s(), ..Found::default() };
+fn look(state: &StateArgs) -> StatusDocument {
+    let mut document = StatusDocument::new(clock::unix_s());
     let HostLook { status, others, holder } = look_at_host(state);
-    found.holder = holder;
-    found.host = found.noted("settings", status);
-    found.others = found.noted("journals", others).unwrap_or_default();
-    found.kernel = found.noted("controllers", look_at_kernel());
-    found.look_at_steered();
-    found.processes = found.noted("processes", processes::all()).unwrap_or_default();
+    document.changed_by = holder;
+    document.host = document.noted("settings", status);
+    document.journals = document.noted("journals", others).unwrap_or_default();
+    document.kernel = document.noted("controllers", look_at_kernel());
+    let steered = document.steered();
+    document.processes = document.noted("processes", processes::all()).unwrap_or_default();
     if !geteuid().is_root() {
-        found.unseen.push("processes of other users; run as root".to_owned());
+        document.unseen.push("processes of other users; run as root".to_owned());
     }
-    found
+    let mut attention = document.host_attention();
+    attention.extend(document.journals_attention());
+    attention.extend(steered.iter().flat_map(SteeredCgroup::attention));
+    document.attention.extend(attention);
+    document.add_steered(steered);
+    document
 }
 
-impl Found {
-    fn look_at_steered(&mut self) {
+impl StatusDocument {
+    fn steered(&mut self) -> Vec<SteeredCgroup> {
         let what = "steered cgroups";
         match look_at_steered() {
             // Without a BPF file system here, there may be one in another mount namespace.
             Err(Error::Kernel(uncork_kernel::Error::Missing(missing))) => {
                 self.unseen.push(format!("{what}: {missing}"));
+                Vec::new()
             }
             looked => {
-                let looked = looked.map_err(|error| error.to_string());
-                self.steered = self.noted(what, looked).unwrap_or_default();
+                self.noted(what, looked.map_err(|error| error.to_string())).unwrap_or_default()
             }
         }
     }
@@ -94,15 +99,6 @@ impl Found {
             .ok()
     }
 
-    /// With all that needs attention.
-    fn document(mut self) -> StatusDocument {
-        let mut attention = std::mem::take(&mut self.attention);
-        attention.extend(self.host_attention());
-        attention.extend(self.journals_attention());
-        attention.extend(self.steered.iter().flat_map(SteeredCgroup::attention));
-        StatusDocument::new(self, attention)
-    }
-
     fn host_attention(&self) -> Vec<String> {
         let Some(status) = &self.host else { return Vec::new() };
         let mut found = Vec::new();
@@ -115,7 +111,7 @@ impl Found {
             State::Rebooted => found.push(
                 "settings ended with the last boot; apply them again, or run `uncork host revert`",
             ),
-            State::Unfinished if self.holder.is_none() => {
+            State::Unfinished if self.changed_by.is_none() => {
                 found.push("the command that changed settings has died; run `uncork host revert`");
             }
             _ => {}
@@ -132,7 +128,7 @@ impl Found {
     }
 
     fn journals_attention(&self) -> impl Iterator<Item = String> {
-        self.others.iter().filter_map(|other| {
+        self.journals.iter().filter_map(|other| {
             let name = other.journal.display();
             match (&other.unreadable, other.guard) {
                 (Some(error), _) => Some(format!("{name}: {error}")),

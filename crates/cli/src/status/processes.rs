@@ -27,7 +27,7 @@ pub(super) struct Process {
     pub(super) command: String,
 }
 
-/// Those that this user may see, by kind and number.
+/// The processes that this user may see, by kind and number.
 pub(super) fn all() -> Result<Vec<Process>, String> {
     let entries = fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?;
     let numbers =

@@ -92,11 +92,11 @@ fn broken(line: &str) -> Vec<String> {
 
 /// One line; its end may be missing.
 fn cut(line: &str) -> String {
-    let most = COLUMNS - NAMES;
-    if line.chars().count() <= most {
+    let max = COLUMNS - NAMES;
+    if line.chars().count() <= max {
         return line.to_owned();
     }
-    line.chars().take(most - 1).chain(['…']).collect()
+    line.chars().take(max - 1).chain(['…']).collect()
 }
 
 fn file_text(file: Option<&str>, ago: &str) -> String {
