@@ -55,9 +55,16 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     stdout::data(&roff)
 }
 
+/// The commands of the examples in the help.
+pub(crate) fn examples(page: &Command) -> Vec<String> {
+    let help = page.get_before_help().map(ToString::to_string).unwrap_or_default();
+    let lines = help.lines().filter(|line| line.starts_with(' '));
+    lines.map(|line| line.trim().to_owned()).collect()
+}
+
 /// Writes the page in roff, with the examples of the help in a section of their own.
 fn render(page: Command, roff: &mut Vec<u8>) -> io::Result<()> {
-    let examples = page.get_before_help().map(ToString::to_string);
+    let examples = examples(&page);
     let has_commands = page.has_subcommands();
     let has_more = page.get_after_long_help().or(page.get_after_help()).is_some();
     let has_version = page.get_long_version().or(page.get_version()).is_some();
@@ -66,10 +73,10 @@ fn render(page: Command, roff: &mut Vec<u8>) -> io::Result<()> {
     man.render_name_section(roff)?;
     man.render_synopsis_section(roff)?;
     man.render_description_section(roff)?;
-    if let Some(examples) = examples {
+    if !examples.is_empty() {
         writeln!(roff, ".SH EXAMPLES\n.nf")?;
-        for line in examples.lines().filter(|line| line.starts_with(' ')) {
-            writeln!(roff, "{}", line.trim().replace('\\', "\\e").replace('-', "\\-"))?;
+        for line in examples {
+            writeln!(roff, "{}", line.replace('\\', "\\e").replace('-', "\\-"))?;
         }
         writeln!(roff, ".fi")?;
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::{Arg, Command};
 
 use crate::definition;
+use crate::manual::examples;
 
 const HEAD: &str = "\
 # Command line
@@ -28,10 +29,9 @@ fn section(command: &Command, page: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     write!(page, "\n## {name}\n\n{}\n", paragraph(&about)).expect("memory");
-    if let Some(examples) = command.get_before_help() {
-        let lines = examples.to_string();
-        let lines = lines.lines().filter(|line| line.starts_with(' ')).map(str::trim);
-        writeln!(page, "\n```sh\n{}\n```", lines.collect::<Vec<_>>().join("\n")).expect("memory");
+    let examples = examples(command);
+    if !examples.is_empty() {
+        writeln!(page, "\n```sh\n{}\n```", examples.join("\n")).expect("memory");
     }
     table("argument", command.get_positionals(), page);
     let is_shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
