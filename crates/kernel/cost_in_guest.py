@@ -165,7 +165,7 @@ def main() -> None:
     controllers = arguments.controller or THEIRS + OURS
     kernel, found = play(arguments, controllers)
     print(f"Linux {kernel}, {arguments.rate}, ACKs {arguments.delay} late:\n")
-    print("| | Mbit/s | bytes per packet | thousand ACKs per GB | instructions per byte | beside its own kind |")
+    print("| | Mbit/s | bytes per packet | thousand ACKs per GB | instructions per byte | next to its own kind |")
     print("|---|---|---|---|---|---|")
     for name, transfers in found.items():
         print(row(name, transfers, found.get(OWN_KIND.get(name, ""), [])))

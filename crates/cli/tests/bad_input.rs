@@ -250,7 +250,7 @@ const HOSTILE_LINES: [&str; 14] = [
     "steer apply WRONG --cgroup /nowhere",
 ];
 
-/// Command lines whose next argument is a name.
+/// Command lines that a name continues.
 const HOSTILE_ARGUMENTS: [&str; 9] = [
     "compare --cc",
     "emu --loss",

@@ -789,5 +789,5 @@ fn the_documented_session_is_what_is_printed() {
         fs::write(file, &new).unwrap();
     }
     let is_same = fs::read_to_string(file).unwrap() == new;
-    assert!(is_same, "UPDATE_DOCS=1 writes docs/reference/host.md anew\n{printed}");
+    assert!(is_same, "UPDATE_DOCS=1 writes docs/reference/host.md again\n{printed}");
 }

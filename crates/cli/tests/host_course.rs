@@ -1,4 +1,4 @@
-//! The commands of docs/reference/host.md: other tests run those that they know, this one runs all others.
+//! The commands of docs/reference/host.md: other tests run some of them, this one runs the rest.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;

@@ -230,6 +230,6 @@ fn the_documented_example_is_what_is_printed() {
     }
     assert!(
         fs::read_to_string(&file).unwrap() == new,
-        "UPDATE_DOCS=1 writes docs/reference/host.md anew"
+        "UPDATE_DOCS=1 writes docs/reference/host.md again"
     );
 }

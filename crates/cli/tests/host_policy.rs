@@ -215,7 +215,7 @@ fn another_table_an_expired_one_and_a_damaged_one() {
     assert!(read("expired.out").contains("its table has expired"), "{}", read("expired.out"));
 }
 
-/// The routes of an older signed policy are refused; those that are active stay.
+/// The routes of an older signed policy are refused; active routes stay.
 #[test]
 fn an_older_signed_policy_makes_no_routes() {
     let scratch = Scratch::new("host-policy-older");

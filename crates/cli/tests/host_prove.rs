@@ -458,12 +458,12 @@ fn the_documented_commands_print_what_is_documented() {
             text = format!("{before}{begin}{}```{after}", run.stdout);
             fs::write(file, &text).unwrap();
         } else if line.contains("--dry-run") {
-            assert_eq!(run.stdout, known, "UPDATE_DOCS=1 writes docs/reference/host.md anew");
+            assert_eq!(run.stdout, known, "UPDATE_DOCS=1 writes docs/reference/host.md again");
         } else {
             assert_eq!(
                 form(&run.stdout),
                 form(known),
-                "UPDATE_DOCS=1 writes docs/reference/host.md anew"
+                "UPDATE_DOCS=1 writes docs/reference/host.md again"
             );
         }
     }

@@ -56,7 +56,7 @@ fn the_documented_example_is_what_is_printed() {
     }
     assert!(
         fs::read_to_string(&file).unwrap() == new,
-        "UPDATE_DOCS=1 writes docs/reference/watch.md anew"
+        "UPDATE_DOCS=1 writes docs/reference/watch.md again"
     );
 }
 

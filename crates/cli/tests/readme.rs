@@ -50,7 +50,7 @@ fn update(name: &str, shown: &str, printed: &str) {
     std::fs::write(page(name), text.replacen(shown, printed, 1)).expect("the page can be written");
 }
 
-/// The pages with commands: all guides, and those that must have some.
+/// The pages with commands: all guides, and three pages that must have some.
 fn pages() -> Vec<String> {
     let guides = ["docs/start", "docs/howto"].into_iter().flat_map(|folder| {
         let files = std::fs::read_dir(page(folder)).expect("the folder exists");

@@ -109,7 +109,7 @@ enum Progress {
     Complete,
 }
 
-/// Calls `each` for every message of a datagram, up to the one that ends the reply.
+/// Calls `each` for every message of a datagram, until the reply ends.
 fn read(datagram: &[u8], mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<Progress> {
     // `struct nlmsghdr`, `NLMSG_ERROR`, `NLMSG_DONE` (linux/netlink.h).
     const HEADER: usize = 16;

@@ -13,7 +13,7 @@ use crate::sys::{self, MapSpec};
 use crate::trace::Trace;
 
 /// The members of `struct tcp_congestion_ops`, and the programs that implement them. Optional ones that return a value
-/// are left out, because such values were lost at times (docs/evidence/kernel.md).
+/// are left out, because such values were sometimes lost (docs/evidence/kernel.md).
 const PROGRAMS: [(&str, &str); 7] = [
     ("init", "start"),
     ("cong_control", "cong_control"),

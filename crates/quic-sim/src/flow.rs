@@ -248,7 +248,7 @@ impl<'a> Flow<'a> {
 }
 
 /// The ACK_FREQUENCY frame by which the server asks for these acknowledgements
-/// (draft-ietf-quic-ack-frequency); `None` for those that a client has of its own (RFC 9000 §13.2.2).
+/// (draft-ietf-quic-ack-frequency); `None` for a client's own policy (RFC 9000 §13.2.2).
 fn ack_frequency(policy: AckPolicy) -> Option<AckFrequencyConfig> {
     if policy == AckPolicy::USUAL {
         return None;

@@ -223,7 +223,7 @@ impl Run<'_> {
         }
         let direction = if end == End::Server { Direction::Down } else { Direction::Up };
         let (times, mut out) = ((self.epoch, self.now, self.spec.warmup), Vec::new());
-        // A card sends what it has before it takes more, as a socket whose buffer is full.
+        // A card sends what it has before it takes more, as a socket with a full buffer.
         let batches = if self.spec.card.is_some() && end == End::Server { 1 } else { usize::MAX };
         flow.act(end, times, batches, |datagram| out.push(datagram));
         flow.counts.sent += if end == End::Server { out.len() as u64 } else { 0 };

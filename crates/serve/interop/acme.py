@@ -96,10 +96,10 @@ def serial(port):
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with context.wrap_socket(socket.create_connection(("127.0.0.1", port), 5), server_hostname=NAME) as client:
         der = client.getpeercert(binary_form=True)
-    told = subprocess.run(
+    output = subprocess.run(
         ["openssl", "x509", "-inform", "der", "-noout", "-serial"], input=der, capture_output=True, check=True
     )
-    return told.stdout.decode().strip()
+    return output.stdout.decode().strip()
 
 
 def play(options, directory):

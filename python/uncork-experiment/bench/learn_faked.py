@@ -81,7 +81,7 @@ def row(case: Case, choice: str, fake: float, found: list[Faked]) -> str:
 
 
 TEXT = """
-Networks that do not lie are affected by those that do. Most of them are switched where nothing is to be gained or lost, but the bound of
+Networks that lie affect others. Most of the others are switched where the arms are alike, but the bound of
 harm (0.2 % of the traffic) does not hold: if the largest tenth of each AS lies, up to 2.9 % of the others' traffic has BBR and is more than 2 % worse.
 A tenth of the networks with a gain is what a network of two kinds looks like, so the estimates cannot know it for a lie. Guardrails and the
 daily budget of changes slow such a change down; they are not part of these worlds.

@@ -1,6 +1,6 @@
 """Proof on simulated users that share links: pytest -m proof tests/proof_interference.py -s
 
-It takes 8 minutes of CPU time, and is what docs/evidence/interference.md tells.
+It takes 8 minutes of CPU time, and proves what docs/evidence/interference.md reports.
 """
 
 from pathlib import Path

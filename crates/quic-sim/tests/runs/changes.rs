@@ -1,4 +1,4 @@
-//! Paths that change at times, lose packets on the way back or clear marks: over both kinds of endpoints.
+//! Paths that change, lose packets on the way back or clear marks: over both kinds of endpoints.
 
 use uncork_apps::{ClientSpec, FetchSpec, ObjectSizes};
 use uncork_flow::FlowRecord;
@@ -182,7 +182,7 @@ fn copies_of_packets_change_little() {
     }
 }
 
-/// RFC 9000 §14.3: larger packets are probes first, and their loss is no sign of congestion.
+/// RFC 9000 §14.3: larger packets are probes first, and their loss does not indicate congestion.
 #[test]
 fn a_quic_stack_finds_the_largest_packet_of_a_path() {
     let mean_packet = |max_packet| {

@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     window: u64,
     /// Later windows, and the next of them.
     window_steps: Option<Box<(Vec<Step<u64>>, usize)>>,
-    /// The newest segment whose ACK is delayed, and the deadline of the first.
+    /// The newest segment with a delayed ACK, and the deadline of the first.
     delayed: Option<(Segment, Time)>,
     /// How many ACKs are delayed.
     held: u32,
