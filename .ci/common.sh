@@ -6,10 +6,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 package=python/uncork-experiment
 python=target/python
 
-# Runs a command, after a line with the seconds since the script began.
+# Runs a command, after a line with the seconds since the script began; then prints what the command took.
 step() {
     printf '\n== %4d s: %s\n' "$SECONDS" "$*"
-    "$@"
+    local TIMEFORMAT="== took %0R s, %0U + %0S CPU-s: $*"
+    time "$@"
 }
 
 # Parts that run at the same time wait for each other.
