@@ -72,9 +72,8 @@ impl Engine {
     ///
     /// Which part it does not support, and which engine does.
     pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
-        let mut paths = scenario.cells.iter().flat_map(|cell| &cell.plan.paths);
-        if self != Self::QuicSim && paths.any(|path| path.spec.max_packet.is_some()) {
-            return Err(no_search());
+        if self != Self::QuicSim {
+            check_tcp(scenario)?;
         }
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
         let command = classes.find(|class| class.carries.is_command());
@@ -108,11 +107,19 @@ impl Engine {
     }
 }
 
-fn no_search() -> EngineError {
-    let message = "TCP does not search for its packet size here, and all that is larger than `max_packet` would be \
-                   lost; remove it, or use --on quic-sim"
-        .to_owned();
-    EngineError { message, is_of_machine: false }
+/// Whether TCP can run `scenario`.
+fn check_tcp(scenario: &Scenario) -> Result<(), EngineError> {
+    let mut paths = scenario.cells.iter().flat_map(|cell| &cell.plan.paths);
+    let mut flows = scenario.cells.iter().flat_map(|cell| &cell.plan.flows);
+    let problem = if paths.any(|path| path.spec.max_packet.is_some()) {
+        "TCP does not search for its packet size here, and all that is larger than `max_packet` would be lost"
+    } else if flows.any(|flow| !flow.migrations.is_empty()) {
+        "a TCP connection ends when an address changes, so flows have no `migrations`"
+    } else {
+        return Ok(());
+    };
+    let message = format!("{problem}; remove it, or use --on quic-sim");
+    Err(EngineError { message, is_of_machine: false })
 }
 
 fn no_commands(class: &str) -> EngineError {

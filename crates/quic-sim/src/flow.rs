@@ -1,5 +1,6 @@
 //! A flow: two endpoints and their applications.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,11 @@ use uncork_quic::{Epoch, Handle, Observation};
 use uncork_sim::{AckPolicy, FlowSpec, RunSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
+use crate::address::{ClientAddress, SERVER};
 use crate::client::ClientApp;
 use crate::identity::{Identity, NAME};
 use crate::peer::{Datagram, Peer, Windows, transport};
+use crate::run::InFlight;
 use crate::server::ServerApp;
 
 /// Seed streams of the endpoints, separate for each flow.
@@ -33,6 +36,7 @@ const CLIENT_CC: &str = "cubic";
 pub(crate) struct Flow<'a> {
     pub(crate) spec: &'a FlowSpec,
     pub(crate) client: ClientApp,
+    address: ClientAddress,
     server: ServerApp,
     /// The client and the server.
     peers: [Peer; 2],
@@ -109,6 +113,7 @@ impl<'a> Flow<'a> {
         Some(Self {
             spec,
             client: ClientApp::new(spec, run.client_of(index), run.receive_window_steps(spec)),
+            address: ClientAddress::new(run.migrations(spec)),
             server: ServerApp::new(spec),
             peers: [client, server],
             handle,
@@ -136,14 +141,30 @@ impl<'a> Flow<'a> {
         self.handle.observe()
     }
 
-    /// A datagram arrives. `read` is the number of bytes the client had read when it sent the
-    /// datagram; its ACK frame covers all of them.
-    pub(crate) fn receive(&mut self, now: Instant, to: End, (data, read): (&[u8], u64), ecn: Ecn) {
+    /// The only host that the client has now. A NAT delivers what comes to an earlier port.
+    pub(crate) fn client_host(&self) -> IpAddr {
+        self.address.now().ip()
+    }
+
+    /// A datagram arrives.
+    pub(crate) fn receive(&mut self, now: Instant, to: End, datagram: &InFlight, ecn: Ecn) {
         self.progress.turns = 0;
+        let source = match to {
+            End::Client => SERVER,
+            End::Server => datagram.client,
+        };
         if to == End::Server {
-            self.acked = self.acked.max(read);
+            self.acked = self.acked.max(datagram.read);
         }
-        self.peers[to as usize].receive(now, data, codepoint(ecn));
+        self.peers[to as usize].receive(now, source, &datagram.data, codepoint(ecn));
+    }
+
+    /// The client's address at the other end of a datagram that `end` sends.
+    pub(crate) fn client_address_of(&self, end: End, datagram: &Datagram) -> SocketAddr {
+        match end {
+            End::Client => self.address.now(),
+            End::Server => datagram.destination,
+        }
     }
 
     /// Whether the flow keeps waking up without progress.
@@ -186,13 +207,18 @@ impl<'a> Flow<'a> {
         let peer = &mut self.peers[end as usize];
         peer.expire(instant);
         if let Some(connection) = peer.connection() {
+            if end == End::Client && self.address.migrate(now) {
+                connection.handle_network_change(None, instant);
+            }
             while let Some(event) = connection.poll() {
                 if let Event::ConnectionLost { reason } = event {
                     self.failure.get_or_insert(reason);
                 }
             }
             wake = match end {
-                End::Client => self.client.act(connection, now, warmup),
+                End::Client => {
+                    self.client.act(connection, now, warmup).min(self.address.next_change())
+                }
                 End::Server => self.server.act(connection, now),
             };
         }

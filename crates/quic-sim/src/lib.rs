@@ -12,6 +12,7 @@
 //! payload.
 #![forbid(unsafe_code)]
 
+mod address;
 mod client;
 mod error;
 mod flow;

@@ -1,6 +1,6 @@
 //! One end of a connection, without its application.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,23 +14,17 @@ use uncork_quic::Handle;
 use uncork_sim::{FlowSpec, RunSpec};
 use uncork_units::Rng;
 
+use crate::address::SERVER;
+
 /// Datagrams per call; all are sent at the same instant.
 const BATCH: NonZeroUsize = NonZeroUsize::new(32).expect("more than none");
 /// The send buffer, large enough never to limit the sender.
 const SEND_BUFFER: u64 = 64 << 20;
 
-pub(crate) const CLIENT: SocketAddr = address(1);
-pub(crate) const SERVER: SocketAddr = address(2);
-
-const fn address(last: u8) -> SocketAddr {
-    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, last), 443))
-}
-
 /// One end of a connection.
 pub(crate) struct Peer {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    other: SocketAddr,
     /// The configuration for a new connection; `None` refuses it.
     accepts: Option<Arc<ServerConfig>>,
     buffer: Vec<u8>,
@@ -39,6 +33,7 @@ pub(crate) struct Peer {
 /// A datagram to send.
 pub(crate) struct Datagram {
     pub(crate) data: Vec<u8>,
+    pub(crate) destination: SocketAddr,
     pub(crate) ecn: Option<EcnCodepoint>,
 }
 
@@ -76,7 +71,7 @@ pub(crate) fn transport(handle: &Handle, windows: Windows) -> TransportConfig {
 }
 
 impl Peer {
-    fn new(rng: &mut Rng, other: SocketAddr, accepts: Option<Arc<ServerConfig>>) -> Self {
+    fn new(rng: &mut Rng, accepts: Option<Arc<ServerConfig>>) -> Self {
         let mut config = EndpointConfig::new(Arc::new(NoResets));
         let mut seed = [0; 32];
         seed.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
@@ -85,12 +80,12 @@ impl Peer {
         config
             .cid_generator(Arc::new(move || Box::new(HashedConnectionIdGenerator::from_key(key))));
         let endpoint = Endpoint::new(Arc::new(config), accepts.clone(), true);
-        Self { endpoint, connection: None, other, accepts, buffer: Vec::new() }
+        Self { endpoint, connection: None, accepts, buffer: Vec::new() }
     }
 
     /// A server that takes one connection.
     pub(crate) fn server(rng: &mut Rng, config: ServerConfig) -> Self {
-        Self::new(rng, CLIENT, Some(Arc::new(config)))
+        Self::new(rng, Some(Arc::new(config)))
     }
 
     /// A client that connects.
@@ -100,7 +95,7 @@ impl Peer {
         mut config: noq_proto::ClientConfig,
         name: &str,
     ) -> Self {
-        let mut peer = Self::new(rng, SERVER, None);
+        let mut peer = Self::new(rng, None);
         let id = rng.next_u64().to_le_bytes();
         config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id)));
         peer.connection = peer.endpoint.connect(now, config, SERVER, name).ok();
@@ -116,9 +111,15 @@ impl Peer {
         self.connection.as_ref().and_then(|(_, connection)| connection.poll_timeout())
     }
 
-    /// Processes a datagram that arrives.
-    pub(crate) fn receive(&mut self, now: Instant, data: &[u8], ecn: Option<EcnCodepoint>) {
-        let path = FourTuple::from_remote(self.other);
+    /// Processes a datagram that arrives from `source`.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        source: SocketAddr,
+        data: &[u8],
+        ecn: Option<EcnCodepoint>,
+    ) {
+        let path = FourTuple::from_remote(source);
         let data = BytesMut::from(data);
         self.buffer.clear();
         match self.endpoint.handle(now, path, ecn, data, &mut self.buffer) {
@@ -160,7 +161,8 @@ impl Peer {
             let Some(sent) = connection.poll_transmit(now, BATCH, buffer) else { return };
             let size = sent.segment_size.unwrap_or(sent.size).max(1);
             for data in buffer[..sent.size.min(buffer.len())].chunks(size) {
-                leave(Datagram { data: data.to_vec(), ecn: sent.ecn });
+                let destination = sent.destination;
+                leave(Datagram { data: data.to_vec(), destination, ecn: sent.ecn });
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -101,12 +102,14 @@ struct Run<'a> {
 }
 
 /// A datagram in flight.
-struct InFlight {
-    data: Vec<u8>,
+pub(crate) struct InFlight {
+    pub(crate) data: Vec<u8>,
+    /// The client's address that it comes from or goes to.
+    pub(crate) client: SocketAddr,
     /// Its queueing delay so far on the way to the client.
     queued_for: TimeDelta,
-    /// Bytes the client had read when it was sent.
-    read: u64,
+    /// Bytes the client had read when it was sent; its ACK frame covers all of them.
+    pub(crate) read: u64,
 }
 
 impl Body for InFlight {
@@ -177,15 +180,18 @@ impl Run<'_> {
     /// Processes a datagram that arrives or is dropped. Returns whether it arrived.
     fn arrive(&mut self, to: End, packet: &Packet<InFlight>, fate: Fate) -> bool {
         let Some(flow) = self.flows[packet.flow as usize].as_mut() else { return false };
-        let (counts, datagram) = (&mut flow.counts, &packet.body);
+        let datagram = &packet.body;
+        let is_reachable = to == End::Server || datagram.client.ip() == flow.client_host();
+        let counts = &mut flow.counts;
         match (fate, to) {
+            (Fate::Arrives(_), _) if !is_reachable => counts.dropped_random += 1,
             (Fate::Arrives(_), to) => {
                 if to == End::Client {
                     counts.marked += u64::from(packet.ecn == Ecn::Ce);
                     flow.queueing.record(datagram.queued_for.as_nanos());
                 }
                 let now = self.epoch.instant(self.now);
-                flow.receive(now, to, (&datagram.data, datagram.read), packet.ecn);
+                flow.receive(now, to, datagram, packet.ecn);
                 return true;
             }
             (_, End::Server) => counts.acks_dropped += 1,
@@ -231,7 +237,8 @@ impl Run<'_> {
         for datagram in out {
             let ecn = flow.ecn(end, datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
-            let body = InFlight { data: datagram.data, queued_for: TimeDelta::ZERO, read };
+            let client = flow.client_address_of(end, &datagram);
+            let body = InFlight { data: datagram.data, client, queued_for: TimeDelta::ZERO, read };
             let offer = Offer { flow: index, bytes, ecn, body };
             let mut fate = |to, packet, fate| ended.push((to, packet, fate));
             self.network.offer(self.now, direction, offer, &mut fate);

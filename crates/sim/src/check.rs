@@ -7,7 +7,7 @@ use uncork_path::{Ecn, LinkSpec, PathSpec, Step, shared_rtt};
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
-use crate::spec::{AckPolicy, FlowSpec, RunSpec, Workload};
+use crate::spec::{AckPolicy, FlowSpec, Migration, RunSpec, Workload};
 
 /// An invalid run specification. The message names the part, the value and the valid range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,6 +103,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
         })?;
         self.check_window_steps(place, flow)?;
+        self.check_migrations(place, flow)?;
         check_acks(place, flow.acks)?;
         let host = flow.host.unwrap_or(0);
         require(host < Self::FIRST_UNNAMED_HOST, place, || {
@@ -137,6 +138,18 @@ impl<S: ControllerSpec> RunSpec<S> {
             let window = small.map_or(0, |step| step.value);
             format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
         })
+    }
+
+    fn check_migrations(&self, place: RunPart, flow: &FlowSpec<S>) -> Result {
+        if let Some(index) = flow.migrations {
+            one_of(place, "list of migrations", index, self.migrations.len())?;
+        }
+        let migrations = self.migrations(flow);
+        require(Step::are_in_order(migrations), place, || {
+            "its migrations are not in order of time: sort them".to_owned()
+        })?;
+        let (count, max) = (migrations.len(), Migration::MAX_COUNT);
+        require(count <= max, place, || format!("{count} migrations: use at most {max}"))
     }
 }
 

@@ -29,5 +29,5 @@ pub use offload::Offload;
 pub use opening::{Launch, Program, program_starts};
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
-pub use spec::{AckPolicy, CommandRecords, CommandSpec, FlowSpec, RunSpec, Workload};
+pub use spec::{AckPolicy, CommandRecords, CommandSpec, FlowSpec, Migration, RunSpec, Workload};
 pub use view::FlowView;

@@ -27,6 +27,8 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub commands: Vec<CommandSpec>,
     /// Receive windows that change, in order of time. The end of a window never moves back (RFC 9293 §3.8.6).
     pub receive_window_steps: Vec<Vec<Step<u64>>>,
+    /// Migrations of connections, in order of time. For QUIC endpoints: segments of TCP ignore them.
+    pub migrations: Vec<Vec<Step<Migration>>>,
     /// The flows.
     pub flows: Vec<FlowSpec<S>>,
     /// The time that the hosts at both ends take for each packet. Real hosts have their own.
@@ -69,10 +71,28 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub receive_window: u64,
     /// Index of its later receive windows in [`RunSpec::receive_window_steps`].
     pub receive_window_steps: Option<usize>,
+    /// Index of its migrations in [`RunSpec::migrations`].
+    pub migrations: Option<usize>,
     /// When the client acknowledges data.
     pub acks: AckPolicy,
     /// An earlier connection's observations of the path, for Careful Resume.
     pub resume: Option<ResumeHint>,
+}
+
+/// A change of the client's address (RFC 9000 §9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    /// The client moves to another network and knows it, as from Wi-Fi to a mobile network: a new IP address. Packets to
+    /// the old one are lost, and the server measures the path again (RFC 9000 §9.4).
+    Address,
+    /// A NAT sends what follows from another port, and the client does not know it. The old port still delivers, as
+    /// mappings outlive their last packet (RFC 4787 §4.3). The server keeps what it has measured.
+    Port,
+}
+
+impl Migration {
+    /// The maximum number of migrations of a connection.
+    pub const MAX_COUNT: usize = 1000;
 }
 
 /// When a client acknowledges data that arrives in order. Holes, changes of the CE mark and the end of a
@@ -156,6 +176,7 @@ impl<S: ControllerSpec> FlowSpec<S> {
             workload,
             receive_window: FlowSpec::WIDE_OPEN,
             receive_window_steps: None,
+            migrations: None,
             acks: AckPolicy::USUAL,
             resume: None,
         }
@@ -171,6 +192,7 @@ impl<S: ControllerSpec> RunSpec<S> {
             clients: Vec::new(),
             commands: Vec::new(),
             receive_window_steps: Vec::new(),
+            migrations: Vec::new(),
             flows,
             host_jitter: HostJitter::NONE,
             offload: Offload::None,
@@ -203,13 +225,23 @@ impl<S: ControllerSpec> RunSpec<S> {
         let windows = self.flows.iter().find_map(|flow| flow.receive_window_steps);
         let copies = self.paths.iter().find(|path| path.duplicates != LossSpec::NONE);
         let copies = copies.map(|_| ("duplicates", "the emulated path delivers no packet twice"));
-        card.or(copies).or(acks).or(windows.map(|_| ("receive_window_steps", reason)))
+        let migrations = self.flows.iter().find_map(|flow| flow.migrations);
+        let migrations =
+            migrations.map(|_| ("migrations", "a TCP connection ends with its address"));
+        let windows = windows.map(|_| ("receive_window_steps", reason));
+        card.or(copies).or(acks).or(windows).or(migrations)
     }
 
     /// The later receive windows of a flow's client.
     pub fn receive_window_steps(&self, flow: &FlowSpec<S>) -> &[Step<u64>] {
         let steps =
             flow.receive_window_steps.and_then(|index| self.receive_window_steps.get(index));
+        steps.map_or(&[], Vec::as_slice)
+    }
+
+    /// The migrations of a flow's connection.
+    pub fn migrations(&self, flow: &FlowSpec<S>) -> &[Step<Migration>] {
+        let steps = flow.migrations.and_then(|index| self.migrations.get(index));
         steps.map_or(&[], Vec::as_slice)
     }
 

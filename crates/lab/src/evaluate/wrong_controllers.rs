@@ -109,6 +109,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         workload: flow.workload,
         receive_window: flow.receive_window,
         receive_window_steps: flow.receive_window_steps,
+        migrations: flow.migrations,
         acks: flow.acks,
         resume: flow.resume,
     };
@@ -118,6 +119,7 @@ fn replaced(run: RunSpec, replacement: InPlaceOfBbr) -> RunSpec<Spec> {
         clients: run.clients,
         commands: run.commands,
         receive_window_steps: run.receive_window_steps,
+        migrations: run.migrations,
         flows: run.flows.into_iter().map(flow).collect(),
         seed: run.seed,
         warmup: run.warmup,

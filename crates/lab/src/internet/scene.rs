@@ -79,6 +79,7 @@ impl Scene {
             clients: vec![ClientSpec::Audio(traffic::song())],
             commands: Vec::new(),
             receive_window_steps: Vec::new(),
+            migrations: Vec::new(),
             flows,
             host_jitter: HostJitter::Usual,
             offload: Offload::None,

@@ -134,6 +134,7 @@ impl<'a> Builder<'a> {
             clients: Vec::new(),
             commands: Vec::new(),
             receive_window_steps: Vec::new(),
+            migrations: Vec::new(),
             flows: Vec::new(),
             host_jitter: cell.host_jitter,
             offload: cell.offload.unwrap_or_default(),
@@ -245,30 +246,33 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The index of the class's later receive windows, if it has any.
-    fn window_steps(&mut self, flow: &FlowPlan) -> Option<usize> {
-        let (steps, all) = (&flow.receive_window_steps, &mut self.run.receive_window_steps);
-        if steps.is_empty() {
-            return None;
-        }
-        if all.last() != Some(steps) {
-            all.push(steps.clone());
-        }
-        Some(all.len() - 1)
-    }
-
     fn push(&mut self, flow: &FlowPlan, spec: FlowSpec) {
-        let receive_window_steps = self.window_steps(flow);
+        let Self { run, .. } = self;
+        let receive_window_steps =
+            index_of(&mut run.receive_window_steps, &flow.receive_window_steps);
+        let migrations = index_of(&mut run.migrations, &flow.migrations);
         self.run.flows.push(FlowSpec {
             host: flow.host.or(spec.host),
             ecn: flow.ecn,
             rtt: flow.rtt,
             receive_window: flow.receive_window,
             receive_window_steps,
+            migrations,
             acks: flow.acks,
             ..spec
         });
     }
+}
+
+/// The index of a class's steps in the run's, if it has any. Flows of a class are neighbors.
+fn index_of<T: Clone + PartialEq>(all: &mut Vec<Vec<T>>, steps: &[T]) -> Option<usize> {
+    if steps.is_empty() {
+        return None;
+    }
+    if all.last().map(Vec::as_slice) != Some(steps) {
+        all.push(steps.to_vec());
+    }
+    Some(all.len() - 1)
 }
 
 impl FlowPlan {

@@ -85,6 +85,7 @@ pub(super) const FLOW: &[&str] = &[
     "ecn",
     "receive_window",
     "receive_window_steps",
+    "migrations",
     "ack_every",
     "ack_delay",
     "host",

@@ -3,7 +3,7 @@
 use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_cc::CcSpec;
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
-use uncork_sim::{AckPolicy, CommandSpec};
+use uncork_sim::{AckPolicy, CommandSpec, Migration};
 use uncork_units::{Rate, TimeDelta};
 
 use super::draw::{Between, Draw};
@@ -59,6 +59,7 @@ pub(crate) struct FlowPlan {
     pub(crate) ecn: Ecn,
     pub(crate) receive_window: u64,
     pub(crate) receive_window_steps: Vec<Step<u64>>,
+    pub(crate) migrations: Vec<Step<Migration>>,
     pub(crate) acks: AckPolicy,
     pub(crate) host: Option<u32>,
     pub(crate) work: ClientActivity,

@@ -51,6 +51,8 @@ const CASES: &[Case] = &[
     case(RTT, "rtt = \"50ms\"\nclears_marks = true", "true"),
     case(RTT, "rtt = \"50ms\"\nuplink_loss = \"100%\"", "\"100%\""),
     case("count = 2", "receive_window_steps = [[\"9s\", \"1kB\"]]", "\"1kB\""),
+    case("count = 2", "migrations = [[\"9s\", \"host\"]]", "\"host\""),
+    case("count = 2", "migrations = [[\"9s\", \"port\"], [\"8s\", \"port\"]]", "\"8s\""),
     case("count = 2", "ack_every = 0", "0"),
     case("count = 2", "ack_delay = \"2s\"", "\"2s\""),
     case(RTT, "rtt = \"50ms\"\nmax_packet = \"1kB\"", "\"1kB\""),

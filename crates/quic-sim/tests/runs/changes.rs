@@ -3,7 +3,7 @@
 use uncork_apps::{ClientSpec, FetchSpec, ObjectSizes};
 use uncork_flow::FlowRecord;
 use uncork_path::{Buffer, Ecn, LossPosition, LossSpec, PathSpec, Step};
-use uncork_sim::{AckPolicy, FlowSpec, RunResult, RunSpec, Workload};
+use uncork_sim::{AckPolicy, FlowSpec, Migration, RunResult, RunSpec, Workload};
 use uncork_units::{Time, TimeDelta};
 
 use super::{flow, path, played, secs};
@@ -198,4 +198,44 @@ fn a_quic_stack_finds_the_largest_packet_of_a_path() {
     assert!(any > 1350 && none == 0, "{any} B, {none} lost");
     assert!((1200..1350).contains(&small) && (1..20).contains(&probes), "{small} B, {probes} lost");
     assert!(took < 1.2 * alone, "{took} s, with larger packets {alone} s");
+}
+
+/// A bulk flow with a migration at 5 s, and samples of its window each 20 ms.
+fn migrated(cc: &str, migration: Migration) -> RunSpec {
+    let flows = vec![FlowSpec { migrations: Some(0), ..flow(cc, Workload::Until(secs(10))) }];
+    let over = RunSpec::over(path(20, 40), flows, 1, secs(10));
+    let migrations = vec![vec![Step { at: secs(5), value: migration }]];
+    RunSpec { migrations, sample_every: Some(millis(20)), ..over }
+}
+
+/// The server sends to the old host until the client's first packet from the new one arrives: a round trip of packets
+/// is lost, and the connection goes on. A NAT still delivers what comes to the old port.
+#[test]
+fn packets_to_the_old_host_are_lost() {
+    for cc in ["cubic", "bbr3"] {
+        for migration in [Migration::Address, Migration::Port] {
+            let spec = migrated(cc, migration);
+            let stays = RunSpec { migrations: vec![Vec::new()], ..spec.clone() };
+            let [moved, stays] = [spec, stays].map(|spec| played(&spec).result.flows.remove(0));
+            let lost = moved.lab().packets_dropped_random;
+            // 20 Mbit/s for 20 to 80 ms.
+            let expected = if migration == Migration::Address { 30..=170 } else { 0..=0 };
+            assert!(expected.contains(&lost), "{cc} {migration:?}: {lost} lost");
+            assert_eq!(stays.lab().packets_dropped_random, 0);
+            let part = moved.bytes_delivered as f64 / stays.bytes_delivered as f64;
+            assert!((0.85..1.0).contains(&part), "{cc} {migration:?}: {part:.3} of the bytes");
+        }
+    }
+}
+
+/// Another host is another path: the server begins with an initial window (RFC 9000 §9.4). Another port is not.
+#[test]
+fn a_new_host_resets_the_window_and_a_new_port_does_not() {
+    let smallest = |migration| {
+        let series = played(&migrated("bbr3", migration)).result.series;
+        let after = series.iter().filter(|it| (5_000..5_300).contains(&(it.time_ns / 1_000_000)));
+        after.map(|point| point.cwnd_bytes).min().expect("samples")
+    };
+    let (address, port) = (smallest(Migration::Address), smallest(Migration::Port));
+    assert!(address < 20_000 && port > 40_000, "{address} {port}");
 }

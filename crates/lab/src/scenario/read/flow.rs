@@ -3,7 +3,7 @@
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_config::{Entry, Node, Result, Section, Value};
 use uncork_path::{Ecn, PathSpec, Step};
-use uncork_sim::{AckPolicy, FlowSpec, PACKET_BYTES};
+use uncork_sim::{AckPolicy, FlowSpec, Migration, PACKET_BYTES};
 use uncork_units::{ByteCount, TimeDelta};
 
 use super::super::ScenarioError;
@@ -58,6 +58,7 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
         receive_window_steps: section
             .read("receive_window_steps", receive_window_steps)?
             .unwrap_or_default(),
+        migrations: section.read("migrations", migrations)?.unwrap_or_default(),
         acks: acks(section)?,
         host: host.map(|host| host as u32),
         work,
@@ -140,6 +141,18 @@ fn acks(section: &Section<'_>) -> Result<AckPolicy> {
 
 fn receive_window_steps(node: &Node) -> Result<Vec<Step<u64>>> {
     steps(node, "[\"10s\", \"2MB\"]", receive_window)
+}
+
+fn migrations(node: &Node) -> Result<Vec<Step<Migration>>> {
+    let known = [("address", Migration::Address), ("port", Migration::Port)];
+    let migrations =
+        steps(node, "[\"10s\", \"address\"]", |node| node.choice("migration", &known))?;
+    if migrations.len() > Migration::MAX_COUNT {
+        let message = format!("{} migrations of a connection", migrations.len());
+        let help = format!("use at most {}", Migration::MAX_COUNT);
+        return Err(ScenarioError::new(&node.place, message).help(help));
+    }
+    Ok(migrations)
 }
 
 fn receive_window(node: &Node) -> Result<u64> {
