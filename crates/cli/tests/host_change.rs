@@ -133,7 +133,7 @@ END
         setsid --wait sh killed.sh > said || true
         seen > during
         host status
-        for i in $(seq 200); do seen > now; cmp -s before now && break; sleep 0.05; done
+        for i in $(seq 600); do seen > now; cmp -s before now && break; sleep 0.05; done
         seen > restored
         host status
         host confirm && exit 9
@@ -211,13 +211,14 @@ fn a_dead_guard_is_said_and_replaced() {
         host status --format json > dead.json && exit 7
         guard
         pkill -STOP -f '[h]ost guard'
+        for i in $(seq 200); do grep -q '^State:.T' /proc/$(pgrep -f '[h]ost guard')/status && break; sleep 0.05; done
         host status && exit 6
         kill_guard
         # What waits already is applied again.
         host apply desired.toml > /dev/null
         guard
         host status > /dev/null
-        for i in $(seq 200); do seen > now; cmp -s before now && break; sleep 0.05; done
+        for i in $(seq 600); do seen > now; cmp -s before now && break; sleep 0.05; done
         cmp before now
         ended
         cat seen.txt"#;
@@ -482,12 +483,14 @@ echo "$@" >> asked
 while [ "$1" != -- ]; do shift; done
 shift
 setsid "$@" > /dev/null 2>&1 &
+# As Type=exec does.
+until [ "$(cat /proc/$!/comm)" = uncork ]; do sleep 0.05; done
 END
         chmod +x bin/systemd-run
         seen > before
-        PATH="$PWD/bin:$PATH" host apply desired.toml --ttl 1s > /dev/null
+        PATH="$PWD/bin:$PATH" host apply desired.toml --ttl 5s > /dev/null
         cat asked
-        for i in $(seq 200); do seen > now; cmp -s before now && break; sleep 0.05; done
+        for i in $(seq 600); do seen > now; cmp -s before now && break; sleep 0.05; done
         cmp before now
         ended"#;
     let Some(stdout) = succeed(&scratch, script) else { return };

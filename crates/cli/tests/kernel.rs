@@ -21,10 +21,12 @@ ip link set lo up
 kernel() { "$UNCORK" kernel "$@"; }
 registered() { grep -o 'uncork_[a-z0-9]*' /proc/sys/net/ipv4/tcp_available_congestion_control; }
 uncork() { "$UNCORK" "$@"; }
-# Until a server listens; a download of $1 seconds with the default controller.
+listens() { ss -Hltn 'sport = 5201' | grep -q .; }
+# A download of $1 seconds with the default controller. The server of the one before must have ended.
 transfer() {
+    for i in $(seq 400); do listens || break; sleep 0.05; done
     iperf3 -s -1 -D
-    for i in $(seq 100); do ss -Hltn 'sport = 5201' | grep -q . && break; sleep 0.05; done
+    for i in $(seq 400); do listens && break; sleep 0.05; done
     iperf3 -c 127.0.0.1 -R -t "$1" > transfer.txt || { cat transfer.txt; exit 9; }
 }
 "#;

@@ -67,6 +67,8 @@ kill_guard() {
     for i in $(seq 500); do pgrep -f '[s]teer guard' > /dev/null || return 0; sleep 0.01; done
     return 1
 }
+# Waits until this many records are written.
+recorded() { for i in $(seq 400); do [ "$(wc -l < out.jsonl)" -ge "$1" ] && break; sleep 0.05; done; }
 pins() { if [ -e /sys/fs/bpf/uncork ]; then find /sys/fs/bpf/uncork | wc -l; else echo 0; fi; }
 serve() {
     sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 server.py' & server=$!
@@ -251,7 +253,7 @@ ask 10.1.1.7
 python3 -c '
 import socket, time
 with socket.create_connection(("10.1.0.1", 8080), 10, ("10.9.9.9", 0)) as held:
-    time.sleep(4)' &
+    time.sleep(4)' & held=$!
 "$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
 for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
 "$UNCORK" steer record other.jsonl 2>&1 | sed "s|/sys/fs[^ ]*|PINS|; s|process [0-9]*|process N|"
@@ -261,7 +263,9 @@ ask $clients 5 > /dev/null
 apply second
 ask $clients 5 > /dev/null
 python3 elsewhere.py $clients 1 > /dev/null
-sleep 4
+wait $held
+recorded 401
+sleep 0.5
 kill -INT $recorder
 wait $recorder
 cat out.jsonl"#;
@@ -296,23 +300,23 @@ fn a_recorder_follows_the_policy() {
     let script = r#"
         serve
         listeners() { grep -o '"listener":"[^"]*"' out.jsonl | sort | uniq -c | sed 's/^ *//'; }
-        recorded() { for i in $(seq 100); do [ "$(wc -l < out.jsonl)" = $1 ] && break; sleep 0.05; done; wc -l < out.jsonl; }
+        count() { recorded $1; wc -l < out.jsonl; }
         apply() { steer apply policy.toml --cgroup "$CGROUP" --listener $1=8080 > /dev/null 2>&1; }
         apply web
         "$UNCORK" steer record out.jsonl --every 100ms 2> told & recorder=$!
         for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
         sleep 0.3
         ask 10.1.1.7 3 > /dev/null
-        recorded 3
+        count 3
         apply cdn
         ask 10.1.1.7 3 > /dev/null
-        recorded 6
+        count 6
         steer revert > /dev/null
         for i in $(seq 100); do grep -q warning told && break; sleep 0.05; done
         apply web
         for i in $(seq 100); do grep -q again told && break; sleep 0.05; done
         ask 10.1.1.7 3 > /dev/null
-        recorded 9
+        count 9
         listeners
         "$UNCORK" steer record other.jsonl 2>&1 | sed "s|/sys/fs[^ ]*|PINS|; s|process [0-9]*|process N|"
         kill -TERM $recorder
@@ -397,7 +401,7 @@ fn another_network_namespace_is_named_and_entered() {
         for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
         sleep 0.3
         nsenter --net=/run/netns/web python3 -c 'import socket; socket.create_connection(("127.0.0.1", 8080)).recv(100)'
-        sleep 0.5
+        recorded 1
         kill -INT $recorder
         wait $recorder
         cat told"#;
@@ -1323,7 +1327,7 @@ for client in 10.1.255.255 10.2.0.0 10.2.255.255 10.3.0.0 10.3.255.255 10.4.0.0 
     fd01:0:1::7 fd01:0:2::7; do
     echo "$client $(ask $client)"
 done
-sleep 3
+recorded 12
 kill -INT $recorder
 wait $recorder
 # Without the databases nothing of origins matches.
@@ -1431,12 +1435,14 @@ END
         python3 server.py &
         for i in $(seq 100); do ss -Hltn 'sport = 8080' | grep -q . && break; sleep 0.05; done
         steer apply opened.toml --cgroup "$CGROUP" > /dev/null
-        steer record out.jsonl --for 4s --every 100ms > /dev/null & recorder=$!
+        "$UNCORK" steer record out.jsonl --every 100ms > /dev/null 2>&1 & recorder=$!
         for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
         sleep 0.5
         sh -c 'echo $$ > "$CGROUP/cgroup.procs"; exec python3 opens.py'
         steer explain 10.1.2.7 --opened
         steer status | tail -4
+        recorded 6
+        kill -INT $recorder
         wait $recorder
         cat out.jsonl"#;
     let Some(seen) = succeed(script) else { return };
