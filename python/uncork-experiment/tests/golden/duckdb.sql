@@ -1,28 +1,28 @@
 -- throughput
 SELECT
-  "t3"."region" AS "region",
-  "t3"."day" AS "day",
-  "t3"."size_class" AS "size_class",
-  "t3"."arm" AS "arm",
-  "t3"."bucket" AS "bucket",
-  "t3"."bin" AS "bin",
+  "t3"."region",
+  "t3"."day",
+  "t3"."size_class",
+  "t3"."arm",
+  "t3"."bucket",
+  "t3"."bin",
   SUM("t3"."n") AS "n"
 FROM (
   SELECT
-    "t2"."region" AS "region",
-    "t2"."day" AS "day",
-    "t2"."size_class" AS "size_class",
-    "t2"."arm" AS "arm",
-    "t2"."bucket" AS "bucket",
-    "t2"."bin" AS "bin",
+    "t2"."region",
+    "t2"."day",
+    "t2"."size_class",
+    "t2"."arm",
+    "t2"."bucket",
+    "t2"."bin",
     CASE
-      WHEN isNull("t2"."bin")
+      WHEN "t2"."bin" IS NULL
       THEN 1
-      WHEN isNull("t2"."unit")
+      WHEN "t2"."unit" IS NULL
       THEN 1000000000
       ELSE CAST((
         1000000000 - (
-          1000000000 % nullIf(
+          1000000000 % NULLIF(
             COUNT("t2"."bin") OVER (
               PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
@@ -30,22 +30,22 @@ FROM (
             0
           )
         )
-      ) / nullIf(
+      ) / NULLIF(
         COUNT("t2"."bin") OVER (
           PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         0
-      ) AS Nullable(Int64))
+      ) AS BIGINT)
     END AS "n"
   FROM (
     SELECT
-      "t1"."region" AS "region",
-      "t1"."day" AS "day",
-      "t1"."size_class" AS "size_class",
-      "t1"."arm" AS "arm",
-      "t1"."bucket" AS "bucket",
-      "t1"."unit" AS "unit",
+      "t1"."region",
+      "t1"."day",
+      "t1"."size_class",
+      "t1"."arm",
+      "t1"."bucket",
+      "t1"."unit",
       CASE
         WHEN NOT (
           (
@@ -54,45 +54,45 @@ FROM (
             "t1"."x" < 1e+300
           )
         )
-        THEN CAST(NULL AS Nullable(Int64))
+        THEN CAST(NULL AS BIGINT)
         WHEN "t1"."x" < 1000.0
         THEN 349
         WHEN "t1"."x" > 1000000000000.0
         THEN 1396
-        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS Nullable(Int64))
+        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS BIGINT)
       END AS "bin"
     FROM (
       SELECT
         CAST((
           (
-            nullIf(
-              POSITION(
+            NULLIF(
+              STRPOS(
                 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                 "t0"."service_country"
               ) - 1,
               -1
             ) + (
-              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
             )
           ) - (
             (
-              nullIf(
-                POSITION(
+              NULLIF(
+                STRPOS(
                   'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                   "t0"."service_country"
                 ) - 1,
                 -1
               ) + (
-                ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+                ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
               )
             ) % 189
           )
-        ) / 189 AS Nullable(Int64)) AS "region",
+        ) / 189 AS BIGINT) AS "region",
         CAST((
           "t0"."service_start_unix_ns" - (
             "t0"."service_start_unix_ns" % 86400000000000
           )
-        ) / 86400000000000 AS Nullable(Int64)) AS "day",
+        ) / 86400000000000 AS BIGINT) AS "day",
         CASE
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
           THEN 0
@@ -102,18 +102,20 @@ FROM (
           THEN 2
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
           THEN 3
-          WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+          WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
           THEN 4
-          ELSE CAST(NULL AS Nullable(Int64))
+          ELSE CAST(NULL AS BIGINT)
         END AS "size_class",
-        "t0"."arm" AS "arm",
+        "t0"."arm",
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
         CASE
           WHEN (
             COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") >= 3000000
           )
-          AND isNull("t0"."playback_items")
+          AND (
+            "t0"."playback_items" IS NULL
+          )
           THEN CASE
             WHEN (
               COALESCE(
@@ -123,12 +125,16 @@ FROM (
                   THEN 'client'
                   WHEN "t0"."engine" IN ('serve', 'watch')
                   THEN 'acked'
-                  ELSE CAST(NULL AS Nullable(String))
+                  ELSE CAST(NULL AS TEXT)
                 END
               ) <> 'acked'
             )
-            AND isNotNull("t0"."completion_ns")
-            AND isNull("t0"."playback_items")
+            AND (
+              "t0"."completion_ns" IS NOT NULL
+            )
+            AND (
+              "t0"."playback_items" IS NULL
+            )
             AND NOT (
               COALESCE("t0"."service_broken_off" > 0, FALSE)
               OR (
@@ -139,13 +145,13 @@ FROM (
               )
             )
             THEN (
-              CAST("t0"."bytes_delivered" AS Nullable(Float64)) * 8000000000.0
-            ) / CAST(nullIf("t0"."completion_ns", 0) AS Nullable(Float64))
+              CAST("t0"."bytes_delivered" AS DOUBLE) * 8000000000.0
+            ) / CAST(NULLIF("t0"."completion_ns", 0) AS DOUBLE)
             ELSE (
-              CAST("t0"."bytes_acked" AS Nullable(Float64)) * 8000000000.0
-            ) / CAST(nullIf("t0"."busy_ns", 0) AS Nullable(Float64))
+              CAST("t0"."bytes_acked" AS DOUBLE) * 8000000000.0
+            ) / CAST(NULLIF("t0"."busy_ns", 0) AS DOUBLE)
           END
-          ELSE CAST(NULL AS Nullable(Float64))
+          ELSE CAST(NULL AS DOUBLE)
         END AS "x"
       FROM "records" AS "t0"
       WHERE
@@ -153,7 +159,9 @@ FROM (
           (
             "t0"."service_scope" = 'response'
           )
-          OR isNull("t0"."service_scope")
+          OR (
+            "t0"."service_scope" IS NULL
+          )
           OR (
             (
               "t0"."engine" = 'watch'
@@ -163,47 +171,49 @@ FROM (
           )
         )
         AND "t0"."arm_experiment" = 'bbr-2026'
-        AND isNotNull("t0"."arm")
+        AND "t0"."arm" IS NOT NULL
         AND "t0"."arm_bucket" >= 0
         AND "t0"."arm_bucket" < 100
     ) AS "t1"
     WHERE
-      isNotNull("t1"."x") OR isNaN("t1"."x")
+      (
+        "t1"."x" IS NOT NULL
+      ) OR ISNAN("t1"."x")
   ) AS "t2"
 ) AS "t3"
 GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- completion
+SELECT
   "t3"."region",
   "t3"."day",
   "t3"."size_class",
   "t3"."arm",
   "t3"."bucket",
-  "t3"."bin";
-
--- completion
-SELECT
-  "t3"."region" AS "region",
-  "t3"."day" AS "day",
-  "t3"."size_class" AS "size_class",
-  "t3"."arm" AS "arm",
-  "t3"."bucket" AS "bucket",
-  "t3"."bin" AS "bin",
+  "t3"."bin",
   SUM("t3"."n") AS "n"
 FROM (
   SELECT
-    "t2"."region" AS "region",
-    "t2"."day" AS "day",
-    "t2"."size_class" AS "size_class",
-    "t2"."arm" AS "arm",
-    "t2"."bucket" AS "bucket",
-    "t2"."bin" AS "bin",
+    "t2"."region",
+    "t2"."day",
+    "t2"."size_class",
+    "t2"."arm",
+    "t2"."bucket",
+    "t2"."bin",
     CASE
-      WHEN isNull("t2"."bin")
+      WHEN "t2"."bin" IS NULL
       THEN 1
-      WHEN isNull("t2"."unit")
+      WHEN "t2"."unit" IS NULL
       THEN 1000000000
       ELSE CAST((
         1000000000 - (
-          1000000000 % nullIf(
+          1000000000 % NULLIF(
             COUNT("t2"."bin") OVER (
               PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
@@ -211,22 +221,22 @@ FROM (
             0
           )
         )
-      ) / nullIf(
+      ) / NULLIF(
         COUNT("t2"."bin") OVER (
           PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         0
-      ) AS Nullable(Int64))
+      ) AS BIGINT)
     END AS "n"
   FROM (
     SELECT
-      "t1"."region" AS "region",
-      "t1"."day" AS "day",
-      "t1"."size_class" AS "size_class",
-      "t1"."arm" AS "arm",
-      "t1"."bucket" AS "bucket",
-      "t1"."unit" AS "unit",
+      "t1"."region",
+      "t1"."day",
+      "t1"."size_class",
+      "t1"."arm",
+      "t1"."bucket",
+      "t1"."unit",
       CASE
         WHEN NOT (
           (
@@ -235,45 +245,45 @@ FROM (
             "t1"."x" < 1e+300
           )
         )
-        THEN CAST(NULL AS Nullable(Int64))
+        THEN CAST(NULL AS BIGINT)
         WHEN "t1"."x" < 1e-06
         THEN -697
         WHEN "t1"."x" > 3600.0
         THEN 414
-        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS Nullable(Int64))
+        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS BIGINT)
       END AS "bin"
     FROM (
       SELECT
         CAST((
           (
-            nullIf(
-              POSITION(
+            NULLIF(
+              STRPOS(
                 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                 "t0"."service_country"
               ) - 1,
               -1
             ) + (
-              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
             )
           ) - (
             (
-              nullIf(
-                POSITION(
+              NULLIF(
+                STRPOS(
                   'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                   "t0"."service_country"
                 ) - 1,
                 -1
               ) + (
-                ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+                ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
               )
             ) % 189
           )
-        ) / 189 AS Nullable(Int64)) AS "region",
+        ) / 189 AS BIGINT) AS "region",
         CAST((
           "t0"."service_start_unix_ns" - (
             "t0"."service_start_unix_ns" % 86400000000000
           )
-        ) / 86400000000000 AS Nullable(Int64)) AS "day",
+        ) / 86400000000000 AS BIGINT) AS "day",
         CASE
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
           THEN 0
@@ -283,11 +293,11 @@ FROM (
           THEN 2
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
           THEN 3
-          WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+          WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
           THEN 4
-          ELSE CAST(NULL AS Nullable(Int64))
+          ELSE CAST(NULL AS BIGINT)
         END AS "size_class",
-        "t0"."arm" AS "arm",
+        "t0"."arm",
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
         CASE
@@ -301,9 +311,9 @@ FROM (
               AND COALESCE("t0"."bytes_delivered" < "t0"."size_bytes", FALSE)
             )
             THEN 3600.0
-            ELSE COALESCE(CAST("t0"."completion_ns" AS Nullable(Float64)) / 1000000000.0, 3600.0)
+            ELSE COALESCE(CAST("t0"."completion_ns" AS DOUBLE) / 1000000000.0, 3600.0)
           END
-          ELSE CAST(NULL AS Nullable(Float64))
+          ELSE CAST(NULL AS DOUBLE)
         END AS "x"
       FROM "records" AS "t0"
       WHERE
@@ -311,7 +321,9 @@ FROM (
           (
             "t0"."service_scope" = 'response'
           )
-          OR isNull("t0"."service_scope")
+          OR (
+            "t0"."service_scope" IS NULL
+          )
           OR (
             (
               "t0"."engine" = 'watch'
@@ -321,47 +333,49 @@ FROM (
           )
         )
         AND "t0"."arm_experiment" = 'bbr-2026'
-        AND isNotNull("t0"."arm")
+        AND "t0"."arm" IS NOT NULL
         AND "t0"."arm_bucket" >= 0
         AND "t0"."arm_bucket" < 100
     ) AS "t1"
     WHERE
-      isNotNull("t1"."x") OR isNaN("t1"."x")
+      (
+        "t1"."x" IS NOT NULL
+      ) OR ISNAN("t1"."x")
   ) AS "t2"
 ) AS "t3"
 GROUP BY
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
+
+-- first_byte
+SELECT
   "t3"."region",
   "t3"."day",
   "t3"."size_class",
   "t3"."arm",
   "t3"."bucket",
-  "t3"."bin";
-
--- first_byte
-SELECT
-  "t3"."region" AS "region",
-  "t3"."day" AS "day",
-  "t3"."size_class" AS "size_class",
-  "t3"."arm" AS "arm",
-  "t3"."bucket" AS "bucket",
-  "t3"."bin" AS "bin",
+  "t3"."bin",
   SUM("t3"."n") AS "n"
 FROM (
   SELECT
-    "t2"."region" AS "region",
-    "t2"."day" AS "day",
-    "t2"."size_class" AS "size_class",
-    "t2"."arm" AS "arm",
-    "t2"."bucket" AS "bucket",
-    "t2"."bin" AS "bin",
+    "t2"."region",
+    "t2"."day",
+    "t2"."size_class",
+    "t2"."arm",
+    "t2"."bucket",
+    "t2"."bin",
     CASE
-      WHEN isNull("t2"."bin")
+      WHEN "t2"."bin" IS NULL
       THEN 1
-      WHEN isNull("t2"."unit")
+      WHEN "t2"."unit" IS NULL
       THEN 1000000000
       ELSE CAST((
         1000000000 - (
-          1000000000 % nullIf(
+          1000000000 % NULLIF(
             COUNT("t2"."bin") OVER (
               PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
@@ -369,22 +383,22 @@ FROM (
             0
           )
         )
-      ) / nullIf(
+      ) / NULLIF(
         COUNT("t2"."bin") OVER (
           PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         0
-      ) AS Nullable(Int64))
+      ) AS BIGINT)
     END AS "n"
   FROM (
     SELECT
-      "t1"."region" AS "region",
-      "t1"."day" AS "day",
-      "t1"."size_class" AS "size_class",
-      "t1"."arm" AS "arm",
-      "t1"."bucket" AS "bucket",
-      "t1"."unit" AS "unit",
+      "t1"."region",
+      "t1"."day",
+      "t1"."size_class",
+      "t1"."arm",
+      "t1"."bucket",
+      "t1"."unit",
       CASE
         WHEN NOT (
           (
@@ -393,45 +407,45 @@ FROM (
             "t1"."x" < 1e+300
           )
         )
-        THEN CAST(NULL AS Nullable(Int64))
+        THEN CAST(NULL AS BIGINT)
         WHEN "t1"."x" < 1e-06
         THEN -697
         WHEN "t1"."x" > 3600.0
         THEN 414
-        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS Nullable(Int64))
+        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS BIGINT)
       END AS "bin"
     FROM (
       SELECT
         CAST((
           (
-            nullIf(
-              POSITION(
+            NULLIF(
+              STRPOS(
                 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                 "t0"."service_country"
               ) - 1,
               -1
             ) + (
-              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
             )
           ) - (
             (
-              nullIf(
-                POSITION(
+              NULLIF(
+                STRPOS(
                   'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                   "t0"."service_country"
                 ) - 1,
                 -1
               ) + (
-                ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+                ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
               )
             ) % 189
           )
-        ) / 189 AS Nullable(Int64)) AS "region",
+        ) / 189 AS BIGINT) AS "region",
         CAST((
           "t0"."service_start_unix_ns" - (
             "t0"."service_start_unix_ns" % 86400000000000
           )
-        ) / 86400000000000 AS Nullable(Int64)) AS "day",
+        ) / 86400000000000 AS BIGINT) AS "day",
         CASE
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
           THEN 0
@@ -441,21 +455,23 @@ FROM (
           THEN 2
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
           THEN 3
-          WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+          WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
           THEN 4
-          ELSE CAST(NULL AS Nullable(Int64))
+          ELSE CAST(NULL AS BIGINT)
         END AS "size_class",
-        "t0"."arm" AS "arm",
+        "t0"."arm",
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
-        CAST("t0"."first_byte_ns" AS Nullable(Float64)) / 1000000000.0 AS "x"
+        CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0 AS "x"
       FROM "records" AS "t0"
       WHERE
         (
           (
             "t0"."service_scope" = 'response'
           )
-          OR isNull("t0"."service_scope")
+          OR (
+            "t0"."service_scope" IS NULL
+          )
           OR (
             (
               "t0"."engine" = 'watch'
@@ -465,86 +481,93 @@ FROM (
           )
         )
         AND "t0"."arm_experiment" = 'bbr-2026'
-        AND isNotNull("t0"."arm")
+        AND "t0"."arm" IS NOT NULL
         AND "t0"."arm_bucket" >= 0
         AND "t0"."arm_bucket" < 100
         AND (
-          isNotNull(CAST("t0"."first_byte_ns" AS Nullable(Float64)) / 1000000000.0)
-          OR isNaN(CAST("t0"."first_byte_ns" AS Nullable(Float64)) / 1000000000.0)
+          (
+            (
+              CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0
+            ) IS NOT NULL
+          )
+          OR ISNAN(CAST("t0"."first_byte_ns" AS DOUBLE) / 1000000000.0)
         )
     ) AS "t1"
   ) AS "t2"
 ) AS "t3"
 GROUP BY
-  "t3"."region",
-  "t3"."day",
-  "t3"."size_class",
-  "t3"."arm",
-  "t3"."bucket",
-  "t3"."bin";
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
 
 -- retransmitted
 SELECT
-  "t1"."region" AS "region",
-  "t1"."day" AS "day",
-  "t1"."size_class" AS "size_class",
-  "t1"."arm" AS "arm",
-  "t1"."bucket" AS "bucket",
+  "t1"."region",
+  "t1"."day",
+  "t1"."size_class",
+  "t1"."arm",
+  "t1"."bucket",
   COALESCE(
-    sumIf("t1"."numerator", (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )),
+    SUM("t1"."numerator") FILTER(WHERE
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )),
     0
   ) AS "numerator",
   COALESCE(
-    sumIf("t1"."denominator", (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )),
+    SUM("t1"."denominator") FILTER(WHERE
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )),
     0
   ) AS "denominator",
-  countIf(NOT (
-    (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )
-  )) AS "n"
+  COUNT(*) FILTER(WHERE
+    NOT (
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )
+    )) AS "n"
 FROM (
   SELECT
     CAST((
       (
-        nullIf(
-          POSITION(
+        NULLIF(
+          STRPOS(
             'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
             "t0"."service_country"
           ) - 1,
           -1
         ) + (
-          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
         )
       ) - (
         (
-          nullIf(
-            POSITION(
+          NULLIF(
+            STRPOS(
               'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
               "t0"."service_country"
             ) - 1,
             -1
           ) + (
-            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
           )
         ) % 189
       )
-    ) / 189 AS Nullable(Int64)) AS "region",
+    ) / 189 AS BIGINT) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
       )
-    ) / 86400000000000 AS Nullable(Int64)) AS "day",
+    ) / 86400000000000 AS BIGINT) AS "day",
     CASE
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
       THEN 0
@@ -554,11 +577,11 @@ FROM (
       THEN 2
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
       THEN 3
-      WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+      WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
       THEN 4
-      ELSE CAST(NULL AS Nullable(Int64))
+      ELSE CAST(NULL AS BIGINT)
     END AS "size_class",
-    "t0"."arm" AS "arm",
+    "t0"."arm",
     "t0"."arm_bucket" AS "bucket",
     "t0"."bytes_retransmitted" AS "numerator",
     "t0"."bytes_sent" AS "denominator"
@@ -568,7 +591,9 @@ FROM (
       (
         "t0"."service_scope" = 'response'
       )
-      OR isNull("t0"."service_scope")
+      OR (
+        "t0"."service_scope" IS NULL
+      )
       OR (
         (
           "t0"."engine" = 'watch'
@@ -578,44 +603,44 @@ FROM (
       )
     )
     AND "t0"."arm_experiment" = 'bbr-2026'
-    AND isNotNull("t0"."arm")
+    AND "t0"."arm" IS NOT NULL
     AND "t0"."arm_bucket" >= 0
     AND "t0"."arm_bucket" < 100
-    AND isNotNull("t0"."bytes_retransmitted")
-    AND isNotNull("t0"."bytes_sent")
+    AND "t0"."bytes_retransmitted" IS NOT NULL
+    AND "t0"."bytes_sent" IS NOT NULL
 ) AS "t1"
 GROUP BY
-  "t1"."region",
-  "t1"."day",
-  "t1"."size_class",
-  "t1"."arm",
-  "t1"."bucket";
+  1,
+  2,
+  3,
+  4,
+  5;
 
 -- rtt_inflation
 SELECT
-  "t3"."region" AS "region",
-  "t3"."day" AS "day",
-  "t3"."size_class" AS "size_class",
-  "t3"."arm" AS "arm",
-  "t3"."bucket" AS "bucket",
-  "t3"."bin" AS "bin",
+  "t3"."region",
+  "t3"."day",
+  "t3"."size_class",
+  "t3"."arm",
+  "t3"."bucket",
+  "t3"."bin",
   SUM("t3"."n") AS "n"
 FROM (
   SELECT
-    "t2"."region" AS "region",
-    "t2"."day" AS "day",
-    "t2"."size_class" AS "size_class",
-    "t2"."arm" AS "arm",
-    "t2"."bucket" AS "bucket",
-    "t2"."bin" AS "bin",
+    "t2"."region",
+    "t2"."day",
+    "t2"."size_class",
+    "t2"."arm",
+    "t2"."bucket",
+    "t2"."bin",
     CASE
-      WHEN isNull("t2"."bin")
+      WHEN "t2"."bin" IS NULL
       THEN 1
-      WHEN isNull("t2"."unit")
+      WHEN "t2"."unit" IS NULL
       THEN 1000000000
       ELSE CAST((
         1000000000 - (
-          1000000000 % nullIf(
+          1000000000 % NULLIF(
             COUNT("t2"."bin") OVER (
               PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
@@ -623,22 +648,22 @@ FROM (
             0
           )
         )
-      ) / nullIf(
+      ) / NULLIF(
         COUNT("t2"."bin") OVER (
           PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         0
-      ) AS Nullable(Int64))
+      ) AS BIGINT)
     END AS "n"
   FROM (
     SELECT
-      "t1"."region" AS "region",
-      "t1"."day" AS "day",
-      "t1"."size_class" AS "size_class",
-      "t1"."arm" AS "arm",
-      "t1"."bucket" AS "bucket",
-      "t1"."unit" AS "unit",
+      "t1"."region",
+      "t1"."day",
+      "t1"."size_class",
+      "t1"."arm",
+      "t1"."bucket",
+      "t1"."unit",
       CASE
         WHEN NOT (
           (
@@ -647,45 +672,45 @@ FROM (
             "t1"."x" < 1e+300
           )
         )
-        THEN CAST(NULL AS Nullable(Int64))
+        THEN CAST(NULL AS BIGINT)
         WHEN "t1"."x" < 0.01
         THEN -232
         WHEN "t1"."x" > 100000.0
         THEN 582
-        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS Nullable(Int64))
+        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS BIGINT)
       END AS "bin"
     FROM (
       SELECT
         CAST((
           (
-            nullIf(
-              POSITION(
+            NULLIF(
+              STRPOS(
                 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                 "t0"."service_country"
               ) - 1,
               -1
             ) + (
-              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
             )
           ) - (
             (
-              nullIf(
-                POSITION(
+              NULLIF(
+                STRPOS(
                   'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                   "t0"."service_country"
                 ) - 1,
                 -1
               ) + (
-                ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+                ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
               )
             ) % 189
           )
-        ) / 189 AS Nullable(Int64)) AS "region",
+        ) / 189 AS BIGINT) AS "region",
         CAST((
           "t0"."service_start_unix_ns" - (
             "t0"."service_start_unix_ns" % 86400000000000
           )
-        ) / 86400000000000 AS Nullable(Int64)) AS "day",
+        ) / 86400000000000 AS BIGINT) AS "day",
         CASE
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
           THEN 0
@@ -695,21 +720,23 @@ FROM (
           THEN 2
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
           THEN 3
-          WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+          WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
           THEN 4
-          ELSE CAST(NULL AS Nullable(Int64))
+          ELSE CAST(NULL AS BIGINT)
         END AS "size_class",
-        "t0"."arm" AS "arm",
+        "t0"."arm",
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
-        "t0"."rtt_p50_ms" / nullIf("t0"."rtt_min_ms", 0.0) AS "x"
+        "t0"."rtt_p50_ms" / NULLIF("t0"."rtt_min_ms", 0.0) AS "x"
       FROM "records" AS "t0"
       WHERE
         (
           (
             "t0"."service_scope" = 'response'
           )
-          OR isNull("t0"."service_scope")
+          OR (
+            "t0"."service_scope" IS NULL
+          )
           OR (
             (
               "t0"."engine" = 'watch'
@@ -719,86 +746,93 @@ FROM (
           )
         )
         AND "t0"."arm_experiment" = 'bbr-2026'
-        AND isNotNull("t0"."arm")
+        AND "t0"."arm" IS NOT NULL
         AND "t0"."arm_bucket" >= 0
         AND "t0"."arm_bucket" < 100
         AND (
-          isNotNull("t0"."rtt_p50_ms" / nullIf("t0"."rtt_min_ms", 0.0))
-          OR isNaN("t0"."rtt_p50_ms" / nullIf("t0"."rtt_min_ms", 0.0))
+          (
+            (
+              "t0"."rtt_p50_ms" / NULLIF("t0"."rtt_min_ms", 0.0)
+            ) IS NOT NULL
+          )
+          OR ISNAN("t0"."rtt_p50_ms" / NULLIF("t0"."rtt_min_ms", 0.0))
         )
     ) AS "t1"
   ) AS "t2"
 ) AS "t3"
 GROUP BY
-  "t3"."region",
-  "t3"."day",
-  "t3"."size_class",
-  "t3"."arm",
-  "t3"."bucket",
-  "t3"."bin";
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
 
 -- aborted
 SELECT
-  "t1"."region" AS "region",
-  "t1"."day" AS "day",
-  "t1"."size_class" AS "size_class",
-  "t1"."arm" AS "arm",
-  "t1"."bucket" AS "bucket",
+  "t1"."region",
+  "t1"."day",
+  "t1"."size_class",
+  "t1"."arm",
+  "t1"."bucket",
   COALESCE(
-    sumIf("t1"."numerator", (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )),
+    SUM("t1"."numerator") FILTER(WHERE
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )),
     0
   ) AS "numerator",
   COALESCE(
-    sumIf("t1"."denominator", (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )),
+    SUM("t1"."denominator") FILTER(WHERE
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )),
     0
   ) AS "denominator",
-  countIf(NOT (
-    (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )
-  )) AS "n"
+  COUNT(*) FILTER(WHERE
+    NOT (
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )
+    )) AS "n"
 FROM (
   SELECT
     CAST((
       (
-        nullIf(
-          POSITION(
+        NULLIF(
+          STRPOS(
             'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
             "t0"."service_country"
           ) - 1,
           -1
         ) + (
-          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
         )
       ) - (
         (
-          nullIf(
-            POSITION(
+          NULLIF(
+            STRPOS(
               'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
               "t0"."service_country"
             ) - 1,
             -1
           ) + (
-            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
           )
         ) % 189
       )
-    ) / 189 AS Nullable(Int64)) AS "region",
+    ) / 189 AS BIGINT) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
       )
-    ) / 86400000000000 AS Nullable(Int64)) AS "day",
+    ) / 86400000000000 AS BIGINT) AS "day",
     CASE
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
       THEN 0
@@ -808,11 +842,11 @@ FROM (
       THEN 2
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
       THEN 3
-      WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+      WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
       THEN 4
-      ELSE CAST(NULL AS Nullable(Int64))
+      ELSE CAST(NULL AS BIGINT)
     END AS "size_class",
-    "t0"."arm" AS "arm",
+    "t0"."arm",
     "t0"."arm_bucket" AS "bucket",
     "t0"."service_broken_off" AS "numerator",
     "t0"."service_responses" AS "denominator"
@@ -822,7 +856,9 @@ FROM (
       (
         "t0"."service_scope" = 'response'
       )
-      OR isNull("t0"."service_scope")
+      OR (
+        "t0"."service_scope" IS NULL
+      )
       OR (
         (
           "t0"."engine" = 'watch'
@@ -832,44 +868,44 @@ FROM (
       )
     )
     AND "t0"."arm_experiment" = 'bbr-2026'
-    AND isNotNull("t0"."arm")
+    AND "t0"."arm" IS NOT NULL
     AND "t0"."arm_bucket" >= 0
     AND "t0"."arm_bucket" < 100
-    AND isNotNull("t0"."service_broken_off")
-    AND isNotNull("t0"."service_responses")
+    AND "t0"."service_broken_off" IS NOT NULL
+    AND "t0"."service_responses" IS NOT NULL
 ) AS "t1"
 GROUP BY
-  "t1"."region",
-  "t1"."day",
-  "t1"."size_class",
-  "t1"."arm",
-  "t1"."bucket";
+  1,
+  2,
+  3,
+  4,
+  5;
 
 -- playback_latency
 SELECT
-  "t3"."region" AS "region",
-  "t3"."day" AS "day",
-  "t3"."size_class" AS "size_class",
-  "t3"."arm" AS "arm",
-  "t3"."bucket" AS "bucket",
-  "t3"."bin" AS "bin",
+  "t3"."region",
+  "t3"."day",
+  "t3"."size_class",
+  "t3"."arm",
+  "t3"."bucket",
+  "t3"."bin",
   SUM("t3"."n") AS "n"
 FROM (
   SELECT
-    "t2"."region" AS "region",
-    "t2"."day" AS "day",
-    "t2"."size_class" AS "size_class",
-    "t2"."arm" AS "arm",
-    "t2"."bucket" AS "bucket",
-    "t2"."bin" AS "bin",
+    "t2"."region",
+    "t2"."day",
+    "t2"."size_class",
+    "t2"."arm",
+    "t2"."bucket",
+    "t2"."bin",
     CASE
-      WHEN isNull("t2"."bin")
+      WHEN "t2"."bin" IS NULL
       THEN 1
-      WHEN isNull("t2"."unit")
+      WHEN "t2"."unit" IS NULL
       THEN 1000000000
       ELSE CAST((
         1000000000 - (
-          1000000000 % nullIf(
+          1000000000 % NULLIF(
             COUNT("t2"."bin") OVER (
               PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
@@ -877,22 +913,22 @@ FROM (
             0
           )
         )
-      ) / nullIf(
+      ) / NULLIF(
         COUNT("t2"."bin") OVER (
           PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         0
-      ) AS Nullable(Int64))
+      ) AS BIGINT)
     END AS "n"
   FROM (
     SELECT
-      "t1"."region" AS "region",
-      "t1"."day" AS "day",
-      "t1"."size_class" AS "size_class",
-      "t1"."arm" AS "arm",
-      "t1"."bucket" AS "bucket",
-      "t1"."unit" AS "unit",
+      "t1"."region",
+      "t1"."day",
+      "t1"."size_class",
+      "t1"."arm",
+      "t1"."bucket",
+      "t1"."unit",
       CASE
         WHEN NOT (
           (
@@ -901,45 +937,45 @@ FROM (
             "t1"."x" < 1e+300
           )
         )
-        THEN CAST(NULL AS Nullable(Int64))
+        THEN CAST(NULL AS BIGINT)
         WHEN "t1"."x" < 1e-06
         THEN -697
         WHEN "t1"."x" > 3600.0
         THEN 414
-        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS Nullable(Int64))
+        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS BIGINT)
       END AS "bin"
     FROM (
       SELECT
         CAST((
           (
-            nullIf(
-              POSITION(
+            NULLIF(
+              STRPOS(
                 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                 "t0"."service_country"
               ) - 1,
               -1
             ) + (
-              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
             )
           ) - (
             (
-              nullIf(
-                POSITION(
+              NULLIF(
+                STRPOS(
                   'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                   "t0"."service_country"
                 ) - 1,
                 -1
               ) + (
-                ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+                ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
               )
             ) % 189
           )
-        ) / 189 AS Nullable(Int64)) AS "region",
+        ) / 189 AS BIGINT) AS "region",
         CAST((
           "t0"."service_start_unix_ns" - (
             "t0"."service_start_unix_ns" % 86400000000000
           )
-        ) / 86400000000000 AS Nullable(Int64)) AS "day",
+        ) / 86400000000000 AS BIGINT) AS "day",
         CASE
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
           THEN 0
@@ -949,17 +985,17 @@ FROM (
           THEN 2
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
           THEN 3
-          WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+          WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
           THEN 4
-          ELSE CAST(NULL AS Nullable(Int64))
+          ELSE CAST(NULL AS BIGINT)
         END AS "size_class",
-        "t0"."arm" AS "arm",
+        "t0"."arm",
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
         CASE
-          WHEN isNotNull("t0"."playback_items")
-          THEN COALESCE(CAST("t0"."playback_startup_ns" AS Nullable(Float64)) / 1000000000.0, 3600.0)
-          ELSE CAST(NULL AS Nullable(Float64))
+          WHEN "t0"."playback_items" IS NOT NULL
+          THEN COALESCE(CAST("t0"."playback_startup_ns" AS DOUBLE) / 1000000000.0, 3600.0)
+          ELSE CAST(NULL AS DOUBLE)
         END AS "x"
       FROM "records" AS "t0"
       WHERE
@@ -967,7 +1003,9 @@ FROM (
           (
             "t0"."service_scope" = 'response'
           )
-          OR isNull("t0"."service_scope")
+          OR (
+            "t0"."service_scope" IS NULL
+          )
           OR (
             (
               "t0"."engine" = 'watch'
@@ -977,84 +1015,89 @@ FROM (
           )
         )
         AND "t0"."arm_experiment" = 'bbr-2026'
-        AND isNotNull("t0"."arm")
+        AND "t0"."arm" IS NOT NULL
         AND "t0"."arm_bucket" >= 0
         AND "t0"."arm_bucket" < 100
     ) AS "t1"
     WHERE
-      isNotNull("t1"."x") OR isNaN("t1"."x")
+      (
+        "t1"."x" IS NOT NULL
+      ) OR ISNAN("t1"."x")
   ) AS "t2"
 ) AS "t3"
 GROUP BY
-  "t3"."region",
-  "t3"."day",
-  "t3"."size_class",
-  "t3"."arm",
-  "t3"."bucket",
-  "t3"."bin";
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
 
 -- stutters
 SELECT
-  "t1"."region" AS "region",
-  "t1"."day" AS "day",
-  "t1"."size_class" AS "size_class",
-  "t1"."arm" AS "arm",
-  "t1"."bucket" AS "bucket",
+  "t1"."region",
+  "t1"."day",
+  "t1"."size_class",
+  "t1"."arm",
+  "t1"."bucket",
   COALESCE(
-    sumIf("t1"."numerator", (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )),
+    SUM("t1"."numerator") FILTER(WHERE
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )),
     0
   ) AS "numerator",
   COALESCE(
-    sumIf("t1"."denominator", (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )),
+    SUM("t1"."denominator") FILTER(WHERE
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )),
     0
   ) AS "denominator",
-  countIf(NOT (
-    (
-      "t1"."numerator" >= 0
-    ) AND (
-      "t1"."denominator" >= 0
-    )
-  )) AS "n"
+  COUNT(*) FILTER(WHERE
+    NOT (
+      (
+        "t1"."numerator" >= 0
+      ) AND (
+        "t1"."denominator" >= 0
+      )
+    )) AS "n"
 FROM (
   SELECT
     CAST((
       (
-        nullIf(
-          POSITION(
+        NULLIF(
+          STRPOS(
             'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
             "t0"."service_country"
           ) - 1,
           -1
         ) + (
-          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
         )
       ) - (
         (
-          nullIf(
-            POSITION(
+          NULLIF(
+            STRPOS(
               'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
               "t0"."service_country"
             ) - 1,
             -1
           ) + (
-            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
           )
         ) % 189
       )
-    ) / 189 AS Nullable(Int64)) AS "region",
+    ) / 189 AS BIGINT) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
       )
-    ) / 86400000000000 AS Nullable(Int64)) AS "day",
+    ) / 86400000000000 AS BIGINT) AS "day",
     CASE
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
       THEN 0
@@ -1064,11 +1107,11 @@ FROM (
       THEN 2
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
       THEN 3
-      WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+      WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
       THEN 4
-      ELSE CAST(NULL AS Nullable(Int64))
+      ELSE CAST(NULL AS BIGINT)
     END AS "size_class",
-    "t0"."arm" AS "arm",
+    "t0"."arm",
     "t0"."arm_bucket" AS "bucket",
     "t0"."playback_stutters" AS "numerator",
     "t0"."playback_items" AS "denominator"
@@ -1078,7 +1121,9 @@ FROM (
       (
         "t0"."service_scope" = 'response'
       )
-      OR isNull("t0"."service_scope")
+      OR (
+        "t0"."service_scope" IS NULL
+      )
       OR (
         (
           "t0"."engine" = 'watch'
@@ -1088,49 +1133,52 @@ FROM (
       )
     )
     AND "t0"."arm_experiment" = 'bbr-2026'
-    AND isNotNull("t0"."arm")
+    AND "t0"."arm" IS NOT NULL
     AND "t0"."arm_bucket" >= 0
     AND "t0"."arm_bucket" < 100
-    AND isNotNull("t0"."playback_stutters")
-    AND isNotNull("t0"."playback_items")
+    AND "t0"."playback_stutters" IS NOT NULL
+    AND "t0"."playback_items" IS NOT NULL
 ) AS "t1"
 GROUP BY
-  "t1"."region",
-  "t1"."day",
-  "t1"."size_class",
-  "t1"."arm",
-  "t1"."bucket";
+  1,
+  2,
+  3,
+  4,
+  5;
 
 -- stalled
 SELECT
-  "t2"."region" AS "region",
-  "t2"."day" AS "day",
-  "t2"."size_class" AS "size_class",
-  "t2"."arm" AS "arm",
-  "t2"."bucket" AS "bucket",
+  "t2"."region",
+  "t2"."day",
+  "t2"."size_class",
+  "t2"."arm",
+  "t2"."bucket",
   COALESCE(
-    sumIf("t2"."numerator", (
-      "t2"."numerator" >= 0
-    ) AND (
-      "t2"."denominator" >= 0
-    )),
+    SUM("t2"."numerator") FILTER(WHERE
+      (
+        "t2"."numerator" >= 0
+      ) AND (
+        "t2"."denominator" >= 0
+      )),
     0
   ) AS "numerator",
   COALESCE(
-    sumIf("t2"."denominator", (
-      "t2"."numerator" >= 0
-    ) AND (
-      "t2"."denominator" >= 0
-    )),
+    SUM("t2"."denominator") FILTER(WHERE
+      (
+        "t2"."numerator" >= 0
+      ) AND (
+        "t2"."denominator" >= 0
+      )),
     0
   ) AS "denominator",
-  countIf(NOT (
-    (
-      "t2"."numerator" >= 0
-    ) AND (
-      "t2"."denominator" >= 0
-    )
-  )) AS "n"
+  COUNT(*) FILTER(WHERE
+    NOT (
+      (
+        "t2"."numerator" >= 0
+      ) AND (
+        "t2"."denominator" >= 0
+      )
+    )) AS "n"
 FROM (
   SELECT
     *
@@ -1138,34 +1186,34 @@ FROM (
     SELECT
       CAST((
         (
-          nullIf(
-            POSITION(
+          NULLIF(
+            STRPOS(
               'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
               "t0"."service_country"
             ) - 1,
             -1
           ) + (
-            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
           )
         ) - (
           (
-            nullIf(
-              POSITION(
+            NULLIF(
+              STRPOS(
                 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                 "t0"."service_country"
               ) - 1,
               -1
             ) + (
-              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
             )
           ) % 189
         )
-      ) / 189 AS Nullable(Int64)) AS "region",
+      ) / 189 AS BIGINT) AS "region",
       CAST((
         "t0"."service_start_unix_ns" - (
           "t0"."service_start_unix_ns" % 86400000000000
         )
-      ) / 86400000000000 AS Nullable(Int64)) AS "day",
+      ) / 86400000000000 AS BIGINT) AS "day",
       CASE
         WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
         THEN 0
@@ -1175,21 +1223,23 @@ FROM (
         THEN 2
         WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
         THEN 3
-        WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+        WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
         THEN 4
-        ELSE CAST(NULL AS Nullable(Int64))
+        ELSE CAST(NULL AS BIGINT)
       END AS "size_class",
-      "t0"."arm" AS "arm",
+      "t0"."arm",
       "t0"."arm_bucket" AS "bucket",
-      CAST(FLOOR(CAST("t0"."playback_stalled_ns" AS Nullable(Float64)) / 1000.0) AS Nullable(Int64)) AS "numerator",
-      CAST(FLOOR(CAST("t0"."playback_stalled_ns" AS Nullable(Float64)) / 1000.0) AS Nullable(Int64)) + CAST(FLOOR(CAST("t0"."playback_played_ns" AS Nullable(Float64)) / 1000.0) AS Nullable(Int64)) AS "denominator"
+      CAST(FLOOR(CAST("t0"."playback_stalled_ns" AS DOUBLE) / 1000.0) AS BIGINT) AS "numerator",
+      CAST(FLOOR(CAST("t0"."playback_stalled_ns" AS DOUBLE) / 1000.0) AS BIGINT) + CAST(FLOOR(CAST("t0"."playback_played_ns" AS DOUBLE) / 1000.0) AS BIGINT) AS "denominator"
     FROM "records" AS "t0"
     WHERE
       (
         (
           "t0"."service_scope" = 'response'
         )
-        OR isNull("t0"."service_scope")
+        OR (
+          "t0"."service_scope" IS NULL
+        )
         OR (
           (
             "t0"."engine" = 'watch'
@@ -1199,45 +1249,45 @@ FROM (
         )
       )
       AND "t0"."arm_experiment" = 'bbr-2026'
-      AND isNotNull("t0"."arm")
+      AND "t0"."arm" IS NOT NULL
       AND "t0"."arm_bucket" >= 0
       AND "t0"."arm_bucket" < 100
   ) AS "t1"
   WHERE
-    isNotNull("t1"."numerator") AND isNotNull("t1"."denominator")
+    "t1"."numerator" IS NOT NULL AND "t1"."denominator" IS NOT NULL
 ) AS "t2"
 GROUP BY
-  "t2"."region",
-  "t2"."day",
-  "t2"."size_class",
-  "t2"."arm",
-  "t2"."bucket";
+  1,
+  2,
+  3,
+  4,
+  5;
 
 -- bandwidth
 SELECT
-  "t3"."region" AS "region",
-  "t3"."day" AS "day",
-  "t3"."size_class" AS "size_class",
-  "t3"."arm" AS "arm",
-  "t3"."bucket" AS "bucket",
-  "t3"."bin" AS "bin",
+  "t3"."region",
+  "t3"."day",
+  "t3"."size_class",
+  "t3"."arm",
+  "t3"."bucket",
+  "t3"."bin",
   SUM("t3"."n") AS "n"
 FROM (
   SELECT
-    "t2"."region" AS "region",
-    "t2"."day" AS "day",
-    "t2"."size_class" AS "size_class",
-    "t2"."arm" AS "arm",
-    "t2"."bucket" AS "bucket",
-    "t2"."bin" AS "bin",
+    "t2"."region",
+    "t2"."day",
+    "t2"."size_class",
+    "t2"."arm",
+    "t2"."bucket",
+    "t2"."bin",
     CASE
-      WHEN isNull("t2"."bin")
+      WHEN "t2"."bin" IS NULL
       THEN 1
-      WHEN isNull("t2"."unit")
+      WHEN "t2"."unit" IS NULL
       THEN 1000000000
       ELSE CAST((
         1000000000 - (
-          1000000000 % nullIf(
+          1000000000 % NULLIF(
             COUNT("t2"."bin") OVER (
               PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
@@ -1245,22 +1295,22 @@ FROM (
             0
           )
         )
-      ) / nullIf(
+      ) / NULLIF(
         COUNT("t2"."bin") OVER (
           PARTITION BY "t2"."region", "t2"."day", "t2"."size_class", "t2"."arm", "t2"."unit"
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ),
         0
-      ) AS Nullable(Int64))
+      ) AS BIGINT)
     END AS "n"
   FROM (
     SELECT
-      "t1"."region" AS "region",
-      "t1"."day" AS "day",
-      "t1"."size_class" AS "size_class",
-      "t1"."arm" AS "arm",
-      "t1"."bucket" AS "bucket",
-      "t1"."unit" AS "unit",
+      "t1"."region",
+      "t1"."day",
+      "t1"."size_class",
+      "t1"."arm",
+      "t1"."bucket",
+      "t1"."unit",
       CASE
         WHEN NOT (
           (
@@ -1269,45 +1319,45 @@ FROM (
             "t1"."x" < 1e+300
           )
         )
-        THEN CAST(NULL AS Nullable(Int64))
+        THEN CAST(NULL AS BIGINT)
         WHEN "t1"."x" < 1000.0
         THEN 349
         WHEN "t1"."x" > 1000000000000.0
         THEN 1396
-        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS Nullable(Int64))
+        ELSE CAST(CEIL(LN("t1"."x") / 0.01980262729617973) AS BIGINT)
       END AS "bin"
     FROM (
       SELECT
         CAST((
           (
-            nullIf(
-              POSITION(
+            NULLIF(
+              STRPOS(
                 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                 "t0"."service_country"
               ) - 1,
               -1
             ) + (
-              ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+              ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
             )
           ) - (
             (
-              nullIf(
-                POSITION(
+              NULLIF(
+                STRPOS(
                   'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
                   "t0"."service_country"
                 ) - 1,
                 -1
               ) + (
-                ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+                ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
               )
             ) % 189
           )
-        ) / 189 AS Nullable(Int64)) AS "region",
+        ) / 189 AS BIGINT) AS "region",
         CAST((
           "t0"."service_start_unix_ns" - (
             "t0"."service_start_unix_ns" % 86400000000000
           )
-        ) / 86400000000000 AS Nullable(Int64)) AS "day",
+        ) / 86400000000000 AS BIGINT) AS "day",
         CASE
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
           THEN 0
@@ -1317,18 +1367,20 @@ FROM (
           THEN 2
           WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
           THEN 3
-          WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+          WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
           THEN 4
-          ELSE CAST(NULL AS Nullable(Int64))
+          ELSE CAST(NULL AS BIGINT)
         END AS "size_class",
-        "t0"."arm" AS "arm",
+        "t0"."arm",
         "t0"."arm_bucket" AS "bucket",
         "t0"."arm_unit" AS "unit",
         CASE
           WHEN (
             COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") >= 500000
           )
-          OR isNotNull("t0"."playback_items")
+          OR (
+            "t0"."playback_items" IS NOT NULL
+          )
           THEN CASE
             WHEN (
               COALESCE(
@@ -1338,12 +1390,16 @@ FROM (
                   THEN 'client'
                   WHEN "t0"."engine" IN ('serve', 'watch')
                   THEN 'acked'
-                  ELSE CAST(NULL AS Nullable(String))
+                  ELSE CAST(NULL AS TEXT)
                 END
               ) <> 'acked'
             )
-            AND isNotNull("t0"."completion_ns")
-            AND isNull("t0"."playback_items")
+            AND (
+              "t0"."completion_ns" IS NOT NULL
+            )
+            AND (
+              "t0"."playback_items" IS NULL
+            )
             AND NOT (
               COALESCE("t0"."service_broken_off" > 0, FALSE)
               OR (
@@ -1354,13 +1410,13 @@ FROM (
               )
             )
             THEN (
-              CAST("t0"."bytes_delivered" AS Nullable(Float64)) * 8000000000.0
-            ) / CAST(nullIf("t0"."completion_ns", 0) AS Nullable(Float64))
+              CAST("t0"."bytes_delivered" AS DOUBLE) * 8000000000.0
+            ) / CAST(NULLIF("t0"."completion_ns", 0) AS DOUBLE)
             ELSE (
-              CAST("t0"."bytes_acked" AS Nullable(Float64)) * 8000000000.0
-            ) / CAST(nullIf("t0"."busy_ns", 0) AS Nullable(Float64))
+              CAST("t0"."bytes_acked" AS DOUBLE) * 8000000000.0
+            ) / CAST(NULLIF("t0"."busy_ns", 0) AS DOUBLE)
           END
-          ELSE CAST(NULL AS Nullable(Float64))
+          ELSE CAST(NULL AS DOUBLE)
         END AS "x"
       FROM "records" AS "t0"
       WHERE
@@ -1368,7 +1424,9 @@ FROM (
           (
             "t0"."service_scope" = 'response'
           )
-          OR isNull("t0"."service_scope")
+          OR (
+            "t0"."service_scope" IS NULL
+          )
           OR (
             (
               "t0"."engine" = 'watch'
@@ -1378,64 +1436,66 @@ FROM (
           )
         )
         AND "t0"."arm_experiment" = 'bbr-2026'
-        AND isNotNull("t0"."arm")
+        AND "t0"."arm" IS NOT NULL
         AND "t0"."arm_bucket" >= 0
         AND "t0"."arm_bucket" < 100
     ) AS "t1"
     WHERE
-      isNotNull("t1"."x") OR isNaN("t1"."x")
+      (
+        "t1"."x" IS NOT NULL
+      ) OR ISNAN("t1"."x")
   ) AS "t2"
 ) AS "t3"
 GROUP BY
-  "t3"."region",
-  "t3"."day",
-  "t3"."size_class",
-  "t3"."arm",
-  "t3"."bucket",
-  "t3"."bin";
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
 
 -- units
 SELECT
-  "t1"."region" AS "region",
-  "t1"."day" AS "day",
-  "t1"."size_class" AS "size_class",
-  "t1"."arm" AS "arm",
-  "t1"."bucket" AS "bucket",
-  "t1"."experiment" AS "experiment",
+  "t1"."region",
+  "t1"."day",
+  "t1"."size_class",
+  "t1"."arm",
+  "t1"."bucket",
+  "t1"."experiment",
   COUNT(*) AS "rows",
-  uniqExact("t1"."unit") AS "units"
+  COUNT(DISTINCT "t1"."unit") AS "units"
 FROM (
   SELECT
     CAST((
       (
-        nullIf(
-          POSITION(
+        NULLIF(
+          STRPOS(
             'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
             "t0"."service_country"
           ) - 1,
           -1
         ) + (
-          ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+          ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
         )
       ) - (
         (
-          nullIf(
-            POSITION(
+          NULLIF(
+            STRPOS(
               'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW                   AF AS AU BD BN BT CC CK CN CX FJ FM GU HK HM ID IN IO JP KG KH KI KP KR KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ PF PG PH PK PN PW SB SG TF TH TJ TK TL TM TO TV TW UM UZ VN VU WF WS AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GE GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA VA XK                      AG AI AR AW BB BL BO BQ BR BS BZ CL CO CR CU CW DM DO EC FK GD GF GP GS GT GY HN HT JM KN KY LC MF MQ MS MX NI PA PE PR PY SR SV SX TC TT UY VC VE VG VI                                     AE BH EG IL IQ IR JO KW LB OM PS QA SA SY TR YE                                                                                                                                              BM CA GL PM US                                                                                                                                                                               ',
               "t0"."service_country"
             ) - 1,
             -1
           ) + (
-            ABS(CAST(LENGTH("t0"."service_country") AS Nullable(Int64)) - 2) * 1134
+            ABS(CAST(LENGTH("t0"."service_country") AS BIGINT) - 2) * 1134
           )
         ) % 189
       )
-    ) / 189 AS Nullable(Int64)) AS "region",
+    ) / 189 AS BIGINT) AS "region",
     CAST((
       "t0"."service_start_unix_ns" - (
         "t0"."service_start_unix_ns" % 86400000000000
       )
-    ) / 86400000000000 AS Nullable(Int64)) AS "day",
+    ) / 86400000000000 AS BIGINT) AS "day",
     CASE
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 100000
       THEN 0
@@ -1445,11 +1505,11 @@ FROM (
       THEN 2
       WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") < 10000000
       THEN 3
-      WHEN isNotNull(COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered"))
+      WHEN COALESCE("t0"."size_bytes", "t0"."bytes_acked", "t0"."bytes_delivered") IS NOT NULL
       THEN 4
-      ELSE CAST(NULL AS Nullable(Int64))
+      ELSE CAST(NULL AS BIGINT)
     END AS "size_class",
-    "t0"."arm" AS "arm",
+    "t0"."arm",
     "t0"."arm_bucket" AS "bucket",
     "t0"."arm_experiment" AS "experiment",
     "t0"."arm_unit" AS "unit"
@@ -1459,7 +1519,9 @@ FROM (
       (
         "t0"."service_scope" = 'response'
       )
-      OR isNull("t0"."service_scope")
+      OR (
+        "t0"."service_scope" IS NULL
+      )
       OR (
         (
           "t0"."engine" = 'watch'
@@ -1471,16 +1533,16 @@ FROM (
     AND "t0"."arm_experiment" = 'bbr-2026'
 ) AS "t1"
 GROUP BY
-  "t1"."region",
-  "t1"."day",
-  "t1"."size_class",
-  "t1"."arm",
-  "t1"."bucket",
-  "t1"."experiment";
+  1,
+  2,
+  3,
+  4,
+  5,
+  6;
 
 -- sources
 SELECT
-  "t1"."source" AS "source",
+  "t1"."source",
   COUNT(*) AS "rows"
 FROM (
   SELECT
@@ -1491,7 +1553,7 @@ FROM (
         THEN 'client'
         WHEN "t0"."engine" IN ('serve', 'watch')
         THEN 'acked'
-        ELSE CAST(NULL AS Nullable(String))
+        ELSE CAST(NULL AS TEXT)
       END
     ) AS "source"
   FROM "records" AS "t0"
@@ -1500,7 +1562,9 @@ FROM (
       (
         "t0"."service_scope" = 'response'
       )
-      OR isNull("t0"."service_scope")
+      OR (
+        "t0"."service_scope" IS NULL
+      )
       OR (
         (
           "t0"."engine" = 'watch'
@@ -1510,9 +1574,9 @@ FROM (
       )
     )
     AND "t0"."arm_experiment" = 'bbr-2026'
-    AND isNotNull("t0"."arm")
+    AND "t0"."arm" IS NOT NULL
     AND "t0"."arm_bucket" >= 0
     AND "t0"."arm_bucket" < 100
 ) AS "t1"
 GROUP BY
-  "t1"."source";
+  1;
