@@ -11,6 +11,9 @@ import pytest
 CAPABILITIES = {"spark": "pyspark and Java", "clickhouse": "chdb", "sign": "cryptography"}
 _not_run: dict[str, str] = {}
 
+# A test of Spark lasts seconds: compiling its queries well takes longer than it saves.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def _missing(capability: str) -> str | None:
     if capability == "clickhouse":
