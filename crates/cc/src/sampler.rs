@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     //= bbr-06 4.1.1.3-2 4.1.2.4-4 test
-    fn a_sender_whose_window_is_full_is_not_application_limited() {
+    fn a_sender_with_a_full_window_is_not_application_limited() {
         let mut flow = Flow::new();
         flow.send(0, AppState::Drained);
         flow.sampler.check_app_limited(at(50), false);

@@ -38,7 +38,7 @@ impl Algorithm {
     ///
     /// `cubic:linux` is Linux's implementation of CUBIC: RFC 8312's region in whole segments, and
     /// the original HyStart. `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
-    /// each; `bbr3:loss_floor` tells random loss from congestion; `bbr3:rtt_fair` lets flows with
+    /// each; `bbr3:loss_floor` distinguishes random loss from congestion; `bbr3:rtt_fair` lets flows with
     /// different RTTs share a queue more evenly.
     pub const fn options(self) -> &'static [&'static str] {
         match self {

@@ -92,7 +92,7 @@ impl Ecn {
         }
     }
 
-    /// Never in the kernel, whose TCP sends ECT(0): the verifier has no room for code without use.
+    /// Never in the kernel: its TCP sends ECT(0), and the verifier has no room for unused code.
     pub(super) fn is_on(&self) -> bool {
         cfg!(not(target_arch = "bpf")) && self.is_on
     }

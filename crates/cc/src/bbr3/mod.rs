@@ -264,7 +264,7 @@ impl Bbr3 {
     }
 
     /// The first half of [`Controller::on_feedback`]: the rate sample and the losses. For a host
-    /// that has to keep its functions small, and whose connections never migrate.
+    /// that must keep its functions small. Its connections never migrate.
     pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
         if feedback.ce_packets > 0 {

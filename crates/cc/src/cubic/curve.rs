@@ -178,7 +178,7 @@ mod tests {
         bytes as f64 / MSS as f64
     }
 
-    /// A curve whose epoch began at time zero with 0.7 of `w_max` segments.
+    /// A curve at the start of its epoch, at time zero, with 0.7 of `w_max` segments.
     fn after_loss_at(w_max: u64) -> Curve {
         let mut curve = Curve::after_congestion(w_max * MSS, 0);
         curve.begin(Time::ZERO, w_max * MSS * 7 / 10, MSS);
