@@ -18,7 +18,7 @@ fn traces() -> Vec<(String, Trace)> {
     let builtin = |name: &&str| (name.to_string(), Trace::builtin(name).expect("it comes along"));
     let mut traces: Vec<(String, Trace)> = Trace::BUILTIN.iter().map(builtin).collect();
     let Some(directory) = std::env::var_os("UNCORK_TRACES") else {
-        let note = "NOT TESTED: controllers over traces beside the project; UNCORK_TRACES names no \
+        let note = "NOT TESTED: controllers over traces outside of the project; UNCORK_TRACES names no \
                     directory, so only the four that come along were run.";
         writeln!(std::io::stderr(), "\n{note}").expect("the standard error");
         return traces;

@@ -43,9 +43,9 @@ impl<C: Controller> Sender<C> {
         }
         let mss = u64::from(MSS_BYTES);
         let window = self.control.cwnd / mss;
-        let told = self.window_end / mss;
+        let advertised = self.window_end / mss;
         let room = window.saturating_sub(self.board.in_flight().div_ceil(mss));
-        let room = room.min(told.saturating_sub(seq));
+        let room = room.min(advertised.saturating_sub(seq));
         let enough = self.packet_segments().min(window / WINDOW_PART);
         let has_more = self.stream.segments() - seq > room;
         room < enough && has_more && now <= self.last_sent + RECENT
@@ -88,7 +88,7 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
 
-    /// A window of so many segments, always. Counts what is deferred.
+    /// A constant window of `segments`. Counts deferred packets.
     #[derive(Clone, Copy, Debug)]
     struct Fixed {
         segments: u64,
