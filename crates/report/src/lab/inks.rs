@@ -48,7 +48,7 @@ impl Inks {
                 names.push(name);
             }
         }
-        // A controller without options gets solid lines, whatever its variants.
+        // A controller without options gets solid lines, with any variants.
         names.sort_by_key(|name| name.contains(':'));
         let taken: Vec<usize> = names.iter().filter_map(|name| controller(name)).collect();
         let mut free: Vec<usize> = OTHERS.into_iter().filter(|n| !taken.contains(n)).collect();
