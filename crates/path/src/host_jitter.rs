@@ -19,14 +19,14 @@ pub enum HostJitter {
     #[default]
     Usual,
     /// Hosts without a network card, as in network namespaces: uniform up to 125 us, with the same
-    /// limit. What is left are wake-ups: round trips over `uncork emu` have a standard deviation of
+    /// limit. The rest are wake-ups: round trips over `uncork emu` have a standard deviation of
     /// 55 us (`docs/reference/scenario.md`), the sum of two such times one of 51 us.
     Virtual,
     /// Uniform up to this; hosts that take no time if it is zero.
     UpTo(TimeDelta),
 }
 
-/// A text that is no host jitter.
+/// A text that is not a host jitter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not the time that a host takes; expected usual, virtual, none, or the most as a time up to {max}, such as 250us",

@@ -6,7 +6,7 @@
 //! 1991), and thus in time at a constant speed. The rate of a link that adapts its modulation is
 //! assumed to be proportional. Outages, as at handovers, are memoryless with exponential lengths,
 //! like those of the model behind Sprout (K. Winstein, A. Sivaraman, H. Balakrishnan, NSDI 2013),
-//! whose tick of 20 ms is also used here.
+//! with its tick of 20 ms.
 //!
 //! Not modelled: fast fading within a step, the scheduler's grants (a mahimahi trace has them), the
 //! drift of a whole drive through good and bad cells, and link-layer retransmissions. Comparison
