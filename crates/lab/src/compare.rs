@@ -17,7 +17,7 @@ const SHORTEST_BOUND: TimeDelta = TimeDelta::from_secs(120);
 const BOUND_FACTOR: u64 = 100;
 /// Samples in the longest run...
 const SAMPLES: u64 = 1_000;
-/// ...as long as the flows of all cells together have no more points than this.
+/// ...while the flows of all cells together have no more points than this.
 const MAX_POINTS: u64 = 300_000;
 
 /// The same workload over the same paths, once per column and seed. Every combination of rate, RTT,
@@ -172,8 +172,8 @@ impl CompareSpec {
         }
     }
 
-    /// The comparison as a scenario, whose text works with `uncork lab run`. `sample` is the
-    /// interval of the time series of the first runs, if wanted.
+    /// The comparison as a scenario. Its text works with `uncork lab run`. `sample` is the interval
+    /// of the time series of the first runs, if wanted.
     ///
     /// # Errors
     ///
@@ -335,8 +335,8 @@ impl CompareSpec {
         }
     }
 
-    /// When a run ends, even if unfinished. Transfers: after 120 s of virtual time, or a hundred
-    /// times a round trip plus the link's time for all bytes, whichever is later, but within a day.
+    /// When a run ends, even if unfinished. Transfers: the later of 120 s of virtual time and a
+    /// hundred times a round trip plus the link's time for all bytes, but within a day.
     /// Flows with a duration: at the end of that duration.
     fn end(&self) -> TimeDelta {
         let bound = match self.workload {

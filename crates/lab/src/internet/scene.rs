@@ -16,7 +16,7 @@ use super::world::World;
 const LONGEST: TimeDelta = TimeDelta::from_secs(180);
 /// Other people's flows on a full uplink begin this long before.
 const LEAD: TimeDelta = TimeDelta::from_secs(2);
-/// Users of a full uplink download at a time, beside other people's flows.
+/// Users of a full uplink that download at the same time, next to other people's flows.
 pub(super) const NEIGHBOURS: usize = 2;
 const BEGIN_STREAM: u64 = 4 << 56;
 
@@ -35,7 +35,7 @@ pub(super) struct Visitor {
 pub(super) struct Scene {
     pub(super) network: u32,
     pub(super) visitors: Vec<Visitor>,
-    /// Other people's flows on the network's uplink; without them it is no limit.
+    /// Other people's flows on the network's uplink; without them it does not limit.
     pub(super) cross: usize,
     pub(super) seed: u64,
 }
@@ -94,7 +94,7 @@ impl Scene {
         if self.cross > 0 { vec![0] } else { Vec::new() }
     }
 
-    /// The visitors' flows. Neighbours begin within as long as other people's flows had before.
+    /// The visitors' flows. Neighbours begin within the time that other people's flows had before.
     fn flows(&self) -> Vec<FlowSpec> {
         let mut rng = Rng::new(self.seed, BEGIN_STREAM);
         let mut flow = |(path, visitor): (usize, &Visitor)| {

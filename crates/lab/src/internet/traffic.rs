@@ -41,7 +41,7 @@ impl Asked {
         Self::Object((pareto(rng, 1.2, LARGE_BYTES as f64, 12e6) as u64).max(LARGE_BYTES))
     }
 
-    /// What is no download: an oracle of small objects has as many songs among them as a day has.
+    /// Anything but a download: an oracle of small objects has as many songs among them as a day has.
     pub(super) fn other(rng: &mut Rng) -> Self {
         if uniform(rng) < SONGS { Self::Song } else { Self::small(rng) }
     }

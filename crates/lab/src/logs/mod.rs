@@ -52,7 +52,7 @@ pub struct ClientPath {
 pub struct LogPaths {
     /// By client, in order.
     pub paths: Vec<ClientPath>,
-    /// What is left out or doubtful, and how many lines, connections or values.
+    /// Reasons why lines, connections or values are left out or doubtful, with their number.
     pub notes: Vec<(&'static str, usize)>,
 }
 
@@ -89,7 +89,7 @@ struct Sample {
 struct Found {
     samples: BTreeMap<String, Vec<Sample>>,
     notes: BTreeMap<&'static str, usize>,
-    /// Rates of a client that are means of responses, of which the median counts; else the largest.
+    /// Whether rates of a client are means of responses: their median counts, else the largest.
     is_of_responses: bool,
 }
 

@@ -208,7 +208,7 @@ pub enum FigureKind {
         edges: Vec<u64>,
         /// The quantity.
         quantity: Quantity,
-        /// The axis whose values are the rows.
+        /// The axis: its values are the rows.
         y: usize,
         /// The selection it is divided by.
         over: Option<Selection>,

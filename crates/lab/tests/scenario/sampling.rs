@@ -85,7 +85,7 @@ fn equal_seeds_draw_equal_points() {
 fn invalid_sampling_is_rejected() {
     for (old, new, message) in [
         ("sample = 40\n", "", "`cross` in [matrix] belongs to a sample"),
-        ("sample = 40\ncross = [\"flow.main.cc\"]\n", "", "is a range, of which values are drawn"),
+        ("sample = 40\ncross = [\"flow.main.cc\"]\n", "", "is a range, and its values are drawn"),
         ("sample = 40", "sample = 20000", "20000 is not possible here"),
         ("sample = 40", "sample = 9999", "the matrix has 19998 cells"),
         ("\"flow.main.cc\"]", "\"path.rtt\"]", "is crossed with the sample"),

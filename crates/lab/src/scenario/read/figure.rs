@@ -11,7 +11,7 @@ use super::super::question::{Figure, FigureKind, Metric, Quantity, Statistic};
 use super::matrix::axis_named;
 use super::question::{Known, MetricQuery, bound, check_kept, metric, statistic, value_of};
 
-/// The kinds of figures, and what each needs besides the selection.
+/// The kinds of figures, and what each needs in addition to the selection.
 const KINDS: [(&str, Kind); 6] = [
     ("heatmap", Kind { read: heat_map, keys: &["x", "y", "metric", "over"] }),
     ("cdf", Kind { read: cdf, keys: &["metric", "by", "log"] }),

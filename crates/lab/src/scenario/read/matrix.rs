@@ -83,7 +83,7 @@ fn combinations(axes: &[AxisPlan]) -> u64 {
 fn axis_plan(tree: &Node, entry: &Entry, sampling: Option<&Sampling<'_>>) -> Result<AxisPlan> {
     let is_range = keys::RANGE.iter().any(|key| entry.node.get(key).is_some());
     if is_range && sampling.is_none() {
-        let message = format!("the axis `{}` is a range, of which values are drawn", entry.name);
+        let message = format!("the axis `{}` is a range, and its values are drawn", entry.name);
         return Err(ScenarioError::new(&entry.node.place, message)
             .help("add sample = 200 to [matrix], or give a list of values"));
     }

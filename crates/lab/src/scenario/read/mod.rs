@@ -148,7 +148,7 @@ impl Run {
     }
 }
 
-/// The seeds whose runs are sampled over time.
+/// The seeds of the runs that are sampled over time.
 fn series_seeds(node: &Node, seeds: RangeInclusive<u64>) -> Result<Vec<u64>> {
     let section = Section::new("series", &node.place, node, keys::SERIES)?;
     let given = section.need("seeds", "[1, 7]")?;

@@ -214,7 +214,7 @@ fn position(section: &Section<'_>, key: &str) -> Result<Option<LossPosition>> {
 fn jitter(section: &Section<'_>) -> Result<Option<JitterSpec>> {
     let known = [("uniform", JitterDistribution::Uniform), ("bell", JitterDistribution::Bell)];
     let Some(node) = section.get("jitter") else {
-        section.forbid(&["reorder", "jitter_distribution"], "there is no jitter")?;
+        section.forbid(&["reorder", "jitter_distribution"], "the path has no jitter")?;
         return Ok(None);
     };
     let given = section.read("jitter_distribution", |node| node.choice("distribution", &known))?;
@@ -267,7 +267,7 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
             let at = section.get(key).map_or(section.place(), |node| &node.place);
             let error = ScenarioError::worded(at, error);
             return Err(match section.get("buffer") {
-                None => error.note("a buffer of which nothing is said is 1bdp of rate and rtt"),
+                None => error.note("without the key `buffer`, it is 1bdp of rate and rtt"),
                 Some(_) => error,
             });
         }

@@ -114,10 +114,10 @@ impl Known<'_> {
         if has(metric) {
             return Ok(());
         }
-        let whose = of.class.as_deref().map_or("the traffic here", |class| class);
+        let class = of.class.as_deref().map_or("the traffic here", |class| class);
         let names = Metric::ALL.into_iter().filter(|metric| has(*metric)).map(Metric::name);
         let names = names.collect::<Vec<_>>().join(", ");
-        let message = format!("`{}` cannot be measured of {whose}", metric.name());
+        let message = format!("`{}` cannot be measured of {class}", metric.name());
         Err(ScenarioError::new(place, message)
             .expected(metric.needs())
             .help(format!("what can be is {names}")))
@@ -196,9 +196,11 @@ impl Known<'_> {
         if ccs.contains(&name) {
             return Ok(name.to_owned());
         }
-        let whose = class.map_or_else(String::new, |class| format!(" of {class}"));
-        let error =
-            ScenarioError::new(&node.place, format!("no flow{whose} has the controller `{name}`"));
+        let of_class = class.map_or_else(String::new, |class| format!(" of {class}"));
+        let error = ScenarioError::new(
+            &node.place,
+            format!("no flow{of_class} has the controller `{name}`"),
+        );
         Err(error.nearest(name, ccs))
     }
 
@@ -228,21 +230,21 @@ impl Known<'_> {
 
     /// Description of `over`: `cubic's`, `cubic's with loss 1 %`, `that with cubic for all`.
     fn divisor(&self, over: &Selection) -> String {
-        let mut whose: Vec<String> = over.class.iter().chain(&over.cc).cloned().collect();
+        let mut names: Vec<String> = over.class.iter().chain(&over.cc).cloned().collect();
         let mut places = Vec::new();
         for (axis, value) in &over.at {
             let (axis, value) = (&self.axes[*axis], &self.axes[*axis].values[*value]);
             match axis.chooses_controllers() {
                 true if value.contains(' ') => places.push(value.clone()),
-                true => whose.push(value.clone()),
+                true => names.push(value.clone()),
                 false => places.push(format!("{} {value}", axis.name)),
             }
         }
-        let whose = match whose.join(", ").as_str() {
+        let owner = match names.join(", ").as_str() {
             "" => "that".to_owned(),
             names => format!("{names}'s"),
         };
-        if places.is_empty() { whose } else { format!("{whose} with {}", places.join(", ")) }
+        if places.is_empty() { owner } else { format!("{owner} with {}", places.join(", ")) }
     }
 }
 

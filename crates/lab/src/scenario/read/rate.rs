@@ -21,7 +21,7 @@ pub(crate) fn rate(
         section.forbid(&["rate_steps"], "the rate varies already")?;
     }
     if key != "trace" {
-        section.forbid(&["trace_scale", "trace_start"], "there is no trace")?;
+        section.forbid(&["trace_scale", "trace_start"], "the path has no trace")?;
     }
     match key {
         "trace" => Ok((RateSpec::Trace(trace(section, node, context)?), None)),
@@ -74,7 +74,7 @@ fn scale(node: &Node) -> Result<Ratio> {
         Some(percent) if (0.1..=100_000.0).contains(&percent) => {
             Ok(Ratio::new((percent * 10.0).round() as u32, 1000))
         }
-        _ => Err(ScenarioError::new(&node.place, format!("`{text}` is no scale of a trace"))
+        _ => Err(ScenarioError::new(&node.place, format!("`{text}` is not a scale of a trace"))
             .help("expected 0.1% to 100000%; 200% is twice as fast")),
     }
 }

@@ -112,7 +112,7 @@ fn per_second(node: &Node) -> Result<TimeDelta> {
             Ok(TimeDelta::from_nanos((1e9 / rate).round() as u64))
         }
         _ => {
-            let message = format!("`{text}` is no rate of arrivals");
+            let message = format!("`{text}` is not a rate of arrivals");
             Err(ScenarioError::new(&node.place, message).help(help))
         }
     }
@@ -140,7 +140,7 @@ fn named_file(
     unknown: ObjectSizesError,
 ) -> Result<ObjectSizes> {
     let Ok((name, text)) = context.file(node) else {
-        let message = format!("`{name}` names no sizes, and there is no such file");
+        let message = format!("`{name}` is neither a name of sizes nor a file");
         return Err(ScenarioError::new(&node.place, message).help(unknown.to_string()));
     };
     table(node, name, &text, ObjectSizes::from_table)
