@@ -83,7 +83,7 @@ pub(crate) fn forward(
         devices,
         pool: Pool::new(spec.mtu as usize),
         tallies: Tallies::of_hosts(devices.clients.len()),
-        queueing: Queueing::new(spec.tell_queueing),
+        queueing: Queueing::new(spec.report_queueing),
         record: Record::new(spec.record),
         clock,
     };

@@ -27,12 +27,12 @@ pub struct EmulationSpec {
     pub busy_wait: TimeDelta,
     /// Whether to use real-time priority if permitted.
     pub first: bool,
-    /// Whether to record each packet for [`crate::Emulation::stop_and_tell`]. Uses memory per
+    /// Whether to record each packet for [`crate::Emulation::stop_with_packets`]. Uses memory per
     /// packet.
     pub record: bool,
     /// Whether to report the queueing delays of each flow's packets to the client side. Uses memory
     /// per flow.
-    pub tell_queueing: bool,
+    pub report_queueing: bool,
 }
 
 /// A host on the client side.
@@ -74,7 +74,7 @@ impl EmulationSpec {
             busy_wait: TimeDelta::ZERO,
             first: true,
             record: false,
-            tell_queueing: false,
+            report_queueing: false,
         }
     }
 

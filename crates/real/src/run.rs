@@ -39,16 +39,16 @@ pub struct RealRun {
 }
 
 /// Runs `spec` in real time until its end, until no events are left, or until `stop`. Connections get
-/// `whose` controllers.
+/// `choice`'s controllers.
 ///
 /// # Errors
 ///
 /// If real endpoints do not support `spec`, in general or on this machine.
-pub fn run(spec: &RunSpec, whose: Controllers, stop: &AtomicBool) -> Result<RealRun, RealError> {
+pub fn run(spec: &RunSpec, choice: Controllers, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let (emulated, host_of) = emulation(spec)?;
     let scratch = Scratch::new().map_err(RealError::system("make a directory for a run"))?;
     let mut stage =
-        Stage { spec, whose, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
+        Stage { spec, choice, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
     let controllers = stage.prepare()?;
     let servers = stage.serve(&controllers, stop)?;
     let (listeners, watch) = (stage.listeners(&controllers)?, stage.watch()?);
@@ -118,7 +118,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
         links: spec.links.clone(),
         paths: spec.paths.clone(),
         hosts,
-        tell_queueing: true,
+        report_queueing: true,
         ..EmulationSpec::over(path.clone(), spec.seed)
     };
     Ok((emulation, host_of))
@@ -138,7 +138,7 @@ fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError 
 /// The environment of a run.
 struct Stage<'a> {
     spec: &'a RunSpec,
-    whose: Controllers,
+    choice: Controllers,
     emulation: Emulation,
     host_of: Vec<usize>,
     /// For files of programs.
@@ -161,7 +161,7 @@ impl Stage<'_> {
         }
         let controller = |flow: &FlowSpec| match self.spec.command_of(flow) {
             Some(command) if command.own_cc => Ok(flow.cc.to_string()),
-            _ => self.whose.find(flow.cc, &available),
+            _ => self.choice.find(flow.cc, &available),
         };
         let controllers = self.spec.flows.iter().map(controller).collect::<Result<Vec<_>, _>>()?;
         let mut ruled = self.commands().filter(|(_, command)| !command.own_cc);
@@ -175,8 +175,8 @@ impl Stage<'_> {
         flows.filter_map(|(flow, spec)| Some((flow, self.spec.command_of(spec)?)))
     }
 
-    /// Sets the route so that connections of a flow whose programs do not set `cc` use it in both
-    /// directions.
+    /// Sets the route so that connections of a flow use `cc` in both directions, if its programs do
+    /// not set a controller.
     fn control(&self, flow: usize, cc: &str) -> Result<(), RealError> {
         let (far, near) = (self.emulation.server(), &self.emulation.hosts()[self.host_of[flow]]);
         far.control_congestion(near.addresses(), cc)
@@ -299,7 +299,7 @@ impl Stage<'_> {
         let (mut flows, mut requests) = (Vec::new(), Vec::new());
         for (index, (seen, sent)) in (0..).zip(seen.iter().zip(sent)) {
             let report = seen.client.as_ref().map(|client| client.report(now));
-            flows.push(record::flow(self.spec, self.whose, index, (seen, report.as_ref()), sent));
+            flows.push(record::flow(self.spec, self.choice, index, (seen, report.as_ref()), sent));
             requests.extend(report.into_iter().flat_map(|report| report.request_records(index)));
         }
         let packets = sent.iter().map(|sent| sent.figures.packets_sent).sum();
