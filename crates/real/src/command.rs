@@ -110,7 +110,7 @@ impl Setting<'_> {
         let name = spec.name.clone();
         let remark = match service {
             ServerState::Exited(status) if !status.success() => {
-                let how = format!("the server of {name} {} before it listened", told(status));
+                let how = format!("the server of {name} {} before it listened", describe(status));
                 return Err(RealError::Command(with_last_line(&how, &output.text())));
             }
             ServerState::TimedOut(waited) => {
@@ -177,7 +177,7 @@ impl Server {
         if let Some(status) = self.job.ends_within(Duration::ZERO)?
             && !status.success()
         {
-            self.remark = Some(format!("the server of {} {}", self.name, told(status)));
+            self.remark = Some(format!("the server of {} {}", self.name, describe(status)));
         }
         self.job.ask_to_end()
     }
@@ -203,7 +203,7 @@ impl Ended {
     fn finished(self) -> Result<Finished, RealError> {
         let Self { flow, name, status, output } = self;
         let problem = status.filter(|status| !status.success());
-        let problem = problem.map(|status| format!("the client of {name} {}", told(status)));
+        let problem = problem.map(|status| format!("the client of {name} {}", describe(status)));
         match (problem, status.and_then(|status| status.code())) {
             (Some(problem), Some(code)) if NOT_RUN.contains(&code) => {
                 Err(RealError::Command(with_last_line(&problem, &output.text())))
@@ -235,15 +235,15 @@ pub(crate) fn check(run: &RunSpec) -> Result<(), RealError> {
     let mut flows = run.flows.iter().filter_map(|flow| Some((flow, run.command_of(flow)?)));
     match flows.find(|(flow, _)| flow.host.is_some()) {
         Some((_, command)) => Err(RealError::Spec(format!(
-            "the client of {} shares a host with others, and nobody could tell their connections \
-             apart; name no host",
+            "the clients of {} and of other flows share a host, so their connections cannot be \
+             distinguished; name no host",
             command.name
         ))),
         None => Ok(()),
     }
 }
 
-fn told(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with status {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),

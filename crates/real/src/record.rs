@@ -16,7 +16,7 @@ use crate::watch::Sent;
 /// statistics of its server.
 pub(crate) fn flow(
     run: &RunSpec,
-    whose: Controllers,
+    controllers: Controllers,
     index: u32,
     (seen, report): (&Seen, Option<&ClientReport>),
     sent: &Sent,
@@ -33,7 +33,7 @@ pub(crate) fn flow(
         lab: Some(LabRecord { bytes_delivered_early: early, ..LabRecord::default() }),
         rtt_ms: sent.rtts.quantiles(),
         playback: report.and_then(ClientReport::playback_record),
-        ..run.unplayed(index, whose.engine())
+        ..run.unplayed(index, controllers.engine())
     };
     sent.figures.fill(record)
 }
@@ -41,12 +41,12 @@ pub(crate) fn flow(
 /// Adds the path's drops to `flows`. If several clients share a host, drops are counted for the
 /// first one, because their flow is unknown.
 pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Report) {
-    let mut told = BTreeSet::new();
+    let mut filled = BTreeSet::new();
     for (flow, host) in flows.iter_mut().zip(host_of) {
         let (Some(down), Some(up)) = (path.down.hosts.get(*host), path.up.hosts.get(*host)) else {
             continue;
         };
-        if told.insert(*host) {
+        if filled.insert(*host) {
             flow.lab = Some(LabRecord {
                 packets_dropped_queue: down.queue,
                 packets_dropped_policer: down.policer,

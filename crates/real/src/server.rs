@@ -57,8 +57,8 @@ pub(crate) fn serve(
     }
 }
 
-/// Ends a connection of a run that is over. Otherwise the kernel would keep what an endless flow has not sent for minutes,
-/// since nobody acknowledges it when the path is gone: 46 MB each, until no socket of the machine gets a large window.
+/// Ends a connection of a finished run. Otherwise the kernel would keep the unsent data of an endless flow for minutes: it
+/// is never acknowledged when the path is gone. That is 46 MB each, until no socket of the machine gets a large window.
 pub(crate) fn abort(connection: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(connection, Some(Duration::ZERO))?)
 }

@@ -87,7 +87,7 @@ impl Watch {
             }
             if is_last {
                 if let Some(traffic) = self.traffic {
-                    traffic.tell(&mut self.sent);
+                    traffic.store(&mut self.sent);
                 }
                 return Ok((self.sent, self.series));
             }
@@ -124,7 +124,7 @@ impl Sent {
     /// Processes the kernel's statistics; returns false if there are none.
     pub(crate) fn take_in(&mut self, connection: &Connection) -> bool {
         let Some(info) = &connection.info else { return false };
-        // Ignore a report whose counters have fallen.
+        // Ignore a report with counters that have fallen.
         if info.bytes_acked.is_none_or(|acked| acked < self.figures.bytes_acked) {
             return false;
         }
