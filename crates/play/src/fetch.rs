@@ -183,17 +183,17 @@ mod tests {
 
     #[test]
     fn the_controller_is_read_from_server_timing() {
-        let told = |values: &[&str]| {
+        let read = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {
                 headers.append("server-timing", value.parse().expect("a header"));
             }
             controller(&headers)
         };
-        assert_eq!(told(&["cc;desc=\"bbr\""]).as_deref(), Some("bbr"));
-        assert_eq!(told(&["cache;dur=1", "db, cc;dur=2;desc=bbr3"]).as_deref(), Some("bbr3"));
-        assert_eq!(told(&["cache;desc=cc"]), None);
-        assert_eq!(told(&["cc;desc=\"a b\""]), None, "no name");
-        assert_eq!(told(&[]), None);
+        assert_eq!(read(&["cc;desc=\"bbr\""]).as_deref(), Some("bbr"));
+        assert_eq!(read(&["cache;dur=1", "db, cc;dur=2;desc=bbr3"]).as_deref(), Some("bbr3"));
+        assert_eq!(read(&["cache;desc=cc"]), None);
+        assert_eq!(read(&["cc;desc=\"a b\""]), None, "no name");
+        assert_eq!(read(&[]), None);
     }
 }
