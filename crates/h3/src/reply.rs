@@ -38,7 +38,7 @@ impl From<StreamErrorIncoming> for Unsendable {
 }
 
 impl Scope {
-    /// Begins a response, the head of which is sent together with the first of its body.
+    /// Begins a response. Its head is sent together with the first bytes of its body.
     ///
     /// # Errors
     ///

@@ -155,7 +155,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
-    /// A frame whose payload is shorter than 64 bytes.
+    /// A frame with a payload of less than 64 bytes.
     fn frame(id: &[u8], value: &[u8]) -> Vec<u8> {
         let length = (id.len() + value.len()) as u8;
         [&[0x80, 0x0f, 0x07, 0x00, length], id, value].concat()

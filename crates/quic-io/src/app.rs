@@ -19,7 +19,7 @@ use crate::driver::Host;
 pub trait App {
     /// Per-connection state.
     type State;
-    /// Commands from other threads, see [`crate::Workers::tell`].
+    /// Commands from other threads, see [`crate::Workers::send`].
     type Command: Send + 'static;
 
     /// A client requests a connection.

@@ -29,7 +29,7 @@ const READS: usize = 64;
 /// Most bytes that may wait for the old process, including the kernel's overhead.
 const BUFFER: usize = 4 << 20;
 
-/// An older process that still has connections, and whose sockets this process reads.
+/// An older process that still has connections. This process reads its sockets.
 #[derive(Debug)]
 pub struct Predecessor {
     /// The generation in its connection IDs.

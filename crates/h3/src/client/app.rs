@@ -66,7 +66,8 @@ impl uncork_quic_io::App for App {
                 }
             }
             Err(error) => {
-                let _nobody_waits = reply.send(Err(ClientError::Connect(error.to_string())));
+                let _receiver_may_be_gone =
+                    reply.send(Err(ClientError::Connect(error.to_string())));
             }
         }
     }
@@ -108,7 +109,7 @@ impl uncork_quic_io::App for App {
 
     fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
         if let Some(reply) = turn.state.reply.take() {
-            let _nobody_waits = reply.send(Err(ClientError::Lost(reason.to_string())));
+            let _receiver_may_be_gone = reply.send(Err(ClientError::Lost(reason.to_string())));
         }
         turn.state.session.closed(turn.now, turn.key, reason);
     }

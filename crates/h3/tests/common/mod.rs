@@ -1,4 +1,4 @@
-//! A server whose responses have the length given in the path, and clients that check each byte.
+//! A server that responds with the length given in the path, and clients that check each byte.
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -40,7 +40,7 @@ pub(crate) struct Counts {
     /// Responses sent completely, and responses that the client stopped.
     pub(crate) sent: AtomicU64,
     pub(crate) stopped: AtomicU64,
-    /// Responses whose FIN was acknowledged.
+    /// Responses with an acknowledged FIN.
     pub(crate) acknowledged: AtomicU64,
 }
 
@@ -182,7 +182,7 @@ pub(crate) struct Test {
     pub(crate) crypto: Arc<QuicClientConfig>,
 }
 
-/// Tests wait for the end of connections that nobody closed.
+/// Tests wait for the end of connections that neither side closed.
 const IDLE: Duration = Duration::from_secs(4);
 
 pub(crate) fn transport() -> TransportConfig {
@@ -211,9 +211,9 @@ impl Test {
         let mut config = Config::new(Identity::random().unwrap());
         config.server = Some(server.base());
         let counts = Arc::new(Counts::default());
-        let told = Arc::clone(&counts);
+        let shared = Arc::clone(&counts);
         let make = move |mailer| {
-            let (server, counts) = (server.clone(), Arc::clone(&told));
+            let (server, counts) = (server.clone(), Arc::clone(&shared));
             Serving { mailer, server, counts, seed: 0 }
         };
         let server = Workers::start(sockets, &config, make).unwrap();

@@ -20,7 +20,7 @@ pub(crate) struct RawRequest {
     streams: Vec<Written>,
     /// Written on the first stream when the first bytes of a response arrive.
     later: Vec<u8>,
-    tell: Sender<RawEvent>,
+    events: Sender<RawEvent>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl App for Raw {
         }
         let mut stream = turn.connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else { return };
-        let told = loop {
+        let event = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(_)) => {}
                 Ok(None) => break Some(RawEvent::Answered(id.into())),
@@ -85,18 +85,18 @@ impl App for Raw {
             }
         };
         let _credit = chunks.finalize();
-        if let Some(told) = told {
-            let _ = turn.state.ask.tell.send(told);
+        if let Some(event) = event {
+            let _ = turn.state.ask.events.send(event);
         }
     }
 
     fn stopped(&mut self, turn: &mut Turn<'_, State>, _: StreamId, code: VarInt) {
-        let _ = turn.state.ask.tell.send(RawEvent::Reset(code.into_inner()));
+        let _ = turn.state.ask.events.send(RawEvent::Reset(code.into_inner()));
     }
 
     fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
         if let ConnectionError::ApplicationClosed(close) = reason {
-            let _ = turn.state.ask.tell.send(RawEvent::Closed(close.error_code.into_inner()));
+            let _ = turn.state.ask.events.send(RawEvent::Closed(close.error_code.into_inner()));
         }
     }
 }
@@ -113,10 +113,10 @@ pub(crate) fn ask(
     let config = Config::new(Identity::random().expect("random numbers"));
     let workers = Workers::start(vec![socket], &config, move |_| Raw(raw.clone()));
     let workers = workers.expect("a thread");
-    let (tell, told) = channel();
+    let (events, received) = channel();
     let (streams, later) = (streams.to_vec(), later.to_vec());
-    workers.tell(0, RawRequest { remote: test.address, streams, later, tell });
-    (workers, told)
+    workers.send(0, RawRequest { remote: test.address, streams, later, events });
+    (workers, received)
 }
 
 pub(crate) fn control(bytes: &[u8]) -> Written {

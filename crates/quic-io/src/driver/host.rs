@@ -36,7 +36,7 @@ impl<A: App> Driver<A> {
 }
 
 impl<S> Host<'_, S> {
-    /// Opens a connection to `remote`, whose certificate must match `server_name`. The configuration
+    /// Opens a connection to `remote`. Its certificate must match `server_name`. The configuration
     /// comes from [`crate::Client::begin`].
     ///
     /// # Errors

@@ -146,7 +146,7 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// Tells all connections that the local address has changed.
+    /// Reports to all connections that the local address has changed.
     pub fn rebound(&mut self, now: Instant) {
         for (slot, entry) in self.table.iter_mut() {
             entry.connection.handle_network_change(None, now);

@@ -23,7 +23,7 @@ pub(crate) struct Entry<S> {
     pub(crate) handshaking: bool,
     /// The connection ID that the client chose for its first packet.
     pub(crate) first_id: Option<ConnectionId>,
-    /// Whether the application was told that it is closed.
+    /// Whether its close was reported to the application.
     pub(crate) is_close_reported: bool,
 }
 

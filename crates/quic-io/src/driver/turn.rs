@@ -195,7 +195,7 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// Tells the application once that the connection is closed.
+    /// Reports to the application once that the connection is closed.
     fn report_closed(&mut self, now: Instant, slot: usize, reason: &ConnectionError) {
         if let Some(entry) = self.table.close(slot) {
             entry.wake_at = None;
