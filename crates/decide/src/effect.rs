@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn p_values_are_adjusted_for_those_that_exist() {
+    fn p_values_are_adjusted_for_the_number_of_existing_ones() {
         let with = |p| Some(Estimate { gain: 0.1, error: 0.1, df: 9.0, p: Some(p) });
         let estimates = [with(0.04), None, with(0.01), with(0.03)];
         let adjusted = q_values(&estimates);

@@ -169,7 +169,7 @@ fn action(case: &Case, is_kept: bool, cells: &[CellDecision]) -> Action {
     }
 }
 
-/// What is known of the gain in a cell.
+/// The evidence about the gain in a cell.
 #[derive(Clone, Copy, Debug)]
 struct Evidence {
     /// Probability that there is any gain.

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_map_is_known_whatever_the_layout() {
+    fn the_map_is_known_with_any_layout() {
         for layout in [LAYOUT, LAYOUT + 1] {
             let found = find(&storages(MAGIC, layout, 0)).expect("a controller's");
             assert_eq!((found.map, found.bbr), (Some(1), None));
