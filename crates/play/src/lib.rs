@@ -15,7 +15,7 @@ mod error;
 mod eyeballs;
 mod fetch;
 mod get;
-mod kept;
+mod persistent;
 mod quic;
 mod range;
 mod record;
