@@ -11,7 +11,7 @@ use uncork_emu::{Emulation, ProcessGroup, ServerState};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec};
 use uncork_units::Time;
 
-use crate::client::{Circumstances, Seen};
+use crate::client::{Received, RunContext};
 use crate::error::RealError;
 use crate::output::{Output, last_line};
 use crate::scratch::Scratch;
@@ -65,7 +65,7 @@ pub(crate) struct Server {
 
 /// A client that has exited or was stopped.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CommandExit {
     flow: u32,
     name: String,
     /// `None` if it had to be stopped.
@@ -128,11 +128,11 @@ impl Setting<'_> {
         &self,
         spec: &CommandSpec,
         flow: &FlowSpec,
-        at: Circumstances<'_>,
-    ) -> io::Result<Seen> {
-        let mut seen = Seen::default();
+        at: RunContext<'_>,
+    ) -> io::Result<Received> {
+        let mut received = Received::default();
         if !at.wait_until(flow.start) {
-            return Ok(seen);
+            return Ok(received);
         }
         let (mut shell, output) =
             self.shell(self.emulation.client_command(self.host, "sh"), &spec.client)?;
@@ -147,21 +147,23 @@ impl Setting<'_> {
             }
         };
         let now = at.clock.now();
-        seen.complete = status.filter(ExitStatus::success).map(|_| now);
+        received.complete = status.filter(ExitStatus::success).map(|_| now);
         if status.is_none() {
             job.end()?;
         }
-        seen.command = Some(Ended { flow: self.flow, name: spec.name.clone(), status, output });
-        Ok(seen)
+        received.command =
+            Some(CommandExit { flow: self.flow, name: spec.name.clone(), status, output });
+        Ok(received)
     }
 }
 
 /// Stops `servers` and returns their outcomes and those of `clients`.
 pub(crate) fn finish(
-    clients: Vec<Ended>,
+    clients: Vec<CommandExit>,
     mut servers: Vec<Server>,
 ) -> Result<Vec<Finished>, RealError> {
-    let mut finished = clients.into_iter().map(Ended::finished).collect::<Result<Vec<_>, _>>()?;
+    let mut finished =
+        clients.into_iter().map(CommandExit::finished).collect::<Result<Vec<_>, _>>()?;
     let failed = RealError::system("end the server of a command");
     servers.iter_mut().try_for_each(Server::ask_to_end).map_err(&failed)?;
     for server in servers {
@@ -199,7 +201,7 @@ pub(crate) struct Finished {
     problem: Option<String>,
 }
 
-impl Ended {
+impl CommandExit {
     fn finished(self) -> Result<Finished, RealError> {
         let Self { flow, name, status, output } = self;
         let problem = status.filter(|status| !status.success());

@@ -8,7 +8,7 @@ use uncork_flow::{Distribution, FlowRecord, LabRecord};
 use uncork_sim::RunSpec;
 use uncork_units::Time;
 
-use crate::client::Seen;
+use crate::client::Received;
 use crate::kernel::Controllers;
 use crate::watch::Sent;
 
@@ -18,17 +18,20 @@ pub(crate) fn flow(
     run: &RunSpec,
     controllers: Controllers,
     index: u32,
-    (seen, report): (&Seen, Option<&ClientReport>),
+    (received, report): (&Received, Option<&ClientReport>),
     sent: &Sent,
 ) -> FlowRecord {
     let spec = &run.flows[index as usize];
     let is_command = run.command_of(spec).is_some();
-    let (delivered, early) =
-        if is_command { (sent.received, sent.received_early) } else { (seen.bytes, seen.early) };
+    let (delivered, early) = if is_command {
+        (sent.received, sent.received_early)
+    } else {
+        (received.bytes, received.early)
+    };
     let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
     let record = FlowRecord {
-        completion_ns: since_start(seen.complete.filter(|_| spec.completes())),
-        first_byte_ns: since_start(seen.first_byte),
+        completion_ns: since_start(received.complete.filter(|_| spec.completes())),
+        first_byte_ns: since_start(received.first_byte),
         bytes_delivered: delivered,
         lab: Some(LabRecord { bytes_delivered_early: early, ..LabRecord::default() }),
         rtt_ms: sent.rtts.quantiles(),

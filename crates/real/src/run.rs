@@ -11,8 +11,8 @@ use uncork_path::Ecn;
 use uncork_sim::{CommandSpec, FlowSpec, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
-use crate::client::{self, Circumstances, Seen};
-use crate::command::{self, CommandRecord, CommandSide, Ended, Finished, Server, Setting};
+use crate::client::{self, Received, RunContext};
+use crate::command::{self, CommandExit, CommandRecord, CommandSide, Finished, Server, Setting};
 use crate::error::RealError;
 use crate::kernel::Controllers;
 use crate::scratch::Scratch;
@@ -245,9 +245,9 @@ impl Stage<'_> {
         (listeners, watch): (Vec<(usize, TcpListener)>, Watch),
         clock: Clock,
         stop: &AtomicBool,
-    ) -> Result<(RunResult, Vec<Ended>), RealError> {
+    ) -> Result<(RunResult, Vec<CommandExit>), RealError> {
         let over = AtomicBool::new(stop.load(Ordering::Relaxed));
-        let at = Circumstances { clock, warmup: self.spec.warmup, stop: &over };
+        let at = RunContext { clock, warmup: self.spec.warmup, stop: &over };
         thread::scope(|scope| {
             let serve = |(flow, listener): (usize, TcpListener)| {
                 let flow = &self.spec.flows[flow];
@@ -260,16 +260,19 @@ impl Stage<'_> {
             let watched =
                 watch.until(self.spec.end, clock, || stop.load(Ordering::Relaxed) || is_done());
             over.store(true, Ordering::Relaxed);
-            let seen = clients.into_iter().map(joined).collect::<io::Result<Vec<Seen>>>();
+            let received = clients.into_iter().map(joined).collect::<io::Result<Vec<Received>>>();
             let kept =
                 servers.into_iter().map(joined).collect::<io::Result<Vec<Option<TcpStream>>>>();
             let (sent, series) = watched?;
             let kept = kept.map_err(RealError::system("serve a client"))?;
             let ended = kept.iter().flatten().try_for_each(server::abort);
             ended.map_err(RealError::system("end a connection"))?;
-            let mut seen = seen.map_err(RealError::system("fetch from a server"))?;
-            let result = self.result(clock.now(), &seen, &sent, series);
-            Ok((result, seen.iter_mut().filter_map(|seen| seen.command.take()).collect()))
+            let mut received = received.map_err(RealError::system("fetch from a server"))?;
+            let result = self.result(clock.now(), &received, &sent, series);
+            Ok((
+                result,
+                received.iter_mut().filter_map(|received| received.command.take()).collect(),
+            ))
         })
     }
 
@@ -278,8 +281,8 @@ impl Stage<'_> {
         &self,
         flow: usize,
         controllers: &[String],
-        at: Circumstances<'_>,
-    ) -> io::Result<Seen> {
+        at: RunContext<'_>,
+    ) -> io::Result<Received> {
         let spec = &self.spec.flows[flow];
         if let Some(command) = self.command(flow) {
             return self.setting(flow, controllers).fetch(command, spec, at);
@@ -292,14 +295,20 @@ impl Stage<'_> {
     fn result(
         &self,
         now: Time,
-        seen: &[Seen],
+        received: &[Received],
         sent: &[Sent],
         series: Vec<uncork_flow::SeriesPoint>,
     ) -> RunResult {
         let (mut flows, mut requests) = (Vec::new(), Vec::new());
-        for (index, (seen, sent)) in (0..).zip(seen.iter().zip(sent)) {
-            let report = seen.client.as_ref().map(|client| client.report(now));
-            flows.push(record::flow(self.spec, self.choice, index, (seen, report.as_ref()), sent));
+        for (index, (received, sent)) in (0..).zip(received.iter().zip(sent)) {
+            let report = received.client.as_ref().map(|client| client.report(now));
+            flows.push(record::flow(
+                self.spec,
+                self.choice,
+                index,
+                (received, report.as_ref()),
+                sent,
+            ));
             requests.extend(report.into_iter().flat_map(|report| report.request_records(index)));
         }
         let packets = sent.iter().map(|sent| sent.figures.packets_sent).sum();
