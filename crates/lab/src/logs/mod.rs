@@ -63,7 +63,7 @@ impl LogFormat {
     ///
     /// If it is not JSON (iperf3), or of a test that failed: the message.
     pub fn paths(self, text: &str) -> Result<LogPaths, String> {
-        let mut found = Found::default();
+        let mut found = LogSamples::default();
         match self {
             Self::Ss => ss::read(text, &mut found),
             Self::Iperf3 => iperf3::read(text, &mut found)?,
@@ -86,14 +86,14 @@ struct Sample {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct LogSamples {
     samples: BTreeMap<String, Vec<Sample>>,
     notes: BTreeMap<&'static str, usize>,
     /// Whether rates of a client are means of responses: their median counts, else the largest.
     is_of_responses: bool,
 }
 
-impl Found {
+impl LogSamples {
     fn add(&mut self, client: String, sample: Sample) {
         self.samples.entry(client).or_default().push(sample);
     }

@@ -75,7 +75,7 @@ fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The parts of a row from the scenario's file: name, published value and comment.
-pub(crate) fn said(published: &Published) -> [String; 3] {
+pub(crate) fn published_texts(published: &Published) -> [String; 3] {
     let Published { what, value, source, note, .. } = published;
     [what, &with_source(value, source), note].map(|cell| plain(cell))
 }

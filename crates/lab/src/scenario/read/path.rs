@@ -13,7 +13,7 @@ use super::super::draw::Draw;
 use super::super::keys;
 use super::super::plan::{Draws, PathPlan};
 use super::context::Context;
-use super::drawn::{Given, given};
+use super::drawn::{FixedOrDrawn, fixed_or_drawn};
 use super::preset::{Filled, filled};
 use super::rate::rate;
 use super::steps::steps;
@@ -66,9 +66,9 @@ fn path(
     let Filled { node, sources } = filled(title, &entry.node)?;
     let section = &Section::new(title, &entry.place, &node, keys::PATH)?;
     let link = LinkPart::read(section, context)?;
-    let rtt = given(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
-    let loss = section.read("loss", |node| given(node, loss_spec))?;
-    let loss = loss.unwrap_or(Given::Fixed(LossSpec::EveryNth(0)));
+    let rtt = fixed_or_drawn(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
+    let loss = section.read("loss", |node| fixed_or_drawn(node, loss_spec))?;
+    let loss = loss.unwrap_or(FixedOrDrawn::Fixed(LossSpec::EveryNth(0)));
     let draws = Draws {
         rate: link.rate.clone(),
         rtt: rtt.draw(),
@@ -113,14 +113,14 @@ fn path(
 struct LinkPart {
     spec: LinkSpec,
     rate: Option<Draw<Rate>>,
-    buffer: Given<Buffer>,
+    buffer: FixedOrDrawn<Buffer>,
 }
 
 impl LinkPart {
     fn read(section: &Section<'_>, context: &Context<'_>) -> Result<Self> {
         let (spec, rate) = rate(section, context)?;
-        let buffer = section.read("buffer", |node| given(node, Node::parse))?;
-        let buffer = buffer.unwrap_or(Given::Fixed(Buffer::MilliBdp(1000)));
+        let buffer = section.read("buffer", |node| fixed_or_drawn(node, Node::parse))?;
+        let buffer = buffer.unwrap_or(FixedOrDrawn::Fixed(Buffer::MilliBdp(1000)));
         let spec = LinkSpec {
             rate: spec,
             policer: section.read("policer", policer)?,

@@ -272,12 +272,12 @@ pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
         }
         UnknownName::Statistic(name) => unknown_statistic(node, name),
     })?;
-    check_kept(&node.place, found.metric, found.statistic)?;
+    check_recorded(&node.place, found.metric, found.statistic)?;
     Ok(found)
 }
 
 /// Checks that records contain `statistic` of `metric`.
-pub(crate) fn check_kept(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
+pub(crate) fn check_recorded(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
     let kept = [0.5, 0.95].map(Statistic::Quantile);
     if !matches!(metric, Metric::Rtt | Metric::RttTime | Metric::QueueDelay)
         || kept.contains(&statistic)
@@ -285,7 +285,7 @@ pub(crate) fn check_kept(place: &Place, metric: Metric, statistic: Statistic) ->
         return Ok(());
     }
     let (metric, statistic) = (metric.name(), statistic.name());
-    let message = format!("`{statistic}` of `{metric}` is not kept");
+    let message = format!("`{statistic}` of `{metric}` is not recorded");
     Err(ScenarioError::new(place, message).help(format!("ask for {metric}.p50 or {metric}.p95")))
 }
 
