@@ -29,7 +29,7 @@ pub(crate) struct Updates {
     /// The incomplete next item.
     partial: Vec<u8>,
     /// Updates parsed and not yet taken.
-    found: Vec<(StreamId, Priority)>,
+    parsed: Vec<(StreamId, Priority)>,
     /// The largest head that the client accepts, if it is known and not taken yet.
     largest_head: Option<u64>,
     /// The error code to close the connection with.
@@ -54,7 +54,7 @@ impl Updates {
     /// Returns the updates since the last call. If one was invalid, also returns the error code to
     /// close the connection with.
     pub(crate) fn take(&mut self) -> (Vec<(StreamId, Priority)>, Option<VarInt>) {
-        (std::mem::take(&mut self.found), self.broken)
+        (std::mem::take(&mut self.parsed), self.broken)
     }
 
     /// The largest head that the client accepts, if that was received since the last call.
@@ -114,7 +114,7 @@ impl Updates {
         let Some(payload) = payload.get(..length as usize) else { return Ok(None) };
         match kind {
             SETTINGS => self.largest_head = largest_head(payload),
-            _ => self.found.push(update(payload)?),
+            _ => self.parsed.push(update(payload)?),
         }
         Ok(Some(head + payload.len()))
     }

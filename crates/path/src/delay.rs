@@ -82,8 +82,8 @@ impl<T> DelayLine<T> {
         if let Some(jitter) = &mut self.jitter {
             arrival += jitter.draw();
         }
-        if let Some(turns) = &mut self.aggregation {
-            arrival = turns.turn(arrival, bytes);
+        if let Some(aggregation) = &mut self.aggregation {
+            arrival = aggregation.release_time(arrival, bytes);
         }
         let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
         if let Some(hosts) = &mut self.hosts

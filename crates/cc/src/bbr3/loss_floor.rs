@@ -85,7 +85,7 @@ pub(super) struct LossFloor {
 }
 
 impl LossFloor {
-    pub(super) fn turn(&mut self, is_on: bool) {
+    pub(super) fn set_on(&mut self, is_on: bool) {
         self.is_on = is_on;
     }
 
@@ -205,7 +205,7 @@ mod tests {
 
     fn floor() -> LossFloor {
         let mut floor = LossFloor::default();
-        floor.turn(true);
+        floor.set_on(true);
         // A probe has filled the queue to twice the RTT.
         floor.on_feedback(report(80, 0, 0, true));
         floor

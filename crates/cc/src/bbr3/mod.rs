@@ -160,7 +160,7 @@ impl Bbr3 {
 
     /// The same controller with the option `loss_floor` on or off.
     pub(crate) fn with_loss_floor(mut self, is_on: bool) -> Self {
-        self.loss_floor.turn(is_on);
+        self.loss_floor.set_on(is_on);
         self
     }
 
