@@ -34,7 +34,7 @@ mod wait;
 mod worker;
 mod workers;
 
-pub use app::{App, Arrival, ConnectionKey, Load, Turn, Verdict};
+pub use app::{App, Arrival, ConnectionContext, ConnectionKey, Load, Verdict};
 pub use bind::bind;
 pub use driver::{Datagram, Driver, Host, Limits, Progress, Sent, ShutdownOptions, Sink};
 pub use identity::{Identity, Random};

@@ -166,7 +166,7 @@ impl<A: App> Worker<A> {
             }
             self.driver.expire(now());
             for _ in 0..TURNS {
-                if self.driver.turn(now(), &mut self.socket) != Progress::Worked {
+                if self.driver.run_next(now(), &mut self.socket) != Progress::Worked {
                     break;
                 }
             }

@@ -157,7 +157,7 @@ fn server(ends: &Ends, server_app: &TestServer, identity: &Identity) -> Driver<T
 /// Runs all ready connections. Returns whether the wire is full.
 fn pump<A: App>(driver: &mut Driver<A>, wire: &mut Wire) -> bool {
     loop {
-        match driver.turn(wire.now, wire) {
+        match driver.run_next(wire.now, wire) {
             Progress::Worked => {}
             Progress::Idle => return false,
             Progress::Blocked => return true,

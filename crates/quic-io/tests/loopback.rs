@@ -13,8 +13,8 @@ use bytes::Bytes;
 use common::{Ends, Report, Request, TestClient, TestServer, now, transport, until};
 use noq_proto::{ConnectionError, VarInt};
 use uncork_quic_io::{
-    App, Arrival, Driver, Identity, Limits, Progress, ShutdownOptions, Socket, Turn, Verdict,
-    Workers, bind,
+    App, Arrival, ConnectionContext, Driver, Identity, Limits, Progress, ShutdownOptions, Socket,
+    Verdict, Workers, bind,
 };
 use uncork_testkit::{Capability, not_run, pause};
 
@@ -107,7 +107,7 @@ fn abandoned_connections_are_removed() {
     until("1000 connections", || {
         while socket.receive(|datagram| driver.receive(now(), datagram)) {}
         driver.expire(now());
-        while driver.turn(now(), &mut socket) == Progress::Worked {}
+        while driver.run_next(now(), &mut socket) == Progress::Worked {}
         test.sum(|stats| stats.driver.accepted) == 1000
     });
     drop((driver, socket));
@@ -312,8 +312,8 @@ impl App for Panicking {
     fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<()> {
         panic!("as this test wants");
     }
-    fn connected(&mut self, _: &mut Turn<'_, ()>) {}
-    fn closed(&mut self, _: &mut Turn<'_, ()>, _: &ConnectionError) {}
+    fn connected(&mut self, _: &mut ConnectionContext<'_, ()>) {}
+    fn closed(&mut self, _: &mut ConnectionContext<'_, ()>, _: &ConnectionError) {}
 }
 
 #[test]

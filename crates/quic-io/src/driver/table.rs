@@ -5,7 +5,7 @@ use std::time::Instant;
 use noq_proto::{Connection, ConnectionId};
 use uncork_quic::Handle;
 
-use crate::app::{ConnectionKey, Turn};
+use crate::app::{ConnectionContext, ConnectionKey};
 use crate::moderation::Moderation;
 
 /// A connection and its driver state.
@@ -37,8 +37,8 @@ impl<S> Entry<S> {
         self.ready = false;
     }
 
-    pub(crate) fn turn(&mut self, slot: usize, now: Instant) -> Turn<'_, S> {
-        Turn {
+    pub(crate) fn context(&mut self, slot: usize, now: Instant) -> ConnectionContext<'_, S> {
+        ConnectionContext {
             now,
             key: ConnectionKey { slot, serial: self.serial },
             connection: &mut self.connection,
