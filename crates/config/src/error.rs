@@ -113,7 +113,7 @@ impl ConfigError {
             return self.help(format!("did you mean `{near}`?"));
         }
         let names: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
-        if names.is_empty() { self } else { self.help(format!("there is {}", names.join(", "))) }
+        if names.is_empty() { self } else { self.help(format!("available: {}", names.join(", "))) }
     }
 
     /// Suggests the `known` word most similar to `word`, if any is similar.

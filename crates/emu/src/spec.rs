@@ -95,7 +95,7 @@ impl EmulationSpec {
         let (shortest, longest) = PathSpec::RTTS;
         for HostSpec { path, rtt, .. } in &self.hosts {
             if *path >= self.paths.len() {
-                return refuse(format!("a host has path {path}, and there is none of this index"));
+                return refuse(format!("a host has the unknown path {path}"));
             }
             if let Some(rtt) = rtt.filter(|rtt| !(shortest..=longest).contains(rtt)) {
                 return Err(PathSpecError::Rtt(rtt).into());
@@ -109,7 +109,7 @@ impl EmulationSpec {
                 );
             }
             if let Some(link) = path.via.iter().find(|link| **link >= self.links.len()) {
-                return refuse(format!("a path crosses link {link}, and there is none"));
+                return refuse(format!("a path crosses the unknown link {link}"));
             }
         }
         for (index, link) in self.links.iter().enumerate() {

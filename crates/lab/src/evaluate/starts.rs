@@ -6,9 +6,9 @@ use super::samples::View;
 use crate::scenario::{Carries, Metric, Selection};
 use crate::sweep::cell_name;
 
-/// The least difference of shares that is worth a warning.
-const LEAST: f64 = 0.05;
-/// The least number of runs in which a group starts first, and of those in which it does not.
+/// Minimum difference of shares that is worth a warning.
+const MIN_DIFFERENCE: f64 = 0.05;
+/// Minimum number of runs in which a group starts first, and of the others.
 const MIN_RUNS: usize = 3;
 /// How many standard errors the difference must have. By chance, one share in about 60 has them.
 const MIN_ERRORS: f64 = 3.0;
@@ -104,7 +104,7 @@ fn apart(one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
         Some((mean, squares / (count - 1.0) / count))
     };
     let ((first, first_error), (later, later_error)) = (of(one)?, of(other)?);
-    let least = LEAST.max(MIN_ERRORS * libm::sqrt(first_error + later_error));
+    let least = MIN_DIFFERENCE.max(MIN_ERRORS * libm::sqrt(first_error + later_error));
     ((first - later).abs() >= least).then_some((first, later))
 }
 

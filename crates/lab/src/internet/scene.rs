@@ -12,8 +12,8 @@ use super::profile::{bits, millis};
 use super::traffic::{self, Asked};
 use super::world::World;
 
-/// A connection is given up after this time.
-const LONGEST: TimeDelta = TimeDelta::from_secs(180);
+/// A connection is aborted after this time.
+const CONNECTION_TIMEOUT: TimeDelta = TimeDelta::from_secs(180);
 /// Other people's flows on a full uplink begin this long before.
 const LEAD: TimeDelta = TimeDelta::from_secs(2);
 /// Users of a full uplink that download at the same time, next to other people's flows.
@@ -132,9 +132,9 @@ impl Scene {
     }
 }
 
-/// When even the last connection is given up.
+/// When even the last connection is aborted.
 fn end() -> Time {
-    Time::ZERO + LEAD + LEAD + LONGEST
+    Time::ZERO + LEAD + LEAD + CONNECTION_TIMEOUT
 }
 
 /// The responses on a connection: its transfer, or one for each chunk of its song.

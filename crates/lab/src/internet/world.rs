@@ -47,7 +47,7 @@ pub(super) const PROFILES: usize = 3;
 /// Countries: XA to XJ, which ISO 3166 leaves to users.
 pub(super) const COUNTRIES: u32 = 10;
 /// Users of the smallest networks.
-const FEWEST_USERS: f64 = 5_000.0;
+const MIN_USERS: f64 = 5_000.0;
 /// Users of all other networks.
 const USERS: f64 = 1_000_000.0;
 
@@ -174,7 +174,7 @@ fn networks(spec: WorldSpec) -> Vec<Network> {
             system: if nth < spec.systems { nth } else { any },
             profile: rng.below(PROFILES as u64) as usize,
             share,
-            users: (FEWEST_USERS + USERS * share) as u64,
+            users: (MIN_USERS + USERS * share) as u64,
         }
     };
     (0..).zip(ranks).map(network).collect()

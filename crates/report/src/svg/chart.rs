@@ -101,7 +101,7 @@ const BUCKETS_OF_ALL: usize = 2 * BUCKETS;
 
 /// With more lines or longer names, lines are not labelled at their ends.
 const MAX_ENDS: usize = 8;
-const LONGEST_END: usize = 26;
+const MAX_END_LENGTH: usize = 26;
 
 impl Chart {
     /// An empty chart.
@@ -153,7 +153,7 @@ impl Chart {
     /// Space for labels at the right, if lines are labelled there.
     fn end_margin(&self) -> Option<f64> {
         let longest = self.lines.iter().map(|line| line.name.chars().count()).max()?;
-        let few = self.lines.len() <= MAX_ENDS && longest <= LONGEST_END;
+        let few = self.lines.len() <= MAX_ENDS && longest <= MAX_END_LENGTH;
         let at_edge =
             |line: &Line| line.points.last().is_some_and(|(x, _)| self.x.fraction(*x) > 0.96);
         let possible = few && self.lines.iter().all(at_edge);

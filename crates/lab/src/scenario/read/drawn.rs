@@ -67,7 +67,7 @@ fn refused(error: DrawError, list: &Node) -> ScenarioError {
         node.map_or(&list.place, |node| &node.place)
     };
     match error {
-        DrawError::Shares => ScenarioError::new(&list.place, "these shares are no distribution")
+        DrawError::Shares => ScenarioError::new(&list.place, "these shares are not a distribution")
             .help("let them ascend from 0% to 100%"),
         DrawError::Order(index) => {
             ScenarioError::new(member(index), "this value is less than the one before")

@@ -173,7 +173,7 @@ pub(crate) fn unknown_place(
     let owner = section.iter().find(|(_, keys)| part == 0 && keys.contains(&word.as_str()));
     match owner {
         Some((section, _)) => error.help(format!("did you mean `{section}.{key}`?")),
-        None => error.help(format!("there is {}", known.join(", "))),
+        None => error.help(format!("available: {}", known.join(", "))),
     }
 }
 
@@ -256,7 +256,7 @@ pub(crate) fn index_of(key: &str, place: &Place, axes: &[Axis]) -> Result<usize>
             None if axes.is_empty() || !key.contains('.') => error.help(format!(
                 "an axis is a place that [matrix] varies, such as \"flow.main.cc\" = [\"cubic\", \
                  \"bbr3\"]{}",
-                names().fold(String::new(), |known, name| format!("{known}; there is `{name}`"))
+                names().fold(String::new(), |known, name| format!("{known}; available: `{name}`"))
             )),
             None => error.nearest(key, names()),
         }

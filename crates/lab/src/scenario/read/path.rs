@@ -175,11 +175,8 @@ fn loss_spec(node: &Node) -> Result<LossSpec> {
 fn max_packet(node: &Node) -> Result<u32> {
     let bytes = node.parse::<ByteCount>()?.as_u64();
     u32::try_from(bytes).ok().filter(|bytes| *bytes >= MIN_PACKET).ok_or_else(|| {
-        ScenarioError::new(
-            &node.place,
-            format!("a largest packet of {bytes} B is not possible here"),
-        )
-        .help(format!("expected {MIN_PACKET}B or more"))
+        ScenarioError::new(&node.place, format!("a largest packet of {bytes} B is out of range"))
+            .help(format!("expected {MIN_PACKET}B or more"))
     })
 }
 

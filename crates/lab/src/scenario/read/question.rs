@@ -120,7 +120,7 @@ impl Known<'_> {
         let message = format!("`{}` cannot be measured of {class}", metric.name());
         Err(ScenarioError::new(place, message)
             .expected(metric.needs())
-            .help(format!("what can be is {names}")))
+            .help(format!("available: {names}")))
     }
 
     pub(crate) fn selection(&self, section: &Section<'_>) -> Result<Selection> {
@@ -267,7 +267,7 @@ pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
     let found = Quantity::named(text).map_err(|unknown| match unknown {
         UnknownName::Metric(name) => unknown_metric(node, name),
         UnknownName::Statistic("") => {
-            ScenarioError::new(&node.place, format!("`{text}` does not say which number of it"))
+            ScenarioError::new(&node.place, format!("`{text}` has no statistic"))
                 .help(format!("write {text}.p50, {text}.mean or {text}.sum"))
         }
         UnknownName::Statistic(name) => unknown_statistic(node, name),

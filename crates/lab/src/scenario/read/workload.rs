@@ -47,7 +47,9 @@ fn some_bytes(node: &Node) -> Result<u64> {
 pub(crate) fn some_time(node: &Node) -> Result<TimeDelta> {
     let span: TimeDelta = node.parse()?;
     if span.is_zero() {
-        return Err(ScenarioError::new(&node.place, "no time at all").help("use more than 0s"));
+        return Err(
+            ScenarioError::new(&node.place, "the duration is zero").help("use more than 0s")
+        );
     }
     Ok(span)
 }
@@ -200,7 +202,7 @@ fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> 
 fn script(node: &Node) -> Result<String> {
     let text = node.text()?;
     if text.trim().is_empty() {
-        return Err(ScenarioError::new(&node.place, "there is nothing to run")
+        return Err(ScenarioError::new(&node.place, "the command is empty")
             .help("write what a shell shall run, such as \"iperf3 -s -1\""));
     }
     if text.contains('\0') {

@@ -80,7 +80,7 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     let rows: String = document.published.iter().map(published_row).collect();
     let table = cards(&format!(
         "<caption>{agree} agree, {differ} differ, {open} are open: their interval is partly outside the \
-         range, or there is none.</caption>\n<thead>\n\
+         range, or the interval is missing.</caption>\n<thead>\n\
          <tr><th scope=\"col\">what</th><th scope=\"col\" class=\"l\">published</th>\
          <th scope=\"col\" class=\"l\">agrees if</th><th scope=\"col\" class=\"l\">here</th>\
          <th scope=\"col\" class=\"l\">verdict</th>\
