@@ -16,7 +16,7 @@ const MAX_FIELD_SECTION_SIZE: u64 = 6;
 /// `PRIORITY_UPDATE` for a request stream.
 const OF_REQUEST: u64 = 0xf_0700;
 /// Longer frames are skipped. No valid frame needs more.
-const LONGEST: u64 = 1024;
+const MAX_FRAME: u64 = 1024;
 /// `H3_FRAME_ERROR` (RFC 9114 §8.1).
 const FRAME_ERROR: VarInt = VarInt::from_u32(0x106);
 /// `H3_ID_ERROR`.
@@ -107,7 +107,7 @@ impl Updates {
         let Some((kind, rest)) = varint(bytes) else { return Ok(None) };
         let Some((length, payload)) = varint(rest) else { return Ok(None) };
         let head = bytes.len() - payload.len();
-        if !matches!(kind, OF_REQUEST | SETTINGS) || length > LONGEST {
+        if !matches!(kind, OF_REQUEST | SETTINGS) || length > MAX_FRAME {
             self.place = Place::Unwanted(length);
             return Ok(Some(head));
         }

@@ -30,7 +30,7 @@ pub enum HostJitter {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not the time that a host takes; expected usual, virtual, none, or the most as a time up to {max}, such as 250us",
-    max = HostJitter::LONGEST
+    max = HostJitter::MAX_TIME
 )]
 pub struct HostJitterError(String);
 
@@ -44,7 +44,7 @@ impl HostJitter {
     /// The part of a round-trip time that hosts take at most, unless they are given a time.
     const PART: u64 = 20;
     /// The longest time that a text may name.
-    const LONGEST: TimeDelta = TimeDelta::from_secs(1);
+    const MAX_TIME: TimeDelta = TimeDelta::from_secs(1);
 
     /// The longest time that a host takes at the end of a path with a round-trip time of `rtt`;
     /// `None` if hosts take no time.
@@ -97,7 +97,7 @@ impl FromStr for HostJitter {
             "none" => return Ok(Self::NONE),
             _ => {}
         }
-        let max = text.parse().ok().filter(|max| *max <= Self::LONGEST);
+        let max = text.parse().ok().filter(|max| *max <= Self::MAX_TIME);
         max.map(Self::UpTo).ok_or_else(|| HostJitterError(text.to_owned()))
     }
 }

@@ -81,9 +81,9 @@ impl RetainedOutput {
 
 /// The last non-empty line of `text`, limited to the length of a message.
 pub(crate) fn last_line(text: &str) -> Option<String> {
-    const LONGEST: usize = 200;
+    const MAX_LINE: usize = 200;
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    let mut short: String = line.chars().take(LONGEST).collect();
+    let mut short: String = line.chars().take(MAX_LINE).collect();
     if short.len() < line.len() {
         short.push('…');
     }
