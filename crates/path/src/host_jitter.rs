@@ -29,7 +29,7 @@ pub enum HostJitter {
 /// A text that is not a host jitter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not the time that a host takes; expected usual, virtual, none, or the most as a time up to {max}, such as 250us",
+    "`{0}` is not a host jitter; expected usual, virtual, none, or its maximum up to {max}, such as 250us",
     max = HostJitter::MAX_TIME
 )]
 pub struct HostJitterError(String);

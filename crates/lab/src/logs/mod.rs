@@ -37,7 +37,7 @@ pub struct ClientPath {
     pub client: String,
     /// Connections, responses or requests of this client that were counted.
     pub samples: usize,
-    /// The least round-trip time, in milliseconds.
+    /// The minimum round-trip time, in milliseconds.
     pub rtt_ms: Option<f64>,
     /// The rate with headers, in bits per second.
     pub rate_bps: Option<f64>,

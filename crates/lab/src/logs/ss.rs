@@ -49,7 +49,7 @@ fn client(connection: &str) -> Option<IpAddr> {
 
 fn of_connection(client: IpAddr, values: &Values<'_>, found: &mut LogSamples) {
     let Some(least_rtt) = values.number("minrtt").filter(|rtt| *rtt > 0.0) else {
-        return found.note("connections have no least RTT (minrtt)");
+        return found.note("connections have no minimum RTT (minrtt)");
     };
     if values.has("app_limited") {
         return found.note("connections had too little to send (app_limited)");

@@ -71,7 +71,7 @@ impl Line {
             return Err(format!("of {} responses too few show the rate", responses.len()));
         }
         let rates: Vec<f64> = full.iter().map(|one| one.rate() / 1e6).collect();
-        let rtts: Vec<f64> = responses.iter().map(|one| one.least_rtt).collect();
+        let rtts: Vec<f64> = responses.iter().map(|one| one.min_rtt).collect();
         let sizes: Vec<f64> =
             responses.iter().map(|one| one.record.bytes_delivered as f64).collect();
         let line = Self {

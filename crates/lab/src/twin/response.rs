@@ -27,8 +27,8 @@ pub(super) struct Response<'r> {
     /// As the simulator has it.
     pub(super) controller: CcSpec,
     pub(super) is_bbr: bool,
-    /// The least round-trip time, in milliseconds.
-    pub(super) least_rtt: f64,
+    /// The minimum round-trip time, in milliseconds.
+    pub(super) min_rtt: f64,
     /// `None`: no samples while data was in flight.
     queue: Option<Queue>,
 }
@@ -76,18 +76,18 @@ impl<'r> Response<'r> {
             return Err(Unusable::ReceiverLimited);
         }
         let queue = record.rtt_ms.map(|rtt| Queue { p50: rtt.p50, p95: rtt.p95 });
-        let least_rtt = record.rtt_ms.map(|rtt| rtt.min);
+        let min_rtt = record.rtt_ms.map(|rtt| rtt.min);
         let of_transport = service.min_rtt_ns.map(|least| least as f64 / 1e6);
-        let least_rtt = least_rtt.or(of_transport).filter(|least| *least > 0.0);
-        let least_rtt =
-            least_rtt.filter(|_| is_bbr || queue.is_some()).ok_or(Unusable::NoRoundTrips)?;
-        Ok(Self { record, service, controller, is_bbr, least_rtt, queue })
+        let min_rtt = min_rtt.or(of_transport).filter(|least| *least > 0.0);
+        let min_rtt =
+            min_rtt.filter(|_| is_bbr || queue.is_some()).ok_or(Unusable::NoRoundTrips)?;
+        Ok(Self { record, service, controller, is_bbr, min_rtt, queue })
     }
 
     /// Whether a queue stood most of the time, so that the link was the limit and not random loss; `None`:
     /// no samples.
     pub(super) fn has_queue(&self) -> Option<bool> {
-        self.queue.map(|rtt| rtt.p50 > STANDING * self.least_rtt)
+        self.queue.map(|rtt| rtt.p50 > STANDING * self.min_rtt)
     }
 
     /// Bits per second of payload, slow start included.
@@ -98,7 +98,7 @@ impl<'r> Response<'r> {
     /// The largest random loss with which CUBIC has this throughput: the inverse of its average window, in the Reno-friendly
     /// and the cubic region (RFC 9438, section 5.1 and figure 6).
     pub(super) fn admitted_loss(&self) -> f64 {
-        let rtt = self.queue.map_or(self.least_rtt, |queue| queue.p50) / 1e3;
+        let rtt = self.queue.map_or(self.min_rtt, |queue| queue.p50) / 1e3;
         let window = (self.throughput() * rtt / 8.0 / SEGMENT).max(1.0);
         let cubic = libm::pow(1.054 / window, 4.0 / 3.0) * rtt;
         cubic.max(1.5 / (window * window))
@@ -112,20 +112,20 @@ impl<'r> Response<'r> {
 
     /// Whether slow start's overrun of path and queue explains its losses: two full windows.
     pub(super) fn lost_in_slow_start(&self) -> bool {
-        let full = self.queue.map_or(self.least_rtt, |queue| queue.p95) / 1e3;
+        let full = self.queue.map_or(self.min_rtt, |queue| queue.p95) / 1e3;
         let window = self.rate() * full / 8.0 / PACKET;
         self.record.packets_lost as f64 <= 2.0 * window + 10.0
     }
 
     /// Packets that BBR's Startup may lose: three round trips with up to 2.89 products of rate and round-trip time in flight.
     pub(super) fn startup_losses(&self) -> f64 {
-        3.0 * 1.89 * self.rate() * self.least_rtt / 1e3 / 8.0 / PACKET
+        3.0 * 1.89 * self.rate() * self.min_rtt / 1e3 / 8.0 / PACKET
     }
 
     /// Bits per second on the wire, after slow start: it doubles what is in flight each round trip.
     pub(super) fn rate(&self) -> f64 {
         let bytes = self.record.bytes_acked as f64 * WIRE;
-        let (busy, rtt) = (self.record.busy_ns as f64 / 1e9, self.least_rtt / 1e3);
+        let (busy, rtt) = (self.record.busy_ns as f64 / 1e9, self.min_rtt / 1e3);
         let mut rate = bytes / busy;
         for _ in 0..20 {
             let in_flight = (rate * rtt).min(bytes / 2.0).max(FIRST_WINDOW);
@@ -137,12 +137,12 @@ impl<'r> Response<'r> {
 
     /// Bytes in the queue at the 95th percentile of the round-trip time.
     pub(super) fn queue(&self) -> Option<f64> {
-        self.queue.map(|rtt| self.rate() / 8.0 * (rtt.p95 - self.least_rtt) / 1e3)
+        self.queue.map(|rtt| self.rate() / 8.0 * (rtt.p95 - self.min_rtt) / 1e3)
     }
 
     /// The same in products of rate and least round-trip time.
     pub(super) fn queue_bdps(&self) -> Option<f64> {
-        self.queue.map(|rtt| (rtt.p95 - self.least_rtt) / self.least_rtt)
+        self.queue.map(|rtt| (rtt.p95 - self.min_rtt) / self.min_rtt)
     }
 }
 

@@ -10,7 +10,7 @@ use uncork_units::{Rate, Ratio, Time, TimeDelta};
 use crate::common::{Case, case, spec};
 use crate::scene::{CONTROLLERS, at, on_the_wire};
 
-const LONGEST: TimeDelta = TimeDelta::from_secs(300);
+const MAX_TIME: TimeDelta = TimeDelta::from_secs(300);
 
 /// The built-in ones, and all `*.txt` in the directory named by `UNCORK_TRACES`. Skipped tests are
 /// reported past the test harness, which would capture the message.
@@ -79,7 +79,7 @@ fn check(name: &str, case: &Case, end: Time, least: f64) {
 fn recorded_links_are_used_and_not_exceeded() {
     println!("share of the capacity: {CONTROLLERS:?}");
     for (name, trace) in traces() {
-        let end = Time::ZERO + trace.length().min(LONGEST);
+        let end = Time::ZERO + trace.length().min(MAX_TIME);
         check(&name, &over(traced(trace)), end, 0.95);
     }
 }
