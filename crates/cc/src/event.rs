@@ -53,7 +53,7 @@ pub struct Token {
     tx_in_flight_and_limit: u64,
 }
 
-/// What a host with a delivery-rate sampler of its own, such as TCP in Linux, stamps on a packet when
+/// The state of a host's own delivery-rate sampler, as TCP in Linux has one, stamped on a packet when
 /// it leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {

@@ -61,7 +61,7 @@ enum Usage {
     Deferring,
 }
 
-/// What currently controls the window.
+/// The rule that currently controls the window.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
     /// The algorithm's growth.

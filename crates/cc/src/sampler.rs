@@ -38,7 +38,7 @@ pub(crate) struct DeliverySampler {
 
 const DRAINED: u64 = 1 << 63;
 
-/// What one feedback reports about the path (the draft's `RS`).
+/// The report of one feedback about the path (the draft's `RS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSample {
     /// Whether a packet was delivered; otherwise the fields below are meaningless.

@@ -178,8 +178,9 @@ fn write_options(f: &mut fmt::Formatter<'_>, algorithm: Algorithm) -> fmt::Resul
 impl core::error::Error for SpecError {}
 
 impl CcSpec {
-    /// What a socket of Linux has by this name: the kernel's own `reno`, `cubic` and `bbr`, or this crate's as
-    /// `uncork kernel load` registers them, such as `uncork_bbr3`. `None`: this crate has nothing like it.
+    /// The controller that a Linux socket has by this name: the kernel's own `reno`, `cubic` and `bbr`, or
+    /// this crate's as `uncork kernel load` registers them, such as `uncork_bbr3`. `None`: not a controller of
+    /// this crate.
     pub fn in_kernel(name: &str) -> Option<Self> {
         match name {
             "reno" => Some(Self::new(Algorithm::Reno)),

@@ -23,7 +23,7 @@ pub const COPIED: usize = 256;
 /// The response to a request. It is reset if it is dropped before its end.
 pub struct Reply {
     stream: SendStream,
-    /// What is not queued yet.
+    /// Data that is not queued yet.
     head: BytesMut,
 }
 

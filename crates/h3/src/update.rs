@@ -36,7 +36,7 @@ pub(crate) struct Updates {
     broken: Option<VarInt>,
 }
 
-/// What comes next in the stream.
+/// The next part of the stream.
 #[derive(Clone, Copy, Debug, Default)]
 enum Place {
     /// The stream's type.

@@ -125,7 +125,7 @@ pub fn mark_late_hosts(runs: &mut [FinishedRun]) {
     }
 }
 
-/// What each flow's median round-trip time has beyond its queue, in milliseconds.
+/// The median round-trip time of each flow without its queue, in milliseconds.
 fn host_delays(run: &FinishedRun) -> Vec<Option<f64>> {
     let queue = |flow: &FlowRecord| flow.lab.and_then(|lab| lab.queue_ms);
     let delay = |flow: &FlowRecord| Some(flow.rtt_ms?.p50 - queue(flow)?.p50);

@@ -156,7 +156,7 @@ mod tests {
         assert_eq!((line.arrive(at(60)), line.arrive(at(60))), (Some('c'), Some('d')));
     }
 
-    /// What is on the way keeps its delay. When the delay falls, later items arrive with the last of the
+    /// Packets on the way keep their delay. When the delay falls, later items arrive with the last of the
     /// earlier ones, or overtake them if jitter reorders.
     #[test]
     fn steps_of_the_delay_keep_the_order_unless_jitter_reorders() {

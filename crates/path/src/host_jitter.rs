@@ -79,7 +79,7 @@ impl HostTimes {
         Self { spec, rng: Rng::new(seed, stream) }
     }
 
-    /// What the hosts take for a packet that does not wait for another.
+    /// Time that the hosts take for a packet that does not wait for another.
     pub(crate) fn draw(&mut self) -> TimeDelta {
         let HostsSpec { hosts, max } = self.spec;
         let draw = |_| self.rng.below(max.as_nanos().saturating_add(1));

@@ -15,7 +15,7 @@ use uncork_units::Time;
 use crate::command::CommandExit;
 use crate::server::{PATIENCE, is_gone, is_impatient, patience};
 
-/// What a client has received.
+/// The data that a client has received.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) first_byte: Option<Time>,

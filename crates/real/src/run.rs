@@ -232,7 +232,7 @@ impl Stage<'_> {
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// What is to watch the flows.
+    /// The watcher of the flows.
     fn watch(&self) -> Result<Watch, RealError> {
         let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
         Watch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)

@@ -183,7 +183,7 @@ impl Bbr3 {
         }
     }
 
-    /// What a round with marks leaves of a bandwidth and an inflight.
+    /// A bandwidth and an inflight, reduced for a round with marks.
     pub(super) fn cut_for_marks(&self, (bw, inflight): (Rate, u64)) -> (Rate, u64) {
         let cut = self.ecn.cut();
         let bw = match self.profile {

@@ -152,7 +152,7 @@ impl Day<'_> {
         }
     }
 
-    /// What a server would decide, which knows all of the request.
+    /// The decision of a server that knows all of the request.
     fn decide(&self, network: u32, user: u64, asked: Asked, seconds: u64) -> Decision<'_> {
         let system = self.world.system_of(network);
         let country = system.country_code().parse().ok();

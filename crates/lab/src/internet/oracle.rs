@@ -1,4 +1,4 @@
-//! What each controller is truly worth to each group of networks, by simulating it often enough.
+//! The true gain of each controller for each group of networks, by enough simulations.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::ops::Range;
@@ -22,16 +22,16 @@ const PARTS: u32 = 20;
 const STEP: u32 = 100;
 /// A standard error of a lift that needs no more connections.
 const TARGET_ERROR: f64 = 0.005;
-/// What a lift is compared with: who gains, and who is made 2 % worse.
+/// Limits of a lift: gain or loss, and a loss of 2 %.
 const LIMITS: [f64; 2] = [0.0, -0.02];
 /// A lift needs no more connections either if it is this many standard errors away from both limits,
 const CLEAR_ERRORS: f64 = 5.0;
 /// and has at least this many connections: with fewer the error is not known well.
 const MIN_CONNECTIONS: u32 = 400;
-/// What did not finish, as in `uncork experiment`.
+/// The completion time of an unfinished object, as in `uncork experiment`.
 const HOUR_SECONDS: f64 = 3600.0;
 
-/// What to compare.
+/// The controllers to compare, and the sample.
 #[derive(Clone, Copy, Debug)]
 pub struct OracleSpec {
     /// The controller that clients have.
@@ -106,7 +106,7 @@ struct Lift {
     error: f64,
     /// The gain of a user if the neighbours keep the control.
     alone: f64,
-    /// What the treated controller adds to the share of bytes that are sent again.
+    /// The treated controller's share of retransmitted bytes less the control's.
     resent: f64,
     /// Connections of each controller that this follows from.
     connections: u32,
@@ -120,7 +120,7 @@ impl Lift {
     }
 }
 
-/// What connections of one controller are like.
+/// A sample of connections of one controller.
 #[derive(Debug, Default)]
 struct Sample {
     /// Of each response, with the number of its connection: those of one are not independent.

@@ -26,7 +26,7 @@ pub(super) struct Visitor {
     pub(super) user: u64,
     pub(super) asked: Asked,
     pub(super) cc: CcSpec,
-    /// Whether anybody reads its record. The simulation ends when all of these are over.
+    /// Whether its record is used. The simulation ends when all such connections have ended.
     pub(super) is_kept: bool,
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::internet::WorldSpec;
 
-    /// What neighbours do after the end of the connection that is recorded costs time only.
+    /// After the end of the recorded connection, simulating its neighbours only costs time.
     #[test]
     fn a_simulation_ends_with_what_is_kept() {
         let world = World::new(WorldSpec { seed: 2, networks: 60, systems: 12 }).unwrap();

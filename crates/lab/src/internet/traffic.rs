@@ -1,11 +1,11 @@
-//! What users ask for, and when.
+//! Requests of users, and their times.
 
 use uncork_apps::{AudioSpec, Track};
 use uncork_units::{Rate, Rng, TimeDelta};
 
 use super::draw::{pareto, uniform};
 
-/// What a connection carries.
+/// The object that a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// One object of this many bytes.

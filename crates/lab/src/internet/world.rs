@@ -7,7 +7,7 @@ use uncork_units::Rng;
 
 use super::profile::{Kind, Profile};
 
-/// What determines a world.
+/// The parameters that determine a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorldSpec {
     /// Seed of everything in it.

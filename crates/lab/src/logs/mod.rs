@@ -30,7 +30,7 @@ pub enum LogFormat {
     Cmcd,
 }
 
-/// What a log shows of the path to a client. `None`: nothing.
+/// The path to a client, as a log shows it. `None`: unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientPath {
     /// Its address; of CMCD the session.

@@ -7,7 +7,7 @@ use super::{LogSamples, STANDING, Sample, positive};
 
 /// A window that held the sender back for this part of the busy time hides the path.
 const HELD_BACK: f64 = 0.1;
-/// What `retrans:` counts of segments a few bytes long is not a share of losses.
+/// With fewer segments, the count of `retrans:` is not a share of losses.
 const MIN_SEGMENTS: f64 = 100.0;
 
 pub(super) fn read(text: &str, found: &mut LogSamples) {

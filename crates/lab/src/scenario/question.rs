@@ -10,7 +10,7 @@ pub struct Quantity {
     pub statistic: Statistic,
 }
 
-/// What is measured per flow, request or run.
+/// A quantity per flow, request or run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Seconds from the start of a transfer or of a request to its last byte.

@@ -18,7 +18,7 @@ use self::response::{Response, Unusable, is_by_kernel};
 
 /// Of a thousand lines in one run none stays in the caches: a flow takes four times as long.
 const FLOWS_OF_A_RUN: usize = 200;
-/// What an error shows of all that was left out.
+/// Maximum notes about left-out records in an error.
 const MAX_NOTES: usize = 10;
 
 /// How the twin's clients are tried.
@@ -77,7 +77,7 @@ pub enum NoTwin {
     NoRate {
         /// `system`, or `system or network`.
         of: &'static str,
-        /// What was left out.
+        /// Left-out records, with the reason.
         left_out: Vec<String>,
     },
 }
@@ -115,7 +115,7 @@ impl Twin {
     }
 }
 
-/// What every twin says of itself.
+/// The assumptions of every twin.
 const ASSUMPTIONS: [&str; 7] = [
     "The rate is what long responses reached after slow start: BBR's, or without any CUBIC's with a standing queue.",
     "A client's rate and round-trip time are drawn independently of each other.",
@@ -215,7 +215,7 @@ impl<'r> ResponseSamples<'r> {
         format!("title = \"Clients as records show them\"\nassumptions = [\n{assumptions}]\n\n")
     }
 
-    /// What the kernel's records do not show.
+    /// The limits of the kernel's records, if any are used.
     fn of_kernel(&self) -> Option<String> {
         let by_kernel = || self.responses.iter().filter(|one| is_by_kernel(one.record));
         let (count, all) = (by_kernel().count(), self.responses.len());

@@ -1,4 +1,4 @@
-//! What a record shows of its client's path.
+//! The path of a client, as a record shows it.
 
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_flow::{FlowRecord, Scope, Service};

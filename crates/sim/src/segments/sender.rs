@@ -102,7 +102,7 @@ pub(crate) struct Counters {
     pub(crate) busy: TimeDelta,
 }
 
-/// What a sender knows of its host when the handshake is over.
+/// A sender's knowledge of its host after the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
     pub(crate) handshake_rtt: TimeDelta,

@@ -25,7 +25,7 @@ const UNKNOWN_COUNT: u64 = 20;
 /// Maximum growth: one segment for two acknowledged.
 const MIN_COUNT: u64 = 2;
 
-/// What CUBIC remembers of the path (`struct bictcp`).
+/// CUBIC's state of the path (`struct bictcp`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Growth {
     /// Acknowledged segments per segment of growth of the window (`cnt`).

@@ -11,7 +11,7 @@ use super::super::question::{
 };
 use super::matrix::index_of;
 
-/// What evaluations may refer to.
+/// Names that evaluations may refer to.
 pub(crate) struct Known<'a> {
     pub(crate) axes: &'a [Axis],
     pub(crate) cells: &'a [Cell],
