@@ -18,7 +18,7 @@ from pages import CODE, FENCED, ROOT
 WORDS = ROOT / "site/words.tsv"
 ALLOWED = ROOT / "site/words-allowed.tsv"
 # What others wrote, what programs wrote, and the lists of the words themselves.
-OTHERS = ("patches/", "vendor/", "LICENSE", "site/words", "docs/example/", "docs/from-logs/", "docs/reference/glossary.md")
+OTHERS = ("patches/", "vendor/", "crates/page/vendor/", "LICENSE", "site/words", "docs/example/", "docs/from-logs/", "docs/reference/glossary.md")
 GENERATED = (".snap", ".svg", ".json", ".jsonl", ".lock")
 # Folders that are still written in other words.
 NOT_YET = ("docs/evidence/", "docs/reference/", "ARCHITECTURE.md", "crates/", "python/", "docs/real/", "deploy/")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares what the controllers decide on a 32-bit x86 and on an emulated 64-bit ARM with what they
-# decide on x86-64 (tests/hosts/determinism.rs). On Debian it needs, besides the two targets of Rust:
+# decide on x86-64 (tests/hosts/determinism.rs). On Debian it needs the two targets of Rust and:
 #   apt-get install libc6-dev-i386 lib32gcc-12-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -215,9 +215,9 @@ mod tests {
     fn arrivals_replay_a_trace() {
         let trace: ArrivalTrace = "# t size\n0 10\n1.5 20\n1.5 30\n".parse().expect("a trace");
         let arrivals = ArrivalSpec::Trace(trace).arrivals(Rng::new(1, 0)).expect("valid");
-        let told: Vec<(u64, u64)> =
+        let read: Vec<(u64, u64)> =
             arrivals.map(|arrival| (arrival.at.as_nanos(), arrival.bytes)).collect();
-        assert_eq!(told, [(0, 10), (1_500_000_000, 20), (1_500_000_000, 30)]);
+        assert_eq!(read, [(0, 10), (1_500_000_000, 20), (1_500_000_000, 30)]);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(error("1 0"), "line 1: an object has at least 1 byte");
         assert_eq!(
             error("1s 10"),
-            "line 1: `1s` is no number such as 0.25, with at most 9 decimal places"
+            "line 1: `1s` is not a number such as 0.25, with at most 9 decimal places"
         );
         assert_eq!(error("1"), "line 1: a line has two columns, `seconds bytes`");
         assert_eq!(error("\n#\n"), "the trace is empty: use lines `seconds bytes`");

@@ -121,7 +121,7 @@ impl AudioSpec {
 }
 
 impl AudioPlayer {
-    /// A player whose user clicks at `click`; fails if [`AudioSpec::check`] does.
+    /// A player. Its user clicks at `click`; fails if [`AudioSpec::check`] does.
     pub fn new(spec: AudioSpec, click: Time) -> Result<Self, SpecError> {
         spec.check()?;
         let (start, resume) = (spec.start_threshold, spec.resume_threshold);

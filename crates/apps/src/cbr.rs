@@ -68,7 +68,7 @@ impl Cbr {
             return Written { bytes: 0, next: Some(self.start) };
         }
         let CbrSpec { rate, interval, duration } = self.spec;
-        // Frames start at 0, 1, 2, … intervals, as long as that is before the end.
+        // Frames start at 0, 1, 2, … intervals, until the end.
         let last = (duration.as_nanos() - 1) / interval.as_nanos();
         let index = (now.since(self.start).as_nanos() / interval.as_nanos()).min(last);
         let begun = interval.times(index + 1);

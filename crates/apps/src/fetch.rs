@@ -62,7 +62,7 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// A downloader whose first request is due at `start`; fails if [`FetchSpec::check`] does.
+    /// A downloader with its first request due at `start`. Fails if [`FetchSpec::check`] does.
     pub fn new(spec: FetchSpec, start: Time, mut rng: Rng) -> Result<Self, SpecError> {
         spec.check()?;
         let think_rng = Rng::new(rng.next_u64(), 0);

@@ -13,8 +13,8 @@ const WHOLE: u64 = 1_000_000_000;
 ///
 /// Linear interpolation is how simulators use published tables of this kind, and it reproduces
 /// their published means (1.711 MB for `web-search`). Log-linear interpolation would give large
-/// objects less weight than published, and would need a logarithm, whose last bit differs between
-/// machines. There is no floating point: a draw takes one number to choose the interval and one to
+/// objects less weight than published, and would need a logarithm. Its last bit differs between
+/// machines. Floating point is not used: a draw takes one number to choose the interval and one to
 /// choose within it. The bias is below 2^-34 for the first and below the interval's length / 2^64
 /// for the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn size_table_errors_name_line_and_reason() {
-        assert_eq!(error("10kB 1"), "line 1: `10kB` is no whole number of bytes, such as 10000");
-        assert!(error("1 0\n2 x").starts_with("line 2: `x` is no number"));
+        assert_eq!(error("10kB 1"), "line 1: `10kB` is not a whole number of bytes, such as 10000");
+        assert!(error("1 0\n2 x").starts_with("line 2: `x` is not a number"));
         assert_eq!(error("1 0\n2"), "line 2: a line has two columns, `bytes share`");
         assert_eq!(
             error("0 0.5\n10 1"),

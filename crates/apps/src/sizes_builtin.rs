@@ -52,7 +52,7 @@ pub struct ObjectSizesError;
 /// Parses `web-search`, `web`, or `fixed:` and a size, such as `fixed:64KiB`.
 ///
 /// - `web-search`: flows of a cluster that answers web searches, 1 B to 30 MB, mean 1.711 MB (DCTCP,
-///   Alizadeh et al., SIGCOMM 2010; the points are those that HPCC published).
+///   Alizadeh et al., SIGCOMM 2010; the points are from HPCC).
 /// - `web`: synthetic objects of the Web, 1 B to 100 MB, mean 42 kB (the lognormal body and the
 ///   Pareto tail of SURGE, Barford and Crovella, SIGMETRICS 1998).
 /// - `fixed`: always the same size.

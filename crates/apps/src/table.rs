@@ -52,7 +52,7 @@ pub(crate) fn rows<'a>(
 /// Parses a whole number of bytes.
 pub(crate) fn bytes(line: usize, text: &str) -> Result<u64, TableError> {
     text.parse().map_err(|_| {
-        TableError::at(line, format!("`{text}` is no whole number of bytes, such as 10000"))
+        TableError::at(line, format!("`{text}` is not a whole number of bytes, such as 10000"))
     })
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn billionths(line: usize, text: &str) -> Result<u64, TableError> {
     parse_billionths(text).ok_or_else(|| {
         TableError::at(
             line,
-            format!("`{text}` is no number such as 0.25, with at most 9 decimal places"),
+            format!("`{text}` is not a number such as 0.25, with at most 9 decimal places"),
         )
     })
 }
@@ -95,7 +95,7 @@ mod tests {
             assert_eq!(error.to_string(), "line 2: a line has two columns, `a b`");
         }
         let error = bytes(7, "10kB").expect_err("refused").to_string();
-        assert_eq!(error, "line 7: `10kB` is no whole number of bytes, such as 10000");
+        assert_eq!(error, "line 7: `10kB` is not a whole number of bytes, such as 10000");
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl VideoSpec {
 }
 
 impl VideoPlayer {
-    /// A player whose user clicks at `click`; fails if [`VideoSpec::check`] does.
+    /// A player. Its user clicks at `click`; fails if [`VideoSpec::check`] does.
     pub fn new(spec: VideoSpec, click: Time) -> Result<Self, SpecError> {
         spec.check()?;
         let (start, resume) = (spec.start_threshold, spec.resume_threshold);

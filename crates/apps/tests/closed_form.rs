@@ -64,10 +64,10 @@ fn player_fed_below_the_bitrate_stalls() {
 }
 
 /// Playback ends when the last packet (50 ms of music), or the music held back by the resume
-/// threshold, has been played: 4.2 MB / rate after the click. Everything else besides playing and
-/// startup is stalled time.
+/// threshold, has been played: 4.2 MB / rate after the click. Apart from playing and startup, all
+/// time is stalled.
 #[test]
-fn slow_songs_stall_as_long_as_the_download_exceeds_them() {
+fn slow_songs_stall_for_the_time_by_which_the_download_exceeds_them() {
     for (rate, resume) in [(80, 0), (80, 2), (120, 0), (120, 2), (150, 0)] {
         let (rate, resume_threshold) = (kbit(rate), secs(resume));
         let playback = listen(&Link::new(rate), &AudioSpec { resume_threshold, ..greedy() });
@@ -117,7 +117,7 @@ fn outage_stalls_for_its_length_minus_the_buffer() {
 /// that are appended as a whole, over 250 kbit/s. Latency 16.4 s; stalls of 3.62 s and 3.57 s at
 /// 13.1 s and 26.2 s of the song. Such chunks are equivalent to segments with one bitrate.
 #[test]
-fn player_stalls_as_long_as_a_measured_browser() {
+fn player_stalls_for_the_time_of_a_measured_browser() {
     let segment = kbit(320).time_for(512 * 1024);
     let spec = VideoSpec {
         segment,

@@ -64,7 +64,7 @@ struct Measured<S: Subject> {
     in_flight: Vec<usize>,
 }
 
-/// Creates a candidate whose connections are warmed up on a path of `flight` packets.
+/// Creates a candidate. Its connections are warmed up on a path of `flight` packets.
 pub fn candidate<S: Subject + 'static>(
     name: &'static str,
     flight: usize,

@@ -33,7 +33,7 @@ pub trait Subject {
         app_limited: bool,
     );
 
-    /// An ACK acknowledges `acked`, and `lost` is thereby declared lost.
+    /// An ACK acknowledges `acked`, and so `lost` is declared lost.
     fn lost(
         &mut self,
         now: Self::Now,

@@ -91,7 +91,7 @@ static uncork_lost declare_lost(const struct packet *packet) {
     return (uncork_lost){.token = packet->token, .bytes = MSS, .contiguous = contiguous};
 }
 
-/* The flight has shrunk by what `acked` and `lost` hold: tell the controller. */
+/* The flight has shrunk by what `acked` and `lost` hold: report it to the controller. */
 static void report(const uncork_acked *acked, const uncork_lost *lost, size_t lost_count, uncork_rtt rtt) {
     bool empty = host.head == host.tail;
     uncork_feedback feedback = {

@@ -1,7 +1,7 @@
 //! A C interface to [`uncork_cc`]: every controller behind an opaque handle.
 //!
 //! `include/uncork_cc.h` is generated from this file, `README.md` explains its use, and
-//! `examples/host.c` is a host. Each function mirrors a method of [`uncork_cc::Controller`], whose
+//! `examples/host.c` is a host. Each function mirrors a method of [`uncork_cc::Controller`]; its
 //! documentation specifies when to call it.
 //!
 //! A handle must not be used by two threads at a time. Panics do not cross into C: the controllers do not

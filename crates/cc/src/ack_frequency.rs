@@ -12,10 +12,10 @@ use uncork_units::TimeDelta;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckFrequency {
-    /// Ack-Eliciting Threshold: the most packets the receiver may leave unacknowledged. 0 requests
-    /// an ACK for every packet, 1 for every second packet.
+    /// Ack-Eliciting Threshold: maximum number of packets that the receiver may leave unacknowledged.
+    /// 0 requests an ACK for every packet, 1 for every second packet.
     pub ack_eliciting_threshold: u32,
-    /// Requested Max Ack Delay: the longest the receiver may delay an ACK.
+    /// Requested Max Ack Delay: maximum time for which the receiver may delay an ACK.
     pub max_ack_delay: TimeDelta,
     /// The receiver should acknowledge the last packet of each flight at once.
     pub immediate_ack: bool,

@@ -136,13 +136,13 @@ impl Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Control {
-    /// Congestion window: the most bytes that may be in flight. Probes after a timeout may exceed it
+    /// Congestion window: the maximum number of bytes in flight. Probes after a timeout may exceed it
     /// (RFC 9002 §7.5).
     pub cwnd: u64,
     /// Pacing rate. `None` means that ACKs alone clock the sender; a host that must not send bursts
     /// (RFC 9002 §7.7) then chooses its own rate, such as 5/4 of the window per smoothed RTT.
     pub pacing_rate: Option<Rate>,
-    /// The most bytes to send back to back when pacing.
+    /// Maximum bytes to send back to back when pacing.
     pub send_quantum: u64,
 }
 

@@ -53,7 +53,7 @@ pub struct Token {
     tx_in_flight_and_limit: u64,
 }
 
-/// What a host with a delivery-rate sampler of its own, such as TCP in Linux, stamps on a packet when
+/// The state of a host's own delivery-rate sampler, as TCP in Linux has one, stamped on a packet when
 /// it leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
@@ -147,9 +147,9 @@ impl Token {
     }
 }
 
-/// A packet acknowledged for the first time by this feedback, or several: a host that is told
-/// numbers and not packets, as in a kernel, gives the bytes of all with the token of the newest. They
-/// count as as many packets as it takes to carry the bytes.
+/// One packet or several, acknowledged for the first time by this feedback. A host that knows the
+/// number of packets only, as in a kernel, gives the bytes of all with the token of the newest. They
+/// count as the number of packets that carry these bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
     /// The token from [`crate::Controller::on_sent`].

@@ -51,7 +51,7 @@ impl WindowedMax {
     }
 
     /// Removes a best sample that has left the window. Also refreshes a second-best or third-best
-    /// that is no newer than the best, because it would expire together with it.
+    /// as old as the best, because it would expire together with it.
     fn expire(&mut self, window: u32, time: u32, value: u64) {
         let age = self.age(0, time);
         if age > window {

@@ -49,8 +49,8 @@ impl FullPipe {
         *self = Self::default();
     }
 
-    /// CheckFullBWReached() at the start of a round whose sample is not application-limited. `rate`
-    /// is the delivery rate of the round; in BBRv1, the maximum over all rounds.
+    /// CheckFullBWReached() at the start of a round with a sample that is not application-limited.
+    /// `rate` is the delivery rate of the round; in BBRv1, the maximum over all rounds.
     //= bbr-06 5.3.1.2-3 5.3.1.2-4
     pub(crate) fn on_round(&mut self, rate: Rate) {
         if self.now {

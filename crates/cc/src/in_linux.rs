@@ -1,4 +1,4 @@
-//! What Linux calls the controllers that people write: `BBR`, `bbr1`, `bbr3`.
+//! Names that people write (`BBR`, `bbr1`, `bbr3`), and the names of these controllers in Linux.
 
 use core::fmt;
 
@@ -35,8 +35,8 @@ pub enum InLinux {
 }
 
 impl InLinux {
-    /// What `written` means on a Linux host; `None` if neither Linux nor this crate has a controller of that name. The case
-    /// of letters does not count. `bbr1` is Linux's `bbr`; `bbr2` and `bbr3` are not part of Linux, but of this crate.
+    /// The controller that `written` names on a Linux host; `None` if neither Linux nor this crate has one of that name.
+    /// Upper and lower case are equal. `bbr1` is Linux's `bbr`; `bbr2` and `bbr3` are not part of Linux, but of this crate.
     pub fn named(written: &str) -> Option<Self> {
         let is = |name: &&&str| name.eq_ignore_ascii_case(written);
         if let Some(name) = MAINLINE.iter().find(is) {
@@ -82,7 +82,7 @@ impl fmt::Display for InLinux {
     }
 }
 
-/// What to do about a controller that a host does not have, as half a sentence.
+/// The remedy for a controller that a host does not have, as half a sentence.
 #[derive(Clone, Copy, Debug)]
 pub struct Missing<'a>(
     /// The name as it was written.

@@ -16,8 +16,8 @@ use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
 use resume::Jumped;
 
-/// Maximum segments one ACK may count for in slow start without pacing (RFC 9406 §4.3). With pacing
-/// there is no limit.
+/// Maximum segments one ACK may count for in slow start without pacing (RFC 9406 §4.3). Pacing
+/// removes the limit.
 //= rfc9406 4.3-1
 const L: u64 = 8;
 
@@ -61,7 +61,7 @@ enum Usage {
     Deferring,
 }
 
-/// What currently controls the window.
+/// The rule that currently controls the window.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
     /// The algorithm's growth.

@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     //= rfc9002 7.6.2-5 test
-    fn persistent_congestion_reduces_to_two_segments_whatever_is_in_flight() {
+    fn persistent_congestion_reduces_to_two_segments_with_any_flight() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Persistent);
         host.feedback(Report { lost: 3, ..Report::default() });
@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn undo_in_recovery_keeps_the_reduction_of_a_real_loss() {
         let mut host = avoiding(32);
-        // So many losses that PRR limits the window to less than ssthresh.
+        // With these losses, PRR limits the window to less than ssthresh.
         host.lose(20);
         host.advance(TimeDelta::from_millis(1));
         host.fill();

@@ -55,7 +55,7 @@ impl Pacer {
         self.next = self.next.max(now) + self.shorten(rate.time_for(bytes));
     }
 
-    /// What a packet takes, less what it makes up for.
+    /// Time of a packet, less the delay that it makes up for.
     fn shorten(&mut self, takes: TimeDelta) -> TimeDelta {
         if !self.catches_up {
             return takes;

@@ -46,7 +46,7 @@ impl Prr {
             let is_safe = feedback.una_advanced && feedback.lost.is_empty();
             self.reduction_bound(delivered, is_safe, mss).min(ssthresh - in_flight)
         };
-        // The fast retransmit leaves at once, whatever the sums are. The RFC forces it when sndcnt
+        // The fast retransmit leaves at once, with any sums. The RFC forces it when sndcnt
         // is 0; in bytes, less than a segment counts as 0.
         let sndcnt = if self.out == 0 { sndcnt.max(mss) } else { sndcnt };
         // With an empty pipe, a window smaller than a segment would wait for an ACK forever.
@@ -168,7 +168,7 @@ mod tests {
     fn share_is_rounded_up() {
         let mut sender = Sender::new(6, 6, 2);
         assert_eq!(sender.on_ack(1, 1, false), 1);
-        // A third of 4000 bytes, of which 1000 were already sent.
+        // A third of 4000 bytes; 1000 of them were already sent.
         sender.on_ack(2, 0, false);
         sender.on_ack(1, 0, false);
         assert_eq!(sender.prr.proportional(2_000), 334);

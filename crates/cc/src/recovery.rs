@@ -24,7 +24,7 @@ pub(crate) struct RecoveryEpisode {
     undoable: bool,
 }
 
-/// What a feedback did to the episode.
+/// The effect of a feedback on the episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecoveryChange {
     None,

@@ -38,7 +38,7 @@ pub(crate) struct DeliverySampler {
 
 const DRAINED: u64 = 1 << 63;
 
-/// What one feedback reports about the path (the draft's `RS`).
+/// The report of one feedback about the path (the draft's `RS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSample {
     /// Whether a packet was delivered; otherwise the fields below are meaningless.
@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     //= bbr-06 4.1.1.3-2 4.1.2.4-4 test
-    fn a_sender_whose_window_is_full_is_not_application_limited() {
+    fn a_sender_with_a_full_window_is_not_application_limited() {
         let mut flow = Flow::new();
         flow.send(0, AppState::Drained);
         flow.sampler.check_app_limited(at(50), false);

@@ -38,7 +38,7 @@ impl Algorithm {
     ///
     /// `cubic:linux` is Linux's implementation of CUBIC: RFC 8312's region in whole segments, and
     /// the original HyStart. `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
-    /// each; `bbr3:loss_floor` tells random loss from congestion; `bbr3:rtt_fair` lets flows with
+    /// each; `bbr3:loss_floor` distinguishes random loss from congestion; `bbr3:rtt_fair` lets flows with
     /// different RTTs share a queue more evenly.
     pub const fn options(self) -> &'static [&'static str] {
         match self {
@@ -178,8 +178,9 @@ fn write_options(f: &mut fmt::Formatter<'_>, algorithm: Algorithm) -> fmt::Resul
 impl core::error::Error for SpecError {}
 
 impl CcSpec {
-    /// What a socket of Linux has by this name: the kernel's own `reno`, `cubic` and `bbr`, or this crate's as
-    /// `uncork kernel load` registers them, such as `uncork_bbr3`. `None`: this crate has nothing like it.
+    /// The controller that a Linux socket has by this name: the kernel's own `reno`, `cubic` and `bbr`, or
+    /// this crate's as `uncork kernel load` registers them, such as `uncork_bbr3`. `None`: not a controller of
+    /// this crate.
     pub fn in_kernel(name: &str) -> Option<Self> {
         match name {
             "reno" => Some(Self::new(Algorithm::Reno)),

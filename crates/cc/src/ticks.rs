@@ -32,7 +32,7 @@ pub(crate) struct Ticks {
     old: Span,
 }
 
-/// What the sampler had counted when a span began (the draft's per-packet state P).
+/// The sampler's counts at the start of a span (the draft's per-packet state P).
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// C.first_send_time.
@@ -70,7 +70,7 @@ impl Span {
     }
 }
 
-/// What a rate sample covers.
+/// The span that a rate sample covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Covered {
     /// C.delivered when it began.
@@ -146,7 +146,7 @@ impl Ticks {
         Some(self.tick()).filter(|tick| !tick.is_zero())
     }
 
-    /// What the newest packet delivered is a sample of, and whether that is long enough to give a rate.
+    /// The span that the newest delivered packet samples, and whether it is long enough to give a rate.
     /// Below the shortest RTT the acknowledgement was that of an earlier transmission (§4.1.2.3).
     //= bbr-06 4.1.2.3-7 4.1.2.3-8
     pub(crate) fn covered(&mut self, newest: &Token, now: Time) -> (Covered, bool) {

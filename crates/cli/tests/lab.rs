@@ -42,7 +42,7 @@ fn list_names_every_scenario_with_its_runs() {
     let list = stdout("lab list");
     assert!(list.lines().next().unwrap().starts_with("name "), "{list}");
     let row = list.lines().find(|line| line.starts_with("litespeed-loss ")).unwrap();
-    assert!(row.contains("CUBIC beside BBR") && row.ends_with(" 15 x 20 = 300"), "{row}");
+    assert!(row.contains("CUBIC and BBR") && row.ends_with(" 15 x 20 = 300"), "{row}");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn directories_have_everything_a_scenario_needs() {
     notes(&scratch, "run small.toml --shard 2/2 -o 2");
     fs::write(scratch.path("link.txt"), "0 10\n1 30\n2 10\n").unwrap();
     let changed = refusal(&scratch, "run small.toml --resume -o 2");
-    assert!(changed.contains("the file link.txt beside the scenario has another"), "{changed}");
+    assert!(changed.contains("the scenario's file link.txt differs"), "{changed}");
     fs::remove_file(scratch.path("link.txt")).unwrap();
     notes(&scratch, "merge 1 2 -o merged");
     assert_same(&scratch.path("whole"), &scratch.path("merged"));

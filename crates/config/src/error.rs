@@ -41,7 +41,7 @@ pub enum Source {
     /// The n-th override `key=value`, counted from 0.
     Set(usize),
     /// A file that the text names, with its contents.
-    Beside {
+    File {
         /// Its name.
         name: String,
         /// Its contents.
@@ -59,7 +59,7 @@ impl Place {
     pub fn in_file(name: &str, text: &str, number: usize) -> Self {
         let start = text.split_inclusive('\n').take(number.saturating_sub(1)).map(str::len).sum();
         let line = text[start..].lines().next().unwrap_or_default();
-        let source = Source::Beside { name: name.to_owned(), text: text.to_owned() };
+        let source = Source::File { name: name.to_owned(), text: text.to_owned() };
         Self { source, span: start..start + line.len() }
     }
 }
@@ -113,7 +113,7 @@ impl ConfigError {
             return self.help(format!("did you mean `{near}`?"));
         }
         let names: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
-        if names.is_empty() { self } else { self.help(format!("there is {}", names.join(", "))) }
+        if names.is_empty() { self } else { self.help(format!("available: {}", names.join(", "))) }
     }
 
     /// Suggests the `known` word most similar to `word`, if any is similar.
@@ -140,7 +140,7 @@ impl ConfigError {
             Source::Set(index) => {
                 set.get(*index).map_or_else(String::new, |(key, value)| format!("{key}={value}"))
             }
-            Source::Beside { text, .. } => text.clone(),
+            Source::File { text, .. } => text.clone(),
         };
         self
     }
@@ -178,7 +178,7 @@ impl ConfigError {
         let path = visible(match &place.source {
             Source::Text => file,
             Source::Set(_) => "--set",
-            Source::Beside { name, .. } => name,
+            Source::File { name, .. } => name,
         });
         let mark = AnnotationKind::Primary.span(within_line(text, &place.span));
         let mark = mark.label(expected.as_deref().map(visible));

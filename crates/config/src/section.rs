@@ -155,7 +155,7 @@ impl Node {
         let number = text.replace('_', "").parse::<u64>().ok();
         number.filter(|number| range.contains(number)).ok_or_else(|| {
             let (least, most) = (range.start(), range.end());
-            ConfigError::new(&self.place, format!("{text} is not possible here"))
+            ConfigError::new(&self.place, format!("{text} is out of range"))
                 .help(format!("use a whole number from {least} to {most}"))
         })
     }
@@ -165,7 +165,7 @@ impl Node {
         let Value::Number(text) = &self.value else { return Err(wrong_type(self, "a number")) };
         let number = text.replace('_', "").parse::<f64>().ok();
         number.filter(|number| number.is_finite() && *number >= 0.0).ok_or_else(|| {
-            ConfigError::new(&self.place, format!("{text} is not possible here"))
+            ConfigError::new(&self.place, format!("{text} is out of range"))
                 .help("use a number that is not negative")
         })
     }
@@ -220,7 +220,7 @@ impl Node {
         if value >= least && value <= most {
             return Ok(value);
         }
-        Err(ConfigError::new(&self.place, format!("{value} is not possible here"))
+        Err(ConfigError::new(&self.place, format!("{value} is out of range"))
             .help(format!("expected {least} to {most}")))
     }
 

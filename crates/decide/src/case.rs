@@ -1,4 +1,4 @@
-//! What the rules read. The JSON of `conformance/decisions.json` has the same names.
+//! The input of the rules. The JSON of `conformance/decisions.json` has the same names.
 
 use crate::distribution::{NORMAL_975, quantile, tail};
 

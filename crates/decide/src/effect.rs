@@ -1,8 +1,8 @@
-//! What an interval shows.
+//! States of an effect.
 
 use crate::case::Estimate;
 
-/// What an interval shows.
+/// The state of an effect, by its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectState {
     /// A gain is shown.
@@ -30,7 +30,7 @@ impl EffectState {
     }
 }
 
-/// What an estimate shows. `p`: its p-value, adjusted if this is one of a family.
+/// The state of an effect by its estimate. `p`: its p-value, adjusted if this is one of a family.
 pub fn effect_state(
     estimate: Option<&Estimate>,
     p: Option<f64>,
@@ -45,7 +45,7 @@ pub fn effect_state(
     }
 }
 
-/// What the interval of a gain shows, at the level of the decision: [`effect_state`] where only an interval is known. Gains are
+/// The state by the interval of a gain, at the level of the decision: [`effect_state`] where only an interval is known. Gains are
 /// logarithms, positive is better.
 pub fn interval_state(gain: Option<[f64; 2]>, worth: f64) -> EffectState {
     match gain {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn p_values_are_adjusted_for_those_that_exist() {
+    fn p_values_are_adjusted_for_the_number_of_existing_ones() {
         let with = |p| Some(Estimate { gain: 0.1, error: 0.1, df: 9.0, p: Some(p) });
         let estimates = [with(0.04), None, with(0.01), with(0.03)];
         let adjusted = q_values(&estimates);

@@ -18,7 +18,7 @@ const MIN_ERROR: f64 = 1e-9;
 /// Probability from which a limit counts as likely kept.
 const MIN_KEPT: f64 = 0.5;
 
-/// What is known of a limit.
+/// State of the evidence about a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardrailState {
     /// The interval is within the limit.

@@ -13,7 +13,7 @@ use crate::shrink::{Prior, shrink};
 /// The cells' common gain may be almost anything before any data, and cells deviate from it by about a tenth.
 const PRIOR: Prior = Prior { root_sd: 1.0, tau_scale: 0.1 };
 
-/// What to do.
+/// The action for all cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Enable the treated arm, in all cells.
@@ -30,7 +30,7 @@ pub enum Action {
     None(Block),
 }
 
-/// What to do in a cell.
+/// The advice for a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Enable the treated arm.
@@ -66,12 +66,12 @@ pub enum Reason {
     Blocked(Block),
 }
 
-/// What to do in one cell, and why.
+/// The decision for one cell, with its reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellDecision {
     /// Name of the cell.
     pub name: String,
-    /// What to do.
+    /// The advice.
     pub advice: Advice,
     /// Why.
     pub reason: Reason,
@@ -85,10 +85,10 @@ pub struct CellDecision {
     pub guardrails: States,
 }
 
-/// What to do where.
+/// The decision for the whole, and for each cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// What to do.
+    /// The action.
     pub action: Action,
     /// Of the whole.
     pub state: EffectState,
@@ -169,7 +169,7 @@ fn action(case: &Case, is_kept: bool, cells: &[CellDecision]) -> Action {
     }
 }
 
-/// What is known of the gain in a cell.
+/// The evidence about the gain in a cell.
 #[derive(Clone, Copy, Debug)]
 struct Evidence {
     /// Probability that there is any gain.
@@ -252,7 +252,7 @@ fn sorted(mut named: Vec<(f64, String)>) -> Vec<String> {
     named.into_iter().map(|(_, name)| name).collect()
 }
 
-/// What decides in each cell; `None`: nothing does.
+/// The evidence that decides in each cell; `None`: no evidence.
 fn evidence(
     case: &Case,
     estimates: &[Option<Estimate>],

@@ -10,7 +10,7 @@ use crate::distribution::normal_cdf;
 /// Points of the grid: quantiles of the half-Cauchy prior of tau, all of the same weight.
 const STEPS: u32 = 24;
 
-/// What is assumed before any data.
+/// The assumption before any data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prior {
     /// Deviation of the common centre around zero.

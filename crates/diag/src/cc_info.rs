@@ -6,7 +6,7 @@ use uncork_units::{Rate, Ratio, TimeDelta};
 use crate::fields::Fields;
 use crate::tcp_info::micros_but;
 
-/// State of the connection's congestion control, for those that report it.
+/// State of the connection's congestion control, if its algorithm reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CcInfo {
     /// Any version of BBR.
@@ -39,7 +39,7 @@ pub enum BbrState {
     Startup,
     /// Draining the queue that start-up built.
     Drain,
-    /// Probing bandwidth; version 1 does not tell more.
+    /// Probing bandwidth; version 1 does not report more.
     #[serde(rename = "ProbeBW")]
     ProbeBw,
     /// Probing for more bandwidth.
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gains_of_version_1_tell_its_state() {
+    fn the_gains_of_version_1_show_its_state() {
         let state = |pacing, cwnd| {
             BbrInfo::parse(&words(&[0, 0, 0, pacing, cwnd])).map(|info| info.state())
         };

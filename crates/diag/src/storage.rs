@@ -1,4 +1,4 @@
-//! What the controllers of `uncork kernel` keep for a socket (`INET_DIAG_SK_BPF_STORAGES`).
+//! The state of `uncork kernel`'s controllers for a socket (`INET_DIAG_SK_BPF_STORAGES`).
 
 use crate::attributes::Attributes;
 use crate::cc_info::BbrInfo;
@@ -16,7 +16,7 @@ const HEAD: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"uncr");
 const LAYOUT: u16 = 1;
 
-/// What a controller keeps.
+/// The state of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Storage {
     /// The kernel's number of the map.
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_map_is_known_whatever_the_layout() {
+    fn the_map_is_known_with_any_layout() {
         for layout in [LAYOUT, LAYOUT + 1] {
             let found = find(&storages(MAGIC, layout, 0)).expect("a controller's");
             assert_eq!((found.map, found.bbr), (Some(1), None));

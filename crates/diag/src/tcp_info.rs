@@ -308,7 +308,7 @@ pub(crate) fn micros_but(none: u32, n: u32) -> Option<TimeDelta> {
 mod tests {
     use super::*;
 
-    /// A structure whose byte n has the value n, so each field shows its offset.
+    /// A structure: byte n has the value n, so each field shows its offset.
     fn counted(length: usize) -> Vec<u8> {
         (0..length).map(|n| n as u8).collect()
     }

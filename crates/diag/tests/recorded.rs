@@ -231,7 +231,7 @@ fn byte_counts_match_the_recorded_transfer() {
         let info = server.and_then(|one| one.info).expect("details of the server");
         assert_eq!((info.bytes_sent, info.bytes_acked), (Some(1_000), Some(1_000)));
         assert_eq!(info.bytes_received, Some(300_000));
-        // On an idle connection, one side's advertised window is the one that the other sees.
+        // On an idle connection, one side's advertised window is the window that the other sees.
         assert_eq!(info.rcv_wnd, client.info.and_then(|info| info.snd_wnd));
     }
 }

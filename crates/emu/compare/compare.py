@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The emulator beside others: what each carries of a set rate, how late, and what it costs.
+"""Compares the emulator with others: carried share of a set rate, delay, and cost.
 
     crates/emu/compare/compare.py --rates 1,20,100 --repeat 3
 

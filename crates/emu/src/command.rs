@@ -13,10 +13,10 @@ impl Emulation {
     ///
     /// # Errors
     ///
-    /// If there is no such host, or no file descriptor is available.
+    /// If `host` does not exist, or no file descriptor is available.
     pub fn client_command(&self, host: usize, program: impl AsRef<OsStr>) -> io::Result<Command> {
         let client = self.host(host)?;
-        Ok(self.told(client.command(program)?, client))
+        Ok(self.with_addresses(client.command(program)?, client))
     }
 
     /// A command that will run on the server side for the client with index `host`; otherwise like
@@ -26,14 +26,14 @@ impl Emulation {
     ///
     /// As for [`Self::client_command`].
     pub fn server_command(&self, host: usize, program: impl AsRef<OsStr>) -> io::Result<Command> {
-        Ok(self.told(self.server().command(program)?, self.host(host)?))
+        Ok(self.with_addresses(self.server().command(program)?, self.host(host)?))
     }
 
     fn host(&self, host: usize) -> io::Result<&Namespace> {
-        self.hosts().get(host).ok_or_else(|| io::Error::other("there is no such host"))
+        self.hosts().get(host).ok_or_else(|| io::Error::other("the host does not exist"))
     }
 
-    fn told(&self, mut command: Command, client: &Namespace) -> Command {
+    fn with_addresses(&self, mut command: Command, client: &Namespace) -> Command {
         for (side, host) in [("NEAR", client), ("FAR", self.server())] {
             let Addresses { v4, v6 } = host.addresses();
             command.env(format!("UNCORK_{side}"), v4.to_string());

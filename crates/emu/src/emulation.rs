@@ -67,10 +67,10 @@ impl Emulation {
     /// If no thread can be started.
     pub fn begin(&mut self, clock: Clock) -> Result<(), EmuError> {
         let Some(devices) = self.devices.take() else { return Ok(()) };
-        let (told, stopped) = (self.spec.clone(), Arc::clone(&self.stop));
+        let (spec, stopped) = (self.spec.clone(), Arc::clone(&self.stop));
         let thread = thread::Builder::new()
             .name("uncork-path".to_owned())
-            .spawn(move || forwarder::forward(&told, &devices, clock, &stopped))
+            .spawn(move || forwarder::forward(&spec, &devices, clock, &stopped))
             .map_err(|error| EmuError::system("start a thread", error))?;
         self.thread = Some(thread);
         Ok(())
@@ -107,7 +107,7 @@ impl Emulation {
     ///
     /// If forwarding failed, or the devices' drop counters cannot be read.
     pub fn stop(self) -> Result<Report, EmuError> {
-        self.stop_and_tell().map(|(report, _)| report)
+        self.stop_with_packets().map(|(report, _)| report)
     }
 
     /// [`Self::stop`], plus the fate of each packet in order of arrival, if recorded. Replaying
@@ -116,7 +116,7 @@ impl Emulation {
     /// # Errors
     ///
     /// As for [`Self::stop`].
-    pub fn stop_and_tell(mut self) -> Result<(Report, Vec<PacketRecord>), EmuError> {
+    pub fn stop_with_packets(mut self) -> Result<(Report, Vec<PacketRecord>), EmuError> {
         let failed = |error| EmuError::system(CARRY, error);
         // The devices disappear with the thread, so read their counters first.
         let up = self.clients.iter().map(Namespace::overruns).sum::<io::Result<u64>>();

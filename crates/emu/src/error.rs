@@ -1,4 +1,4 @@
-//! What can be wrong.
+//! Errors.
 
 use std::io;
 

@@ -23,7 +23,7 @@ const BATCH: usize = 64;
 
 /// Setting a timer takes about 10 us in a virtual machine. Packets due within this time of each
 /// other leave together, at most this much late, instead of keeping a core busy with timers.
-const SHORTEST_NAP: TimeDelta = TimeDelta::from_micros(30);
+const MIN_SLEEP: TimeDelta = TimeDelta::from_micros(30);
 
 /// Metadata of a packet in flight.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ pub(crate) fn forward(
         devices,
         pool: Pool::new(spec.mtu as usize),
         tallies: Tallies::of_hosts(devices.clients.len()),
-        queueing: Queueing::new(spec.tell_queueing),
+        queueing: Queueing::new(spec.report_queueing),
         record: Record::new(spec.record),
         clock,
     };
@@ -261,7 +261,7 @@ impl<'a> Waiting<'a> {
     fn nap(&self, left: TimeDelta) -> TimeDelta {
         match self.busy {
             TimeDelta::ZERO if left.is_zero() => TimeDelta::ZERO,
-            TimeDelta::ZERO => left.max(SHORTEST_NAP),
+            TimeDelta::ZERO => left.max(MIN_SLEEP),
             busy => TimeDelta::from_nanos(left.as_nanos().saturating_sub(busy.as_nanos())),
         }
     }

@@ -38,7 +38,7 @@ pub(crate) fn inode(namespace: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstat(namespace)?.st_ino)
 }
 
-/// Removes leftovers of emulations whose process has ended. Running emulations are not affected.
+/// Removes leftovers of emulations if their process has ended. Running emulations are not affected.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub(crate) fn kill_within(inodes: &[u64]) -> io::Result<Vec<i32>> {
 /// is killed.
 const ROUNDS: usize = 10;
 
-/// Kills all processes that are still in the namespace where they were started and whose mark
+/// Kills all processes that are still in the namespace where they were started, if their mark
 /// `is_over`.
 fn kill(is_over: impl Fn(&Mark) -> bool) -> io::Result<Vec<i32>> {
     let mut killed = Vec::new();
@@ -115,7 +115,7 @@ fn mark_of(pid: i32) -> Option<Mark> {
 }
 
 /// Start time of a process in clock ticks, see proc_pid_stat(5) (field 22). Distinguishes processes
-/// with the same PID. `None` if there is no such process, or it is a zombie.
+/// with the same PID. `None` if the process does not exist, or is a zombie.
 fn born(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is a name in parentheses with arbitrary content.

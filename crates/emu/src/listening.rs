@@ -26,7 +26,7 @@ impl Namespace {
     }
 }
 
-/// The inode numbers of the sockets in a proc_net(5) table whose fourth column is `state`.
+/// The inode numbers of the sockets in a proc_net(5) table with `state` in the fourth column.
 fn sockets(table: &str, state: &str) -> Vec<u64> {
     let columns = table.lines().skip(1).map(|line| line.split_whitespace().skip(3));
     let number = |mut rest: std::iter::Skip<std::str::SplitWhitespace<'_>>| {

@@ -80,8 +80,8 @@ impl Namespace {
         Ok(command)
     }
 
-    /// Makes kernel TCP use the controller `cc` for all new connections with `peer`, whatever
-    /// program opens them. `TCP_CONGESTION` set by programs has no effect on them.
+    /// Makes kernel TCP use the controller `cc` for all new connections with `peer`, from any
+    /// program. `TCP_CONGESTION` set by programs has no effect on them.
     ///
     /// # Errors
     ///

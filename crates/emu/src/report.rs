@@ -139,7 +139,7 @@ pub struct LinkReport {
 /// one-way delay...
 const LATE_PARTS: u64 = 20;
 /// ...and by more than this.
-const LATE_AT_LEAST: TimeDelta = TimeDelta::from_micros(100);
+const MIN_LATE: TimeDelta = TimeDelta::from_micros(100);
 
 impl Report {
     pub(crate) fn new(spec: &EmulationSpec, carried: &Forwarded, overruns: [u64; 2]) -> Self {
@@ -148,7 +148,7 @@ impl Report {
             let overruns = overruns[direction as usize];
             DirectionReport::new(carried.tallies.of(direction), overruns)
         });
-        let limit = spec.shortest_way().divided_by(LATE_PARTS).max(LATE_AT_LEAST);
+        let limit = spec.shortest_way().divided_by(LATE_PARTS).max(MIN_LATE);
         let limit = limit.as_millis_f64();
         let flags = flags(&[("down", &down), ("up", &up)], limit);
         Self {

@@ -27,12 +27,12 @@ pub struct EmulationSpec {
     pub busy_wait: TimeDelta,
     /// Whether to use real-time priority if permitted.
     pub first: bool,
-    /// Whether to record each packet for [`crate::Emulation::stop_and_tell`]. Uses memory per
+    /// Whether to record each packet for [`crate::Emulation::stop_with_packets`]. Uses memory per
     /// packet.
     pub record: bool,
     /// Whether to report the queueing delays of each flow's packets to the client side. Uses memory
     /// per flow.
-    pub tell_queueing: bool,
+    pub report_queueing: bool,
 }
 
 /// A host on the client side.
@@ -74,7 +74,7 @@ impl EmulationSpec {
             busy_wait: TimeDelta::ZERO,
             first: true,
             record: false,
-            tell_queueing: false,
+            report_queueing: false,
         }
     }
 
@@ -95,7 +95,7 @@ impl EmulationSpec {
         let (shortest, longest) = PathSpec::RTTS;
         for HostSpec { path, rtt, .. } in &self.hosts {
             if *path >= self.paths.len() {
-                return refuse(format!("a host has path {path}, and there is none of this index"));
+                return refuse(format!("a host has the unknown path {path}"));
             }
             if let Some(rtt) = rtt.filter(|rtt| !(shortest..=longest).contains(rtt)) {
                 return Err(PathSpecError::Rtt(rtt).into());
@@ -109,7 +109,7 @@ impl EmulationSpec {
                 );
             }
             if let Some(link) = path.via.iter().find(|link| **link >= self.links.len()) {
-                return refuse(format!("a path crosses link {link}, and there is none"));
+                return refuse(format!("a path crosses the unknown link {link}"));
             }
         }
         for (index, link) in self.links.iter().enumerate() {

@@ -42,7 +42,7 @@ fn write(text: &mut String, report: &Report) -> std::fmt::Result {
             (overrun, "lost because the emulator was too slow"),
             (refused, "refused by the other side"),
             (malformed, "malformed"),
-            (stray, "for nobody here (multicast, other addresses)"),
+            (stray, "for other addresses (multicast, unknown)"),
         ] {
             if count > 0 {
                 writeln!(text, "{name}: {count} packets {what}")?;

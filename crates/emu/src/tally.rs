@@ -119,13 +119,13 @@ impl Queueing {
 pub(crate) struct Timing(Option<Histogram<u64>>);
 
 /// Longer spans are counted as this.
-const LONGEST: TimeDelta = TimeDelta::from_secs(1000);
+const MAX_SPAN: TimeDelta = TimeDelta::from_secs(1000);
 const DIGITS: u8 = 3;
 
 impl Default for Timing {
     fn default() -> Self {
         // Allocates everything up front. Only invalid bounds are an error, which these are not.
-        Self(Histogram::new_with_bounds(1, LONGEST.as_nanos(), DIGITS).ok())
+        Self(Histogram::new_with_bounds(1, MAX_SPAN.as_nanos(), DIGITS).ok())
     }
 }
 

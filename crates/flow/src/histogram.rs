@@ -165,7 +165,7 @@ impl Distribution {
         }
     }
 
-    /// Adds a page, or coarsens all cells if there is no room.
+    /// Adds a page, or coarsens all cells if the histogram is full.
     #[cold]
     fn add_page(&mut self, page: usize) {
         let size = self.resolution.page_size();

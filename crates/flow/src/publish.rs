@@ -33,7 +33,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&whole).expect("the file"), content);
             assert!(!part.exists());
         }
-        assert!(publish(&part, &whole).is_err(), "there is no part");
+        assert!(publish(&part, &whole).is_err(), "the part does not exist");
         assert_eq!(fs::read_to_string(&whole).expect("the file"), "two");
         fs::remove_dir_all(&directory).expect("removed");
     }

@@ -70,7 +70,7 @@ pub enum Scope {
 /// A policy's choice of the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// Fingerprint of the policy in force.
+    /// Fingerprint of the active policy.
     pub policy: SmolStr,
     /// The rule that decided; `default` if none did.
     pub rule: SmolStr,
@@ -172,14 +172,14 @@ mod tests {
 
     #[test]
     fn a_client_is_recorded_by_its_network() {
-        for (address, told) in [
+        for (address, network) in [
             ("203.0.113.77", "203.0.113.0/24"),
             ("::ffff:203.0.113.77", "203.0.113.0/24"),
             ("2001:db8:7:8:9::1", "2001:db8:7::/48"),
             ("::1", "::/48"),
         ] {
-            let network = ClientNetwork::of(address.parse().expect("an address"));
-            assert_eq!(network.to_string(), told);
+            let client = ClientNetwork::of(address.parse().expect("an address"));
+            assert_eq!(client.to_string(), network);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::priority::Priority;
 use crate::session::Bounds;
 use crate::stream::Stream;
 
-/// The shared state, alive as long as the session or a task.
+/// The shared state. It lives until the session and all tasks end.
 pub(crate) type Shared = Rc<RefCell<Core>>;
 
 /// A task of a connection.
@@ -42,7 +42,7 @@ pub(crate) struct Core {
     pub(crate) updated: BTreeMap<StreamId, Priority>,
     /// The size of the largest head that the client accepts.
     pub(crate) largest_head: u64,
-    /// Streams whose FIN was sent but not acknowledged.
+    /// Streams with a FIN that was sent but not acknowledged.
     pub(crate) unacknowledged: BTreeSet<StreamId>,
     /// Code and reason to close the connection with.
     pub(crate) closing: Option<(VarInt, Bytes)>,

@@ -170,8 +170,8 @@ impl Output {
 impl Output {
     /// Passes the stream's priority to the stack if it changed.
     fn prioritize(&mut self, stream: &mut SendStream<'_>) {
-        if self.told != self.priority && stream.set_priority(self.priority).is_ok() {
-            self.told = self.priority;
+        if self.sent_priority != self.priority && stream.set_priority(self.priority).is_ok() {
+            self.sent_priority = self.priority;
         }
     }
 }

@@ -10,8 +10,8 @@ pub(crate) type Slot = Rc<Cell<Option<Bytes>>>;
 
 /// Bytes of a body, to be sent by `h3`.
 ///
-/// `h3` wraps them into a frame that exposes only slices, which would have to be copied. So reading a
-/// slice of a payload also leaves the reference-counted bytes in the connection's slot.
+/// `h3` wraps them into a frame that exposes only slices, which must be copied. So reading a slice of
+/// a payload also leaves the reference-counted bytes in the connection's slot.
 pub struct Payload {
     bytes: Bytes,
     slot: Slot,

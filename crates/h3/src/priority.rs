@@ -73,33 +73,33 @@ mod tests {
 
     use super::*;
 
-    fn said(urgency: u8, incremental: bool) -> Priority {
+    fn priority(urgency: u8, incremental: bool) -> Priority {
         Priority { urgency, incremental }
     }
 
     #[test]
     fn the_examples_of_rfc_9218() {
-        assert_eq!(Priority::parse(b"u=0"), said(0, false));
-        assert_eq!(Priority::parse(b"u=5, i"), said(5, true));
-        assert_eq!(Priority::parse(b"u=1,i"), said(1, true));
-        assert_eq!(Priority::parse(b"i"), said(3, true));
-        assert_eq!(Priority::parse(b""), said(3, false));
+        assert_eq!(Priority::parse(b"u=0"), priority(0, false));
+        assert_eq!(Priority::parse(b"u=5, i"), priority(5, true));
+        assert_eq!(Priority::parse(b"u=1,i"), priority(1, true));
+        assert_eq!(Priority::parse(b"i"), priority(3, true));
+        assert_eq!(Priority::parse(b""), priority(3, false));
     }
 
     #[test]
     fn unknown_and_out_of_range_parameters_are_ignored() {
         let cases: [(&[u8], Priority); 11] = [
-            (b"u=2, x=\"a, u=7\", i", said(2, true)),
-            (b"u=2;a=b;c, i=?0", said(2, false)),
-            (b"x=(1 \"b\";q ?1), u=6", said(6, false)),
-            (b"x=:aGk=:, y=tok/en:1, u=4", said(4, false)),
-            (b"x=1.25, u=4", said(4, false)),
-            (b"u=8, i", said(3, true)),
-            (b"u=-1", said(3, false)),
-            (b"u=1.0", said(3, false)),
-            (b"u, i=1", said(3, false)),
-            (b"u=1, u=6", said(6, false)),
-            (b"  u=1 \t,\t i  ", said(1, true)),
+            (b"u=2, x=\"a, u=7\", i", priority(2, true)),
+            (b"u=2;a=b;c, i=?0", priority(2, false)),
+            (b"x=(1 \"b\";q ?1), u=6", priority(6, false)),
+            (b"x=:aGk=:, y=tok/en:1, u=4", priority(4, false)),
+            (b"x=1.25, u=4", priority(4, false)),
+            (b"u=8, i", priority(3, true)),
+            (b"u=-1", priority(3, false)),
+            (b"u=1.0", priority(3, false)),
+            (b"u, i=1", priority(3, false)),
+            (b"u=1, u=6", priority(6, false)),
+            (b"  u=1 \t,\t i  ", priority(1, true)),
         ];
         for (text, priority) in cases {
             assert_eq!(Priority::parse(text), priority, "{}", text.escape_ascii());
@@ -136,13 +136,14 @@ mod tests {
         assert_eq!(Priority::of(&headers), None);
         headers.append("priority", HeaderValue::from_static("u=1"));
         headers.append("priority", HeaderValue::from_static("i"));
-        assert_eq!(Priority::of(&headers), Some(said(1, true)));
+        assert_eq!(Priority::of(&headers), Some(priority(1, true)));
     }
 
     #[test]
     fn urgency_comes_first_then_the_order_of_requests() {
-        let order =
-            |urgency, incremental, index| Priority::order(Some(said(urgency, incremental)), index);
+        let order = |urgency, incremental, index| {
+            Priority::order(Some(priority(urgency, incremental)), index)
+        };
         for urgency in 0..7 {
             assert!(order(urgency, true, 0) > order(urgency + 1, false, 0));
         }

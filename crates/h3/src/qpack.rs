@@ -6,7 +6,7 @@
 use bytes::{BufMut, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-/// What a field adds to the size of a field section (RFC 9114 §4.2.2).
+/// Bytes that a field adds to the size of a field section (RFC 9114 §4.2.2).
 const FIELD: usize = 32;
 const STATUS: &[u8] = b":status";
 

@@ -23,7 +23,7 @@ pub const COPIED: usize = 256;
 /// The response to a request. It is reset if it is dropped before its end.
 pub struct Reply {
     stream: SendStream,
-    /// What is not queued yet.
+    /// Data that is not queued yet.
     head: BytesMut,
 }
 
@@ -38,7 +38,7 @@ impl From<StreamErrorIncoming> for Unsendable {
 }
 
 impl Scope {
-    /// Begins a response, the head of which is sent together with the first of its body.
+    /// Begins a response. Its head is sent together with the first bytes of its body.
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ pub(crate) struct Output {
     /// Higher goes first.
     pub(crate) priority: i32,
     /// The priority last passed to the stack.
-    pub(crate) told: i32,
+    pub(crate) sent_priority: i32,
     pub(crate) is_held: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Sending {
     Open,
     /// The queue is final; FIN follows.
     Ending,
-    /// RESET_STREAM is to be sent, with this code.
+    /// RESET_STREAM must be sent, with this code.
     Resetting(VarInt),
     /// The peer sent STOP_SENDING, with this code.
     Stopped(VarInt),
@@ -76,7 +76,7 @@ pub(crate) enum Receiving {
     Ended,
     /// Reset, with this code.
     Reset(VarInt),
-    /// STOP_SENDING is to be sent, with this code.
+    /// STOP_SENDING must be sent, with this code.
     Stopping(VarInt),
     /// Nothing is left to do.
     Over,
@@ -91,7 +91,7 @@ impl Stream {
                 queued: 0,
                 waker: None,
                 priority: 0,
-                told: 0,
+                sent_priority: 0,
                 is_held: sends,
             },
             input: Input {

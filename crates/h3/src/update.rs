@@ -16,7 +16,7 @@ const MAX_FIELD_SECTION_SIZE: u64 = 6;
 /// `PRIORITY_UPDATE` for a request stream.
 const OF_REQUEST: u64 = 0xf_0700;
 /// Longer frames are skipped. No valid frame needs more.
-const LONGEST: u64 = 1024;
+const MAX_FRAME: u64 = 1024;
 /// `H3_FRAME_ERROR` (RFC 9114 §8.1).
 const FRAME_ERROR: VarInt = VarInt::from_u32(0x106);
 /// `H3_ID_ERROR`.
@@ -29,14 +29,14 @@ pub(crate) struct Updates {
     /// The incomplete next item.
     partial: Vec<u8>,
     /// Updates parsed and not yet taken.
-    found: Vec<(StreamId, Priority)>,
+    parsed: Vec<(StreamId, Priority)>,
     /// The largest head that the client accepts, if it is known and not taken yet.
     largest_head: Option<u64>,
     /// The error code to close the connection with.
     broken: Option<VarInt>,
 }
 
-/// What comes next in the stream.
+/// The next part of the stream.
 #[derive(Clone, Copy, Debug, Default)]
 enum Place {
     /// The stream's type.
@@ -54,7 +54,7 @@ impl Updates {
     /// Returns the updates since the last call. If one was invalid, also returns the error code to
     /// close the connection with.
     pub(crate) fn take(&mut self) -> (Vec<(StreamId, Priority)>, Option<VarInt>) {
-        (std::mem::take(&mut self.found), self.broken)
+        (std::mem::take(&mut self.parsed), self.broken)
     }
 
     /// The largest head that the client accepts, if that was received since the last call.
@@ -107,14 +107,14 @@ impl Updates {
         let Some((kind, rest)) = varint(bytes) else { return Ok(None) };
         let Some((length, payload)) = varint(rest) else { return Ok(None) };
         let head = bytes.len() - payload.len();
-        if !matches!(kind, OF_REQUEST | SETTINGS) || length > LONGEST {
+        if !matches!(kind, OF_REQUEST | SETTINGS) || length > MAX_FRAME {
             self.place = Place::Unwanted(length);
             return Ok(Some(head));
         }
         let Some(payload) = payload.get(..length as usize) else { return Ok(None) };
         match kind {
             SETTINGS => self.largest_head = largest_head(payload),
-            _ => self.found.push(update(payload)?),
+            _ => self.parsed.push(update(payload)?),
         }
         Ok(Some(head + payload.len()))
     }
@@ -155,7 +155,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
-    /// A frame whose payload is shorter than 64 bytes.
+    /// A frame with a payload of less than 64 bytes.
     fn frame(id: &[u8], value: &[u8]) -> Vec<u8> {
         let length = (id.len() + value.len()) as u8;
         [&[0x80, 0x0f, 0x07, 0x00, length], id, value].concat()

@@ -19,7 +19,7 @@ impl Scenario {
     /// differ from 1 by at most `tolerance`, a fraction. Where several classes compete without
     /// completions, their shares may differ by 5 points.
     #[must_use]
-    pub fn beside_the_simulator(&self, other: Engine, tolerance: f64) -> Self {
+    pub fn compared_with_simulator(&self, other: Engine, tolerance: f64) -> Self {
         let sides = [Engine::Sim, other];
         let mut both = self.clone();
         let engine = both.axes.len();
@@ -44,8 +44,8 @@ impl Scenario {
         both
     }
 
-    /// The classes whose shares are compared: if at least two are, and none has completions, all but
-    /// the last, which has the rest.
+    /// The classes with compared shares. If at least two classes have shares and none has
+    /// completions: all but the last, which has the rest.
     fn shares(&self) -> Vec<&Class> {
         let mut classes: Vec<&Class> = self.compared().collect();
         let last = classes.pop();
@@ -91,7 +91,7 @@ impl Scenario {
 }
 
 impl FinishedRun {
-    /// Marks the run as one of [`Scenario::beside_the_simulator`] that ran on `engine`.
+    /// Marks the run as one of [`Scenario::compared_with_simulator`] that ran on `engine`.
     #[must_use]
     pub fn on(mut self, engine: Engine) -> Self {
         self.outcome.cell = self.outcome.cell * 2 + usize::from(engine != Engine::Sim);
@@ -104,8 +104,8 @@ const LATE_SHARE: f64 = 0.05;
 /// and the time, in milliseconds, that does not matter on any path.
 const LATE_MS: f64 = 0.5;
 
-/// Adds a doubt to each run in real time with hosts that were late: its round-trip times exceed path and queue by more than
-/// those of the simulated run do. An emulator that is late says so itself. `runs` are of [`Scenario::beside_the_simulator`].
+/// Adds a doubt to each run in real time with late hosts: its round-trip times exceed path and queue by more than in the
+/// simulated run. An emulator reports itself that it is late. `runs` are of [`Scenario::compared_with_simulator`].
 pub fn mark_late_hosts(runs: &mut [FinishedRun]) {
     let of_sim = runs.iter().filter(|run| run.outcome.cell % 2 == 0);
     let pair = |run: &FinishedRun| (run.outcome.cell / 2, run.outcome.seed);
@@ -125,7 +125,7 @@ pub fn mark_late_hosts(runs: &mut [FinishedRun]) {
     }
 }
 
-/// What each flow's median round-trip time has beyond its queue, in milliseconds.
+/// The median round-trip time of each flow without its queue, in milliseconds.
 fn host_delays(run: &FinishedRun) -> Vec<Option<f64>> {
     let queue = |flow: &FlowRecord| flow.lab.and_then(|lab| lab.queue_ms);
     let delay = |flow: &FlowRecord| Some(flow.rtt_ms?.p50 - queue(flow)?.p50);
@@ -227,7 +227,7 @@ cc = "reno"
         }
         let simulated = simulated.into_iter().map(|run| run.on(Engine::Sim));
         let runs = simulated.chain(real.into_iter().map(|run| run.on(Engine::Netns)));
-        let both = scenario.beside_the_simulator(Engine::Netns, 0.1);
+        let both = scenario.compared_with_simulator(Engine::Netns, 0.1);
         let results = SweepResults::new(runs.collect());
         let document = results.document(&both, "uncork".into(), false);
         assert_eq!((document.cells.len(), document.axes.len()), (4, 2));
@@ -301,7 +301,7 @@ cc = "reno"
         }
         let simulated = simulated.into_iter().map(|run| run.on(Engine::Sim));
         let runs = simulated.chain(real.into_iter().map(|run| run.on(Engine::Netns)));
-        let both = scenario.beside_the_simulator(Engine::Netns, 0.1);
+        let both = scenario.compared_with_simulator(Engine::Netns, 0.1);
         let results = SweepResults::new(runs.collect());
         let document = results.document(&both, "uncork".into(), false);
         let row = |row: uncork_report::lab::Threshold| {
@@ -321,7 +321,7 @@ cc = "reno"
         assert_eq!(missed.count(), 2, "too much for main: {moved:?}");
     }
 
-    /// The doubts of runs whose endpoints add `later` ms to all round-trip times and `queued` ms of queue.
+    /// The doubts of runs with endpoints that add `later` ms to all round-trip times and `queued` ms of queue.
     fn doubts(later: f64, queued: f64) -> Vec<String> {
         let scenario = Scenario::parse("two", SCENARIO, &[], &NoFiles).expect("a scenario");
         let (of, stop) = ((&scenario, Engine::Sim), AtomicBool::new(false));

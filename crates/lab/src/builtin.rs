@@ -58,7 +58,7 @@ pub(crate) struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, _: &str) -> Result<String, String> {
-        Err("there are no files beside a built-in scenario".to_owned())
+        Err("a built-in scenario has no other files".to_owned())
     }
 }
 

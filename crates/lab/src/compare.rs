@@ -12,12 +12,12 @@ use crate::scenario::{Scenario, ScenarioError, latest_opening, usual_spread};
 use crate::{Column, FinishedRun, Preset};
 
 /// A run of transfers ends at this time at the earliest, even if unfinished...
-const SHORTEST_BOUND: TimeDelta = TimeDelta::from_secs(120);
+const MIN_BOUND: TimeDelta = TimeDelta::from_secs(120);
 /// ...and after this multiple of a round trip plus the link's time for all bytes.
 const BOUND_FACTOR: u64 = 100;
 /// Samples in the longest run...
 const SAMPLES: u64 = 1_000;
-/// ...as long as the flows of all cells together have no more points than this.
+/// ...while the flows of all cells together have no more points than this.
 const MAX_POINTS: u64 = 300_000;
 
 /// The same workload over the same paths, once per column and seed. Every combination of rate, RTT,
@@ -172,8 +172,8 @@ impl CompareSpec {
         }
     }
 
-    /// The comparison as a scenario, whose text works with `uncork lab run`. `sample` is the
-    /// interval of the time series of the first runs, if wanted.
+    /// The comparison as a scenario. Its text works with `uncork lab run`. `sample` is the interval
+    /// of the time series of the first runs, if wanted.
     ///
     /// # Errors
     ///
@@ -335,12 +335,12 @@ impl CompareSpec {
         }
     }
 
-    /// When a run ends, even if unfinished. Transfers: after 120 s of virtual time, or a hundred
-    /// times a round trip plus the link's time for all bytes, whichever is later, but within a day.
+    /// When a run ends, even if unfinished. Transfers: the later of 120 s of virtual time and a
+    /// hundred times a round trip plus the link's time for all bytes, but within a day.
     /// Flows with a duration: at the end of that duration.
     fn end(&self) -> TimeDelta {
         let bound = match self.workload {
-            Workload::Transfer(_) => self.ideal().times(BOUND_FACTOR).max(SHORTEST_BOUND),
+            Workload::Transfer(_) => self.ideal().times(BOUND_FACTOR).max(MIN_BOUND),
             Workload::Duration(duration) => duration,
         };
         let shares = self.columns.iter().any(|column| self.flows_of(column) > 1);
@@ -611,7 +611,7 @@ mod tests {
     #[test]
     fn long_transfers_get_a_hundred_times_the_ideal_time() {
         let mut spec = example(&["cubic"]);
-        assert_eq!(spec.end(), SHORTEST_BOUND);
+        assert_eq!(spec.end(), MIN_BOUND);
         spec.workload = Workload::Transfer("14.48MB".parse().unwrap());
         // 15 MB on the wire at 2.5 MB/s: 6 s, plus an RTT of 50 ms.
         assert_eq!(spec.end(), TimeDelta::from_secs(605));

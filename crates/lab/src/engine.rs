@@ -55,7 +55,7 @@ impl Engine {
         }
     }
 
-    /// Whether runs take as long as what they play.
+    /// Whether runs take the time that they play.
     pub const fn is_in_real_time(self) -> bool {
         matches!(self, Self::Netns | Self::Bpf)
     }
@@ -139,11 +139,11 @@ fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
 
 #[cfg(target_os = "linux")]
 fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
-    let whose = match engine {
+    let controllers = match engine {
         Engine::Bpf => uncork_real::Controllers::Library,
         _ => uncork_real::Controllers::Kernel,
     };
-    let real = uncork_real::run(run, whose, stop).map_err(|error| EngineError {
+    let real = uncork_real::run(run, controllers, stop).map_err(|error| EngineError {
         message: error.to_string(),
         is_of_machine: error.is_of_machine(),
     })?;

@@ -64,7 +64,7 @@ impl Suite {
         self.members.iter().filter_map(|name| Builtin::find(name))
     }
 
-    /// The suite whose scenarios are exactly `names`, in any order.
+    /// The suite with exactly the scenarios `names`, in any order.
     pub fn of_members(names: &[&str]) -> Option<Self> {
         let has_all = |suite: &Self| {
             suite.members.len() == names.len()

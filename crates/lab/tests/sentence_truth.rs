@@ -26,7 +26,7 @@ const CCS: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
 enum Fate {
     /// The reference says the same.
     True,
-    /// It says that there is no difference yet, and there is one.
+    /// It reports no difference yet, but one exists.
     Silent,
     /// The reference contradicts it.
     Wrong,

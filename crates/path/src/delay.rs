@@ -82,8 +82,8 @@ impl<T> DelayLine<T> {
         if let Some(jitter) = &mut self.jitter {
             arrival += jitter.draw();
         }
-        if let Some(turns) = &mut self.aggregation {
-            arrival = turns.turn(arrival, bytes);
+        if let Some(aggregation) = &mut self.aggregation {
+            arrival = aggregation.release_time(arrival, bytes);
         }
         let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
         if let Some(hosts) = &mut self.hosts
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!((line.arrive(at(60)), line.arrive(at(60))), (Some('c'), Some('d')));
     }
 
-    /// What is on the way keeps its delay. When the delay falls, later items arrive with the last of the
+    /// Packets on the way keep their delay. When the delay falls, later items arrive with the last of the
     /// earlier ones, or overtake them if jitter reorders.
     #[test]
     fn steps_of_the_delay_keep_the_order_unless_jitter_reorders() {

@@ -19,18 +19,18 @@ pub enum HostJitter {
     #[default]
     Usual,
     /// Hosts without a network card, as in network namespaces: uniform up to 125 us, with the same
-    /// limit. What is left are wake-ups: round trips over `uncork emu` have a standard deviation of
+    /// limit. The rest are wake-ups: round trips over `uncork emu` have a standard deviation of
     /// 55 us (`docs/reference/scenario.md`), the sum of two such times one of 51 us.
     Virtual,
     /// Uniform up to this; hosts that take no time if it is zero.
     UpTo(TimeDelta),
 }
 
-/// A text that is no host jitter.
+/// A text that is not a host jitter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not the time that a host takes; expected usual, virtual, none, or the most as a time up to {max}, such as 250us",
-    max = HostJitter::LONGEST
+    "`{0}` is not a host jitter; expected usual, virtual, none, or its maximum up to {max}, such as 250us",
+    max = HostJitter::MAX_TIME
 )]
 pub struct HostJitterError(String);
 
@@ -44,7 +44,7 @@ impl HostJitter {
     /// The part of a round-trip time that hosts take at most, unless they are given a time.
     const PART: u64 = 20;
     /// The longest time that a text may name.
-    const LONGEST: TimeDelta = TimeDelta::from_secs(1);
+    const MAX_TIME: TimeDelta = TimeDelta::from_secs(1);
 
     /// The longest time that a host takes at the end of a path with a round-trip time of `rtt`;
     /// `None` if hosts take no time.
@@ -79,7 +79,7 @@ impl HostTimes {
         Self { spec, rng: Rng::new(seed, stream) }
     }
 
-    /// What the hosts take for a packet that does not wait for another.
+    /// Time that the hosts take for a packet that does not wait for another.
     pub(crate) fn draw(&mut self) -> TimeDelta {
         let HostsSpec { hosts, max } = self.spec;
         let draw = |_| self.rng.below(max.as_nanos().saturating_add(1));
@@ -97,7 +97,7 @@ impl FromStr for HostJitter {
             "none" => return Ok(Self::NONE),
             _ => {}
         }
-        let max = text.parse().ok().filter(|max| *max <= Self::LONGEST);
+        let max = text.parse().ok().filter(|max| *max <= Self::MAX_TIME);
         max.map(Self::UpTo).ok_or_else(|| HostJitterError(text.to_owned()))
     }
 }

@@ -47,7 +47,7 @@ pub enum LossError {
 }
 
 /// Parses `1%`; `every:100` (each hundredth packet); `gilbert:mean=1%,burst=5` (1 % loss in bursts
-/// of 5 packets on average); and `gemodel:p=1%,r=20%,bad=100%,good=0%`, whose last two values are
+/// of 5 packets on average); and `gemodel:p=1%,r=20%,bad=100%,good=0%`. Its last two values are
 /// optional, as in `tc-netem`.
 impl FromStr for LossSpec {
     type Err = LossError;

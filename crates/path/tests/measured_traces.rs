@@ -16,7 +16,7 @@ fn traces() -> Vec<(String, String)> {
     let mut directories = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/traces"))];
     let others = std::env::var_os("UNCORK_TRACES");
     if others.is_none() {
-        let note = "NOT TESTED: traces beside the project; UNCORK_TRACES names no directory, so \
+        let note = "NOT TESTED: traces outside of the project; UNCORK_TRACES names no directory, so \
                     only the four that come along were read.";
         writeln!(std::io::stderr(), "\n{note}").expect("the standard error");
     }

@@ -15,7 +15,7 @@ use crate::connect::{ConnectSpec, Connector, Setup};
 use crate::connection::{Response, Version, length};
 use crate::fetch::{check, controller, headers, next};
 use crate::get::{Tally, runtime};
-use crate::kept::KeptConnection;
+use crate::persistent::PersistentConnection;
 use crate::range::ByteRange;
 use crate::stop::Stop;
 use crate::target::Target;
@@ -154,10 +154,11 @@ async fn durations(
     if let Some(duration) = spec.duration {
         return Ok(vec![duration; spec.targets.len()]);
     }
-    let (mut kept, mut durations) = (KeptConnection::new(connector.clone()), Vec::new());
+    let (mut persistent, mut durations) =
+        (PersistentConnection::new(connector.clone()), Vec::new());
     for target in &spec.targets {
         let of_song = |error| ClientError::Song { url: target.to_string(), error: Box::new(error) };
-        let size = song_size(&mut kept, target).await.map_err(of_song)?;
+        let size = song_size(&mut persistent, target).await.map_err(of_song)?;
         let exact = spec.bitrate.time_for(size);
         // Rounding down would cut off the last byte.
         let is_short = spec.bitrate.bytes_in(exact) < size;
@@ -167,8 +168,11 @@ async fn durations(
 }
 
 /// The size of a song's file in bytes, by a HEAD request.
-async fn song_size(kept: &mut KeptConnection, target: &Target) -> Result<u64, ClientError> {
-    let (response, _) = kept.request(Method::HEAD, target, &headers(None)).await?;
+async fn song_size(
+    persistent: &mut PersistentConnection,
+    target: &Target,
+) -> Result<u64, ClientError> {
+    let (response, _) = persistent.request(Method::HEAD, target, &headers(None)).await?;
     check(None, response.status, &response.headers)?;
     length(&response.headers).ok_or_else(|| {
         ClientError::Songs("the server sends no Content-Length; give --duration".to_owned())
@@ -191,7 +195,7 @@ struct Listener<'a> {
     audience: &'a Audience,
     heard: ListenerReport,
     player: Client,
-    kept: KeptConnection,
+    persistent: PersistentConnection,
     session: String,
     /// Index of the song being fetched.
     song: usize,
@@ -235,13 +239,13 @@ impl Audience {
         let report = player.report(click);
         let (setup, version, cc, problem) = (None, None, None, None);
         let heard = ListenerReport { number, click, setup, version, cc, report, problem };
-        let kept = KeptConnection::new(self.connector.clone());
+        let persistent = PersistentConnection::new(self.connector.clone());
         let (song, fetched, reported_stalls) = (0, 0, 0);
         Some(Listener {
             audience: self,
             heard,
             player,
-            kept,
+            persistent,
             session,
             song,
             fetched,
@@ -255,7 +259,7 @@ impl Listener<'_> {
     async fn play(&mut self) -> Result<(), ClientError> {
         let clock = self.audience.clock;
         if let Some(first) = self.audience.spec.targets.first() {
-            self.heard.setup = self.kept.open(first).await?;
+            self.heard.setup = self.persistent.open(first).await?;
         }
         loop {
             match self.player.poll(clock.now()) {
@@ -280,14 +284,14 @@ impl Listener<'_> {
             CmcdMode::Query => asking = cmcd.in_query(target)?,
             CmcdMode::Off => {}
         }
-        let (response, made) = self.kept.request(Method::GET, &asking, &asked).await?;
+        let (response, made) = self.persistent.request(Method::GET, &asking, &asked).await?;
         self.heard.setup = made.or(self.heard.setup);
-        self.heard.version = self.kept.version();
+        self.heard.version = self.persistent.version();
         let Response { status, headers, size, mut body } = response;
         self.heard.cc = controller(&headers).or(self.heard.cc.take());
         check(Some(range), status, &headers)?;
         let mut received = 0;
-        while let Some(piece) = next(&self.kept, &mut body, size, received).await? {
+        while let Some(piece) = next(&self.persistent, &mut body, size, received).await? {
             let new = piece.data.len() as u64;
             received += new;
             self.player.on_body(self.audience.clock.at(piece.at), new);

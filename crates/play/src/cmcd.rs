@@ -26,7 +26,7 @@ pub enum CmcdMode {
 }
 
 /// Maximum length of `cid` and `sid`.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// The data sent with the request for a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ fn escaped(text: &str) -> String {
 /// The content ID of `target`: its path, or the SHA-256 of a path that is too long.
 pub(crate) fn content_id(target: &Target) -> String {
     let path = target.path();
-    if path.len() <= LONGEST { path.to_owned() } else { sha256(path.as_bytes()) }
+    if path.len() <= MAX_LENGTH { path.to_owned() } else { sha256(path.as_bytes()) }
 }
 
 /// A random session ID: a version 4 UUID (RFC 9562 §5.4).

@@ -30,13 +30,13 @@ pub enum Version {
 
 /// An open connection.
 pub(crate) enum Connection {
-    Http1(http1::SendRequest<NoBody>),
-    Http2(http2::SendRequest<NoBody>),
+    Http1(http1::SendRequest<EmptyBody>),
+    Http2(http2::SendRequest<EmptyBody>),
     Http3(uncork_h3::client::Connection),
 }
 
 /// The empty body of requests.
-pub(crate) type NoBody = String;
+pub(crate) type EmptyBody = String;
 
 /// The head of a response, and its body.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Connection {
         headers: &HeaderMap,
     ) -> Result<Response, ClientError> {
         let broken = |error: hyper::Error| ClientError::broken(&error);
-        let mut request = Request::new(NoBody::new());
+        let mut request = Request::new(EmptyBody::new());
         *request.method_mut() = method;
         *request.headers_mut() = headers.clone();
         let response = match self {

@@ -74,12 +74,12 @@ pub enum ClientError {
     #[error("status {0}")]
     Status(u16),
     /// The response has another range than requested.
-    #[error("asked for {asked}, got {told}")]
+    #[error("asked for {asked}, got {got}")]
     Range {
         /// The range requested.
         asked: String,
         /// The range of the response.
-        told: String,
+        got: String,
     },
     /// The body has another length than announced.
     #[error("got {received} bytes of {size}")]

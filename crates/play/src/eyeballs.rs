@@ -88,8 +88,8 @@ mod tests {
         }
     }
 
-    /// Races fake addresses whose port is an index into `fates`: `None` never answers. Returns the
-    /// winner's port, the duration, and the ports in the order of attempts.
+    /// Races fake addresses. Their ports are indices into `fates`: `None` never answers. Returns
+    /// the winner's port, the duration, and the ports in the order of attempts.
     fn race_with(
         fates: &[Option<Result<(), &'static str>>],
     ) -> (Result<u16, &'static str>, Duration, Vec<u16>) {

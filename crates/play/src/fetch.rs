@@ -8,7 +8,7 @@ use crate::ClientError;
 use crate::clock::Clock;
 use crate::connect::Setup;
 use crate::connection::{Body, Piece, Response, Version};
-use crate::kept::KeptConnection;
+use crate::persistent::PersistentConnection;
 use crate::range::ByteRange;
 use crate::sink::Sink;
 use crate::target::Target;
@@ -90,27 +90,27 @@ impl Fetched {
     }
 }
 
-/// Downloads over `kept` and records the progress in `fetched`; calls `on_bytes` with the size of every piece.
+/// Downloads over `persistent` and records the progress in `fetched`; calls `on_bytes` with the size of every piece.
 /// Returns the digest of the body, if `sink` computes one.
 pub(crate) async fn fetch(
     job: Job<'_>,
-    kept: &mut KeptConnection,
+    persistent: &mut PersistentConnection,
     mut sink: Sink,
     fetched: &mut Fetched,
     on_bytes: impl Fn(u64),
 ) -> Result<Option<String>, ClientError> {
-    let made = kept.open(job.target).await?;
+    let made = persistent.open(job.target).await?;
     fetched.setup = fetched.setup.or(made);
-    fetched.version = kept.version();
+    fetched.version = persistent.version();
     let asked = headers(job.range);
-    let (response, again) = kept.request(Method::GET, job.target, &asked).await?;
+    let (response, again) = persistent.request(Method::GET, job.target, &asked).await?;
     fetched.setup = fetched.setup.or(again);
     let Response { status, headers, size, mut body } = response;
     fetched.status = Some(status.as_u16());
     fetched.cc = controller(&headers);
     check(job.range, status, &headers)?;
     fetched.size = size;
-    while let Some(piece) = next(kept, &mut body, size, fetched.received).await? {
+    while let Some(piece) = next(persistent, &mut body, size, fetched.received).await? {
         fetched.first_byte.get_or_insert_with(|| job.clock.at(piece.at).since(fetched.start));
         fetched.received += piece.data.len() as u64;
         on_bytes(piece.data.len() as u64);
@@ -140,12 +140,12 @@ pub(crate) fn check(
 
 /// The next piece of a body. `size` and `received` are for the error.
 pub(crate) async fn next(
-    kept: &KeptConnection,
+    persistent: &PersistentConnection,
     body: &mut Body,
     size: Option<u64>,
     received: u64,
 ) -> Result<Option<Piece>, ClientError> {
-    let piece = kept.connector().with_timeout(body.piece()).await;
+    let piece = persistent.connector().with_timeout(body.piece()).await;
     piece.map_err(|error| match error {
         ClientError::Broken { problem, .. } => ClientError::Broken { received, size, problem },
         other => other,
@@ -183,17 +183,17 @@ mod tests {
 
     #[test]
     fn the_controller_is_read_from_server_timing() {
-        let told = |values: &[&str]| {
+        let read = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {
                 headers.append("server-timing", value.parse().expect("a header"));
             }
             controller(&headers)
         };
-        assert_eq!(told(&["cc;desc=\"bbr\""]).as_deref(), Some("bbr"));
-        assert_eq!(told(&["cache;dur=1", "db, cc;dur=2;desc=bbr3"]).as_deref(), Some("bbr3"));
-        assert_eq!(told(&["cache;desc=cc"]), None);
-        assert_eq!(told(&["cc;desc=\"a b\""]), None, "no name");
-        assert_eq!(told(&[]), None);
+        assert_eq!(read(&["cc;desc=\"bbr\""]).as_deref(), Some("bbr"));
+        assert_eq!(read(&["cache;dur=1", "db, cc;dur=2;desc=bbr3"]).as_deref(), Some("bbr3"));
+        assert_eq!(read(&["cache;desc=cc"]), None);
+        assert_eq!(read(&["cc;desc=\"a b\""]), None, "no name");
+        assert_eq!(read(&[]), None);
     }
 }

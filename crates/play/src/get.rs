@@ -12,7 +12,7 @@ use crate::ClientError;
 use crate::clock::Clock;
 use crate::connect::{ConnectSpec, Connector};
 use crate::fetch::{Fetched, Job, fetch};
-use crate::kept::KeptConnection;
+use crate::persistent::PersistentConnection;
 use crate::range::ByteRange;
 use crate::sink::Sink;
 use crate::stop::Stop;
@@ -118,7 +118,7 @@ pub fn get(
     runtime()?.block_on(async {
         let work = Arc::new(Work {
             spec: spec.clone(),
-            shared: Mutex::new(KeptConnection::new(connector.clone())),
+            shared: Mutex::new(PersistentConnection::new(connector.clone())),
             connector,
             next: AtomicUsize::new(0),
             clock: Clock::start(),
@@ -147,7 +147,7 @@ struct Work {
     spec: GetSpec,
     connector: Connector,
     /// The shared connection of [`Connections::One`].
-    shared: Mutex<KeptConnection>,
+    shared: Mutex<PersistentConnection>,
     next: AtomicUsize,
     clock: Clock,
     tally: Arc<Tally>,
@@ -156,7 +156,7 @@ struct Work {
 impl Work {
     /// Performs downloads until none is left.
     async fn work(self: Arc<Self>, mut stop: Stop) -> Vec<Fetched> {
-        let mut kept = KeptConnection::new(self.connector.clone());
+        let mut persistent = PersistentConnection::new(self.connector.clone());
         let mut all = Vec::new();
         while !stop.is_over() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -168,25 +168,30 @@ impl Work {
                 () = self.clock.wait_until(due) => {}
                 () = stop.over() => break,
             }
-            all.push(Box::pin(self.download(number, &mut kept, &mut stop)).await);
+            all.push(Box::pin(self.download(number, &mut persistent, &mut stop)).await);
             self.tally.end_one();
         }
         all
     }
 
-    async fn download(&self, number: usize, kept: &mut KeptConnection, stop: &mut Stop) -> Fetched {
+    async fn download(
+        &self,
+        number: usize,
+        persistent: &mut PersistentConnection,
+        stop: &mut Stop,
+    ) -> Fetched {
         let spec = &self.spec;
         let target = &spec.targets[number % spec.targets.len()];
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         let job = Job { target, number, range: spec.range, clock: self.clock };
         let mut fetched = Fetched::new(job);
         let result = tokio::select! {
-            result = self.fetch(job, kept, &mut fetched) => result,
+            result = self.fetch(job, persistent, &mut fetched) => result,
             () = stop.over() => Err(ClientError::Interrupted),
         };
         if result.is_err() {
             // The rest of the aborted response may still be on the connection: do not reuse it.
-            kept.hang_up();
+            persistent.hang_up();
         }
         fetched.end(self.clock.now(), result);
         fetched
@@ -195,21 +200,21 @@ impl Work {
     async fn fetch(
         &self,
         job: Job<'_>,
-        kept: &mut KeptConnection,
+        persistent: &mut PersistentConnection,
         fetched: &mut Fetched,
     ) -> Result<Option<String>, ClientError> {
         let sink = Sink::open(self.spec.digest, self.spec.file.as_deref())?;
         match self.spec.connections {
-            Connections::Each => kept.hang_up(),
+            Connections::Each => persistent.hang_up(),
             Connections::Kept => {}
             Connections::One => {
                 let mut shared = self.shared.lock().await;
                 fetched.setup = shared.open(job.target).await?;
                 if let Some(own) = shared.share() {
-                    *kept = own;
+                    *persistent = own;
                 }
             }
         }
-        fetch(job, kept, sink, fetched, |bytes| self.tally.add(bytes)).await
+        fetch(job, persistent, sink, fetched, |bytes| self.tally.add(bytes)).await
     }
 }

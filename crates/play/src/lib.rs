@@ -1,7 +1,7 @@
 //! HTTP clients with sockets and clocks: measured downloads, and `uncork-apps`'s players against real
 //! servers.
 //!
-//! A listener runs the same player as in the simulator: it decides what to request and when, and is told
+//! A listener runs the same player as in the simulator: it decides what to request and when, and receives an event
 //! when bytes arrive. Here it sends requests to a real server, by the wall clock.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
@@ -15,7 +15,7 @@ mod error;
 mod eyeballs;
 mod fetch;
 mod get;
-mod kept;
+mod persistent;
 mod quic;
 mod range;
 mod record;

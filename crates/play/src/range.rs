@@ -26,18 +26,18 @@ impl ByteRange {
     /// Checks that a response has this range, or as much of it as the file has.
     pub(crate) fn check(self, status: StatusCode, headers: &HeaderMap) -> Result<(), ClientError> {
         let answered = headers.get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
-        let told = match (status, answered) {
-            (StatusCode::PARTIAL_CONTENT, Some(told)) if self.is_answered_by(told) => return Ok(()),
-            (StatusCode::PARTIAL_CONTENT, Some(told)) => told.to_owned(),
+        let got = match (status, answered) {
+            (StatusCode::PARTIAL_CONTENT, Some(got)) if self.is_answered_by(got) => return Ok(()),
+            (StatusCode::PARTIAL_CONTENT, Some(got)) => got.to_owned(),
             (StatusCode::PARTIAL_CONTENT, None) => "a part without Content-Range".to_owned(),
             _ => "the whole file: the server gives no ranges".to_owned(),
         };
-        Err(ClientError::Range { asked: self.to_string(), told })
+        Err(ClientError::Range { asked: self.to_string(), got })
     }
 
-    fn is_answered_by(self, told: &str) -> bool {
+    fn is_answered_by(self, got: &str) -> bool {
         let parse = || {
-            let (range, size) = told.strip_prefix("bytes ")?.split_once('/')?;
+            let (range, size) = got.strip_prefix("bytes ")?.split_once('/')?;
             let (first, last) = range.split_once('-')?;
             let size: u64 = size.parse().ok()?;
             Some((first.parse::<u64>().ok()?, last.parse::<u64>().ok()?, size))
@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn a_response_must_have_the_requested_range() {
-        let answer = |range: &str, status: u16, told: &str| {
+        let answer = |range: &str, status: u16, got: &str| {
             let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_RANGE, told.parse().expect("a header"));
+            headers.insert(CONTENT_RANGE, got.parse().expect("a header"));
             let range: ByteRange = range.parse().expect("a range");
             range.check(StatusCode::from_u16(status).expect("a status"), &headers).is_ok()
         };

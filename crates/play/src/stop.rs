@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    /// A signal for when `flag` is set. A task checks the flag as long as any `Stop` exists.
+    /// A signal for when `flag` is set. A task checks the flag while any `Stop` exists.
     pub(crate) fn when(flag: &Arc<AtomicBool>) -> Self {
         let (sender, receiver) = watch::channel(false);
         let flag = Arc::clone(flag);
@@ -34,6 +34,6 @@ impl Stop {
     /// Waits for the signal.
     pub(crate) async fn over(&mut self) {
         // The sender is dropped only after sending.
-        let _told = self.0.wait_for(|over| *over).await;
+        let _result = self.0.wait_for(|over| *over).await;
     }
 }

@@ -177,7 +177,7 @@ fn given_addresses_replace_resolution() {
     assert_eq!(header(&heads[0], "host"), Some("nowhere.invalid:81"));
 }
 
-/// A listener whose queue is full: the kernel drops further SYNs.
+/// A listener with a full queue: the kernel drops further SYNs.
 fn black_hole() -> (TcpListener, Vec<TcpStream>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -302,7 +302,7 @@ fn downloads_start_a_gap_apart_and_respect_the_parallel_limit() {
     let all = run(&spec);
     let starts: Vec<u64> = all.iter().map(|fetched| fetched.start.as_nanos() / 1_000_000).collect();
     assert!(starts.iter().zip(0..).all(|(start, nth)| *start >= nth * 100), "{starts:?}");
-    assert!(starts[3] < 500, "beside the first, which is slow: {starts:?}");
+    assert!(starts[3] < 500, "in parallel with the first, which is slow: {starts:?}");
     let one = GetSpec { parallel: 1, ..spec };
     let all = run(&one);
     assert!(all[1].start.since(all[0].start) >= all[0].took);

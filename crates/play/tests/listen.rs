@@ -63,8 +63,8 @@ fn a_song_is_played_to_its_end() {
     let records = heard.records();
     assert_eq!(records.len(), 4);
     assert!(records[..3].iter().all(|one| one.size_bytes == Some(4000) && one.playback.is_none()));
-    let told = records[3].playback.unwrap();
-    assert_eq!((told.startup_ns, told.played_ns), (Some(startup.as_nanos()), 600_000_000));
+    let playback = records[3].playback.unwrap();
+    assert_eq!((playback.startup_ns, playback.played_ns), (Some(startup.as_nanos()), 600_000_000));
     assert_eq!((records[3].size_bytes, records[3].bytes_delivered), (None, 12_000));
 }
 
@@ -87,15 +87,15 @@ fn a_late_chunk_causes_a_stall() {
     assert_eq!(stall.lasted, ends[1].since(stall.start));
     assert!(stall.lasted >= millis(290) && stall.lasted < millis(2000), "{stall:?}");
     let heads = server.heads();
-    let told = |name| heads.iter().filter_map(|head| header(head, name)).collect::<Vec<_>>();
-    assert_eq!(told("cmcd-status"), ["bs"], "reported once, with the next request");
+    let values = |name| heads.iter().filter_map(|head| header(head, name)).collect::<Vec<_>>();
+    assert_eq!(values("cmcd-status"), ["bs"], "reported once, with the next request");
     // Urgent only for the first chunk: playback has started by the second request.
-    let urgent: Vec<bool> = told("cmcd-request").iter().map(|one| one.ends_with(",su")).collect();
+    let urgent: Vec<bool> = values("cmcd-request").iter().map(|one| one.ends_with(",su")).collect();
     assert_eq!(urgent, [true, false, false]);
-    assert!(told("cmcd-request")[0].starts_with("bl=0,su"));
-    assert!(told("cmcd-request")[1].starts_with("bl=200,dl=200,mtp="));
-    assert_eq!(told("cmcd-object"), ["br=160,d=200,ot=a"; 3]);
-    let sessions: BTreeSet<&str> = told("cmcd-session").into_iter().collect();
+    assert!(values("cmcd-request")[0].starts_with("bl=0,su"));
+    assert!(values("cmcd-request")[1].starts_with("bl=200,dl=200,mtp="));
+    assert_eq!(values("cmcd-object"), ["br=160,d=200,ot=a"; 3]);
+    let sessions: BTreeSet<&str> = values("cmcd-session").into_iter().collect();
     assert_eq!(sessions.len(), 1);
     assert!(sessions.first().unwrap().starts_with("cid=\"/a.ogg\",sf=o,sid=\""));
 }

@@ -99,7 +99,7 @@ fn get(server: &str) {
     let (report, reports) = channel();
     let remote = SocketAddr::new(server.parse().unwrap(), PORT);
     let (before, start) = (cpu(), now());
-    workers.tell(0, Request { remote, bytes: BYTES, streams: 1, verify: false, report });
+    workers.send(0, Request { remote, bytes: BYTES, streams: 1, verify: false, report });
     let end = reports.iter().find(|report| matches!(report, Report::Closed { .. }));
     let (used, took) = (cpu() - before, start.elapsed().as_secs_f64());
     let Some(Report::Closed { bytes: BYTES, reason: ConnectionError::LocallyClosed, .. }) = end

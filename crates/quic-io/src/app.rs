@@ -19,7 +19,7 @@ use crate::driver::Host;
 pub trait App {
     /// Per-connection state.
     type State;
-    /// Commands from other threads, see [`crate::Workers::tell`].
+    /// Commands from other threads, see [`crate::Workers::send`].
     type Command: Send + 'static;
 
     /// A client requests a connection.
@@ -31,64 +31,73 @@ pub trait App {
     }
 
     /// The handshake is complete, or far enough along to send data.
-    fn connected(&mut self, turn: &mut Turn<'_, Self::State>) {
-        let _ = turn;
+    fn connected(&mut self, context: &mut ConnectionContext<'_, Self::State>) {
+        let _ = context;
     }
 
     /// The peer opened streams; accept them with `Streams::accept`. They may already be readable.
-    fn opened(&mut self, turn: &mut Turn<'_, Self::State>, dir: Dir) {
-        let _ = (turn, dir);
+    fn opened(&mut self, context: &mut ConnectionContext<'_, Self::State>, dir: Dir) {
+        let _ = (context, dir);
     }
 
     /// The peer raised its stream limit: streams can be opened again.
-    fn available(&mut self, turn: &mut Turn<'_, Self::State>, dir: Dir) {
-        let _ = (turn, dir);
+    fn available(&mut self, context: &mut ConnectionContext<'_, Self::State>, dir: Dir) {
+        let _ = (context, dir);
     }
 
     /// The stream is readable: data, its end or a reset.
-    fn readable(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId) {
-        let _ = (turn, stream);
+    fn readable(&mut self, context: &mut ConnectionContext<'_, Self::State>, stream: StreamId) {
+        let _ = (context, stream);
     }
 
     /// A blocked stream is writable again.
-    fn writable(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId) {
-        let _ = (turn, stream);
+    fn writable(&mut self, context: &mut ConnectionContext<'_, Self::State>, stream: StreamId) {
+        let _ = (context, stream);
     }
 
     /// The peer acknowledged all data of a finished stream.
-    fn finished(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId) {
-        let _ = (turn, stream);
+    fn finished(&mut self, context: &mut ConnectionContext<'_, Self::State>, stream: StreamId) {
+        let _ = (context, stream);
     }
 
     /// The peer asked to stop sending on the stream (STOP_SENDING).
-    fn stopped(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId, code: VarInt) {
-        let _ = (turn, stream, code);
+    fn stopped(
+        &mut self,
+        context: &mut ConnectionContext<'_, Self::State>,
+        stream: StreamId,
+        code: VarInt,
+    ) {
+        let _ = (context, stream, code);
     }
 
     /// All other events of the stack: datagrams, paths.
-    fn other(&mut self, turn: &mut Turn<'_, Self::State>, event: Event) {
-        let _ = (turn, event);
+    fn other(&mut self, context: &mut ConnectionContext<'_, Self::State>, event: Event) {
+        let _ = (context, event);
     }
 
-    /// The time set with [`Turn::wake_at`] has come.
-    fn timer(&mut self, turn: &mut Turn<'_, Self::State>) {
-        let _ = turn;
+    /// The time set with [`ConnectionContext::wake_at`] has come.
+    fn timer(&mut self, context: &mut ConnectionContext<'_, Self::State>) {
+        let _ = context;
     }
 
     /// All events so far have been delivered.
-    fn settle(&mut self, turn: &mut Turn<'_, Self::State>) {
-        let _ = turn;
+    fn settle(&mut self, context: &mut ConnectionContext<'_, Self::State>) {
+        let _ = context;
     }
 
     /// The driver shuts down and accepts no new connections. Finish what is in progress, then close the
     /// connection, immediately if idle. At the deadline the driver closes it.
-    fn shutting_down(&mut self, turn: &mut Turn<'_, Self::State>) {
-        let _ = turn;
+    fn shutting_down(&mut self, context: &mut ConnectionContext<'_, Self::State>) {
+        let _ = context;
     }
 
     /// The connection is closed, by either side. Called once per connection.
-    fn closed(&mut self, turn: &mut Turn<'_, Self::State>, reason: &ConnectionError) {
-        let _ = (turn, reason);
+    fn closed(
+        &mut self,
+        context: &mut ConnectionContext<'_, Self::State>,
+        reason: &ConnectionError,
+    ) {
+        let _ = (context, reason);
     }
 }
 
@@ -100,7 +109,7 @@ pub struct ConnectionKey {
 }
 
 /// A connection during a callback.
-pub struct Turn<'a, S> {
+pub struct ConnectionContext<'a, S> {
     /// The time.
     pub now: Instant,
     /// The key of the connection.
@@ -114,7 +123,7 @@ pub struct Turn<'a, S> {
     pub(crate) wake_at: &'a mut Option<Instant>,
 }
 
-impl<S> Turn<'_, S> {
+impl<S> ConnectionContext<'_, S> {
     /// Schedules [`App::timer`] at this time, replacing an earlier schedule; `None` cancels it.
     pub fn wake_at(&mut self, time: Option<Instant>) {
         *self.wake_at = time;

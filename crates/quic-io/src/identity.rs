@@ -35,7 +35,7 @@ pub(crate) struct Owner {
 
 /// The system's random number generator failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the system gives no random numbers")]
+#[error("the system returned no random numbers")]
 pub struct Random;
 
 impl From<Unspecified> for Random {
@@ -49,7 +49,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// If the system gives no random numbers.
+    /// If the system returned no random numbers.
     pub fn random() -> Result<Self, Random> {
         let mut secret = [0; 32];
         SystemRandom::new().fill(&mut secret)?;

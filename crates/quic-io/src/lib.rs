@@ -6,7 +6,7 @@
 //!   marks and local addresses.
 //! - [`Workers`] are threads, each with a socket and a driver. Sockets of one port (`SO_REUSEPORT`, see
 //!   [`bind`]) share its clients. When a client's address changes, the kernel may deliver its datagrams
-//!   to the wrong thread; that thread passes them on to the one that the connection ID names.
+//!   to the wrong thread; that thread passes them on to the thread that the connection ID names.
 //!
 //! A process can take over the sockets of another while that one's connections live on
 //! ([`Workers::give_way`]): connection IDs also name the process.
@@ -34,7 +34,7 @@ mod wait;
 mod worker;
 mod workers;
 
-pub use app::{App, Arrival, ConnectionKey, Load, Turn, Verdict};
+pub use app::{App, Arrival, ConnectionContext, ConnectionKey, Load, Verdict};
 pub use bind::bind;
 pub use driver::{Datagram, Driver, Host, Limits, Progress, Sent, ShutdownOptions, Sink};
 pub use identity::{Identity, Random};

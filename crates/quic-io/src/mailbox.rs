@@ -61,7 +61,7 @@ impl<C> Mailer<C> {
     }
 
     /// Sends a command to its application.
-    pub fn tell(&self, command: C) {
+    pub fn send(&self, command: C) {
         self.post(Mail::Command(command));
     }
 

@@ -74,11 +74,11 @@ impl Moderation {
 mod tests {
     use super::*;
 
-    const LONGEST: Duration = Duration::from_millis(1);
+    const MAX_DELAY: Duration = Duration::from_millis(1);
     const SHORT: Duration = Duration::from_micros(50);
 
     fn sent(moderation: &mut Moderation, now: Instant, datagrams: u64) -> Duration {
-        moderation.sent(now, datagrams, datagrams * 1200, LONGEST);
+        moderation.sent(now, datagrams, datagrams * 1200, MAX_DELAY);
         moderation.held_until.map_or(Duration::ZERO, |until| until - now)
     }
 
@@ -91,9 +91,9 @@ mod tests {
             now += SHORT;
             sent(&mut moderation, now, 4);
         }
-        assert_eq!(sent(&mut moderation, now, 4), LONGEST);
-        assert_eq!(sent(&mut moderation, now + LONGEST, 40), LONGEST, "worth it");
-        assert_eq!(sent(&mut moderation, now + LONGEST * 2, 80), LONGEST / 2, "too long");
+        assert_eq!(sent(&mut moderation, now, 4), MAX_DELAY);
+        assert_eq!(sent(&mut moderation, now + MAX_DELAY, 40), MAX_DELAY, "worth it");
+        assert_eq!(sent(&mut moderation, now + MAX_DELAY * 2, 80), MAX_DELAY / 2, "too long");
         assert_eq!(sent(&mut moderation, now + RESET_AFTER * 2, 4), Duration::ZERO, "forgotten");
     }
 
@@ -107,7 +107,7 @@ mod tests {
         }
         for _ in 0..100 {
             now += SHORT;
-            moderation.sent(now, 1, 60, LONGEST);
+            moderation.sent(now, 1, 60, MAX_DELAY);
             assert!(moderation.admits(now));
         }
     }
@@ -120,7 +120,7 @@ mod tests {
             now += SHORT;
             sent(&mut moderation, now, 4);
         }
-        let (late, until) = (now + LONGEST * 500, now + LONGEST);
+        let (late, until) = (now + MAX_DELAY * 500, now + MAX_DELAY);
         assert_eq!(moderation.deadline(now, Some(late)), Some(late), "nothing to send");
         assert_eq!(moderation.deadline(now, Some(now + SHORT)), Some(until), "the pacer's");
         assert!(!moderation.admits(now + SHORT), "an acknowledgement has arrived");

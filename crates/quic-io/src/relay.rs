@@ -23,13 +23,13 @@ const ADDRESS: usize = 17;
 const REST: usize = 2 + 4 + 1;
 const HEADER: usize = 2 * ADDRESS + REST;
 /// The largest UDP payload.
-const LARGEST: usize = 65_535;
+const MAX_PAYLOAD: usize = 65_535;
 /// Most datagrams read before other work.
 const READS: usize = 64;
 /// Most bytes that may wait for the old process, including the kernel's overhead.
 const BUFFER: usize = 4 << 20;
 
-/// An older process that still has connections, and whose sockets this process reads.
+/// An older process that still has connections. This process reads its sockets.
 #[derive(Debug)]
 pub struct Predecessor {
     /// The generation in its connection IDs.
@@ -88,7 +88,7 @@ impl Inbox {
         if set_socket_send_buffer_size_force(&filler, BUFFER).is_err() {
             set_socket_send_buffer_size(&filler, BUFFER)?;
         }
-        Ok((Self { socket, buffer: vec![0; HEADER + LARGEST] }, filler))
+        Ok((Self { socket, buffer: vec![0; HEADER + MAX_PAYLOAD] }, filler))
     }
 
     /// Passes some waiting datagrams to `take`.

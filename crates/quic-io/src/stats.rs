@@ -40,7 +40,7 @@ pub struct DriverStats {
     pub retried: u64,
     /// Connection requests dropped without an answer.
     pub ignored: u64,
-    /// Connection requests whose first packet was invalid.
+    /// Connection requests with an invalid first packet.
     pub failed: u64,
     /// Replies of the endpoint dropped because their queue was full.
     pub replies_dropped: u64,

@@ -166,7 +166,7 @@ impl<A: App> Worker<A> {
             }
             self.driver.expire(now());
             for _ in 0..TURNS {
-                if self.driver.turn(now(), &mut self.socket) != Progress::Worked {
+                if self.driver.run_next(now(), &mut self.socket) != Progress::Worked {
                     break;
                 }
             }
@@ -191,10 +191,10 @@ impl<A: App> Worker<A> {
                     self.socket.replace(*socket);
                     self.driver.rebound(now);
                 }
-                Mail::GiveWay(inbox, told) => {
+                Mail::GiveWay(inbox, answer) => {
                     self.inbox = Some(inbox);
                     // If the caller has stopped waiting, it resumes this worker.
-                    let _ = told.send(self.driver.give_way());
+                    let _ = answer.send(self.driver.give_way());
                 }
                 Mail::Resume => {
                     self.inbox = None;

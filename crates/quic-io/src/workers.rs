@@ -97,7 +97,7 @@ impl<C: Send + 'static> Workers<C> {
     }
 
     /// Sends a command to a worker's application.
-    pub fn tell(&self, worker: usize, command: C) {
+    pub fn send(&self, worker: usize, command: C) {
         self.post(worker, Mail::Command(command));
     }
 
@@ -138,11 +138,11 @@ impl<C: Send + 'static> Workers<C> {
             handshakes: HashMap::new(),
         };
         for (worker, shared) in self.shared.iter().enumerate() {
-            let ((inbox, filler), (told, answer)) = (Inbox::new()?, channel());
+            let ((inbox, filler), (sender, answer)) = (Inbox::new()?, channel());
             predecessor.workers.push(filler);
             // The connections of a worker that has failed are gone.
             if shared.failure().is_none() {
-                shared.mailbox.put(Mail::GiveWay(inbox, told));
+                shared.mailbox.put(Mail::GiveWay(inbox, sender));
                 answers.push((worker, answer));
             }
         }

@@ -157,7 +157,7 @@ fn server(ends: &Ends, server_app: &TestServer, identity: &Identity) -> Driver<T
 /// Runs all ready connections. Returns whether the wire is full.
 fn pump<A: App>(driver: &mut Driver<A>, wire: &mut Wire) -> bool {
     loop {
-        match driver.turn(wire.now, wire) {
+        match driver.run_next(wire.now, wire) {
             Progress::Worked => {}
             Progress::Idle => return false,
             Progress::Blocked => return true,
@@ -211,7 +211,7 @@ fn a_restarted_server_resets_its_clients_connections() {
 }
 
 #[test]
-fn a_client_whose_server_is_gone_times_out() {
+fn a_client_without_its_server_times_out() {
     let ends = ends();
     let identity = Identity::random().unwrap();
     let mut pair = Pair::new(&ends, &TestServer::new(&ends, "bbr3"), &identity, 0);
@@ -292,7 +292,7 @@ fn a_handshake_receives_at_most_three_times_what_it_sent() {
 
 /// A router that restarts, or forgets its mappings, gives a client a new port.
 #[test]
-fn a_client_whose_port_changes_often_is_served_without_a_stall() {
+fn a_client_with_a_port_that_changes_often_is_served_without_a_stall() {
     let ends = ends();
     let mut pair =
         Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);

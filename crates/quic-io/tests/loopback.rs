@@ -13,8 +13,8 @@ use bytes::Bytes;
 use common::{Ends, Report, Request, TestClient, TestServer, now, transport, until};
 use noq_proto::{ConnectionError, VarInt};
 use uncork_quic_io::{
-    App, Arrival, Driver, Identity, Limits, Progress, ShutdownOptions, Socket, Turn, Verdict,
-    Workers, bind,
+    App, Arrival, ConnectionContext, Driver, Identity, Limits, Progress, ShutdownOptions, Socket,
+    Verdict, Workers, bind,
 };
 use uncork_testkit::{Capability, not_run, pause};
 
@@ -39,7 +39,7 @@ impl Test {
     fn request(&self, bytes: u64, streams: u64) -> Receiver<Report> {
         let (report, reports) = channel();
         let request = Request { remote: self.remote, bytes, streams, verify: true, report };
-        self.clients.tell(0, request);
+        self.clients.send(0, request);
         reports
     }
 
@@ -107,7 +107,7 @@ fn abandoned_connections_are_removed() {
     until("1000 connections", || {
         while socket.receive(|datagram| driver.receive(now(), datagram)) {}
         driver.expire(now());
-        while driver.turn(now(), &mut socket) == Progress::Worked {}
+        while driver.run_next(now(), &mut socket) == Progress::Worked {}
         test.sum(|stats| stats.driver.accepted) == 1000
     });
     drop((driver, socket));
@@ -231,7 +231,7 @@ fn a_client_that_migrates_stays_with_its_worker() {
 }
 
 #[test]
-fn a_client_whose_buffer_overflows_still_gets_all_data() {
+fn a_client_with_an_overflowing_buffer_still_gets_all_data() {
     let ends = ends();
     let server_app = TestServer::new(&ends, "cubic");
     let mut test = Test::new(&ends, &server_app, 1);
@@ -247,7 +247,7 @@ fn a_client_whose_buffer_overflows_still_gets_all_data() {
 }
 
 #[test]
-fn a_shutdown_under_load_tells_all_clients_and_leaves_no_thread() {
+fn a_shutdown_under_load_reaches_all_clients_and_leaves_no_thread() {
     let ends = ends();
     let test = Test::new(&ends, &TestServer::new(&ends, "bbr3"), 2);
     let requests: Vec<_> = (0..20).map(|_| test.request(1_000_000_000, 1)).collect();
@@ -312,8 +312,8 @@ impl App for Panicking {
     fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<()> {
         panic!("as this test wants");
     }
-    fn connected(&mut self, _: &mut Turn<'_, ()>) {}
-    fn closed(&mut self, _: &mut Turn<'_, ()>, _: &ConnectionError) {}
+    fn connected(&mut self, _: &mut ConnectionContext<'_, ()>) {}
+    fn closed(&mut self, _: &mut ConnectionContext<'_, ()>, _: &ConnectionError) {}
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn health_names_the_worker_that_panicked() {
     let clients = clients(&ends, LOCALHOST);
     let (report, _reports) = channel();
     let remote = server.addresses()[0];
-    clients.tell(0, Request { remote, bytes: 1, streams: 1, verify: true, report });
+    clients.send(0, Request { remote, bytes: 1, streams: 1, verify: true, report });
     until("a failure", || !health.failures().is_empty());
     assert_eq!(health.failures().len(), 1, "{:?}", health.failures());
 }
@@ -354,7 +354,7 @@ fn a_dual_stack_address_serves_ipv4_and_ipv6() {
         let clients = clients(&ends, local);
         let remote = SocketAddr::new(remote.parse().unwrap(), port);
         let (report, reports) = channel();
-        clients.tell(0, Request { remote, bytes: 1_000_000, streams: 2, verify: true, report });
+        clients.send(0, Request { remote, bytes: 1_000_000, streams: 2, verify: true, report });
         assert_complete(&reports, 2_000_000);
     }
 }

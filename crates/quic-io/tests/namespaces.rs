@@ -44,7 +44,7 @@ fn transfer(emulation: &Emulation, cc: &str, bytes: u64, buffers: SocketOptions)
     let make = move |_| TestClient { client: client.clone() };
     let clients = Workers::start(vec![socket], &Ends::client_config(), make).unwrap();
     let (report, reports) = channel();
-    clients.tell(0, Request { remote, bytes, streams: 1, verify: true, report });
+    clients.send(0, Request { remote, bytes, streams: 1, verify: true, report });
     let end = reports.iter().find(|report| matches!(report, Report::Closed { .. })).unwrap();
     let Report::Closed { bytes: arrived, is_valid: true, reason, .. } = end else {
         panic!("{cc}: {end:?}");
@@ -67,7 +67,7 @@ fn a_path_that_loses_and_reorders_packets_is_crossed_with_every_controller() {
 }
 
 #[test]
-fn a_server_whose_socket_is_full_waits_for_it() {
+fn a_server_with_a_full_socket_waits_for_it() {
     let Some(emulation) = start(path(None, None)) else { return };
     // Packets in a shaper count against the send buffer; packets on the path do not.
     let shaper = "qdisc add dev uncork0 root tbf rate 40mbit burst 20kb latency 1s".split(' ');

@@ -107,7 +107,7 @@ fn skip(kind: u64, rest: &mut &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Skips the body of a frame that holds bytes besides integers.
+/// Skips the body of a frame that holds bytes in addition to integers.
 fn skip_bytes(kind: u64, rest: &mut &[u8]) -> Option<()> {
     let length = match kind {
         // CRYPTO, CONNECTION_CLOSE of the application.
@@ -117,7 +117,7 @@ fn skip_bytes(kind: u64, rest: &mut &[u8]) -> Option<()> {
         }
         // NEW_TOKEN, DATAGRAM with a length.
         0x07 | 0x31 => varint(rest)?,
-        // STREAM: the type's bits tell whether offset and length are present.
+        // STREAM: the type's bits show whether offset and length are present.
         0x08..=0x0f => {
             varint(rest)?;
             if kind & 0x04 != 0 {

@@ -11,8 +11,8 @@ pub struct Choice {
     /// The initial congestion window of a path; default: RFC 9002 §7.2. If the current path has
     /// already sent more than a window, the choice applies to later paths only.
     pub initial_window: Option<InitialWindow>,
-    /// The highest pacing rate, whatever the algorithm asks for. It counts QUIC packets without UDP
-    /// and IP headers.
+    /// The maximum pacing rate, for any algorithm. It counts QUIC packets without UDP and IP
+    /// headers.
     pub pacing_cap: Option<Rate>,
 }
 

@@ -194,7 +194,7 @@ impl Congestion {
         let space = observed.sent_space();
         self.ledger.on_sent(space, packet, Sent { token, bytes });
         self.counts.sent_bytes += u64::from(bytes);
-        self.watcher.tell(self.now, &Event::Sent { space, packet, bytes });
+        self.watcher.notify(self.now, &Event::Sent { space, packet, bytes });
     }
 
     /// A packet is acknowledged.
@@ -239,7 +239,7 @@ impl Congestion {
         self.counts.lost_bytes += u64::from(lost.bytes);
         self.counts.lost_packets += 1;
         let (space, bytes) = (self.pending.space, lost.bytes);
-        self.watcher.tell(self.now, &Event::Lost { space, packet, bytes });
+        self.watcher.notify(self.now, &Event::Lost { space, packet, bytes });
         self.pending.lost.push(lost);
     }
 
@@ -310,7 +310,7 @@ impl Congestion {
         }
         self.pending.clear();
         if self.watcher.is_set() {
-            self.watcher.tell(self.now, &Event::Settled(&self.observation()));
+            self.watcher.notify(self.now, &Event::Settled(&self.observation()));
         }
     }
 
@@ -319,7 +319,7 @@ impl Congestion {
         let mut received = observed.received();
         let (space, Some(ack)) = (received.space, &received.ack) else { return };
         let event = Event::Acknowledged { space, ranges: &ack.ranges, ce_total: ack.ce_total };
-        self.watcher.tell(self.now, &event);
+        self.watcher.notify(self.now, &event);
         if space == self.pending.space {
             self.pending.ack = received.ack.take();
         }
@@ -380,7 +380,7 @@ impl Congestion {
     }
 }
 
-/// The contents of an ACK frame besides its ranges.
+/// The contents of an ACK frame, without its ranges.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckDetails {
     /// ACK delay.

@@ -70,8 +70,8 @@ pub struct Observation {
     pub lost_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Bytes sent whose fate is unknown: packets of discarded handshake keys, MTU probes, packets
-    /// of a path that the connection left.
+    /// Bytes sent with an unknown fate: packets of discarded handshake keys, MTU probes, packets of
+    /// a path that the connection left.
     pub unheard_bytes: u64,
     /// Packets declared lost that arrived after all.
     pub spurious_packets: u64,

@@ -68,7 +68,7 @@ pub(crate) struct Ledger {
     spaces: [NumberSpace; 3],
     /// Bytes in flight.
     bytes: u64,
-    /// Bytes whose fate is unknown.
+    /// Bytes with an unknown fate.
     forgotten: u64,
 }
 
@@ -78,7 +78,7 @@ impl Ledger {
         self.bytes
     }
 
-    /// Bytes whose fate is unknown.
+    /// Bytes with an unknown fate.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }

@@ -18,7 +18,7 @@ pub enum Space {
     Data,
 }
 
-/// Marks a space whose keys were discarded.
+/// Marks a space after its keys were discarded.
 const DISCARDED: u8 = u8::MAX;
 
 impl Space {
@@ -41,7 +41,7 @@ pub(crate) struct Received {
     pub(crate) space: Space,
     /// Its ACK frame, until it is used.
     pub(crate) ack: Option<AckFrame>,
-    /// An ACK frame whose memory is reused.
+    /// An ACK frame, kept to reuse its memory.
     spare: AckFrame,
 }
 

@@ -78,7 +78,7 @@ impl ClientConfig for Client {
     }
 }
 
-/// A TLS session whose packet keys are observed.
+/// A TLS session with observed packet keys.
 struct WatchedSession {
     inner: Box<dyn Session>,
     handle: Handle,

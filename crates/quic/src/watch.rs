@@ -62,7 +62,7 @@ impl Watcher {
         self.0.is_some()
     }
 
-    pub(crate) fn tell(&self, now: Time, event: &Event<'_>) {
+    pub(crate) fn notify(&self, now: Time, event: &Event<'_>) {
         if let Some(watch) = &self.0 {
             watch.lock().unwrap_or_else(PoisonError::into_inner).event(now, event);
         }

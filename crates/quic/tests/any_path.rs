@@ -85,8 +85,8 @@ proptest! {
         pair.wait(Duration::from_secs(10));
         let seen = pair.handle.observe().expect("a connection");
         prop_assert_eq!(seen.in_flight, 0);
-        let told = seen.acked_bytes + seen.lost_bytes + seen.unheard_bytes;
-        prop_assert_eq!(seen.sent_bytes, told, "{:?}", seen);
+        let accounted = seen.acked_bytes + seen.lost_bytes + seen.unheard_bytes;
+        prop_assert_eq!(seen.sent_bytes, accounted, "{:?}", seen);
         prop_assert!(seen.acked_bytes + seen.lost_bytes >= bytes);
         prop_assert!(seen.ce_packets <= pair.marked);
         prop_assert!(seen.spurious_packets <= seen.lost_packets);

@@ -12,12 +12,12 @@ use uncork_emu::Clock;
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 
-use crate::command::Ended;
+use crate::command::CommandExit;
 use crate::server::{PATIENCE, is_gone, is_impatient, patience};
 
-/// What a client has received.
+/// The data that a client has received.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Received {
     pub(crate) first_byte: Option<Time>,
     /// When everything requested had arrived.
     pub(crate) complete: Option<Time>,
@@ -27,18 +27,18 @@ pub(crate) struct Seen {
     /// The requesting client with its report.
     pub(crate) client: Option<Client>,
     /// The command that ran instead.
-    pub(crate) command: Option<Ended>,
+    pub(crate) command: Option<CommandExit>,
 }
 
 /// Data shared by all clients and servers of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct RunContext<'a> {
     pub(crate) clock: Clock,
     pub(crate) warmup: Time,
     pub(crate) stop: &'a AtomicBool,
 }
 
-impl Circumstances<'_> {
+impl RunContext<'_> {
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -60,16 +60,16 @@ pub(crate) fn fetch(
     server: SocketAddr,
     flow: &FlowSpec,
     client: Option<Client>,
-    circumstances: Circumstances<'_>,
-) -> io::Result<Seen> {
-    let mut seen = Seen { client, ..Seen::default() };
-    if !circumstances.wait_until(flow.start) {
-        return Ok(seen);
+    context: RunContext<'_>,
+) -> io::Result<Received> {
+    let mut received = Received { client, ..Received::default() };
+    if !context.wait_until(flow.start) {
+        return Ok(received);
     }
-    let Some(connection) = open(server, flow.receive_window, circumstances)? else {
-        return Ok(seen);
+    let Some(connection) = open(server, flow.receive_window, context)? else {
+        return Ok(received);
     };
-    let mut reader = Reader { connection, seen: &mut seen, circumstances };
+    let mut reader = Reader { connection, received: &mut received, context };
     let done = match flow.workload {
         Workload::Transfer(bytes) => reader.read_bytes(bytes, Time::NEVER),
         // Later data is ignored, as in the simulator.
@@ -81,16 +81,12 @@ pub(crate) fn fetch(
     };
     match done {
         Err(error) if !is_gone(&error) => Err(error),
-        _ => Ok(seen),
+        _ => Ok(received),
     }
 }
 
 /// Connects to `server`; `None` if the run ends first.
-fn open(
-    server: SocketAddr,
-    window: u64,
-    circumstances: Circumstances<'_>,
-) -> io::Result<Option<TcpStream>> {
+fn open(server: SocketAddr, window: u64, context: RunContext<'_>) -> io::Result<Option<TcpStream>> {
     let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket(family, SocketType::STREAM, None)?;
     if window < FlowSpec::WIDE_OPEN {
@@ -102,7 +98,7 @@ fn open(
         rustix::net::sockopt::Timeout::Send,
         Some(PATIENCE),
     )?;
-    while !circumstances.is_over() {
+    while !context.is_over() {
         match connect(&socket, &server) {
             Ok(()) | Err(rustix::io::Errno::ISCONN) => {
                 let connection = TcpStream::from(socket);
@@ -124,22 +120,22 @@ fn open(
 
 struct Reader<'a> {
     connection: TcpStream,
-    seen: &'a mut Seen,
-    circumstances: Circumstances<'a>,
+    received: &'a mut Received,
+    context: RunContext<'a>,
 }
 
 impl Reader<'_> {
     /// Reads until `wanted` bytes have arrived or until `end`.
     fn read_bytes(&mut self, wanted: u64, end: Time) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 18];
-        let Circumstances { clock, .. } = self.circumstances;
-        while self.seen.bytes < wanted && clock.now() < end && !self.circumstances.is_over() {
+        let RunContext { clock, .. } = self.context;
+        while self.received.bytes < wanted && clock.now() < end && !self.context.is_over() {
             if self.read(&mut buffer)?.is_none() {
                 return Ok(());
             }
         }
-        if self.seen.bytes >= wanted {
-            self.seen.complete = Some(clock.now());
+        if self.received.bytes >= wanted {
+            self.received.complete = Some(clock.now());
         }
         Ok(())
     }
@@ -153,11 +149,11 @@ impl Reader<'_> {
             Err(error) if is_impatient(&error) => return Ok(Some(0)),
             Err(error) => return Err(error),
         };
-        let now = self.circumstances.clock.now();
-        self.seen.first_byte.get_or_insert(now);
-        self.seen.bytes += read;
-        if now < self.circumstances.warmup {
-            self.seen.early = self.seen.bytes;
+        let now = self.context.clock.now();
+        self.received.first_byte.get_or_insert(now);
+        self.received.bytes += read;
+        if now < self.context.warmup {
+            self.received.early = self.received.bytes;
         }
         Ok(Some(read))
     }
@@ -165,12 +161,13 @@ impl Reader<'_> {
     /// Performs the client's requests until it is done.
     fn request(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 18];
-        while !self.circumstances.is_over() {
-            let now = self.circumstances.clock.now();
-            let action = self.seen.client.as_mut().map_or(Action::Done, |client| client.poll(now));
+        while !self.context.is_over() {
+            let now = self.context.clock.now();
+            let action =
+                self.received.client.as_mut().map_or(Action::Done, |client| client.poll(now));
             let wait = match action {
                 Action::Done => {
-                    self.seen.complete = Some(now);
+                    self.received.complete = Some(now);
                     return Ok(());
                 }
                 Action::Request { bytes } => {
@@ -184,8 +181,8 @@ impl Reader<'_> {
             };
             self.connection.set_read_timeout(Some(wait.max(Duration::from_micros(1))))?;
             let Some(read) = self.read(&mut buffer)? else { return Ok(()) };
-            if let Some(client) = self.seen.client.as_mut().filter(|_| read > 0) {
-                client.on_body(self.circumstances.clock.now(), read);
+            if let Some(client) = self.received.client.as_mut().filter(|_| read > 0) {
+                client.on_body(self.context.clock.now(), read);
             }
         }
         Ok(())

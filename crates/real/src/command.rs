@@ -11,7 +11,7 @@ use uncork_emu::{Emulation, ProcessGroup, ServerState};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec};
 use uncork_units::Time;
 
-use crate::client::{Circumstances, Seen};
+use crate::client::{Received, RunContext};
 use crate::error::RealError;
 use crate::output::{Output, last_line};
 use crate::scratch::Scratch;
@@ -65,7 +65,7 @@ pub(crate) struct Server {
 
 /// A client that has exited or was stopped.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CommandExit {
     flow: u32,
     name: String,
     /// `None` if it had to be stopped.
@@ -110,7 +110,7 @@ impl Setting<'_> {
         let name = spec.name.clone();
         let remark = match service {
             ServerState::Exited(status) if !status.success() => {
-                let how = format!("the server of {name} {} before it listened", told(status));
+                let how = format!("the server of {name} {} before it listened", describe(status));
                 return Err(RealError::Command(with_last_line(&how, &output.text())));
             }
             ServerState::TimedOut(waited) => {
@@ -128,11 +128,11 @@ impl Setting<'_> {
         &self,
         spec: &CommandSpec,
         flow: &FlowSpec,
-        at: Circumstances<'_>,
-    ) -> io::Result<Seen> {
-        let mut seen = Seen::default();
+        at: RunContext<'_>,
+    ) -> io::Result<Received> {
+        let mut received = Received::default();
         if !at.wait_until(flow.start) {
-            return Ok(seen);
+            return Ok(received);
         }
         let (mut shell, output) =
             self.shell(self.emulation.client_command(self.host, "sh"), &spec.client)?;
@@ -147,21 +147,23 @@ impl Setting<'_> {
             }
         };
         let now = at.clock.now();
-        seen.complete = status.filter(ExitStatus::success).map(|_| now);
+        received.complete = status.filter(ExitStatus::success).map(|_| now);
         if status.is_none() {
             job.end()?;
         }
-        seen.command = Some(Ended { flow: self.flow, name: spec.name.clone(), status, output });
-        Ok(seen)
+        received.command =
+            Some(CommandExit { flow: self.flow, name: spec.name.clone(), status, output });
+        Ok(received)
     }
 }
 
 /// Stops `servers` and returns their outcomes and those of `clients`.
 pub(crate) fn finish(
-    clients: Vec<Ended>,
+    clients: Vec<CommandExit>,
     mut servers: Vec<Server>,
 ) -> Result<Vec<Finished>, RealError> {
-    let mut finished = clients.into_iter().map(Ended::finished).collect::<Result<Vec<_>, _>>()?;
+    let mut finished =
+        clients.into_iter().map(CommandExit::finished).collect::<Result<Vec<_>, _>>()?;
     let failed = RealError::system("end the server of a command");
     servers.iter_mut().try_for_each(Server::ask_to_end).map_err(&failed)?;
     for server in servers {
@@ -177,7 +179,7 @@ impl Server {
         if let Some(status) = self.job.ends_within(Duration::ZERO)?
             && !status.success()
         {
-            self.remark = Some(format!("the server of {} {}", self.name, told(status)));
+            self.remark = Some(format!("the server of {} {}", self.name, describe(status)));
         }
         self.job.ask_to_end()
     }
@@ -199,11 +201,11 @@ pub(crate) struct Finished {
     problem: Option<String>,
 }
 
-impl Ended {
+impl CommandExit {
     fn finished(self) -> Result<Finished, RealError> {
         let Self { flow, name, status, output } = self;
         let problem = status.filter(|status| !status.success());
-        let problem = problem.map(|status| format!("the client of {name} {}", told(status)));
+        let problem = problem.map(|status| format!("the client of {name} {}", describe(status)));
         match (problem, status.and_then(|status| status.code())) {
             (Some(problem), Some(code)) if NOT_RUN.contains(&code) => {
                 Err(RealError::Command(with_last_line(&problem, &output.text())))
@@ -235,15 +237,15 @@ pub(crate) fn check(run: &RunSpec) -> Result<(), RealError> {
     let mut flows = run.flows.iter().filter_map(|flow| Some((flow, run.command_of(flow)?)));
     match flows.find(|(flow, _)| flow.host.is_some()) {
         Some((_, command)) => Err(RealError::Spec(format!(
-            "the client of {} shares a host with others, and nobody could tell their connections \
-             apart; name no host",
+            "the clients of {} and of other flows share a host, so their connections cannot be \
+             distinguished; name no host",
             command.name
         ))),
         None => Ok(()),
     }
 }
 
-fn told(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with status {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),

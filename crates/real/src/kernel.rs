@@ -19,7 +19,7 @@ const SETTINGS: [(&str, &str); 5] = [
     ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0"),
 ];
 
-/// Whose controllers the kernel's connections get.
+/// The controllers of the kernel's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controllers {
     /// The kernel's own: Reno, CUBIC, and BBR, which is version 1.
@@ -99,9 +99,9 @@ pub(crate) fn settle() -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn named(whose: Controllers, cc: &str) -> Result<String, String> {
+    fn named(controllers: Controllers, cc: &str) -> Result<String, String> {
         let cc = cc.parse().expect("a controller");
-        whose.find(cc, "reno bbr uncork_bbr3\n").map_err(|error| error.to_string())
+        controllers.find(cc, "reno bbr uncork_bbr3\n").map_err(|error| error.to_string())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Bytes kept from the beginning and from the end: together 1 MiB.
+/// Bytes retained from the beginning and from the end: together 1 MiB.
 const PART: usize = 512 << 10;
 /// How often to check whether everything has been read, and the maximum number of checks.
 const LOOK: Duration = Duration::from_millis(5);
@@ -15,13 +15,13 @@ const LOOKS: u32 = 200;
 /// A pipe that is read continuously, so a program that prints never blocks.
 #[derive(Debug)]
 pub(crate) struct Output {
-    kept: Arc<Mutex<Kept>>,
+    retained: Arc<Mutex<RetainedOutput>>,
     reader: JoinHandle<()>,
 }
 
 /// The beginning and the end of the output.
 #[derive(Debug, Default)]
-struct Kept {
+struct RetainedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     cut: usize,
@@ -31,10 +31,10 @@ impl Output {
     /// A pipe and its write end.
     pub(crate) fn pipe() -> io::Result<(Self, PipeWriter)> {
         let (from, to) = io::pipe()?;
-        let kept = Arc::default();
-        let also_kept = Arc::clone(&kept);
-        let reader = thread::Builder::new().spawn(move || read(from, &also_kept))?;
-        Ok((Self { kept, reader }, to))
+        let retained = Arc::default();
+        let also_retained = Arc::clone(&retained);
+        let reader = thread::Builder::new().spawn(move || read(from, &also_retained))?;
+        Ok((Self { retained, reader }, to))
     }
 
     /// The output. Does not wait for more than a second for a process that keeps the pipe open.
@@ -45,19 +45,19 @@ impl Output {
             }
             thread::sleep(LOOK);
         }
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).text()
+        self.retained.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 }
 
-fn read(mut from: PipeReader, kept: &Mutex<Kept>) {
+fn read(mut from: PipeReader, retained: &Mutex<RetainedOutput>) {
     let mut buffer = vec![0; 1 << 16];
     // A read error ends the output.
     while let Ok(read @ 1..) = from.read(&mut buffer) {
-        kept.lock().unwrap_or_else(PoisonError::into_inner).take_in(&buffer[..read]);
+        retained.lock().unwrap_or_else(PoisonError::into_inner).take_in(&buffer[..read]);
     }
 }
 
-impl Kept {
+impl RetainedOutput {
     fn take_in(&mut self, bytes: &[u8]) {
         let (first, rest) = bytes.split_at(bytes.len().min(PART - self.head.len()));
         self.head.extend_from_slice(first);
@@ -81,9 +81,9 @@ impl Kept {
 
 /// The last non-empty line of `text`, limited to the length of a message.
 pub(crate) fn last_line(text: &str) -> Option<String> {
-    const LONGEST: usize = 200;
+    const MAX_LINE: usize = 200;
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    let mut short: String = line.chars().take(LONGEST).collect();
+    let mut short: String = line.chars().take(MAX_LINE).collect();
     if short.len() < line.len() {
         short.push('…');
     }

@@ -8,7 +8,7 @@ use uncork_flow::{Distribution, FlowRecord, LabRecord};
 use uncork_sim::RunSpec;
 use uncork_units::Time;
 
-use crate::client::Seen;
+use crate::client::Received;
 use crate::kernel::Controllers;
 use crate::watch::Sent;
 
@@ -16,24 +16,27 @@ use crate::watch::Sent;
 /// statistics of its server.
 pub(crate) fn flow(
     run: &RunSpec,
-    whose: Controllers,
+    controllers: Controllers,
     index: u32,
-    (seen, report): (&Seen, Option<&ClientReport>),
+    (received, report): (&Received, Option<&ClientReport>),
     sent: &Sent,
 ) -> FlowRecord {
     let spec = &run.flows[index as usize];
     let is_command = run.command_of(spec).is_some();
-    let (delivered, early) =
-        if is_command { (sent.received, sent.received_early) } else { (seen.bytes, seen.early) };
+    let (delivered, early) = if is_command {
+        (sent.received, sent.received_early)
+    } else {
+        (received.bytes, received.early)
+    };
     let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
     let record = FlowRecord {
-        completion_ns: since_start(seen.complete.filter(|_| spec.completes())),
-        first_byte_ns: since_start(seen.first_byte),
+        completion_ns: since_start(received.complete.filter(|_| spec.completes())),
+        first_byte_ns: since_start(received.first_byte),
         bytes_delivered: delivered,
         lab: Some(LabRecord { bytes_delivered_early: early, ..LabRecord::default() }),
         rtt_ms: sent.rtts.quantiles(),
         playback: report.and_then(ClientReport::playback_record),
-        ..run.unplayed(index, whose.engine())
+        ..run.unplayed(index, controllers.engine())
     };
     sent.figures.fill(record)
 }
@@ -41,12 +44,12 @@ pub(crate) fn flow(
 /// Adds the path's drops to `flows`. If several clients share a host, drops are counted for the
 /// first one, because their flow is unknown.
 pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Report) {
-    let mut told = BTreeSet::new();
+    let mut filled = BTreeSet::new();
     for (flow, host) in flows.iter_mut().zip(host_of) {
         let (Some(down), Some(up)) = (path.down.hosts.get(*host), path.up.hosts.get(*host)) else {
             continue;
         };
-        if told.insert(*host) {
+        if filled.insert(*host) {
             flow.lab = Some(LabRecord {
                 packets_dropped_queue: down.queue,
                 packets_dropped_policer: down.policer,

@@ -9,8 +9,8 @@ use uncork_sim::{RunResult, RunSpec};
 
 use crate::scratch::Scratch;
 
-/// Merges the records written by the clients of commands into `result`. Returns the flows whose
-/// client should have written records and did not, with the reason.
+/// Merges the records written by the clients of commands into `result`. Returns the flows of
+/// clients that should have written records and did not, with the reason.
 pub(crate) fn take(run: &RunSpec, result: &mut RunResult, scratch: &Scratch) -> Vec<(u32, String)> {
     let mut problems = Vec::new();
     for (number, flow) in (0..).zip(&run.flows) {
@@ -20,7 +20,7 @@ pub(crate) fn take(run: &RunSpec, result: &mut RunResult, scratch: &Scratch) -> 
             continue;
         };
         match read(&scratch.records_of(number)) {
-            Ok(told) => note(record, &mut result.requests, &told),
+            Ok(written) => note(record, &mut result.requests, &written),
             Err(problem) => problems.push((number, problem)),
         }
     }
@@ -33,14 +33,19 @@ fn read(path: &Path) -> Result<Vec<FlowRecord>, String> {
         io::ErrorKind::NotFound => "left no records in $UNCORK_RECORDS".to_owned(),
         _ => format!("left records that cannot be read: {error}"),
     })?;
-    let told = read_json_lines(BufReader::new(file));
-    let told = told.map_err(|error| format!("left records that cannot be read: {error}"))?;
-    if told.is_empty() { Err("left no record in $UNCORK_RECORDS".to_owned()) } else { Ok(told) }
+    let written = read_json_lines(BufReader::new(file));
+    let written = written.map_err(|error| format!("left records that cannot be read: {error}"))?;
+    if written.is_empty() {
+        Err("left no record in $UNCORK_RECORDS".to_owned())
+    } else {
+        Ok(written)
+    }
 }
 
-/// Merges the records `told` of a flow into its record and the requests. Records with a size are
-/// requests; the others are of the client itself. Their times count from the client's start.
-fn note(record: &mut FlowRecord, requests: &mut Vec<RequestRecord>, told: &[FlowRecord]) {
+/// Merges the records `written` by a flow's client into its record and the requests. Records with a
+/// size are requests; the others are of the client itself. Their times count from the client's
+/// start.
+fn note(record: &mut FlowRecord, requests: &mut Vec<RequestRecord>, written: &[FlowRecord]) {
     let of_request = |one: &FlowRecord| RequestRecord {
         flow: record.flow,
         start_ns: record.start_ns + one.start_ns,
@@ -50,7 +55,7 @@ fn note(record: &mut FlowRecord, requests: &mut Vec<RequestRecord>, told: &[Flow
         bytes_delivered: one.bytes_delivered,
     };
     let (sized, others): (Vec<&FlowRecord>, _) =
-        told.iter().partition(|one| one.size_bytes.is_some());
+        written.iter().partition(|one| one.size_bytes.is_some());
     requests.extend(sized.iter().map(|one| of_request(one)));
     let first = sized.iter().filter_map(|one| Some(one.start_ns + one.first_byte_ns?));
     record.first_byte_ns = first.min();

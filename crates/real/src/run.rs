@@ -11,8 +11,8 @@ use uncork_path::Ecn;
 use uncork_sim::{CommandSpec, FlowSpec, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
-use crate::client::{self, Circumstances, Seen};
-use crate::command::{self, CommandRecord, CommandSide, Ended, Finished, Server, Setting};
+use crate::client::{self, Received, RunContext};
+use crate::command::{self, CommandExit, CommandRecord, CommandSide, Finished, Server, Setting};
 use crate::error::RealError;
 use crate::kernel::Controllers;
 use crate::scratch::Scratch;
@@ -39,16 +39,16 @@ pub struct RealRun {
 }
 
 /// Runs `spec` in real time until its end, until no events are left, or until `stop`. Connections get
-/// `whose` controllers.
+/// `choice`'s controllers.
 ///
 /// # Errors
 ///
 /// If real endpoints do not support `spec`, in general or on this machine.
-pub fn run(spec: &RunSpec, whose: Controllers, stop: &AtomicBool) -> Result<RealRun, RealError> {
+pub fn run(spec: &RunSpec, choice: Controllers, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let (emulated, host_of) = emulation(spec)?;
     let scratch = Scratch::new().map_err(RealError::system("make a directory for a run"))?;
     let mut stage =
-        Stage { spec, whose, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
+        Stage { spec, choice, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
     let controllers = stage.prepare()?;
     let servers = stage.serve(&controllers, stop)?;
     let (listeners, watch) = (stage.listeners(&controllers)?, stage.watch()?);
@@ -118,7 +118,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
         links: spec.links.clone(),
         paths: spec.paths.clone(),
         hosts,
-        tell_queueing: true,
+        report_queueing: true,
         ..EmulationSpec::over(path.clone(), spec.seed)
     };
     Ok((emulation, host_of))
@@ -138,7 +138,7 @@ fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError 
 /// The environment of a run.
 struct Stage<'a> {
     spec: &'a RunSpec,
-    whose: Controllers,
+    choice: Controllers,
     emulation: Emulation,
     host_of: Vec<usize>,
     /// For files of programs.
@@ -161,7 +161,7 @@ impl Stage<'_> {
         }
         let controller = |flow: &FlowSpec| match self.spec.command_of(flow) {
             Some(command) if command.own_cc => Ok(flow.cc.to_string()),
-            _ => self.whose.find(flow.cc, &available),
+            _ => self.choice.find(flow.cc, &available),
         };
         let controllers = self.spec.flows.iter().map(controller).collect::<Result<Vec<_>, _>>()?;
         let mut ruled = self.commands().filter(|(_, command)| !command.own_cc);
@@ -175,8 +175,8 @@ impl Stage<'_> {
         flows.filter_map(|(flow, spec)| Some((flow, self.spec.command_of(spec)?)))
     }
 
-    /// Sets the route so that connections of a flow whose programs do not set `cc` use it in both
-    /// directions.
+    /// Sets the route so that connections of a flow use `cc` in both directions, if its programs do
+    /// not set a controller.
     fn control(&self, flow: usize, cc: &str) -> Result<(), RealError> {
         let (far, near) = (self.emulation.server(), &self.emulation.hosts()[self.host_of[flow]]);
         far.control_congestion(near.addresses(), cc)
@@ -232,7 +232,7 @@ impl Stage<'_> {
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// What is to watch the flows.
+    /// The watcher of the flows.
     fn watch(&self) -> Result<Watch, RealError> {
         let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
         Watch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)
@@ -245,9 +245,9 @@ impl Stage<'_> {
         (listeners, watch): (Vec<(usize, TcpListener)>, Watch),
         clock: Clock,
         stop: &AtomicBool,
-    ) -> Result<(RunResult, Vec<Ended>), RealError> {
+    ) -> Result<(RunResult, Vec<CommandExit>), RealError> {
         let over = AtomicBool::new(stop.load(Ordering::Relaxed));
-        let at = Circumstances { clock, warmup: self.spec.warmup, stop: &over };
+        let at = RunContext { clock, warmup: self.spec.warmup, stop: &over };
         thread::scope(|scope| {
             let serve = |(flow, listener): (usize, TcpListener)| {
                 let flow = &self.spec.flows[flow];
@@ -260,16 +260,19 @@ impl Stage<'_> {
             let watched =
                 watch.until(self.spec.end, clock, || stop.load(Ordering::Relaxed) || is_done());
             over.store(true, Ordering::Relaxed);
-            let seen = clients.into_iter().map(joined).collect::<io::Result<Vec<Seen>>>();
+            let received = clients.into_iter().map(joined).collect::<io::Result<Vec<Received>>>();
             let kept =
                 servers.into_iter().map(joined).collect::<io::Result<Vec<Option<TcpStream>>>>();
             let (sent, series) = watched?;
             let kept = kept.map_err(RealError::system("serve a client"))?;
             let ended = kept.iter().flatten().try_for_each(server::abort);
             ended.map_err(RealError::system("end a connection"))?;
-            let mut seen = seen.map_err(RealError::system("fetch from a server"))?;
-            let result = self.result(clock.now(), &seen, &sent, series);
-            Ok((result, seen.iter_mut().filter_map(|seen| seen.command.take()).collect()))
+            let mut received = received.map_err(RealError::system("fetch from a server"))?;
+            let result = self.result(clock.now(), &received, &sent, series);
+            Ok((
+                result,
+                received.iter_mut().filter_map(|received| received.command.take()).collect(),
+            ))
         })
     }
 
@@ -278,8 +281,8 @@ impl Stage<'_> {
         &self,
         flow: usize,
         controllers: &[String],
-        at: Circumstances<'_>,
-    ) -> io::Result<Seen> {
+        at: RunContext<'_>,
+    ) -> io::Result<Received> {
         let spec = &self.spec.flows[flow];
         if let Some(command) = self.command(flow) {
             return self.setting(flow, controllers).fetch(command, spec, at);
@@ -292,14 +295,20 @@ impl Stage<'_> {
     fn result(
         &self,
         now: Time,
-        seen: &[Seen],
+        received: &[Received],
         sent: &[Sent],
         series: Vec<uncork_flow::SeriesPoint>,
     ) -> RunResult {
         let (mut flows, mut requests) = (Vec::new(), Vec::new());
-        for (index, (seen, sent)) in (0..).zip(seen.iter().zip(sent)) {
-            let report = seen.client.as_ref().map(|client| client.report(now));
-            flows.push(record::flow(self.spec, self.whose, index, (seen, report.as_ref()), sent));
+        for (index, (received, sent)) in (0..).zip(received.iter().zip(sent)) {
+            let report = received.client.as_ref().map(|client| client.report(now));
+            flows.push(record::flow(
+                self.spec,
+                self.choice,
+                index,
+                (received, report.as_ref()),
+                sent,
+            ));
             requests.extend(report.into_iter().flat_map(|report| report.request_records(index)));
         }
         let packets = sent.iter().map(|sent| sent.figures.packets_sent).sum();

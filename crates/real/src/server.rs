@@ -9,7 +9,7 @@ use uncork_apps::{Cbr, CbrSpec};
 use uncork_sim::Workload;
 use uncork_units::{Time, TimeDelta};
 
-use crate::client::Circumstances;
+use crate::client::RunContext;
 
 /// Timeout of a read or write before checking whether the run is over.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
@@ -31,7 +31,7 @@ pub(crate) fn serve(
     listener: &TcpListener,
     workload: Workload,
     start: Time,
-    at: Circumstances<'_>,
+    at: RunContext<'_>,
 ) -> io::Result<Option<TcpStream>> {
     if !at.wait_until(start) {
         return Ok(None);
@@ -57,13 +57,13 @@ pub(crate) fn serve(
     }
 }
 
-/// Ends a connection of a run that is over. Otherwise the kernel would keep what an endless flow has not sent for minutes,
-/// since nobody acknowledges it when the path is gone: 46 MB each, until no socket of the machine gets a large window.
+/// Ends a connection of a finished run. Otherwise the kernel would keep the unsent data of an endless flow for minutes: it
+/// is never acknowledged when the path is gone. That is 46 MB each, until no socket of the machine gets a large window.
 pub(crate) fn abort(connection: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(connection, Some(Duration::ZERO))?)
 }
 
-fn accept(listener: &TcpListener, at: Circumstances<'_>) -> io::Result<Option<TcpStream>> {
+fn accept(listener: &TcpListener, at: RunContext<'_>) -> io::Result<Option<TcpStream>> {
     // A blocking accept has no timeout. Polling delays a connection by 0.1 ms on average.
     while !at.is_over() {
         match listener.accept() {
@@ -92,7 +92,7 @@ pub(crate) fn is_impatient(error: &io::Error) -> bool {
 
 struct Output<'a> {
     connection: &'a mut TcpStream,
-    at: Circumstances<'a>,
+    at: RunContext<'a>,
 }
 
 impl Output<'_> {

@@ -129,7 +129,7 @@ impl Traffic {
     }
 
     /// Stores the results of each flow in `sent`.
-    pub(crate) fn tell(self, sent: &mut [Sent]) {
+    pub(crate) fn store(self, sent: &mut [Sent]) {
         for Host { flow, ends, .. } in self.hosts {
             if let Some(sent) = sent.get_mut(flow) {
                 *sent = ends.together();

@@ -15,7 +15,7 @@ use crate::traffic::Traffic;
 /// Query interval, unless the run needs more frequent samples.
 const EVERY: TimeDelta = TimeDelta::from_millis(20);
 /// Minimum query interval.
-const SHORTEST: TimeDelta = TimeDelta::from_millis(5);
+const MIN_INTERVAL: TimeDelta = TimeDelta::from_millis(5);
 
 /// The kernel's latest report on a server's connection.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ impl Watch {
     ) -> Result<Self, RealError> {
         let longest = traffic.as_ref().map_or(EVERY, |traffic| traffic.every().min(EVERY));
         let shortest =
-            traffic.as_ref().map_or(SHORTEST, |traffic| traffic.shortest().max(SHORTEST));
+            traffic.as_ref().map_or(MIN_INTERVAL, |traffic| traffic.shortest().max(MIN_INTERVAL));
         let opened = servers.run(Diag::open);
         let opened = opened.map_err(RealError::system("enter a network namespace"))?;
         Ok(Self {
@@ -83,11 +83,11 @@ impl Watch {
             let samples = self.sample_every.filter(|_| now >= sample);
             self.look(now, samples.is_some())?;
             if let Some(every) = samples {
-                sample += every.max(SHORTEST);
+                sample += every.max(MIN_INTERVAL);
             }
             if is_last {
                 if let Some(traffic) = self.traffic {
-                    traffic.tell(&mut self.sent);
+                    traffic.store(&mut self.sent);
                 }
                 return Ok((self.sent, self.series));
             }
@@ -124,7 +124,7 @@ impl Sent {
     /// Processes the kernel's statistics; returns false if there are none.
     pub(crate) fn take_in(&mut self, connection: &Connection) -> bool {
         let Some(info) = &connection.info else { return false };
-        // Ignore a report whose counters have fallen.
+        // Ignore a report with counters that have fallen.
         if info.bytes_acked.is_none_or(|acked| acked < self.figures.bytes_acked) {
             return false;
         }

@@ -308,17 +308,17 @@ fn records_of_programs_are_merged_into_the_flow() {
     let playback = Some(uncork_flow::Playback { stutters: 3, ..Default::default() });
     let listener =
         uncork_flow::FlowRecord { size_bytes: None, playback, ..run.unplayed(0, "play") };
-    let mut told = Vec::new();
-    uncork_flow::write_json_lines(&mut told, [&request, &request, &listener]).unwrap();
-    let told = String::from_utf8(told).unwrap();
-    let tells =
-        format!("echo $UNCORK_DIR; test -x \"$UNCORK\" && printf %s '{told}' > $UNCORK_RECORDS");
+    let mut records = Vec::new();
+    uncork_flow::write_json_lines(&mut records, [&request, &request, &listener]).unwrap();
+    let records = String::from_utf8(records).unwrap();
+    let writes =
+        format!("echo $UNCORK_DIR; test -x \"$UNCORK\" && printf %s '{records}' > $UNCORK_RECORDS");
     let recorded = |client: &str| CommandSpec {
         records: Some(uncork_sim::CommandRecords::Audio),
         ..command(None, client)
     };
     let commands =
-        [recorded(&tells), recorded("true"), recorded("echo nonsense > $UNCORK_RECORDS")];
+        [recorded(&writes), recorded("true"), recorded("echo nonsense > $UNCORK_RECORDS")];
     let Some(real) = play(&spec(commands.map(|one| ("cubic", one)).into())) else { return };
     let [first, ..] = real.result.flows.as_slice() else { panic!("no flows") };
     assert_eq!((first.bytes_delivered, first.first_byte_ns), (200, Some(12)));
@@ -338,8 +338,8 @@ fn records_of_programs_are_merged_into_the_flow() {
 #[test]
 fn programs_may_have_their_own_congestion_control() {
     let own = |client: &str| CommandSpec { own_cc: true, ..command(None, client) };
-    let told = own("echo \"$UNCORK_CC\"; ip route get $UNCORK_FAR");
-    let Some(real) = play(&spec(vec![("bbr3", told)])) else { return };
+    let report = own("echo \"$UNCORK_CC\"; ip route get $UNCORK_FAR");
+    let Some(real) = play(&spec(vec![("bbr3", report)])) else { return };
     let output = &real.commands[0].output;
     assert!(output.starts_with("bbr3\n") && !output.contains("congctl"), "{output}");
     let route = command(None, "ip route get $UNCORK_FAR");

@@ -43,7 +43,7 @@ fn at(millis: u64) -> Time {
 
 /// 1 MB at 20 Mbit/s, 30 ms: 0.417 s on the link, with slow start from ten segments.
 #[test]
-fn transfer_takes_about_as_long_as_in_the_simulator() {
+fn transfer_takes_about_the_time_of_the_simulator() {
     for cc in ["cubic", "bbr1", "reno"] {
         let flow = FlowSpec { start: at(50), ..flow(cc, Workload::Transfer(1_000_000)) };
         let spec = RunSpec::over(path(20, 30), vec![flow], 1, at(20_000));
@@ -165,8 +165,8 @@ fn ecn_is_negotiated_and_marks_are_counted() {
     assert_eq!(record.lab().packets_dropped_queue, 0, "{record:?}");
 }
 
-/// Two flows over one link, whose path has a third RTT that neither uses. Both complete the
-/// handshake before either sends, so the link is empty.
+/// Two flows over one link. Its path has a third RTT that neither uses. Both complete the handshake
+/// before either sends, so the link is empty.
 #[test]
 fn flows_may_have_different_rtts() {
     let flows = [(80, 0), (20, 60)].map(|(rtt, start)| FlowSpec {

@@ -54,7 +54,7 @@ fn runs_without_errors_and_fits_the_window() {
         assert_eq!(
             view["scrolled"],
             Value::Array(Vec::new()),
-            "costs are seen beside gains without scrolling: {view:#}"
+            "costs are visible next to gains without scrolling: {view:#}"
         );
         assert_eq!(view["zoomed"], 3, "all panels of a run follow one drag: {view:#}");
         assert_eq!(view["closed"], true, "pictures come back: {view:#}");
@@ -141,7 +141,7 @@ fn suite_page_fits() {
         about: "What is asked.\n\n    uncork lab run both".to_owned(),
         command: "uncork lab run both".to_owned(),
         suite: String::new(),
-        not_judged: vec!["What nobody can run.".to_owned()],
+        not_judged: vec!["What no scenario can run.".to_owned()],
         engine: scenarios[0].engine.clone(),
         scenarios,
     };

@@ -35,7 +35,7 @@ pub(crate) struct Requests {
     /// Time of the next action.
     due: Time,
     /// Bytes of answers delivered to the client.
-    given: u64,
+    delivered: u64,
     done: Option<Time>,
 }
 
@@ -108,7 +108,7 @@ impl Requests {
             unanswered: false,
             retries: 0,
             due: Time::NEVER,
-            given: 0,
+            delivered: 0,
             done: None,
         }
     }
@@ -125,9 +125,9 @@ impl Requests {
 
     /// Handles arrived data and due actions. Returns a request to send now, if any.
     pub(crate) fn advance(&mut self, now: Time, receiver: &mut Receiver) -> Option<Get> {
-        let arrived = receiver.in_order_bytes() - self.given;
+        let arrived = receiver.in_order_bytes() - self.delivered;
         if arrived > 0 {
-            self.given += arrived;
+            self.delivered += arrived;
             self.unanswered = false;
             self.client.on_body(now, arrived);
         }

@@ -10,14 +10,14 @@ impl<S: ControllerSpec> RunSpec<S> {
     ///
     /// # Panics
     ///
-    /// If there is no such flow.
+    /// If `flow` does not exist.
     pub fn unplayed(&self, flow: u32, engine: &str) -> FlowRecord {
         self.flows[flow as usize].unplayed((self.seed, flow), engine)
     }
 }
 
 impl<S: ControllerSpec> FlowSpec<S> {
-    /// Whether the workload has an end of its own, whose time is its completion.
+    /// Whether the workload has an end of its own. The time of that end is its completion.
     pub fn completes(&self) -> bool {
         matches!(self.workload, Workload::Transfer(_) | Workload::Client(_) | Workload::Command(_))
     }

@@ -136,7 +136,7 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
         RunResult { flows, requests, series: self.series, packets: self.packets }
     }
 
-    /// Frees the memory of a flow whose results are final.
+    /// Frees the memory of a flow with final results.
     pub(crate) fn reduce(&mut self, index: u32) {
         if self.flows.get(index).is_some_and(|flow| flow.is_settled(self.now)) {
             self.end(index);

@@ -40,7 +40,7 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub card: Option<Rate>,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// End of the warm-up, whose deliveries are counted separately.
+    /// End of the warm-up. Its deliveries are counted separately.
     pub warmup: Time,
     /// When to stop, even if flows are not finished.
     pub end: Time,

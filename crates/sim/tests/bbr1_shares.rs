@@ -37,7 +37,7 @@ fn bbr1_flows_fill_a_deep_buffer_and_overflow_a_shallow_one() {
 /// BBRv1 had 94 % with 10 kB, about half with 5 MB, and a quarter with 10 MB. Here it has more in
 /// deep buffers, for unknown reasons. If that is fixed, remove the bound in the last line.
 #[test]
-fn beside_cubic_bbr1_wins_in_shallow_buffers() {
+fn bbr1_wins_against_cubic_in_shallow_buffers() {
     let seeds = if is_complete() { 5 } else { 1 };
     let share = |packets: u64| {
         let case = coarse(case(1000, 20, 1000).packets(packets));

@@ -54,7 +54,7 @@ fn cubic_gets_more_against_bbr2_than_against_bbr3() {
             assert!(total >= 0.93, "{total:.3}");
             mean(runs.iter().map(|run| run.share(0, 30.0, 120.0)))
         });
-        println!("share beside CUBIC, {milli_bdp} mBDP: {v2:.3}, v3 {v3:.3}");
+        println!("share against CUBIC, {milli_bdp} mBDP: {v2:.3}, v3 {v3:.3}");
         if milli_bdp == 100 {
             assert!((v2 - v3).abs() <= 0.05, "{v2:.3} {v3:.3}");
         } else {

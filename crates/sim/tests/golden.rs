@@ -118,7 +118,7 @@ fn compare(name: &str, trace: &str) {
     let golden = std::fs::read_to_string(&file).expect("the trace exists");
     assert!(
         golden == trace,
-        "tests/golden/{name}.txt tells another story:\n{}\nIf the new one is right: \
+        "tests/golden/{name}.txt does not match this run:\n{}\nIf the new one is right: \
          UPDATE_GOLDEN=1 cargo test -p uncork-sim --test golden",
         difference(&golden, trace)
     );
@@ -148,8 +148,8 @@ fn difference(old: &str, new: &str) -> String {
 
 #[test]
 fn differences_are_reported_line_by_line() {
-    let told = difference("a\nb\nc\nd\n", "a\nx\ny\nd\n");
-    assert_eq!(told, "line 2:\n-b\n-c\n+x\n+y\n");
+    let report = difference("a\nb\nc\nd\n", "a\nx\ny\nd\n");
+    assert_eq!(report, "line 2:\n-b\n-c\n+x\n+y\n");
     assert_eq!(difference("a\nb\n", "a\nb\nc\n"), "line 3:\n+c\n");
 }
 
@@ -204,7 +204,7 @@ fn bbr3_when_the_application_limits_it() {
 }
 
 #[test]
-fn bbr3_beside_a_late_bbr3() {
+fn bbr3_against_a_late_bbr3() {
     let about = "two flows of bbr3, the second from 3 s on: 50 Mbit/s, 30 ms, 1 BDP of buffer";
     check("bbr3_two_flows", about, &case(50, 30, 1_000), &[("bbr3", 0), ("bbr3", 3_000)], 12);
 }
@@ -216,7 +216,7 @@ fn bbr3_on_a_long_path() {
 }
 
 #[test]
-fn bbr3_beside_cubic() {
+fn bbr3_against_cubic() {
     let about = "bbr3 and, from 1 s on, cubic: 50 Mbit/s, 30 ms, 2 BDP of buffer";
     check("bbr3_and_cubic", about, &case(50, 30, 2_000), &[("bbr3", 0), ("cubic", 1_000)], 15);
 }

@@ -53,7 +53,7 @@ impl Probability {
         Self(steps as u64)
     }
 
-    /// This probability in steps, of which [`Probability::ALWAYS`] has 10^11.
+    /// This probability in steps; [`Probability::ALWAYS`] has 10^11 of them.
     pub const fn steps(self) -> u64 {
         self.0
     }

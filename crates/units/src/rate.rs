@@ -12,8 +12,8 @@ use crate::{ParseError, Ratio, TimeDelta};
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// A data rate in whole bytes per second. Written in bits (`20mbit`, `64kbit/s`, `2.5Gbps`) or
-/// bytes (`2.5MB/s`, `512KiB/s`). Prefixes are case-insensitive. Units whose `b` or `B` could mean
-/// bits or bytes are rejected.
+/// bytes (`2.5MB/s`, `512KiB/s`). Prefixes are case-insensitive. Units are rejected if their `b` or
+/// `B` could mean bits or bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 

@@ -82,8 +82,8 @@ pub fn forget() {
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
 }
 
-/// The same arithmetic in halves of 32 bits. No loop whose length depends on a number, and few
-/// branches: the verifier would follow each.
+/// The same arithmetic in halves of 32 bits. No loop with a length that depends on a number, and
+/// few branches: the verifier would follow each.
 #[expect(clippy::inline_always, reason = "a call costs the verifier another look at its callee")]
 mod limbs {
     const LOW: u64 = 0xffff_ffff;
@@ -205,7 +205,7 @@ mod tests {
         u64::try_from(n).unwrap_or(u64::MAX)
     }
 
-    /// Numbers of every length, and those beside the powers of two.
+    /// Numbers of every length, and the neighbours of the powers of two.
     fn number() -> impl Strategy<Value = u64> {
         prop_oneof![
             (any::<u64>(), 0..64_u32).prop_map(|(n, shift)| n >> shift),
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn root_is_the_largest_whose_square_fits(n in number()) {
+        fn root_is_the_largest_with_a_square_that_fits(n in number()) {
             let root = limbs::isqrt(n);
             prop_assert!(product(root, root) <= u128::from(n));
             prop_assert!(product(root + 1, root + 1) > u128::from(n));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_beside_squares() {
+    fn roots_next_to_squares() {
         for root in [1, 2, 3, 1_000, 65_535, 65_536, u64::from(u32::MAX)] {
             let square = root * root;
             assert_eq!([limbs::isqrt(square - 1), limbs::isqrt(square)], [root - 1, root]);

@@ -19,7 +19,7 @@ pub(super) struct AckAggregation {
     rounds: u32,
 }
 
-/// What one ACK reports.
+/// The report of one ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckBurst {
     pub(super) acked: u64,

@@ -97,7 +97,7 @@ struct Ack<'a> {
     in_flight: u64,
     /// Send time of the oldest data still unacknowledged after this ACK.
     oldest_sent: Time,
-    /// A single packet whose ACK may have been delayed, so its RTT sample is unreliable.
+    /// The ACK of a single packet may have been delayed: its RTT sample is unreliable.
     maybe_delayed: bool,
 }
 
@@ -225,7 +225,7 @@ impl Bbr1 {
     }
 
     /// The first half of [`Controller::on_feedback`]: the rate sample and the losses. For a host
-    /// that has to keep its functions small, and whose connections never migrate.
+    /// that must keep its functions small. Its connections never migrate.
     #[inline]
     pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.sampler.check_app_limited(now, self.has_room());

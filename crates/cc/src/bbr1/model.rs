@@ -98,7 +98,7 @@ impl Bbr1 {
         self.policer.bw().unwrap_or(self.max_bw())
     }
 
-    /// `gain` times the BDP in bytes; the initial window if there is no RTT sample yet.
+    /// `gain` times the BDP in bytes; the initial window before the first RTT sample.
     pub(super) fn bdp(&self, bw: Rate, gain: Ratio) -> u64 {
         match self.min_rtt.get() {
             Some(min_rtt) => gain.of(bw.bytes_in(min_rtt)),

@@ -31,7 +31,7 @@ enum State {
     Limiting,
 }
 
-/// What is being sampled. While the rate is limited, only the rounds count.
+/// The current sample. While the rate is limited, only the rounds count.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval {
     since: Time,

@@ -36,7 +36,7 @@ impl GainCycle {
 
 impl Bbr1 {
     /// Starts the cycle in a random phase so that flows do not probe in sync. The drain phase is
-    /// excluded: there is no queue to drain yet.
+    /// excluded: the queue is still empty.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
         self.cycle.phase = CYCLE_PHASES - 1 - self.rng.below(CYCLE_PHASES - 1);

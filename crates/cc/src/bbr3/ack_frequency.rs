@@ -7,7 +7,7 @@ use crate::ack_frequency::AckFrequency;
 impl Bbr3 {
     /// Depends on the state, as the draft recommends. The draft does not mention Drain; since Drain
     /// ends as soon as an ACK shows an empty queue, it wants frequent ACKs. Without an RTT sample
-    /// there is no request. BBR.min_rtt replaces C.srtt, which is never smaller, so the requested
+    /// it requests nothing. BBR.min_rtt replaces C.srtt, which is never smaller, so the requested
     /// delay stays within the draft's limit.
     //= bbr-06 4.1.3.3-1 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 4.1.3.3-6 4.1.3.3-7 4.1.3.3-8 4.1.3.3-9
     pub(super) fn wanted_ack_frequency(&self) -> Option<AckFrequency> {

@@ -18,7 +18,7 @@ pub(super) struct Bounds {
     pub(super) inflight_longterm: u64,
 }
 
-/// What the last round delivered, and the values unset bounds start from.
+/// The deliveries of the last round, and the initial values of unset bounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossRound {
     /// BBR.max_bw.

@@ -92,7 +92,7 @@ impl Ecn {
         }
     }
 
-    /// Never in the kernel, whose TCP sends ECT(0): the verifier has no room for code without use.
+    /// Never in the kernel: its TCP sends ECT(0), and the verifier has no room for unused code.
     pub(super) fn is_on(&self) -> bool {
         cfg!(not(target_arch = "bpf")) && self.is_on
     }
@@ -183,7 +183,7 @@ impl Bbr3 {
         }
     }
 
-    /// What a round with marks leaves of a bandwidth and an inflight.
+    /// A bandwidth and an inflight, reduced for a round with marks.
     pub(super) fn cut_for_marks(&self, (bw, inflight): (Rate, u64)) -> (Rate, u64) {
         let cut = self.ecn.cut();
         let bw = match self.profile {

@@ -1,4 +1,4 @@
-//! Option `bbr3:loss_floor` (not in the draft): tells random loss from congestion.
+//! Option `bbr3:loss_floor` (not in the draft): distinguishes random loss from congestion.
 //!
 //! The draft treats every round with a loss as congested (§5.5.10.3), and a flight that lost more
 //! than 2 % as too large (§5.5.10.2). With random loss, both are wrong: at 1 % most rounds lose a
@@ -25,8 +25,8 @@ use super::Bbr3;
 use super::state::{AckPhase, State};
 use crate::event::Feedback;
 
-/// The maximum floor. A path that loses more is congested, whatever else causes loss. BBRv1 has no
-/// such limit and sustains 20 % loss in a shallow buffer.
+/// The maximum floor. A path that loses more is congested, even if it also loses at random. BBRv1
+/// has no such limit and sustains 20 % loss in a shallow buffer.
 const FLOOR_MAX: Ratio = Ratio::new(4, 100);
 /// Minimum sample size in packets: a smaller sample counts as this many.
 const SAMPLE_MIN: u32 = 100;
@@ -85,7 +85,7 @@ pub(super) struct LossFloor {
 }
 
 impl LossFloor {
-    pub(super) fn turn(&mut self, is_on: bool) {
+    pub(super) fn set_on(&mut self, is_on: bool) {
         self.is_on = is_on;
     }
 
@@ -205,7 +205,7 @@ mod tests {
 
     fn floor() -> LossFloor {
         let mut floor = LossFloor::default();
-        floor.turn(true);
+        floor.set_on(true);
         // A probe has filled the queue to twice the RTT.
         floor.on_feedback(report(80, 0, 0, true));
         floor

@@ -160,7 +160,7 @@ impl Bbr3 {
 
     /// The same controller with the option `loss_floor` on or off.
     pub(crate) fn with_loss_floor(mut self, is_on: bool) -> Self {
-        self.loss_floor.turn(is_on);
+        self.loss_floor.set_on(is_on);
         self
     }
 
@@ -264,7 +264,7 @@ impl Bbr3 {
     }
 
     /// The first half of [`Controller::on_feedback`]: the rate sample and the losses. For a host
-    /// that has to keep its functions small, and whose connections never migrate.
+    /// that must keep its functions small. Its connections never migrate.
     pub fn take_in_losses(&mut self, now: Time, feedback: &Feedback<'_>, sample: &mut RateSample) {
         self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
         if feedback.ce_packets > 0 {

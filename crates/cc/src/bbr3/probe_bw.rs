@@ -171,7 +171,7 @@ impl Bbr3 {
     }
 
     /// IsTimeToProbeBW(): after the wall-clock wait, or after the rounds a Reno flow would need to
-    /// fill the same pipe, whichever is first.
+    /// fill the same pipe, the earlier of the two.
     //= bbr-06 5.3.3.8.2-2 5.3.3.8.2-3 5.3.3.8.3-1 5.3.3.8.3-3
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
         let rounds = u64::from(self.cycle.rounds_since_up);

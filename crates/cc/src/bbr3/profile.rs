@@ -39,7 +39,7 @@
 //! Two flows in a buffer of 2 BDP or more share fairly on Linux, and here only if they start together
 //! and the round trip is not short: of 100 Mbit/s at 40 ms the first has 0.45 to 0.62 if the second
 //! starts at most 20 ms later, 0.66 to 0.81 if 100 ms to 1 s later, and at 10 ms one of the two has 0.7
-//! to 0.8 in most runs. The whole of `tcp_bbr2.c` was read beside this code (a version of 2022, with
+//! to 0.8 in most runs. The whole of `tcp_bbr2.c` was compared with this code (a version of 2022, with
 //! `tcp_plb`), from `bbr2_main` down, with its parameters; the ways in which they differ are listed above
 //! and below the table. `bbr_drain_to_target` is on, so that ProbeBW_DOWN ends by inflight only, and the
 //! quantum of `bbr_quantization_budget` is 2 to 18 packets where the BDP has 22 to 66: neither ends it.

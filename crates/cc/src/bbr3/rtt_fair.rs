@@ -62,7 +62,7 @@ impl Bbr3 {
     }
 }
 
-/// Whole seconds are precise enough to tell cycles apart, and 32 bits fit into existing padding.
+/// Whole seconds are precise enough to distinguish cycles, and 32 bits fit into existing padding.
 pub(super) fn second(time: Time) -> u32 {
     (time.as_nanos() / NANOS_PER_SEC) as u32
 }

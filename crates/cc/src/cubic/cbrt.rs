@@ -6,7 +6,7 @@ use uncork_units::wide::full_div;
 /// bring it below 2^-32.
 const STEPS: u32 = 6;
 
-/// The largest integer whose cube is at most `high · 2^64 + low`, at most `u32::MAX`.
+/// The cube root of `high · 2^64 + low`, rounded down, at most `u32::MAX`.
 pub(super) fn cbrt((high, low): (u64, u64)) -> u32 {
     const MAX: u64 = u32::MAX as u64;
     if high > MAX {

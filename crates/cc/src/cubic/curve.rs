@@ -16,7 +16,7 @@ const MAX_TICKS: u64 = 1 << 31;
 pub(super) struct Curve {
     epoch: Epoch,
     /// When the last ACK that counted arrived. The time since then may turn out to be idle.
-    seen: Time,
+    last_ack: Time,
     /// Remainder of W_est's growth, in 1/17 bytes times the window.
     est_remainder: u64,
     /// Remainder of the window's growth, in bytes times the window.
@@ -66,7 +66,7 @@ impl Curve {
 
     /// Resumes an epoch that a spurious congestion event had ended.
     pub(super) fn resumed(epoch: Epoch, now: Time) -> Self {
-        Self { epoch, seen: now, est_remainder: 0, remainder: 0 }
+        Self { epoch, last_ack: now, est_remainder: 0, remainder: 0 }
     }
 
     pub(super) fn epoch(&self) -> Epoch {
@@ -96,8 +96,8 @@ impl Curve {
     /// §5.8).
     //= rfc9438 4.2-4
     pub(super) fn skip(&mut self, now: Time) {
-        self.epoch.start += now.since(self.seen);
-        self.seen = now;
+        self.epoch.start += now.since(self.last_ack);
+        self.last_ack = now;
     }
 
     /// The new window after `acked` more bytes, starting from `cwnd`. `rtt` is the smoothed RTT.
@@ -110,7 +110,7 @@ impl Curve {
         cwnd: u64,
         mss: u64,
     ) -> u64 {
-        self.seen = now;
+        self.last_ack = now;
         self.grow_w_est(acked, cwnd, mss);
         let t = now.since(self.epoch.start);
         if self.w_cubic(t, mss) < self.epoch.w_est {
@@ -178,7 +178,7 @@ mod tests {
         bytes as f64 / MSS as f64
     }
 
-    /// A curve whose epoch began at time zero with 0.7 of `w_max` segments.
+    /// A curve at the start of its epoch, at time zero, with 0.7 of `w_max` segments.
     fn after_loss_at(w_max: u64) -> Curve {
         let mut curve = Curve::after_congestion(w_max * MSS, 0);
         curve.begin(Time::ZERO, w_max * MSS * 7 / 10, MSS);

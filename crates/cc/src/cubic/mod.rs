@@ -74,7 +74,7 @@ impl Cubic {
         self.window.bequeath(rtt)
     }
 
-    /// The current epoch, or the one that would begin if slow start ended now.
+    /// The current epoch; in slow start, the epoch that would begin if it ended now.
     fn epoch(&self, now: Time) -> Epoch {
         match self.phase {
             Phase::SlowStart(..) => Curve::plateau(now, self.window.cwnd()).epoch(),

@@ -112,7 +112,7 @@ impl LossWindow {
         let Rule::Trial(mut trial) = self.rule else { return };
         let pipe_size = trial.pipe_size(self.delivered);
         if self.in_flight < self.initial_window || self.in_flight <= pipe_size {
-            // Neither below the initial window nor below one packet, whose size may have increased.
+            // Neither below the initial window nor below one packet: packets may have grown.
             let least = self.initial_window.max(self.mss());
             self.cwnd = pipe_size.min(self.cwnd).max(least);
             self.rule = Rule::Growth;

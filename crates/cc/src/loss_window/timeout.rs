@@ -9,7 +9,7 @@ use crate::event::Feedback;
 impl LossWindow {
     /// A retransmission timeout need not declare packets lost that were sent just before it (RFC
     /// 8985 §6.3). The window is one segment larger than those; otherwise the retransmission would
-    /// wait for the next timeout. Persistent congestion sets two segments, whatever is in flight.
+    /// wait for the next timeout. Persistent congestion sets two segments in any case.
     pub(super) fn follow_timeout(&mut self, feedback: &Feedback<'_>) {
         let is_its_news = feedback.acked.is_empty() && !feedback.lost.is_empty();
         if self.is_after_timeout() && is_its_news && self.cwnd <= self.mss() {

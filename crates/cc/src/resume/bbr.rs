@@ -32,7 +32,7 @@ pub(crate) enum BbrResume {
     SafeRetreat {
         is_over: bool,
     },
-    /// A jump was made and completed; there is no second one.
+    /// A jump was made and completed; another is not allowed.
     Done,
 }
 
@@ -126,7 +126,7 @@ impl BbrResume {
             (Self::Reconnaissance(hint), Stage::Startup)
                 if ack.round_started && ack.is_confirmed =>
             {
-                // If Startup has already reached that rate, there is no jump.
+                // If Startup has already reached that rate, a jump is not needed.
                 let jump = hint.conclude(ack.rtt?).filter(|jump| jump.rate > ack.pacing_rate);
                 *self = jump.map_or(Self::Off, |_| Self::Resuming { rounds: ROUNDS });
                 return jump.map(|jump| Change::Jump(jump.rate));
@@ -135,7 +135,7 @@ impl BbrResume {
             (Self::Resuming { rounds }, Stage::Startup) if ack.round_started && rounds > 1 => {
                 *self = Self::Resuming { rounds: rounds - 1 };
             }
-            // If Drain starts with unvalidated packets outstanding, it is a retreat, whatever its
+            // If Drain starts with unvalidated packets outstanding, it is a retreat, for any
             // reason.
             (Self::Resuming { .. }, Stage::Drain) => *self = Self::SafeRetreat { is_over: false },
             (Self::Resuming { .. }, stage) if ack.round_started || stage == Stage::Later => {

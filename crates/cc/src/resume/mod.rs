@@ -46,7 +46,7 @@ pub enum ResumePhase {
     /// Waiting for ACKs of these packets.
     Validating,
     /// They met congestion: the hint was wrong and must not be used again (§3.5). The phase may end
-    /// within one ACK, but this value is reported for as long as the path is used.
+    /// within one ACK, but this value is reported until the path changes.
     SafeRetreat,
 }
 

@@ -215,7 +215,7 @@ pub(crate) fn problems(specs: &[Spec], tags: &[Tag]) -> Vec<String> {
         let spec = specs.iter().find(|spec| spec.key == tag.spec);
         if !spec.is_some_and(|spec| spec.rules().any(|rule| rule.id == tag.rule)) {
             problems.push(format!(
-                "{}: {} claims {} {}, which is no known rule",
+                "{}: {} claims {} {}, which is not a known rule",
                 tag.file, tag.item, tag.spec, tag.rule
             ));
         }

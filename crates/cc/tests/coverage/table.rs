@@ -6,9 +6,9 @@ const HEAD: &str = "\
 # Coverage of the specifications
 
 Written by `tests/spec_coverage.rs` from the rules in `spec/*.txt` and the tags in the source; do not edit.
-`UPDATE_DOCS=1 cargo test -p uncork-cc --test spec_coverage` writes it anew.
+`UPDATE_DOCS=1 cargo test -p uncork-cc --test spec_coverage` updates it.
 
-A rule is covered when code and a test of it are named. The host's rules bind whoever drives a controller. Paths are
+A rule is covered when code and a test of it are named. The host's rules bind the program that drives a controller. Paths are
 below `src`, those of the simulator below `crates`.
 ";
 

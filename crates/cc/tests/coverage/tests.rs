@@ -34,15 +34,15 @@ fn rule_without_test_or_code_is_reported() {
 
 #[test]
 fn rule_with_both_reason_and_tag_is_reported() {
-    let told = check(&format!("{BOTH}//= a 1-2\nstruct S;\n"));
-    assert_eq!(told, ["a 1-2 SHOULD has a reason to have none, and a tag"]);
+    let problems = check(&format!("{BOTH}//= a 1-2\nstruct S;\n"));
+    assert_eq!(problems, ["a 1-2 SHOULD has a reason to have none, and a tag"]);
 }
 
 #[test]
 fn unknown_rule_is_reported() {
-    let told = check(&format!("{BOTH}//= a 9-9\nconst C: u8 = 1;\n//= b 1-1\nenum E {{}}\n"));
+    let problems = check(&format!("{BOTH}//= a 9-9\nconst C: u8 = 1;\n//= b 1-1\nenum E {{}}\n"));
     let expected = ["f.rs: C claims a 9-9", "f.rs: E claims b 1-1"];
-    assert_eq!(told, expected.map(|claim| format!("{claim}, which is no known rule")));
+    assert_eq!(problems, expected.map(|claim| format!("{claim}, which is not a known rule")));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Spurious losses: for every algorithm an episode is undone as a whole or not at all. The unit
-//! tests of BBRv3 and CUBIC cover the state they restore besides the window.
+//! tests of BBRv3 and CUBIC cover the rest of the state that they restore.
 
 use uncork_cc::{Algorithm, CcSpec, Controller, Settings, Timeout};
 use uncork_units::{Time, TimeDelta};
@@ -9,7 +9,7 @@ use crate::host::{Watched, specs};
 
 const MSS: u32 = 1_448;
 
-/// For every algorithm, a connection with a full window whose oldest packet is about to be
+/// For every algorithm, a connection with a full window. Its oldest packet is about to be
 /// acknowledged. It had one loss some rounds ago, of a packet that is still lost.
 fn hosts() -> impl Iterator<Item = (CcSpec, Truthful<Watched>)> {
     specs().into_iter().map(|spec| {

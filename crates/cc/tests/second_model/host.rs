@@ -121,7 +121,7 @@ impl Host {
         }
     }
 
-    /// Runs the script of this seed, as long as the two models can be compared.
+    /// Runs the script of this seed while the two models can be compared.
     pub(crate) fn run(&mut self) {
         let end = self.now + TimeDelta::from_secs(SECONDS);
         while self.sent.len() < PACKETS && self.now < end && self.pair.verdict == Verdict::Agreed {

@@ -219,8 +219,8 @@ impl Bbr {
         *self.reached.entry(what).or_default() += 1;
     }
 
-    /// Records a comparison of `a` and `b` whose result rounding may change. Whole and infinite
-    /// numbers are exact.
+    /// Records a comparison of `a` and `b` that rounding may change. Whole and infinite numbers are
+    /// exact.
     pub(crate) fn compared(&mut self, what: &'static str, a: f64, b: f64) {
         let is_exact = a.fract() == 0.0 && b.fract() == 0.0;
         if !is_exact && (a - b).abs() < BYTES {
@@ -267,7 +267,7 @@ impl Bbr {
         }
     }
 
-    /// C.is_cwnd_limited becomes true when there is no room for another packet.
+    /// C.is_cwnd_limited becomes true when another packet has no room.
     fn note_cwnd_usage(&mut self) {
         let next = self.c.inflight + self.c.smss;
         if next > self.c.cwnd {

@@ -56,7 +56,7 @@ pub(super) fn specification(args: &EmuArgs) -> Result<Specification, Failure> {
         mtu,
         busy_wait,
         record: false,
-        tell_queueing: false,
+        report_queueing: false,
         first: true,
     };
     spec.check().map_err(|error| match (&error, scenario) {

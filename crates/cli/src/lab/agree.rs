@@ -25,7 +25,7 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
         sweeps.push(Sweep { scenario, manifest });
     }
     let scenario = &sweeps[0].scenario;
-    let scenario = scenario.beside_the_simulator(args.on.engine(), args.tolerance.as_f64());
+    let scenario = scenario.compared_with_simulator(args.on.engine(), args.tolerance.as_f64());
     let place = places(args.output.output.as_deref(), &[&scenario.name], true)?.pop().flatten();
     let mut runs = Vec::new();
     let tracker = Tracker::of(sweeps.iter().map(|sweep| &sweep.scenario));

@@ -28,7 +28,7 @@ pub(super) fn from_records(args: &FromRecordsArgs) -> Result<(), Failure> {
     };
     let shown = args.records.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
     let twin = Twin::of(&records, &spec).map_err(|error| match &error {
-        NoTwin::NotThere(only) => Failure::value("--only <AS|NETWORK>", only, &error),
+        NoTwin::UnknownGroup(only) => Failure::value("--only <AS|NETWORK>", only, &error),
         _ => Failure::value(ARGUMENT, shown.join(" "), &error),
     })?;
     for note in &twin.left_out {

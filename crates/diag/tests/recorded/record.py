@@ -62,7 +62,7 @@ def enter(namespace):
 
 
 def lose_the_server():
-    """A client whose last 100000 bytes reach nobody."""
+    """A client: its last 100000 bytes are lost."""
     here = os.open("/proc/self/ns/net", os.O_RDONLY)
     holder = subprocess.Popen(["unshare", "--net", "sleep", "60"])
     time.sleep(0.2)

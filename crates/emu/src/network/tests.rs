@@ -139,7 +139,7 @@ fn hosts_have_their_own_paths_and_share_a_link() {
     assert_eq!(fates(&spec, [to(0), to(1)]), [(0, micros(11_100)), (1, micros(21_200))]);
 }
 
-/// In both directions, whatever the RTT of their common path.
+/// In both directions, with any RTT of their common path.
 #[test]
 fn hosts_may_have_different_rtts() {
     let mut spec = spec();

@@ -96,7 +96,7 @@ pub(crate) fn recorded(spec: &EmulationSpec) -> Option<Vec<PacketRecord>> {
             pause(Duration::from_millis(1), "datagrams throughout the transfers");
         }
     });
-    Some(emulation.stop_and_tell().expect("a run").1)
+    Some(emulation.stop_with_packets().expect("a run").1)
 }
 
 /// Sets a value of /proc/sys/net in the namespace.

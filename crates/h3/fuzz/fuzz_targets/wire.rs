@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use common::Test;
 use libfuzzer_sys::fuzz_target;
 
-// Whatever streams a client sends, the server answers or closes with a known error code.
+// For any streams of a client, the server answers or closes with a known error code.
 fuzz_target!(|script: &[u8]| {
     static TEST: OnceLock<Test> = OnceLock::new();
     let _code = wire::play(TEST.get_or_init(Test::new), script);

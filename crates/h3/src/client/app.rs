@@ -6,7 +6,7 @@ use std::time::Instant;
 use noq_proto::{ClientConfig, ConnectionError, Dir, Side, StreamId, VarInt};
 use tokio::sync::{mpsc, oneshot};
 use uncork_quic::Handle;
-use uncork_quic_io::{Arrival, Host, Mailer, Turn, Verdict};
+use uncork_quic_io::{Arrival, ConnectionContext, Host, Mailer, Verdict};
 
 use super::connection::Link;
 use super::error::ClientError;
@@ -61,55 +61,61 @@ impl uncork_quic_io::App for App {
         let state = State { session, begun: host.now, reply: None };
         match host.connect(config, remote, &server_name, state) {
             Ok(key) => {
-                if let Some(turn) = host.turn(key) {
-                    turn.state.reply = Some(reply);
+                if let Some(context) = host.context(key) {
+                    context.state.reply = Some(reply);
                 }
             }
             Err(error) => {
-                let _nobody_waits = reply.send(Err(ClientError::Connect(error.to_string())));
+                let _receiver_may_be_gone =
+                    reply.send(Err(ClientError::Connect(error.to_string())));
             }
         }
     }
 
-    fn connected(&mut self, turn: &mut Turn<'_, State>) {
-        let State { session, begun, reply } = &mut *turn.state;
+    fn connected(&mut self, context: &mut ConnectionContext<'_, State>) {
+        let State { session, begun, reply } = &mut *context.state;
         let Some(reply) = reply.take() else { return };
         let (asks, asked) = mpsc::unbounded_channel();
-        let handshake = turn.now.saturating_duration_since(*begun);
+        let handshake = context.now.saturating_duration_since(*begun);
         let scope = session.scope();
         scope.spawn(request::talk(session.transport(), scope.clone(), asked, self.head_bytes));
         // If the receiver is gone, this drops the last `Link` and so closes the connection.
-        let _ = reply.send(Ok(Link { asks, cc: turn.cc.clone(), handshake }));
+        let _ = reply.send(Ok(Link { asks, cc: context.cc.clone(), handshake }));
     }
 
-    fn opened(&mut self, turn: &mut Turn<'_, State>, dir: Dir) {
-        turn.state.session.opened(turn.connection, dir);
+    fn opened(&mut self, context: &mut ConnectionContext<'_, State>, dir: Dir) {
+        context.state.session.opened(context.connection, dir);
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, State>, stream: StreamId) {
-        turn.state.session.readable(stream);
+    fn readable(&mut self, context: &mut ConnectionContext<'_, State>, stream: StreamId) {
+        context.state.session.readable(stream);
     }
 
-    fn writable(&mut self, turn: &mut Turn<'_, State>, stream: StreamId) {
-        turn.state.session.writable(stream);
+    fn writable(&mut self, context: &mut ConnectionContext<'_, State>, stream: StreamId) {
+        context.state.session.writable(stream);
     }
 
-    fn finished(&mut self, turn: &mut Turn<'_, State>, stream: StreamId) {
-        turn.state.session.finished(stream);
+    fn finished(&mut self, context: &mut ConnectionContext<'_, State>, stream: StreamId) {
+        context.state.session.finished(stream);
     }
 
-    fn stopped(&mut self, turn: &mut Turn<'_, State>, stream: StreamId, code: VarInt) {
-        turn.state.session.stopped(turn.connection, stream, code);
+    fn stopped(
+        &mut self,
+        context: &mut ConnectionContext<'_, State>,
+        stream: StreamId,
+        code: VarInt,
+    ) {
+        context.state.session.stopped(context.connection, stream, code);
     }
 
-    fn settle(&mut self, turn: &mut Turn<'_, State>) {
-        turn.state.session.settle(turn.now, turn.key, turn.connection);
+    fn settle(&mut self, context: &mut ConnectionContext<'_, State>) {
+        context.state.session.settle(context.now, context.key, context.connection);
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
-        if let Some(reply) = turn.state.reply.take() {
-            let _nobody_waits = reply.send(Err(ClientError::Lost(reason.to_string())));
+    fn closed(&mut self, context: &mut ConnectionContext<'_, State>, reason: &ConnectionError) {
+        if let Some(reply) = context.state.reply.take() {
+            let _receiver_may_be_gone = reply.send(Err(ClientError::Lost(reason.to_string())));
         }
-        turn.state.session.closed(turn.now, turn.key, reason);
+        context.state.session.closed(context.now, context.key, reason);
     }
 }

@@ -97,7 +97,7 @@ impl Client {
         Ok(Self(Arc::new(Inner { workers, next, transport, epoch, has_v6 })))
     }
 
-    /// Connects to `remote`, whose certificate must match `server_name`. `cc` controls the little
+    /// Connects to `remote`. Its certificate must match `server_name`. `cc` controls the little
     /// data that the client sends. Use a different `seed` per connection.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Client {
             config: client.begin(cc, seed),
             reply,
         };
-        inner.workers.tell(pair * families + family, Command(Box::new(connect)));
+        inner.workers.send(pair * families + family, Command(Box::new(connect)));
         let link = replied.await.unwrap_or(Err(ClientError::Ended))?;
         Ok(Connection { link, remote, client: self.clone() })
     }

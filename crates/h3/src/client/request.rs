@@ -48,7 +48,7 @@ async fn ask_for(mut requests: Requests, scope: Scope, ask: PendingRequest) {
     let (mut stream, response) = match begun {
         Ok(begun) => begun,
         Err(error) => {
-            let _nobody_waits = reply.send(Err(error.into()));
+            let _receiver_may_be_gone = reply.send(Err(error.into()));
             return;
         }
     };
@@ -67,7 +67,7 @@ async fn ask_for(mut requests: Requests, scope: Scope, ask: PendingRequest) {
         Ok(Some(_)) => Part::End,
         Err(error) => Part::Error(error.into()),
     };
-    let _nobody_waits = parts.send(end).await;
+    let _receiver_may_be_gone = parts.send(end).await;
 }
 
 async fn begin(

@@ -1,4 +1,4 @@
-//! A server whose responses have the length given in the path, and clients that check each byte.
+//! A server that responds with the length given in the path, and clients that check each byte.
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -27,7 +27,7 @@ use uncork_cc::CcSpec;
 use uncork_h3::client::{ClientOptions, Tls};
 use uncork_h3::{Bounds, Client, Payload, Priority, Scope, Session, Transport, Unsendable};
 use uncork_quic_io::{
-    App, Arrival, Config, Identity, Mailer, Server, Turn, Verdict, Workers, bind,
+    App, Arrival, Config, ConnectionContext, Identity, Mailer, Server, Verdict, Workers, bind,
 };
 
 /// Counters of a server's connections and requests.
@@ -40,7 +40,7 @@ pub(crate) struct Counts {
     /// Responses sent completely, and responses that the client stopped.
     pub(crate) sent: AtomicU64,
     pub(crate) stopped: AtomicU64,
-    /// Responses whose FIN was acknowledged.
+    /// Responses with an acknowledged FIN.
     pub(crate) acknowledged: AtomicU64,
 }
 
@@ -76,40 +76,45 @@ impl App for Serving {
         Verdict::Accept { config, cc, state }
     }
 
-    fn connected(&mut self, turn: &mut Turn<'_, Session>) {
-        let scope = turn.state.scope();
+    fn connected(&mut self, context: &mut ConnectionContext<'_, Session>) {
+        let scope = context.state.scope();
         let counts = Arc::clone(&self.counts);
-        scope.spawn(serve(turn.state.transport(), scope.clone(), counts));
+        scope.spawn(serve(context.state.transport(), scope.clone(), counts));
     }
 
-    fn opened(&mut self, turn: &mut Turn<'_, Session>, dir: Dir) {
-        turn.state.opened(turn.connection, dir);
+    fn opened(&mut self, context: &mut ConnectionContext<'_, Session>, dir: Dir) {
+        context.state.opened(context.connection, dir);
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId) {
-        turn.state.readable(stream);
+    fn readable(&mut self, context: &mut ConnectionContext<'_, Session>, stream: StreamId) {
+        context.state.readable(stream);
     }
 
-    fn writable(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId) {
-        turn.state.writable(stream);
+    fn writable(&mut self, context: &mut ConnectionContext<'_, Session>, stream: StreamId) {
+        context.state.writable(stream);
     }
 
-    fn finished(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId) {
-        turn.state.finished(stream);
+    fn finished(&mut self, context: &mut ConnectionContext<'_, Session>, stream: StreamId) {
+        context.state.finished(stream);
         add(&self.counts.acknowledged);
     }
 
-    fn stopped(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId, code: VarInt) {
-        turn.state.stopped(turn.connection, stream, code);
+    fn stopped(
+        &mut self,
+        context: &mut ConnectionContext<'_, Session>,
+        stream: StreamId,
+        code: VarInt,
+    ) {
+        context.state.stopped(context.connection, stream, code);
         add(&self.counts.stopped);
     }
 
-    fn settle(&mut self, turn: &mut Turn<'_, Session>) {
-        turn.state.settle(turn.now, turn.key, turn.connection);
+    fn settle(&mut self, context: &mut ConnectionContext<'_, Session>) {
+        context.state.settle(context.now, context.key, context.connection);
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, Session>, reason: &ConnectionError) {
-        turn.state.closed(turn.now, turn.key, reason);
+    fn closed(&mut self, context: &mut ConnectionContext<'_, Session>, reason: &ConnectionError) {
+        context.state.closed(context.now, context.key, reason);
         let code = match reason {
             ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
             _ => 0,
@@ -182,7 +187,7 @@ pub(crate) struct Test {
     pub(crate) crypto: Arc<QuicClientConfig>,
 }
 
-/// Tests wait for the end of connections that nobody closed.
+/// Tests wait for the end of connections that neither side closed.
 const IDLE: Duration = Duration::from_secs(4);
 
 pub(crate) fn transport() -> TransportConfig {
@@ -211,9 +216,9 @@ impl Test {
         let mut config = Config::new(Identity::random().unwrap());
         config.server = Some(server.base());
         let counts = Arc::new(Counts::default());
-        let told = Arc::clone(&counts);
+        let shared = Arc::clone(&counts);
         let make = move |mailer| {
-            let (server, counts) = (server.clone(), Arc::clone(&told));
+            let (server, counts) = (server.clone(), Arc::clone(&shared));
             Serving { mailer, server, counts, seed: 0 }
         };
         let server = Workers::start(sockets, &config, make).unwrap();

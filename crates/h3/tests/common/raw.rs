@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use noq_proto::{ConnectionError, Dir, ReadError, StreamId, VarInt};
-use uncork_quic_io::{App, Arrival, Client, Config, Host, Identity, Turn, Verdict, Workers};
+use uncork_quic_io::{
+    App, Arrival, Client, Config, ConnectionContext, Host, Identity, Verdict, Workers,
+};
 
 use super::{Test, identity, now, transport};
 
@@ -20,7 +22,7 @@ pub(crate) struct RawRequest {
     streams: Vec<Written>,
     /// Written on the first stream when the first bytes of a response arrive.
     later: Vec<u8>,
-    tell: Sender<RawEvent>,
+    events: Sender<RawEvent>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -53,30 +55,30 @@ impl App for Raw {
         host.connect(config, remote, identity::NAME, state).expect("begun");
     }
 
-    fn connected(&mut self, turn: &mut Turn<'_, State>) {
-        for (dir, bytes, ends) in std::mem::take(&mut turn.state.ask.streams) {
-            let id = turn.connection.streams().open(dir).expect("room");
-            let mut stream = turn.connection.send_stream(id);
+    fn connected(&mut self, context: &mut ConnectionContext<'_, State>) {
+        for (dir, bytes, ends) in std::mem::take(&mut context.state.ask.streams) {
+            let id = context.connection.streams().open(dir).expect("room");
+            let mut stream = context.connection.send_stream(id);
             assert_eq!(stream.write(&bytes), Ok(bytes.len()));
             if ends {
                 stream.finish().expect("open");
             }
-            turn.state.streams.push(id);
+            context.state.streams.push(id);
         }
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, State>, id: StreamId) {
-        if !turn.state.streams.contains(&id) {
+    fn readable(&mut self, context: &mut ConnectionContext<'_, State>, id: StreamId) {
+        if !context.state.streams.contains(&id) {
             return;
         }
-        let later = std::mem::take(&mut turn.state.ask.later);
+        let later = std::mem::take(&mut context.state.ask.later);
         if !later.is_empty() {
-            let mut first = turn.connection.send_stream(turn.state.streams[0]);
+            let mut first = context.connection.send_stream(context.state.streams[0]);
             assert_eq!(first.write(&later), Ok(later.len()));
         }
-        let mut stream = turn.connection.recv_stream(id);
+        let mut stream = context.connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else { return };
-        let told = loop {
+        let event = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(_)) => {}
                 Ok(None) => break Some(RawEvent::Answered(id.into())),
@@ -85,18 +87,18 @@ impl App for Raw {
             }
         };
         let _credit = chunks.finalize();
-        if let Some(told) = told {
-            let _ = turn.state.ask.tell.send(told);
+        if let Some(event) = event {
+            let _ = context.state.ask.events.send(event);
         }
     }
 
-    fn stopped(&mut self, turn: &mut Turn<'_, State>, _: StreamId, code: VarInt) {
-        let _ = turn.state.ask.tell.send(RawEvent::Reset(code.into_inner()));
+    fn stopped(&mut self, context: &mut ConnectionContext<'_, State>, _: StreamId, code: VarInt) {
+        let _ = context.state.ask.events.send(RawEvent::Reset(code.into_inner()));
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
+    fn closed(&mut self, context: &mut ConnectionContext<'_, State>, reason: &ConnectionError) {
         if let ConnectionError::ApplicationClosed(close) = reason {
-            let _ = turn.state.ask.tell.send(RawEvent::Closed(close.error_code.into_inner()));
+            let _ = context.state.ask.events.send(RawEvent::Closed(close.error_code.into_inner()));
         }
     }
 }
@@ -113,10 +115,10 @@ pub(crate) fn ask(
     let config = Config::new(Identity::random().expect("random numbers"));
     let workers = Workers::start(vec![socket], &config, move |_| Raw(raw.clone()));
     let workers = workers.expect("a thread");
-    let (tell, told) = channel();
+    let (events, received) = channel();
     let (streams, later) = (streams.to_vec(), later.to_vec());
-    workers.tell(0, RawRequest { remote: test.address, streams, later, tell });
-    (workers, told)
+    workers.send(0, RawRequest { remote: test.address, streams, later, events });
+    (workers, received)
 }
 
 pub(crate) fn control(bytes: &[u8]) -> Written {

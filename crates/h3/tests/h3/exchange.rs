@@ -119,7 +119,7 @@ fn a_body_dropped_unread_is_stopped_and_leaves_the_window_to_others() {
         let connection = test.connect(&client).await;
         // Far larger than the receive window, which the streams of the connection share.
         let unread = connection.request(get("/100000000")).await.unwrap();
-        pause_async(Duration::from_millis(50), "a body that nobody takes").await;
+        pause_async(Duration::from_millis(50), "a body that is not read").await;
         drop(unread);
         until("it was stopped", || Counts::of(&test.counts.stopped) == 1).await;
         let mut response = connection.request(get("/5000000")).await.unwrap();

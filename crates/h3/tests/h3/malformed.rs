@@ -13,11 +13,11 @@ use uncork_quic_io::ShutdownOptions;
 /// Sends these streams and waits for the event `wanted`, ignoring others.
 fn expect(test: &Test, streams: &[Written], wanted: &RawEvent, what: &str) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    let (workers, told) = ask(socket, test, streams, &[]);
+    let (workers, events) = ask(socket, test, streams, &[]);
     let mut others = Vec::new();
     loop {
-        match told.recv_timeout(Duration::from_secs(20)) {
-            Ok(told) if told == *wanted => break,
+        match events.recv_timeout(Duration::from_secs(20)) {
+            Ok(event) if event == *wanted => break,
             Ok(other) => others.push(other),
             Err(error) => panic!("{what}: {others:?} in place of {wanted:?}: {error}"),
         }
@@ -32,7 +32,7 @@ fn connection_errors_close_with_the_right_code() {
     // PRIORITY_UPDATE (RFC 9218 §7.2) for stream 1, which the server opens, and without a stream.
     let update = |payload: &[u8]| vec![control(&[&[4, 0, 0x80, 0x0f, 7, 0], payload].concat())];
     let cases: [(&str, Vec<Written>, u64); 12] = [
-        ("the priority of what is no request", update(&[2, 1, b'i']), 0x108),
+        ("the priority of a stream that is not a request", update(&[2, 1, b'i']), 0x108),
         ("a priority of nothing", update(&[0]), 0x106),
         ("two control streams", vec![settings.clone(), settings.clone()], 0x103),
         ("a control stream that ends", vec![(Dir::Uni, vec![0, 4, 0], true)], 0x104),
@@ -43,7 +43,11 @@ fn connection_errors_close_with_the_right_code() {
         ("a body on the control stream", vec![control(&[4, 0, 0, 1, 1])], 0x105),
         ("a body without a head", vec![settings.clone(), request(&frame(0, b"x"))], 0x105),
         ("a frame that is cut off", vec![settings.clone(), request(&[1, 10, 0, 0])], 0x106),
-        ("a head that is no QPACK", vec![settings.clone(), request(&frame(1, &[0xff; 20]))], 0x200),
+        (
+            "a head that is not QPACK",
+            vec![settings.clone(), request(&frame(1, &[0xff; 20]))],
+            0x200,
+        ),
     ];
     for (what, streams, code) in cases {
         expect(&test, &streams, &RawEvent::Closed(code), what);
@@ -56,7 +60,7 @@ fn malformed_requests_reset_their_stream() {
     let test = Test::new();
     let settings = control(&SETTINGS);
     let head = |bytes: &[u8]| request(&frame(1, bytes));
-    // A field whose name is not in lower case.
+    // A field with a name that is not in lower case.
     let upper = [&fields("/1")[..], &[0x21, b'A', 1, b'x']].concat();
     let large = [vec![1, 0x80, 0x10, 0, 0], vec![0; 200_000]].concat();
     let cases = [

@@ -104,8 +104,8 @@ fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8])
     let socket = emulation.client().run(|| UdpSocket::bind("0.0.0.0:0")).expect("there");
     let get = |path| raw_request(&frame(1, &fields(path)));
     let streams = [control(&[&SETTINGS, before].concat()), get("/1500000"), get("/2000000")];
-    let (workers, told) = ask(socket.expect("bound"), test, &streams, later);
-    let first = told.recv_timeout(Duration::from_mins(1)).expect("an answer");
+    let (workers, events) = ask(socket.expect("bound"), test, &streams, later);
+    let first = events.recv_timeout(Duration::from_mins(1)).expect("an answer");
     workers.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0x100)));
     let RawEvent::Answered(stream) = first else { panic!("{first:?}") };
     stream

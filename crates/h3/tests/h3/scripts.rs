@@ -47,7 +47,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![6 => prop::sample::select(known), 1 => prop::collection::vec(any::<u8>(), 0..20)]
 }
 
-/// Scripts whose streams consist of such pieces.
+/// Scripts with streams of such pieces.
 fn scripts() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![Just(0_u8), Just(1), Just(2), Just(3), Just(3)];
     let stream = (kind, prop::collection::vec(pieces(), 0..5)).prop_map(|(kind, pieces)| {

@@ -30,9 +30,9 @@ pub(crate) fn play(test: &Test, script: &[u8]) -> Option<u64> {
     let last = 4 * streams.iter().filter(|(dir, ..)| *dir == Dir::Bi).count() as u64;
     streams.push(request(&frame(1, &fields("/10"))));
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    let (workers, told) = ask(socket, test, &streams, &[]);
+    let (workers, events) = ask(socket, test, &streams, &[]);
     let code = loop {
-        match told.recv_timeout(Duration::from_secs(20)) {
+        match events.recv_timeout(Duration::from_secs(20)) {
             Ok(RawEvent::Closed(code)) => break Some(code),
             Ok(RawEvent::Answered(stream)) if stream == last => break None,
             Ok(_) => {}

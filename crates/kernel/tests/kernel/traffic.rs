@@ -105,7 +105,7 @@ impl Downloads {
         };
         let infos = self.serve_all(&emulation, controller);
         let counters = emulation.server().run(counters).expect("a thread");
-        let (_, packets) = emulation.stop_and_tell().expect("a run");
+        let (_, packets) = emulation.stop_with_packets().expect("a run");
         let dropped = packets.iter().filter(|packet| is_dropped_data(packet)).count() as u64;
         Some(Served { infos, counters, dropped })
     }

@@ -55,7 +55,7 @@ fn threshold_in(
     least.into_iter().chain(most).collect()
 }
 
-/// The classes whose flows `of` combines in a cell, and their controllers.
+/// The classes with flows that `of` combines in a cell, and their controllers.
 fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec<&'a str>, String) {
     let classes = results.scenario.cells[cell].classes.iter().filter(|class| of.takes(class));
     let names: Vec<&str> = classes.clone().map(|class| class.name.as_str()).collect();
@@ -70,10 +70,10 @@ fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec
 
 /// Results compared with published ones.
 pub(crate) fn published(results: &Results<'_>) -> Vec<Published> {
-    results.scenario.published.iter().map(|published| beside(results, published)).collect()
+    results.scenario.published.iter().map(|published| compare(results, published)).collect()
 }
 
-fn beside(results: &Results<'_>, published: &scenario::Published) -> Published {
+fn compare(results: &Results<'_>, published: &scenario::Published) -> Published {
     let scenario::Published { of, quantity, over, .. } = published;
     let cells = results.cells(of, &[]);
     let measured = results.estimate(&cells, of, *quantity, over.as_ref());

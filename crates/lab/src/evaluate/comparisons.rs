@@ -60,8 +60,8 @@ fn pairs<'a>(results: &Results<'a>) -> Vec<Pair<'a>> {
     pairs
 }
 
-/// The classes whose controllers `axis` selects; `None` if it varies anything besides them and
-/// their number.
+/// The classes with controllers that `axis` selects; `None` if it varies anything else than them
+/// and their number.
 pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
     let mut classes = Vec::new();
     for key in axis.key.split(',') {
@@ -236,7 +236,7 @@ impl Pair<'_> {
         }
     }
 
-    /// The result if one median is infinite, so there is no ratio: based on both intervals.
+    /// The result if one median is infinite, without a ratio: based on both intervals.
     fn kind_of_unfinished(&self, results: &Results<'_>, quantity: Quantity) -> AnswerKind {
         let samples = |side: &ComparedSamples| results.samples(&[side.cell], &side.flows, quantity);
         let (choice, baseline) = (samples(&self.choice), samples(&self.baseline));
@@ -324,8 +324,8 @@ impl Pair<'_> {
         let values = (choice.value(results, quantity)?, baseline.value(results, quantity)?);
         let less_is_better = quantity.metric.better() != Some(Better::Higher);
         let ratio = ratio(results, quantity, &choice, &baseline);
-        let told = ratio.filter(|ratio| (ratio.value - 1.0).abs() >= PRICE_OTHERS);
-        let payer = told.and_then(|ratio| match kind(&ratio, less_is_better) {
+        let notable = ratio.filter(|ratio| (ratio.value - 1.0).abs() >= PRICE_OTHERS);
+        let payer = notable.and_then(|ratio| match kind(&ratio, less_is_better) {
             AnswerKind::Worse => Some(Payer::Choice),
             AnswerKind::Better => Some(Payer::Baseline),
             _ => None,

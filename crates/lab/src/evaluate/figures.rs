@@ -99,7 +99,7 @@ fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Memb
             let name = by.map(|axis| results.scenario.axes[axis].values[value].clone());
             let of = Selection { cc: Some(cc.clone()), ..of.clone() };
             let (label, cc) = match name {
-                Some(name) if is_of_others => (format!("beside {name}"), name),
+                Some(name) if is_of_others => (format!("next to {name}"), name),
                 Some(name) if name.starts_with(&cc) => (name, cc),
                 Some(name) => (format!("{cc}, {name}"), cc),
                 None => (cc.clone(), cc),
@@ -255,7 +255,7 @@ fn lines(
     (log_x, log_y): (bool, bool),
 ) -> Option<Lines> {
     let Places { label: x_label, at: places, names: x_names } = results.scenario.axes[x].places();
-    // There is no scale for names.
+    // Names have no scale.
     let log_x = log_x && x_names.is_empty();
     let (unit, scale) = quantity.figure_unit(false);
     let curve = |member: Member| {

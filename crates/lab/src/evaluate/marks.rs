@@ -43,9 +43,9 @@ fn queue(plan: &Plan, flow: &FlowPlan) -> Option<QueueSpec> {
     queues.find(|queue| *queue != QueueSpec::DropTail)
 }
 
-/// What a controller does at marks, and the remedy, if its queue expects another answer: one in
-/// proportion behind DualPI2's shallow threshold for ECT(1) (RFC 9331 §4.3), elsewhere the answer to a
-/// loss (RFC 3168 §5).
+/// The reaction of a controller to marks, and the remedy, if its queue expects another: one in
+/// proportion behind DualPI2's shallow threshold for ECT(1) (RFC 9331 §4.3), elsewhere the reaction to
+/// a loss (RFC 3168 §5).
 fn unexpected(algorithm: Algorithm, ecn: Ecn, queue: QueueSpec) -> Option<&'static str> {
     let is_shallow = ecn == Ecn::Ect1 && matches!(queue, QueueSpec::DualPi2(_));
     match (algorithm, ecn) {

@@ -57,7 +57,7 @@ impl RunOutcome {
     }
 }
 
-/// The records and the series of `instance`, whose results are `played`.
+/// The records and the series of `instance`, from its results `played`.
 pub(crate) fn outcome(
     scenario: &Scenario,
     (cell, seed): (usize, u64),

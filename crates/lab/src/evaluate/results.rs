@@ -31,7 +31,7 @@ impl<'a> Results<'a> {
         self.runs[cell]
     }
 
-    /// The cells whose axis values match the selection.
+    /// The cells with axis values that match the selection.
     pub(crate) fn cells(&self, of: &Selection, also: &[(usize, usize)]) -> Vec<usize> {
         let fits = |cell: &usize| {
             let point = &self.scenario.cells[*cell].point;
@@ -183,11 +183,11 @@ impl<'a> Results<'a> {
         let value = |(axis, with): (usize, &crate::scenario::Axis)| {
             format!("{} {}", axis_title(&with.key, &with.name), with.values[point[axis]])
         };
-        let is_told = |(axis, with): &(usize, &crate::scenario::Axis)| {
+        let is_named = |(axis, with): &(usize, &crate::scenario::Axis)| {
             with.values[point[*axis]] == cc
                 && classes.iter().any(|class| !with.is_cc_of_others(class))
         };
-        let open = open.filter(|axis| !is_told(axis));
+        let open = open.filter(|axis| !is_named(axis));
         open.map(value).collect::<Vec<_>>().join(", ")
     }
 }

@@ -231,7 +231,7 @@ impl<'a> View<'a> {
         classes
     }
 
-    /// What the selected flows delivered, with headers, over what their link could carry.
+    /// Bytes that the selected flows delivered, with headers, over the bytes that their link could carry.
     fn utilisation(&self, run: &RunOutcome) -> Option<f64> {
         let window = self.together(run)?;
         let first = self.flows(run).next()?;

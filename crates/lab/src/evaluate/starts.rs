@@ -6,14 +6,14 @@ use super::samples::View;
 use crate::scenario::{Carries, Metric, Selection};
 use crate::sweep::cell_name;
 
-/// The least difference of shares that is worth a warning.
-const LEAST: f64 = 0.05;
-/// The least number of runs in which a group starts first, and of those in which it does not.
-const LEAST_RUNS: usize = 3;
+/// Minimum difference of shares that is worth a warning.
+const MIN_DIFFERENCE: f64 = 0.05;
+/// Minimum number of runs in which a group starts first, and of the others.
+const MIN_RUNS: usize = 3;
 /// How many standard errors the difference must have. By chance, one share in about 60 has them.
-const LEAST_ERRORS: f64 = 3.0;
+const MIN_ERRORS: f64 = 3.0;
 
-/// A group of flows whose share differs between runs in which it starts first and others.
+/// A group of flows. Its share differs between runs in which it starts first and other runs.
 #[derive(Debug)]
 struct Dependence {
     cell: usize,
@@ -57,7 +57,7 @@ fn groups(results: &Results<'_>, cell: usize) -> Vec<(String, String)> {
     long.flat_map(|class| class.ccs.iter().map(|cc| (class.name.clone(), cc.clone()))).collect()
 }
 
-/// The group of a cell whose share depends most on its start.
+/// The group of a cell with the share that depends most on its start.
 fn of_cell(results: &Results<'_>, cell: usize) -> Option<Dependence> {
     let groups = groups(results, cell);
     let first = |run: &RunOutcome| {
@@ -93,7 +93,7 @@ fn mean_start(run: &RunOutcome, (class, cc): &(String, String)) -> Option<f64> {
 
 /// The means of two samples if they differ by more than chance.
 fn apart(one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
-    if one.len().min(other.len()) < LEAST_RUNS {
+    if one.len().min(other.len()) < MIN_RUNS {
         return None;
     }
     // The mean and the squared standard error.
@@ -104,7 +104,7 @@ fn apart(one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
         Some((mean, squares / (count - 1.0) / count))
     };
     let ((first, first_error), (later, later_error)) = (of(one)?, of(other)?);
-    let least = LEAST.max(LEAST_ERRORS * libm::sqrt(first_error + later_error));
+    let least = MIN_DIFFERENCE.max(MIN_ERRORS * libm::sqrt(first_error + later_error));
     ((first - later).abs() >= least).then_some((first, later))
 }
 
@@ -120,7 +120,7 @@ mod tests {
                         [flow.main]\ncc = [\"cubic\", \"bbr1\"]\ncount = 2\nbulk = \"8s\"\n\
                         [matrix]\n\"path.buffer\" = [\"1bdp\", \"8bdp\"]\n";
 
-    /// Eight runs of two cells, in half of which CUBIC starts first. In the second cell it then has
+    /// Eight runs of two cells. CUBIC starts first in half of them. In the second cell it then has
     /// the share `first`, else `later`, with some noise.
     fn runs(first: f64, later: f64) -> Vec<RunOutcome> {
         let of = |cell: usize, seed: u64| {
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn share_that_follows_the_starts_is_told() {
-        let told = warned(0.62, 0.41).expect("a warning");
+    fn warning_names_a_share_that_follows_the_starts() {
+        let warning = warned(0.62, 0.41).expect("a warning");
         let expected = "In 1 of 2 cells a share depends on who starts first; most with \
                         path.buffer=8bdp: ";
-        assert!(told.starts_with(expected), "{told}");
+        assert!(warning.starts_with(expected), "{warning}");
         let either = ["cubic has 40 to 63 %", "bbr1 has 37 to 60 %"];
-        assert!(either.iter().any(|text| told.contains(text)), "{told}");
-        assert!(told.contains("if it starts first"), "{told}");
+        assert!(either.iter().any(|text| warning.contains(text)), "{warning}");
+        assert!(warning.contains("if it starts first"), "{warning}");
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
 
     /// Too few runs, or differences within the noise.
     #[test]
-    fn chance_is_not_told() {
+    fn warning_ignores_chance() {
         assert_eq!(apart(&[0.9, 0.9], &[0.1, 0.1, 0.1]), None);
         assert_eq!(apart(&[0.9, 0.3, 0.6], &[0.2, 0.5, 0.4]), None);
         assert!(apart(&[0.9, 0.8, 0.85], &[0.2, 0.25, 0.3]).is_some());

@@ -16,7 +16,7 @@ const P10: Statistic = Statistic::Quantile(0.1);
 const P1: Statistic = Statistic::Quantile(0.01);
 
 /// Metrics reported for every class that has them.
-const TOLD: [(Metric, &[Statistic]); 18] = [
+const REPORTED: [(Metric, &[Statistic]); 18] = [
     (Metric::Completion, &[P50, P90, P99]),
     (Metric::FirstByte, &[P50]),
     (Metric::PlaybackLatency, &[P50, P90, P99]),
@@ -73,8 +73,8 @@ fn of_class(
         (flows.count() as u64, finished as u64)
     };
     let counts = runs.iter().map(counted).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    let told = TOLD.iter().filter(|(metric, _)| described.has(*metric));
-    let quantities = told.flat_map(|(metric, statistics)| {
+    let reported = REPORTED.iter().filter(|(metric, _)| described.has(*metric));
+    let quantities = reported.flat_map(|(metric, statistics)| {
         statistics.iter().map(|statistic| Quantity { metric: *metric, statistic: *statistic })
     });
     let measured = |quantity: Quantity| {

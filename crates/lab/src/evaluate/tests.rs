@@ -200,17 +200,17 @@ fn each_bound_of_a_threshold_has_its_own_row() {
     scenario.axes[0].values[1] = "the other".into();
     let runs = runs();
     let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
-    let told: Vec<[&str; 4]> =
+    let texts: Vec<[&str; 4]> =
         rows.iter().map(|row| [&*row.text, &*row.class, &*row.cc, &*row.cell]).collect();
     assert_eq!(
-        told[0],
+        texts[0],
         ["share.mean ≥ 1% (nothing to measure)", "noise", "reno", "cc of main cubic"]
     );
     assert_eq!(
-        told[1],
+        texts[1],
         ["share.mean ≤ 2% (nothing to measure)", "noise", "reno", "cc of main cubic"]
     );
-    assert_eq!(told[2][3], "cc of main the other");
+    assert_eq!(texts[2][3], "cc of main the other");
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn distributions_count_unfinished_samples() {
     assert_eq!(document.engine.packets, 7 * 16);
 }
 
-/// A link's utilization cannot exceed 1, whatever the warm-up.
+/// A link's utilization cannot exceed 1, with any warm-up.
 #[test]
 fn warm_up_is_excluded_from_bytes_and_time() {
     let text = "title = \"t\"\nabout = \"a\"\n[run]\nend = \"12s\"\nwarmup = \"6s\"\nseeds = 1\n\
@@ -346,7 +346,7 @@ fn warm_up_is_excluded_from_bytes_and_time() {
     assert!((0.97..=1.001).contains(&value), "{value}");
 }
 
-const BESIDE: &str = r#"title = "A small file beside a large one"
+const SMALL_AND_LARGE: &str = r#"title = "A small file and a large one"
 [run]
 seeds = 2
 end = "3s"
@@ -384,23 +384,23 @@ fn played(text: &str) -> uncork_report::lab::LabDocument {
 
 #[test]
 fn curves_against_another_controller_are_named_and_coloured_by_it() {
-    let document = played(BESIDE);
+    let document = played(SMALL_AND_LARGE);
     let uncork_report::lab::Plot::Cdf(cdf) = &document.figures[0].plot else { panic!() };
     let curves: Vec<(&str, &str)> =
         cdf.curves.iter().map(|curve| (curve.label.as_str(), curve.cc.as_str())).collect();
-    assert_eq!(curves, [("beside cubic", "cubic"), ("beside bbr1", "bbr1")]);
+    assert_eq!(curves, [("next to cubic", "cubic"), ("next to bbr1", "bbr1")]);
 }
 
 #[test]
 fn thresholds_name_the_controller_of_the_other_class() {
-    let document = played(BESIDE);
+    let document = played(SMALL_AND_LARGE);
     let cells: Vec<&str> = document.thresholds.iter().map(|row| row.cell.as_str()).collect();
     assert_eq!(cells, ["cc of large cubic", "cc of large bbr1"]);
 }
 
 #[test]
 fn bulk_flows_cannot_finish() {
-    let document = played(BESIDE);
+    let document = played(SMALL_AND_LARGE);
     let classes = document.cells[0].classes.iter();
     let endless: Vec<(&str, bool)> =
         classes.map(|class| (class.class.as_str(), class.endless)).collect();

@@ -16,7 +16,7 @@ const P90: Statistic = Statistic::Quantile(0.9);
 const P95: Statistic = Statistic::Quantile(0.95);
 
 /// Maximum rows of a heat map.
-const MOST_ROWS: usize = 60;
+const MAX_ROWS: usize = 60;
 
 /// A figure without its number.
 pub(super) struct Drawn {
@@ -176,8 +176,8 @@ impl Question<'_> {
             rows[row].1[point[x]] =
                 answer.ratio.map(|ratio| ratio.value).filter(|ratio| *ratio > 0.0);
         }
-        let left_out = rows.len().saturating_sub(MOST_ROWS);
-        rows.truncate(MOST_ROWS);
+        let left_out = rows.len().saturating_sub(MAX_ROWS);
+        rows.truncate(MAX_ROWS);
         let (y, values): (Vec<String>, Vec<Vec<Option<f64>>>) = rows.into_iter().unzip();
         let names = up.iter().map(|axis| scenario.axes[*axis].name.as_str());
         let is_empty = values.iter().flatten().all(Option::is_none);

@@ -19,7 +19,7 @@ use crate::engine::Played;
 use crate::scenario::{Published, Scenario};
 use crate::sweep::Item;
 
-/// What runs under the name `bbr1`.
+/// The controller that runs under the name `bbr1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InPlaceOfBbr {
     Bbr,

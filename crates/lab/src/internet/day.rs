@@ -28,7 +28,7 @@ const LISTENER: &str = "public";
 pub struct Day<'a> {
     /// The world.
     pub world: &'a World,
-    /// The policy in force, with its table.
+    /// The active policy, with its table.
     pub policy: &'a Policy,
     /// The day since 1970.
     pub day: u32,
@@ -152,7 +152,7 @@ impl Day<'_> {
         }
     }
 
-    /// What a server would decide, which knows all of the request.
+    /// The decision of a server that knows all of the request.
     fn decide(&self, network: u32, user: u64, asked: Asked, seconds: u64) -> Decision<'_> {
         let system = self.world.system_of(network);
         let country = system.country_code().parse().ok();
@@ -224,8 +224,8 @@ impl Day<'_> {
 }
 
 impl World {
-    /// Other people's flows on the network's uplink in a local hour. A song would have to be simulated
-    /// beside them for most of a minute, so it is always alone.
+    /// Other people's flows on the network's uplink in a local hour. A song is always alone: its
+    /// simulation with them would last most of a minute.
     pub(super) fn cross_flows(&self, network: u32, local_hour: u32, asked: Asked) -> usize {
         let is_shared = self.profile_of(network).uplink.is_some() && asked != Asked::Song;
         if is_shared { traffic::cross_flows(local_hour) } else { 0 }
@@ -276,7 +276,7 @@ mod tests {
         let [control, treated] = [count(("cubic", Some("control"))), count(("bbr3", Some("bbr")))];
         let rest = count(("cubic", None));
         assert_eq!(control + treated + rest, arms.len());
-        // A tenth of the users, of whom some come often.
+        // A tenth of the users. Some of them come often.
         let share = (control + treated) as f64 / arms.len() as f64;
         assert!((0.05..0.2).contains(&share), "{share}");
         assert!(control.min(treated) * 2 > control.max(treated), "{control} and {treated}");

@@ -13,7 +13,7 @@ pub(super) fn log_uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
     low * libm::pow(high / low, uniform(rng))
 }
 
-/// A factor with a median of 1, whose logarithm has the standard deviation `sigma` (Box and Muller,
+/// A factor with a median of 1. Its logarithm has the standard deviation `sigma` (Box and Muller,
 /// 1958).
 pub(super) fn log_normal(rng: &mut Rng, sigma: f64) -> f64 {
     let (one, other) = (1.0 - uniform(rng), uniform(rng));

@@ -1,4 +1,4 @@
-//! What each controller is truly worth to each group of networks, by simulating it often enough.
+//! The true gain of each controller for each group of networks, by enough simulations.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::ops::Range;
@@ -21,26 +21,26 @@ const PARTS: u32 = 20;
 /// Connections between two looks at the error.
 const STEP: u32 = 100;
 /// A standard error of a lift that needs no more connections.
-const ENOUGH: f64 = 0.005;
-/// What a lift is compared with: who gains, and who is made 2 % worse.
+const TARGET_ERROR: f64 = 0.005;
+/// Limits of a lift: gain or loss, and a loss of 2 %.
 const LIMITS: [f64; 2] = [0.0, -0.02];
-/// A lift that is so many standard errors away from both limits needs no more connections, either,
-const FAR: f64 = 5.0;
-/// if it has so many: of fewer the error is not known well.
-const LEAST: u32 = 400;
-/// What did not finish, as in `uncork experiment`.
+/// A lift needs no more connections either if it is this many standard errors away from both limits,
+const CLEAR_ERRORS: f64 = 5.0;
+/// and has at least this many connections: with fewer the error is not known well.
+const MIN_CONNECTIONS: u32 = 400;
+/// The completion time of an unfinished object, as in `uncork experiment`.
 const HOUR_SECONDS: f64 = 3600.0;
 
-/// What to compare.
+/// The controllers to compare, and the sample.
 #[derive(Clone, Copy, Debug)]
 pub struct OracleSpec {
     /// The controller that clients have.
     pub control: CcSpec,
-    /// The one that they might have.
+    /// The controller that is compared with it.
     pub treated: CcSpec,
     /// Connections of each controller for a profile and class, on average: a profile with more of the
-    /// traffic has more. That is the most; a lift whose standard error falls to 0.5 % has fewer, and
-    /// one that is far from 0 and from -2 %.
+    /// traffic has more. This is the maximum. A lift has fewer if its standard error falls to 0.5 %,
+    /// or if it is far from 0 and from -2 %.
     pub connections: u32,
     /// Which users are drawn; other numbers draw others.
     pub draw: u16,
@@ -67,7 +67,7 @@ impl Display for Group {
     }
 }
 
-/// Why a text is no group.
+/// A text that is not a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected an AS and a profile, 0 to {}, such as AS64512:1", PROFILES - 1)]
 pub struct GroupError;
@@ -104,9 +104,9 @@ struct Lift {
     together: f64,
     /// Its standard error.
     error: f64,
-    /// The gain of a user whose neighbours keep the control.
+    /// The gain of a user if the neighbours keep the control.
     alone: f64,
-    /// What the treated controller adds to the share of bytes that are sent again.
+    /// The treated controller's share of retransmitted bytes less the control's.
     resent: f64,
     /// Connections of each controller that this follows from.
     connections: u32,
@@ -115,12 +115,12 @@ struct Lift {
 impl Lift {
     /// Whether more connections would not change what the lift is used for.
     fn is_known(&self) -> bool {
-        let far = LIMITS.map(|limit| (self.together - limit).abs() > FAR * self.error);
-        self.error <= ENOUGH || (self.connections >= LEAST && far == [true; 2])
+        let far = LIMITS.map(|limit| (self.together - limit).abs() > CLEAR_ERRORS * self.error);
+        self.error <= TARGET_ERROR || (self.connections >= MIN_CONNECTIONS && far == [true; 2])
     }
 }
 
-/// What connections of one controller are like.
+/// A sample of connections of one controller.
 #[derive(Debug, Default)]
 struct Sample {
     /// Of each response, with the number of its connection: those of one are not independent.
@@ -219,7 +219,7 @@ impl Place<'_> {
     /// The lift by as many connections as it takes.
     fn lift(&self, spec: OracleSpec) -> Lift {
         let Some(network) = self.network() else {
-            // No network has it, so nobody asks.
+            // No network has it, so the lift is not used.
             return Lift::default();
         };
         let mut samples = Samples::default();
@@ -235,7 +235,7 @@ impl Place<'_> {
         }
     }
 
-    /// What these samples of `connections` each tell.
+    /// The lift that follows from these samples of `connections` each.
     fn of(&self, samples: &Samples, connections: u32) -> Lift {
         let Samples { control, treated, alone } = samples;
         let lift = |treated: &Sample, without: Option<u32>| {
@@ -290,8 +290,8 @@ impl Place<'_> {
             };
             add(&mut samples.control, control, control);
             add(&mut samples.treated, treated, treated);
-            // Nobody decides by it, so it need not be exact.
-            if has_neighbours && nth < LEAST {
+            // No decision depends on it, so it need not be exact.
+            if has_neighbours && nth < MIN_CONNECTIONS {
                 add(&mut samples.alone, treated, control);
             }
         }
@@ -435,7 +435,7 @@ mod tests {
         }
     }
 
-    /// What is known well enough is not simulated further.
+    /// A lift with a small error is not simulated further.
     #[test]
     fn a_lift_has_as_many_connections_as_it_needs() {
         let (world, same) = (world(), spec(Algorithm::Cubic, Algorithm::Cubic, 400));
@@ -448,7 +448,7 @@ mod tests {
         };
         assert_eq!(at.lift(same).connections, STEP);
         let other = at.lift(spec(Algorithm::Cubic, Algorithm::Bbr3, 400));
-        assert!(other.connections == 400 || other.error <= ENOUGH, "{other:?}");
+        assert!(other.connections == 400 || other.error <= TARGET_ERROR, "{other:?}");
     }
 
     /// A gain that is beyond doubt needs no exact figure.
@@ -458,7 +458,7 @@ mod tests {
             |together, error, connections| Lift { together, error, connections, ..Lift::default() };
         assert!(of(0.5, 0.09, 400).is_known() && !of(0.5, 0.09, 300).is_known());
         assert!(of(-0.5, 0.09, 400).is_known() && !of(0.5, 0.11, 400).is_known());
-        // Surely not worse by 2 %, but nobody knows whether it is a gain.
+        // Surely not worse by 2 %, but perhaps not a gain.
         assert!(!of(0.02, 0.0079, 1000).is_known());
         assert!(of(0.001, 0.004, 100).is_known());
     }

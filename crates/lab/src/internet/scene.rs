@@ -12,11 +12,11 @@ use super::profile::{bits, millis};
 use super::traffic::{self, Asked};
 use super::world::World;
 
-/// A connection is given up after this time.
-const LONGEST: TimeDelta = TimeDelta::from_secs(180);
+/// A connection is aborted after this time.
+const CONNECTION_TIMEOUT: TimeDelta = TimeDelta::from_secs(180);
 /// Other people's flows on a full uplink begin this long before.
 const LEAD: TimeDelta = TimeDelta::from_secs(2);
-/// Users of a full uplink download at a time, beside other people's flows.
+/// Users of a full uplink that download at the same time, next to other people's flows.
 pub(super) const NEIGHBOURS: usize = 2;
 const BEGIN_STREAM: u64 = 4 << 56;
 
@@ -26,7 +26,7 @@ pub(super) struct Visitor {
     pub(super) user: u64,
     pub(super) asked: Asked,
     pub(super) cc: CcSpec,
-    /// Whether anybody reads its record. The simulation ends when all of these are over.
+    /// Whether its record is used. The simulation ends when all such connections have ended.
     pub(super) is_kept: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Visitor {
 pub(super) struct Scene {
     pub(super) network: u32,
     pub(super) visitors: Vec<Visitor>,
-    /// Other people's flows on the network's uplink; without them it is no limit.
+    /// Other people's flows on the network's uplink; without them it does not limit.
     pub(super) cross: usize,
     pub(super) seed: u64,
 }
@@ -95,7 +95,7 @@ impl Scene {
         if self.cross > 0 { vec![0] } else { Vec::new() }
     }
 
-    /// The visitors' flows. Neighbours begin within as long as other people's flows had before.
+    /// The visitors' flows. Neighbours begin within the time that other people's flows had before.
     fn flows(&self) -> Vec<FlowSpec> {
         let mut rng = Rng::new(self.seed, BEGIN_STREAM);
         let mut flow = |(path, visitor): (usize, &Visitor)| {
@@ -133,9 +133,9 @@ impl Scene {
     }
 }
 
-/// When even the last connection is given up.
+/// When even the last connection is aborted.
 fn end() -> Time {
-    Time::ZERO + LEAD + LEAD + LONGEST
+    Time::ZERO + LEAD + LEAD + CONNECTION_TIMEOUT
 }
 
 /// The responses on a connection: its transfer, or one for each chunk of its song.
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::internet::WorldSpec;
 
-    /// What neighbours do after the end of the connection that is recorded costs time only.
+    /// After the end of the recorded connection, simulating its neighbours only costs time.
     #[test]
     fn a_simulation_ends_with_what_is_kept() {
         let world = World::new(WorldSpec { seed: 2, networks: 60, systems: 12 }).unwrap();

@@ -1,11 +1,11 @@
-//! What users ask for, and when.
+//! Requests of users, and their times.
 
 use uncork_apps::{AudioSpec, Track};
 use uncork_units::{Rate, Rng, TimeDelta};
 
 use super::draw::{pareto, uniform};
 
-/// What a connection carries.
+/// The object that a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// One object of this many bytes.
@@ -41,7 +41,7 @@ impl Asked {
         Self::Object((pareto(rng, 1.2, LARGE_BYTES as f64, 12e6) as u64).max(LARGE_BYTES))
     }
 
-    /// What is no download: an oracle of small objects has as many songs among them as a day has.
+    /// Anything but a download: an oracle of small objects has as many songs among them as a day has.
     pub(super) fn other(rng: &mut Rng) -> Self {
         if uniform(rng) < SONGS { Self::Song } else { Self::small(rng) }
     }

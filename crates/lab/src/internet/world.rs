@@ -7,7 +7,7 @@ use uncork_units::Rng;
 
 use super::profile::{Kind, Profile};
 
-/// What determines a world.
+/// The parameters that determine a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorldSpec {
     /// Seed of everything in it.
@@ -30,7 +30,7 @@ pub enum WorldError {
 }
 
 impl WorldSpec {
-    /// The documentation prefix 2001:db8::/32 (RFC 3849) has so many /48.
+    /// Number of /48 in the documentation prefix 2001:db8::/32 (RFC 3849).
     pub const MAX_NETWORKS: u32 = 65_536;
     /// Numbers for private use from 64512 on (RFC 6996).
     pub const MAX_SYSTEMS: u32 = 1_023;
@@ -42,13 +42,13 @@ impl Default for WorldSpec {
     }
 }
 
-/// Profiles of each system, of which each of its networks has one.
+/// Profiles of each system. Each of its networks has one of them.
 pub(super) const PROFILES: usize = 3;
 /// Countries: XA to XJ, which ISO 3166 leaves to users.
 pub(super) const COUNTRIES: u32 = 10;
 /// Users of the smallest networks.
-const FEWEST_USERS: f64 = 5_000.0;
-/// Users of all networks beside these.
+const MIN_USERS: f64 = 5_000.0;
+/// Users of all other networks.
 const USERS: f64 = 1_000_000.0;
 
 const SYSTEM_STREAM: u64 = 1 << 56;
@@ -69,7 +69,7 @@ pub struct World {
 #[derive(Clone, Debug)]
 pub(super) struct System {
     pub(super) asn: u32,
-    /// Index of its country, which tells its hours, too.
+    /// Index of its country, which also sets its hours.
     pub(super) country: u32,
     pub(super) profiles: [Profile; PROFILES],
 }
@@ -108,7 +108,7 @@ impl World {
         Ok(Self { spec, systems, networks, cumulative })
     }
 
-    /// The network in whose part of the traffic `at` (from 0 to 1) lies.
+    /// The network that has the part of the traffic at `at` (from 0 to 1).
     pub(super) fn network_at(&self, at: f64) -> u32 {
         let index = self.cumulative.partition_point(|end| *end <= at);
         index.min(self.networks.len() - 1) as u32
@@ -158,8 +158,8 @@ pub(super) fn network_name(network: u32) -> String {
     ClientNetwork::of(address(network, 0)).to_string()
 }
 
-/// Networks whose traffic is by Zipf's law. Ranks are in random order, and each system has at least
-/// one network.
+/// Networks with traffic by Zipf's law. Ranks are in random order, and each system has at least one
+/// network.
 fn networks(spec: WorldSpec) -> Vec<Network> {
     let mut rng = Rng::new(spec.seed, NETWORK_STREAM);
     let mut ranks: Vec<u32> = (1..=spec.networks).collect();
@@ -174,7 +174,7 @@ fn networks(spec: WorldSpec) -> Vec<Network> {
             system: if nth < spec.systems { nth } else { any },
             profile: rng.below(PROFILES as u64) as usize,
             share,
-            users: (FEWEST_USERS + USERS * share) as u64,
+            users: (MIN_USERS + USERS * share) as u64,
         }
     };
     (0..).zip(ranks).map(network).collect()

@@ -1,15 +1,15 @@
 //! CMCD: the throughput that players measured, in a list of keys (CTA-5004).
 
-use super::{Found, Sample, positive};
+use super::{LogSamples, Sample, positive};
 
-pub(super) fn read(text: &str, found: &mut Found) {
+pub(super) fn read(text: &str, found: &mut LogSamples) {
     found.is_of_responses = true;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         of_line(&keys(line), found);
     }
 }
 
-fn of_line(keys: &str, found: &mut Found) {
+fn of_line(keys: &str, found: &mut LogSamples) {
     let pairs: Vec<(&str, &str)> = split(keys).collect();
     let value = |key: &str| pairs.iter().find(|(known, _)| *known == key).map(|(_, value)| *value);
     if pairs.iter().any(|(key, _)| *key == "su") {

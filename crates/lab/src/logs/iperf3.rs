@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Found, STANDING, Sample};
+use super::{LogSamples, STANDING, Sample};
 
-pub(super) fn read(text: &str, found: &mut Found) -> Result<(), String> {
+pub(super) fn read(text: &str, found: &mut LogSamples) -> Result<(), String> {
     let report: Value = serde_json::from_str(text)
         .map_err(|error| format!("not the JSON of one iperf3 test: {error}; run iperf3 with -J"))?;
     if let Some(error) = report["error"].as_str() {
@@ -38,7 +38,7 @@ fn senders(report: &Value) -> impl Iterator<Item = &Value> {
     streams.map(|it| &it["sender"]).filter(has_rtt)
 }
 
-fn sample(report: &Value, found: &mut Found) -> Sample {
+fn sample(report: &Value, found: &mut LogSamples) -> Sample {
     let of = |key: &'static str| senders(report).filter_map(move |it| number(it, key));
     let rate: f64 = of("bits_per_second").sum();
     let least = of("min_rtt").reduce(f64::min).unwrap_or_default();

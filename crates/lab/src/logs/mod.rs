@@ -30,14 +30,14 @@ pub enum LogFormat {
     Cmcd,
 }
 
-/// What a log shows of the path to a client. `None`: nothing.
+/// The path to a client, as a log shows it. `None`: unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientPath {
     /// Its address; of CMCD the session.
     pub client: String,
     /// Connections, responses or requests of this client that were counted.
     pub samples: usize,
-    /// The least round-trip time, in milliseconds.
+    /// The minimum round-trip time, in milliseconds.
     pub rtt_ms: Option<f64>,
     /// The rate with headers, in bits per second.
     pub rate_bps: Option<f64>,
@@ -52,7 +52,7 @@ pub struct ClientPath {
 pub struct LogPaths {
     /// By client, in order.
     pub paths: Vec<ClientPath>,
-    /// What is left out or doubtful, and how many lines, connections or values.
+    /// Reasons why lines, connections or values are left out or doubtful, with their number.
     pub notes: Vec<(&'static str, usize)>,
 }
 
@@ -63,7 +63,7 @@ impl LogFormat {
     ///
     /// If it is not JSON (iperf3), or of a test that failed: the message.
     pub fn paths(self, text: &str) -> Result<LogPaths, String> {
-        let mut found = Found::default();
+        let mut found = LogSamples::default();
         match self {
             Self::Ss => ss::read(text, &mut found),
             Self::Iperf3 => iperf3::read(text, &mut found)?,
@@ -86,14 +86,14 @@ struct Sample {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct LogSamples {
     samples: BTreeMap<String, Vec<Sample>>,
     notes: BTreeMap<&'static str, usize>,
-    /// Rates of a client that are means of responses, of which the median counts; else the largest.
+    /// Whether rates of a client are means of responses: their median counts, else the largest.
     is_of_responses: bool,
 }
 
-impl Found {
+impl LogSamples {
     fn add(&mut self, client: String, sample: Sample) {
         self.samples.entry(client).or_default().push(sample);
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{Found, Sample, positive};
+use super::{LogSamples, Sample, positive};
 
 /// Bytes of a response that is not mostly slow start.
 const LONG_BYTES: f64 = 3e6;
@@ -19,7 +19,7 @@ struct Line<'a> {
     is_complete: Option<bool>,
 }
 
-pub(super) fn read(text: &str, found: &mut Found) {
+pub(super) fn read(text: &str, found: &mut LogSamples) {
     found.is_of_responses = true;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let read = if line.starts_with('{') {
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str, found: &mut Found) {
     }
 }
 
-fn of_json(json: &Value, found: &mut Found) -> Option<()> {
+fn of_json(json: &Value, found: &mut LogSamples) -> Option<()> {
     let text = |key: &str| json[key].as_str();
     let is_short = |sent: &str| {
         let length = text("content_length").and_then(|it| it.parse::<f64>().ok());
@@ -59,7 +59,7 @@ fn of_fields(line: &str) -> Option<Line<'_>> {
 }
 
 /// `None`: values are not of the format.
-fn of_line(line: &Line<'_>, found: &mut Found) -> Option<()> {
+fn of_line(line: &Line<'_>, found: &mut LogSamples) -> Option<()> {
     let client: IpAddr = line.client.parse().ok()?;
     let bytes: f64 = line.bytes.parse().ok().filter(|it: &f64| it.is_finite() && *it >= 0.0)?;
     let seconds: f64 = line.seconds.parse().ok().filter(|it: &f64| it.is_finite())?;
@@ -75,7 +75,12 @@ fn of_line(line: &Line<'_>, found: &mut Found) -> Option<()> {
     Some(())
 }
 
-fn rate(bytes: f64, seconds: f64, is_complete: Option<bool>, found: &mut Found) -> Option<f64> {
+fn rate(
+    bytes: f64,
+    seconds: f64,
+    is_complete: Option<bool>,
+    found: &mut LogSamples,
+) -> Option<f64> {
     if bytes < LONG_BYTES {
         found.note("responses are too short for a rate: less than 3 MB");
     } else if is_complete == Some(false) {

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::{Found, STANDING, Sample, positive};
+use super::{LogSamples, STANDING, Sample, positive};
 
 /// A window that held the sender back for this part of the busy time hides the path.
 const HELD_BACK: f64 = 0.1;
-/// What `retrans:` counts of segments a few bytes long is not a share of losses.
+/// With fewer segments, the count of `retrans:` is not a share of losses.
 const MIN_SEGMENTS: f64 = 100.0;
 
-pub(super) fn read(text: &str, found: &mut Found) {
+pub(super) fn read(text: &str, found: &mut LogSamples) {
     for connection in connections(text) {
         match client(&connection) {
             Some(client) => of_connection(client, &Values::of(&connection), found),
@@ -47,9 +47,9 @@ fn client(connection: &str) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-fn of_connection(client: IpAddr, values: &Values<'_>, found: &mut Found) {
+fn of_connection(client: IpAddr, values: &Values<'_>, found: &mut LogSamples) {
     let Some(least_rtt) = values.number("minrtt").filter(|rtt| *rtt > 0.0) else {
-        return found.note("connections have no least RTT (minrtt)");
+        return found.note("connections have no minimum RTT (minrtt)");
     };
     if values.has("app_limited") {
         return found.note("connections had too little to send (app_limited)");

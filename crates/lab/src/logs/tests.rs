@@ -39,7 +39,7 @@ fn ss_units_and_two_lines_are_read() {
 }
 
 #[test]
-fn ss_connections_that_tell_no_path_are_left_out_and_counted() {
+fn ss_connections_that_show_no_path_are_left_out_and_counted() {
     let line = |values: &str| format!("0 0 192.0.2.10:443 198.51.100.7:51344 {values}\n");
     let new = "bytes_sent:31856000 bytes_acked:31630112 bytes_retrans:86880 delivery_rate 20310000bps busy:12850ms";
     let text = [

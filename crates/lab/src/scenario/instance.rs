@@ -27,7 +27,7 @@ impl Scenario {
     ///
     /// # Panics
     ///
-    /// If there is no such cell.
+    /// If `cell` does not exist.
     pub fn instance(&self, cell: usize, seed: u64) -> Instance {
         let mut instance = self.planned(cell, seed);
         opened::open(&mut instance, &self.cells[cell].plan, seed);

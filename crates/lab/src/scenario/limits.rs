@@ -137,8 +137,8 @@ pub(super) fn unfinishable(cells: &[Cell]) -> Vec<String> {
             let ClientActivity::One(SingleActivity::Transfer(bytes)) = &flow.work else { continue };
             let rate = fastest(&cell.plan.paths[flow.path]);
             let span = cell.end.since(Time::ZERO) - flow.start;
-            let told = found.iter().any(|(name, _)| *name == flow.name);
-            if told || wire(*bytes) <= rate.bytes_in(span) {
+            let is_listed = found.iter().any(|(name, _)| *name == flow.name);
+            if is_listed || wire(*bytes) <= rate.bytes_in(span) {
                 continue;
             }
             let seconds = wire(*bytes) / rate.bytes_per_sec().max(1);

@@ -72,7 +72,7 @@ impl Scenario {
     ///
     /// # Panics
     ///
-    /// If there is no such cell.
+    /// If `cell` does not exist.
     pub fn load(&self, cell: usize) -> SizeEstimate {
         SizeEstimate::of_run(&self.cells[cell])
     }

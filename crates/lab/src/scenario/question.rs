@@ -10,7 +10,7 @@ pub struct Quantity {
     pub statistic: Statistic,
 }
 
-/// What is measured per flow, request or run.
+/// A quantity per flow, request or run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Seconds from the start of a transfer or of a request to its last byte.
@@ -208,7 +208,7 @@ pub enum FigureKind {
         edges: Vec<u64>,
         /// The quantity.
         quantity: Quantity,
-        /// The axis whose values are the rows.
+        /// The axis: its values are the rows.
         y: usize,
         /// The selection it is divided by.
         over: Option<Selection>,

@@ -155,7 +155,7 @@ impl Manifest {
         let same = |name: &&String| self.files.get(*name) == other.files.get(*name);
         let mut names = self.files.keys().chain(other.files.keys());
         let name = names.find(|name| !same(name)).map_or("", String::as_str);
-        format!("the file {name} beside the scenario has another content")
+        format!("the content of the scenario's file {name} differs")
     }
 }
 
@@ -242,8 +242,8 @@ mod tests {
         let text = manifest("a", "", "").to_json().replace(VERSION, &other);
         let error = Manifest::from_json(&text).unwrap_err();
         assert!(matches!(&error, ManifestError::Build(theirs) if *theirs == other));
-        let told = error.to_string();
-        assert!(told.contains(&other) && told.contains(VERSION), "{told}");
+        let message = error.to_string();
+        assert!(message.contains(&other) && message.contains(VERSION), "{message}");
         // Before manifests had build IDs.
         let old = r#"{"schema": "uncork.sweep/1", "version": "0.1.0", "engine": "sim"}"#;
         let error = Manifest::from_json(old).unwrap_err();
@@ -254,9 +254,9 @@ mod tests {
     fn differences_are_named() {
         let one = manifest("a", "x = 1\ny = 1\n", "1");
         assert_eq!(one.difference(&one.clone()), None);
-        let mut told = one.clone();
-        told.command = "uncork lab run ./a.toml".into();
-        assert_eq!(one.difference(&told), None, "the same runs with another file name");
+        let mut renamed = one.clone();
+        renamed.command = "uncork lab run ./a.toml".into();
+        assert_eq!(one.difference(&renamed), None, "the same runs with another file name");
         let mut real = one.clone();
         real.engine = "netns".into();
         assert_eq!(one.difference(&real).as_deref(), Some("played by sim, not by netns"));
@@ -270,7 +270,7 @@ mod tests {
             (manifest("a", "x = 1\n", "1"), "one scenario goes on where the other ends"),
             (
                 manifest("a", "x = 1\ny = 1\n", "2"),
-                "the file trace beside the scenario has another content",
+                "the content of the scenario's file trace differs",
             ),
         ] {
             assert_eq!(one.difference(&other).as_deref(), Some(words));
@@ -313,7 +313,7 @@ mod tests {
         let other = manifest("a", order, "1");
         assert_eq!(one.obstacle(&other).as_deref(), Some("the same in another order"));
         let other = manifest("a", SCENARIO, "2");
-        let words = "the file trace beside the scenario has another content";
+        let words = "the content of the scenario's file trace differs";
         assert_eq!(one.obstacle(&other).as_deref(), Some(words));
     }
 }

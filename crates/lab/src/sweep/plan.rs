@@ -38,7 +38,7 @@ pub enum ShardError {
     /// The number of shards is zero.
     #[error("there must be at least one shard, such as 1/8")]
     None,
-    /// There is no such part.
+    /// The index is not a part.
     #[error("the index is out of range; expected 1/{of} to {of}/{of}", of = .0.of)]
     Outside(Shard),
 }

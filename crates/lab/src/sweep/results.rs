@@ -25,7 +25,7 @@ pub const SWEEP_FILES: [&str; 7] = [
     "series.parquet",
 ];
 
-/// Contents of the files besides the report.
+/// Contents of the files except the report.
 const CONTENTS: [(&str, &str); 6] = [
     ("scenario.toml", "the scenario as it was run"),
     ("summary.json", "this report's data as JSON"),
@@ -265,22 +265,22 @@ mod tests {
     #[test]
     fn runs_do_not_depend_on_threads_and_are_all_reported() {
         let scenario = scenario();
-        let told = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let stop = AtomicBool::new(false);
         let of = (&scenario, Engine::Sim);
         let runs = run_items(of, &items(&scenario), 2, &stop, &|run, progress| {
-            told.lock().unwrap().push((run.item(), progress));
+            reported.lock().unwrap().push((run.item(), progress));
         })
         .unwrap();
         assert_eq!(run(&scenario, 1), runs);
         let item = |cell, seed| Item { cell, seed };
         let all = [item(0, 5), item(0, 6), item(1, 5), item(1, 6)];
         assert_eq!(runs.iter().map(FinishedRun::item).collect::<Vec<_>>(), all);
-        let mut told = told.into_inner().unwrap();
+        let mut reported = reported.into_inner().unwrap();
         let packets = runs.iter().map(|run| run.outcome.packets).sum();
-        assert_eq!(told[3].1, crate::Progress { done: 4, total: 4, packets });
-        told.sort_unstable_by_key(|(item, _)| *item);
-        assert_eq!(told.iter().map(|(item, _)| *item).collect::<Vec<_>>(), all);
+        assert_eq!(reported[3].1, crate::Progress { done: 4, total: 4, packets });
+        reported.sort_unstable_by_key(|(item, _)| *item);
+        assert_eq!(reported.iter().map(|(item, _)| *item).collect::<Vec<_>>(), all);
     }
 
     #[test]
@@ -330,10 +330,10 @@ mod tests {
         }
 
         let flows = read_flows(flows).unwrap();
-        let told: Vec<(&str, &str, u64)> =
+        let reported: Vec<(&str, &str, u64)> =
             flows.iter().map(|flow| (flow.group.as_str(), flow.cc.as_str(), flow.seed)).collect();
         let row = |cc, seed| ("main", cc, seed);
-        assert_eq!(told, [row("cubic", 5), row("cubic", 6), row("bbr3", 5), row("bbr3", 6)]);
+        assert_eq!(reported, [row("cubic", 5), row("cubic", 6), row("bbr3", 5), row("bbr3", 6)]);
 
         let objects = read_objects(objects).unwrap();
         let times = |object: &ObjectRow| (object.object.size_bytes, object.object.completion_ns);
@@ -379,10 +379,10 @@ mod tests {
         let document = results.document(&scenario, String::new(), true);
         let [.., objects, _] = results.files(&scenario, &document).unwrap();
         let objects = read_objects(objects).unwrap();
-        let told: Vec<(&str, u64)> =
+        let reported: Vec<(&str, u64)> =
             objects.iter().map(|row| (row.group.as_str(), row.object.size_bytes)).collect();
         let page = ("pages", 10_000);
-        assert_eq!(told, [page, page, page, ("file", 20_000)]);
+        assert_eq!(reported, [page, page, page, ("file", 20_000)]);
         assert!(objects.iter().all(|row| row.object.completion_ns.is_some()));
     }
 

@@ -7,13 +7,13 @@ use super::check::Arms;
 use super::response::{Response, SLACK};
 
 /// Responses that make a distribution of rates.
-pub(super) const FEWEST: usize = 2;
+pub(super) const MIN_RESPONSES: usize = 2;
 /// Behind a policer BBR loses more than this part of its packets,
 const POLICED: f64 = 0.05;
 /// more than this many times CUBIC's part,
-const TIMES_CUBIC: f64 = 2.0;
+const LOSS_RATIO: f64 = 2.0;
 /// and less than this part of its responses has a standing queue.
-const HARDLY_ANY: f64 = 0.2;
+const MAX_QUEUED_SHARE: f64 = 0.2;
 /// Where a buffer holds less than this many products of rate and round-trip time, slow start's drops hide
 /// random loss
 const SMALL_BDPS: f64 = 1.0;
@@ -22,7 +22,7 @@ const HIDDEN: f64 = 0.01;
 /// The part of CUBIC's queues that are below what the buffer holds.
 const FULL: f64 = 0.95;
 /// A few packets: what a buffer has at least, in bytes.
-const LEAST_BUFFER: f64 = 5_000.0;
+const MIN_BUFFER: f64 = 5_000.0;
 
 /// The lines of the clients of a system or network, as a scenario writes them.
 pub(super) struct Line {
@@ -67,11 +67,11 @@ impl Line {
         let queued =
             || responses.iter().copied().filter(|one| one.has_queue() == Some(true)).collect();
         let full: Vec<&Response<'_>> = if bbr.is_empty() { queued() } else { bbr };
-        if full.len() < FEWEST {
+        if full.len() < MIN_RESPONSES {
             return Err(format!("of {} responses too few show the rate", responses.len()));
         }
         let rates: Vec<f64> = full.iter().map(|one| one.rate() / 1e6).collect();
-        let rtts: Vec<f64> = responses.iter().map(|one| one.least_rtt).collect();
+        let rtts: Vec<f64> = responses.iter().map(|one| one.min_rtt).collect();
         let sizes: Vec<f64> =
             responses.iter().map(|one| one.record.bytes_delivered as f64).collect();
         let line = Self {
@@ -175,15 +175,15 @@ fn refuse_small_buffer(cubic: &[&Response<'_>], loss: &RandomLoss) -> Result<(),
 fn refuse_policer(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<(), String> {
     let seen: Vec<bool> = bbr.iter().filter_map(|one| one.has_queue()).collect();
     let queued = seen.iter().filter(|has_queue| **has_queue).count();
-    let has_queue = !seen.is_empty() && queued as f64 >= HARDLY_ANY * seen.len() as f64;
+    let has_queue = !seen.is_empty() && queued as f64 >= MAX_QUEUED_SHARE * seen.len() as f64;
     let lost = lost_beyond_startup(bbr);
     let of_cubic = lost_share(cubic.iter().map(|one| one.record));
-    if lost <= POLICED.max(TIMES_CUBIC * of_cubic) || has_queue {
+    if lost <= POLICED.max(LOSS_RATIO * of_cubic) || has_queue {
         return Ok(());
     }
     let percent = 100.0 * lost;
     Err(format!(
-        "BBR lost {percent:.0} % after Startup without a queue, as behind a policer, which no twin has"
+        "looks policed: BBR lost {percent:.0} % after Startup without a queue; a twin cannot have policers"
     ))
 }
 
@@ -195,7 +195,7 @@ fn lost_beyond_startup(bbr: &[&Response<'_>]) -> f64 {
     bbr.iter().map(beyond).sum::<f64>() / sent.max(1) as f64
 }
 
-/// Packets lost of those that were sent.
+/// Lost packets as a share of sent packets.
 fn lost_share<'a>(records: impl Iterator<Item = &'a FlowRecord>) -> f64 {
     let (sent, lost) = records.fold((0, 0), |(sent, lost), record| {
         (sent + record.packets_sent, lost + record.packets_lost)
@@ -203,8 +203,8 @@ fn lost_share<'a>(records: impl Iterator<Item = &'a FlowRecord>) -> f64 {
     lost as f64 / u64::max(sent, 1) as f64
 }
 
-/// The largest queue of `responses`: in bytes or in products of rate and round-trip time, in whichever the
-/// queues of CUBIC agree better. `None`: nobody saw any.
+/// The largest queue of `responses`: in bytes or in products of rate and round-trip time, the unit in
+/// which the queues of CUBIC agree better. `None`: no response shows a queue.
 fn buffer(responses: &[&Response<'_>]) -> Option<String> {
     let cubic = || responses.iter().filter(|one| !one.is_bbr);
     let bytes: Vec<f64> = cubic().filter_map(|one| one.queue()).collect();
@@ -215,7 +215,7 @@ fn buffer(responses: &[&Response<'_>]) -> Option<String> {
         return Some(format!("{:.2}bdp", at(&bdps, FULL).max(0.01)));
     }
     let queues = responses.iter().filter_map(|one| one.queue());
-    Some(format!("{:.0}kB", queues.reduce(f64::max)?.max(LEAST_BUFFER) / 1e3))
+    Some(format!("{:.0}kB", queues.reduce(f64::max)?.max(MIN_BUFFER) / 1e3))
 }
 
 /// The quartiles of `values`, as a scenario's quantiles.

@@ -13,22 +13,22 @@ use uncork_cc::CcSpec;
 use uncork_flow::FlowRecord;
 use uncork_policy::Prefix;
 
-use self::line::{FEWEST, Line};
-use self::response::{Mute, Response, is_by_kernel};
+use self::line::{Line, MIN_RESPONSES};
+use self::response::{Response, Unusable, is_by_kernel};
 
 /// Of a thousand lines in one run none stays in the caches: a flow takes four times as long.
 const FLOWS_OF_A_RUN: usize = 200;
-/// What an error shows of all that was left out.
-const NOTES: usize = 10;
+/// Maximum notes about left-out records in an error.
+const MAX_NOTES: usize = 10;
 
 /// How the twin's clients are tried.
 #[derive(Clone, Debug)]
 pub struct TwinSpec {
-    /// The controllers, each of which all clients of the twin have once.
+    /// The controllers. All clients of the twin have each of them once.
     pub controllers: Vec<CcSpec>,
     /// Clients of each line with each controller, at least: they are dealt to runs of equal size.
     pub clients: u32,
-    /// Responses that give a network a line of its own, beside its system's. `None`: none has one.
+    /// Responses that give a network a line of its own, in addition to its system's. `None`: none has one.
     pub by_network: Option<usize>,
     /// The one system (`AS64500`) or network that has a line. `None`: all have.
     pub only: Option<String>,
@@ -39,7 +39,7 @@ pub struct TwinSpec {
 pub struct Twin {
     /// The scenario file.
     pub text: String,
-    /// Systems and networks whose records do not show a path, and responses that tell nothing, with the reason.
+    /// Systems and networks without a path in their records, and unusable responses, with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -52,32 +52,32 @@ pub enum NoTwin {
          `uncork host watch`, of a connection"
     )]
     NoLong(usize),
-    /// Nobody told of which system the clients are.
+    /// No record has the system of its client.
     #[error(
         "no record has an AS; record with a database of origins (--geo), or give networks lines of their own \
          (--by-network)"
     )]
     NoSystem,
-    /// Likewise, and no network has so many.
+    /// Likewise, and no network has enough responses.
     #[error(
-        "no record has an AS, and no network has so many responses of more than 3 MB; write a smaller --by-network"
+        "no record has an AS, and no network has enough responses of more than 3 MB; write a smaller --by-network"
     )]
     NoGroup,
-    /// Nobody of this name is in them.
+    /// No response is of the system or network that was named.
     #[error(
         "no response of more than 3 MB is of {0}; expected an AS or network of theirs, such as AS64500 or 203.0.113.0/24"
     )]
-    NotThere(String),
-    /// There are some, and they show nothing.
+    UnknownGroup(String),
+    /// The records have long responses, and they show no rate.
     #[error(
-        "no {of} has {FEWEST} responses of more than 3 MB that show its rate: BBR's, or CUBIC's with a \
+        "no {of} has {MIN_RESPONSES} responses of more than 3 MB that show its rate: BBR's, or CUBIC's with a \
          standing queue; record more, or give BBR to a few per cent of the clients{}",
-        .left_out.iter().take(NOTES).fold(String::new(), |text, note| text + "\n  " + note + "; left out")
+        .left_out.iter().take(MAX_NOTES).fold(String::new(), |text, note| text + "\n  " + note + "; left out")
     )]
     NoRate {
         /// `system`, or `system or network`.
         of: &'static str,
-        /// What was left out.
+        /// Left-out records, with the reason.
         left_out: Vec<String>,
     },
 }
@@ -87,15 +87,15 @@ impl Twin {
     ///
     /// # Errors
     ///
-    /// If no system's records, and no network's if they may have lines, show its paths; if nobody is the one to
-    /// have a line.
+    /// If no system's records, and no network's if they may have lines, show its paths; if no response is of
+    /// the system or network that shall have a line.
     pub fn of(records: &[FlowRecord], spec: &TwinSpec) -> Result<Self, NoTwin> {
-        let told = Told::by(records);
-        if told.responses.is_empty() && told.mute.is_empty() {
+        let samples = ResponseSamples::by(records);
+        if samples.responses.is_empty() && samples.unusable.is_empty() {
             return Err(NoTwin::NoLong(records.len()));
         }
-        let groups = told.groups(spec)?;
-        let (mut lines, mut left_out) = (Vec::new(), told.notes(&groups, spec.only.as_deref()));
+        let groups = samples.groups(spec)?;
+        let (mut lines, mut left_out) = (Vec::new(), samples.notes(&groups, spec.only.as_deref()));
         for (name, responses) in &groups {
             match Line::of(name, responses) {
                 Ok(line) => lines.push(line),
@@ -108,14 +108,14 @@ impl Twin {
         }
         let of_a_run = (FLOWS_OF_A_RUN / (lines.len() * spec.controllers.len()).max(1)).max(1);
         let runs = spec.clients.div_ceil(of_a_run as u32).max(1);
-        let head = format!("{}[run]\nseeds = {runs}\n\n", told.head());
+        let head = format!("{}[run]\nseeds = {runs}\n\n", samples.head());
         let clients = spec.clients.div_ceil(runs) as usize;
         let parts = lines.iter().map(|line| line.text(clients, &spec.controllers));
         Ok(Self { text: parts.fold(head, |text, part| text + &part), left_out })
     }
 }
 
-/// What every twin says of itself.
+/// The assumptions of every twin.
 const ASSUMPTIONS: [&str; 7] = [
     "The rate is what long responses reached after slow start: BBR's, or without any CUBIC's with a standing queue.",
     "A client's rate and round-trip time are drawn independently of each other.",
@@ -129,22 +129,22 @@ const ASSUMPTIONS: [&str; 7] = [
 /// A line's name, and the responses to its clients.
 type Group<'t, 'r> = (String, Vec<&'t Response<'r>>);
 
-/// What records tell, and what they do not.
-struct Told<'r> {
+/// The responses in records, and the number of unusable ones by reason.
+struct ResponseSamples<'r> {
     responses: Vec<Response<'r>>,
-    mute: BTreeMap<Mute, usize>,
+    unusable: BTreeMap<Unusable, usize>,
 }
 
-impl<'r> Told<'r> {
+impl<'r> ResponseSamples<'r> {
     fn by(records: &'r [FlowRecord]) -> Self {
-        let mut told = Self { responses: Vec::new(), mute: BTreeMap::new() };
+        let mut samples = Self { responses: Vec::new(), unusable: BTreeMap::new() };
         for response in records.iter().filter_map(Response::of) {
             match response {
-                Ok(response) => told.responses.push(response),
-                Err(mute) => *told.mute.entry(mute).or_default() += 1,
+                Ok(response) => samples.responses.push(response),
+                Err(reason) => *samples.unusable.entry(reason).or_default() += 1,
             }
         }
-        told
+        samples
     }
 
     /// Responses by system, then by network; or the only ones that are asked for.
@@ -169,7 +169,7 @@ impl<'r> Told<'r> {
         if let Some(only) = &spec.only {
             groups.retain(|(name, _)| name.eq_ignore_ascii_case(only));
             return if groups.is_empty() {
-                Err(NoTwin::NotThere(only.clone()))
+                Err(NoTwin::UnknownGroup(only.clone()))
             } else {
                 Ok(groups)
             };
@@ -180,7 +180,7 @@ impl<'r> Told<'r> {
         Ok(groups)
     }
 
-    /// The responses that no group has. With `only` one, nobody misses the others.
+    /// Unusable responses, and responses without a group. With `only` one, the others are not missed.
     fn notes(&self, groups: &[Group<'_, 'r>], only: Option<&str>) -> Vec<String> {
         let names: BTreeSet<&str> = groups.iter().map(|(name, _)| name.as_str()).collect();
         let has_line = |one: &Response<'_>| {
@@ -190,21 +190,21 @@ impl<'r> Told<'r> {
         let lost = self.responses.iter().filter(|one| only.is_none() && !has_line(one)).count();
         let lost = (lost > 0)
             .then(|| format!("{lost} responses have no AS, and no line of their network"));
-        let mute = self.mute.iter().map(|(mute, count)| match mute {
-            Mute::Controller(name) => {
+        let unusable = self.unusable.iter().map(|(reason, count)| match reason {
+            Unusable::UnknownController(name) => {
                 format!("{count} responses have a controller that no rule knows, {name:?}")
             }
-            Mute::Unseen => {
-                format!("{count} responses without BBR have no round-trip times: nobody looked")
+            Unusable::NoRoundTrips => {
+                format!("{count} responses without BBR have no round-trip times")
             }
-            Mute::Uncounted => {
+            Unusable::NoCounts => {
                 format!("{count} responses have no count of packets or no busy time, as those of access logs")
             }
-            Mute::HeldBack => {
+            Unusable::ReceiverLimited => {
                 format!("{count} responses were held back by the client, or had too little to send")
             }
         });
-        mute.chain(lost).collect()
+        unusable.chain(lost).collect()
     }
 
     /// The beginning of the scenario: what is assumed.
@@ -215,7 +215,7 @@ impl<'r> Told<'r> {
         format!("title = \"Clients as records show them\"\nassumptions = [\n{assumptions}]\n\n")
     }
 
-    /// What the kernel's records do not show.
+    /// The limits of the kernel's records, if any are used.
     fn of_kernel(&self) -> Option<String> {
         let by_kernel = || self.responses.iter().filter(|one| is_by_kernel(one.record));
         let (count, all) = (by_kernel().count(), self.responses.len());

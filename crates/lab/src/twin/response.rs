@@ -1,4 +1,4 @@
-//! What a record tells of its client's path.
+//! The path of a client, as a record shows it.
 
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_flow::{FlowRecord, Scope, Service};
@@ -16,20 +16,20 @@ const SHORT_BYTES: u64 = 3_000_000;
 const STANDING: f64 = 1.15;
 /// A client's window that held the server back for this part of the time hides the path. Of a whole
 /// connection, so does a server with too little to send.
-const HELD_BACK: f64 = 0.1;
+const MAX_LIMITED_SHARE: f64 = 0.1;
 /// Bytes on the wire that a sender has in flight in its first round trip (RFC 6928).
 const FIRST_WINDOW: f64 = 15_000.0;
 
-/// A response that tells something about its path; of the kernel's records, a connection.
+/// A response that shows its path; of the kernel's records, a connection.
 pub(super) struct Response<'r> {
     pub(super) record: &'r FlowRecord,
     pub(super) service: &'r Service,
     /// As the simulator has it.
     pub(super) controller: CcSpec,
     pub(super) is_bbr: bool,
-    /// The least round-trip time, in milliseconds.
-    pub(super) least_rtt: f64,
-    /// `None`: nobody looked while data was in flight.
+    /// The minimum round-trip time, in milliseconds.
+    pub(super) min_rtt: f64,
+    /// `None`: no samples while data was in flight.
     queue: Option<Queue>,
 }
 
@@ -40,53 +40,54 @@ struct Queue {
     p95: f64,
 }
 
-/// Why a response that is long enough tells nothing.
+/// Why a response that is long enough cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mute {
-    /// Nobody knows what a controller of this name does to a queue.
-    Controller(String),
-    /// Of a controller that fills queues, and nobody looked at its round-trip times.
-    Unseen,
+pub(super) enum Unusable {
+    /// The effect of this controller on a queue is unknown.
+    UnknownController(String),
+    /// Of a controller that fills queues, without samples of its round-trip times.
+    NoRoundTrips,
     /// The path was not the limit.
-    HeldBack,
+    ReceiverLimited,
     /// Of a log, which counts no packets, or has no busy time.
-    Uncounted,
+    NoCounts,
 }
 
 impl<'r> Response<'r> {
     /// `None`: no response, or one that is mostly slow start.
-    pub(super) fn of(record: &'r FlowRecord) -> Option<Result<Self, Mute>> {
+    pub(super) fn of(record: &'r FlowRecord) -> Option<Result<Self, Unusable>> {
         let service = record.service.as_ref()?;
         let counts = service.scope == Scope::Response || is_by_kernel(record);
         (counts && record.bytes_acked > SHORT_BYTES).then(|| Self::of_long(record, service))
     }
 
-    fn of_long(record: &'r FlowRecord, service: &'r Service) -> Result<Self, Mute> {
-        let unknown = || Mute::Controller(record.cc.to_string());
+    fn of_long(record: &'r FlowRecord, service: &'r Service) -> Result<Self, Unusable> {
+        let unknown = || Unusable::UnknownController(record.cc.to_string());
         let controller = controller(&record.cc, &service.protocol).ok_or_else(unknown)?;
         let is_bbr = is_bbr(controller).ok_or_else(unknown)?;
         if record.packets_sent == 0 || record.busy_ns == 0 {
-            return Err(Mute::Uncounted);
+            return Err(Unusable::NoCounts);
         }
-        let mut held_back = service.rwnd_limited_ns.unwrap_or(0);
+        let mut limited = service.rwnd_limited_ns.unwrap_or(0);
         if is_by_kernel(record) {
-            held_back += service.app_limited_ns.unwrap_or(0);
+            limited += service.app_limited_ns.unwrap_or(0);
         }
-        if held_back as f64 >= HELD_BACK * record.busy_ns as f64 {
-            return Err(Mute::HeldBack);
+        if limited as f64 >= MAX_LIMITED_SHARE * record.busy_ns as f64 {
+            return Err(Unusable::ReceiverLimited);
         }
         let queue = record.rtt_ms.map(|rtt| Queue { p50: rtt.p50, p95: rtt.p95 });
-        let least_rtt = record.rtt_ms.map(|rtt| rtt.min);
+        let min_rtt = record.rtt_ms.map(|rtt| rtt.min);
         let of_transport = service.min_rtt_ns.map(|least| least as f64 / 1e6);
-        let least_rtt = least_rtt.or(of_transport).filter(|least| *least > 0.0);
-        let least_rtt = least_rtt.filter(|_| is_bbr || queue.is_some()).ok_or(Mute::Unseen)?;
-        Ok(Self { record, service, controller, is_bbr, least_rtt, queue })
+        let min_rtt = min_rtt.or(of_transport).filter(|least| *least > 0.0);
+        let min_rtt =
+            min_rtt.filter(|_| is_bbr || queue.is_some()).ok_or(Unusable::NoRoundTrips)?;
+        Ok(Self { record, service, controller, is_bbr, min_rtt, queue })
     }
 
     /// Whether a queue stood most of the time, so that the link was the limit and not random loss; `None`:
-    /// nobody looked.
+    /// no samples.
     pub(super) fn has_queue(&self) -> Option<bool> {
-        self.queue.map(|rtt| rtt.p50 > STANDING * self.least_rtt)
+        self.queue.map(|rtt| rtt.p50 > STANDING * self.min_rtt)
     }
 
     /// Bits per second of payload, slow start included.
@@ -97,7 +98,7 @@ impl<'r> Response<'r> {
     /// The largest random loss with which CUBIC has this throughput: the inverse of its average window, in the Reno-friendly
     /// and the cubic region (RFC 9438, section 5.1 and figure 6).
     pub(super) fn admitted_loss(&self) -> f64 {
-        let rtt = self.queue.map_or(self.least_rtt, |queue| queue.p50) / 1e3;
+        let rtt = self.queue.map_or(self.min_rtt, |queue| queue.p50) / 1e3;
         let window = (self.throughput() * rtt / 8.0 / SEGMENT).max(1.0);
         let cubic = libm::pow(1.054 / window, 4.0 / 3.0) * rtt;
         cubic.max(1.5 / (window * window))
@@ -111,20 +112,20 @@ impl<'r> Response<'r> {
 
     /// Whether slow start's overrun of path and queue explains its losses: two full windows.
     pub(super) fn lost_in_slow_start(&self) -> bool {
-        let full = self.queue.map_or(self.least_rtt, |queue| queue.p95) / 1e3;
+        let full = self.queue.map_or(self.min_rtt, |queue| queue.p95) / 1e3;
         let window = self.rate() * full / 8.0 / PACKET;
         self.record.packets_lost as f64 <= 2.0 * window + 10.0
     }
 
     /// Packets that BBR's Startup may lose: three round trips with up to 2.89 products of rate and round-trip time in flight.
     pub(super) fn startup_losses(&self) -> f64 {
-        3.0 * 1.89 * self.rate() * self.least_rtt / 1e3 / 8.0 / PACKET
+        3.0 * 1.89 * self.rate() * self.min_rtt / 1e3 / 8.0 / PACKET
     }
 
     /// Bits per second on the wire, after slow start: it doubles what is in flight each round trip.
     pub(super) fn rate(&self) -> f64 {
         let bytes = self.record.bytes_acked as f64 * WIRE;
-        let (busy, rtt) = (self.record.busy_ns as f64 / 1e9, self.least_rtt / 1e3);
+        let (busy, rtt) = (self.record.busy_ns as f64 / 1e9, self.min_rtt / 1e3);
         let mut rate = bytes / busy;
         for _ in 0..20 {
             let in_flight = (rate * rtt).min(bytes / 2.0).max(FIRST_WINDOW);
@@ -136,17 +137,17 @@ impl<'r> Response<'r> {
 
     /// Bytes in the queue at the 95th percentile of the round-trip time.
     pub(super) fn queue(&self) -> Option<f64> {
-        self.queue.map(|rtt| self.rate() / 8.0 * (rtt.p95 - self.least_rtt) / 1e3)
+        self.queue.map(|rtt| self.rate() / 8.0 * (rtt.p95 - self.min_rtt) / 1e3)
     }
 
     /// The same in products of rate and least round-trip time.
     pub(super) fn queue_bdps(&self) -> Option<f64> {
-        self.queue.map(|rtt| (rtt.p95 - self.least_rtt) / self.least_rtt)
+        self.queue.map(|rtt| (rtt.p95 - self.min_rtt) / self.min_rtt)
     }
 }
 
-/// Whether it is of a whole connection, as the kernel tells of it. `uncork serve` has records of connections,
-/// too, and one of each of their responses.
+/// Whether it is the kernel's record of a whole connection. `uncork serve` has records of connections, too,
+/// and one of each of their responses.
 pub(super) fn is_by_kernel(record: &FlowRecord) -> bool {
     let scope = record.service.as_ref().map(|service| service.scope);
     record.engine == "watch" && scope == Some(Scope::Connection)

@@ -77,7 +77,7 @@ fn the_kernels_connections_make_the_same_twin_as_responses() {
 }
 
 #[test]
-fn connections_of_serve_are_not_counted_beside_their_responses() {
+fn connections_of_serve_are_not_counted_next_to_their_responses() {
     let mut all = records(response, ["cubic", "bbr3"]);
     let alone = Twin::of(&all, &spec(None, None)).expect("a twin");
     let served = |mut record: FlowRecord| {
@@ -89,7 +89,7 @@ fn connections_of_serve_are_not_counted_beside_their_responses() {
 }
 
 #[test]
-fn controllers_that_nobody_knows_are_left_out_and_told() {
+fn unknown_controllers_are_left_out_and_reported() {
     let mut all = records(connection, ["cubic", "bbr"]);
     let alone = Twin::of(&all, &spec(None, None)).expect("a twin");
     all.extend(records(connection, ["unknown", "vegas"]));
@@ -129,12 +129,12 @@ fn connections_that_no_pass_saw_show_no_queue() {
         twin.text
     );
     assert!(twin.text.contains("20 of BBR between two passes"), "{}", twin.text);
-    assert_eq!(twin.left_out, ["20 responses without BBR have no round-trip times: nobody looked"]);
+    assert_eq!(twin.left_out, ["20 responses without BBR have no round-trip times"]);
 }
 
 /// With pauses the rate says nothing of the path. Of a response, the server of files has no pauses.
 #[test]
-fn connections_with_too_little_to_send_tell_nothing() {
+fn connections_with_too_little_to_send_are_unusable() {
     let idle = |mut record: FlowRecord| {
         let busy = record.busy_ns;
         record.service.as_mut().expect("it has that part").app_limited_ns = Some(busy / 5);
@@ -152,7 +152,7 @@ fn connections_with_too_little_to_send_tell_nothing() {
 }
 
 #[test]
-fn networks_with_enough_responses_have_lines_beside_their_systems() {
+fn networks_with_enough_responses_have_lines_in_addition_to_their_systems() {
     let mut all = records(response, ["cubic", "bbr3"]);
     all.push(response("cubic", "198.18.1.0/24", Some(64_500)));
     let by = |least| Twin::of(&all, &spec(Some(least), None)).expect("a twin");
@@ -173,12 +173,12 @@ fn one_system_or_network_may_have_the_twin_alone() {
         let twin = Twin::of(&all, &spec(None, Some(only))).expect("a twin");
         assert_eq!(names(&twin), [name]);
     }
-    let error = Twin::of(&all, &spec(None, Some("AS64501"))).expect_err("nobody");
-    assert_eq!(error, NoTwin::NotThere("AS64501".into()));
+    let error = Twin::of(&all, &spec(None, Some("AS64501"))).expect_err("no response");
+    assert_eq!(error, NoTwin::UnknownGroup("AS64501".into()));
 }
 
 #[test]
-fn records_that_make_no_twin_are_told_why() {
+fn error_says_why_records_make_no_twin() {
     let error = |records: &[FlowRecord], by| {
         Twin::of(records, &spec(by, None)).expect_err("no twin").to_string()
     };
@@ -195,7 +195,7 @@ fn records_that_make_no_twin_are_told_why() {
     let few = error(&[response("cubic", NETWORKS[0], Some(64_500))], None);
     assert!(few.contains("give BBR to a few per cent"), "{few}");
     assert!(few.ends_with("as64500: of 1 responses too few show the rate; left out"), "{few}");
-    // A client that is no network is no name of a line.
+    // A client that is not a network cannot name a line.
     let odd = vec![response("cubic", "\"]\n[run]", Some(64_500)); 30];
     assert_eq!(names(&Twin::of(&odd, &spec(Some(1), None)).expect("a twin")), ["as64500"]);
 }

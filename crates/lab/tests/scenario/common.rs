@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use uncork_lab::{Files, Scenario, ScenarioError};
 
 /// Files by name.
-pub(crate) struct Beside(BTreeMap<&'static str, &'static str>);
+pub(crate) struct ScenarioFiles(BTreeMap<&'static str, &'static str>);
 
-impl Files for Beside {
+impl Files for ScenarioFiles {
     fn read(&self, name: &str) -> Result<String, String> {
         self.0.get(name).map(|text| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
     }
 }
 
 /// The files available to the scenarios of the tests.
-pub(crate) fn beside() -> Beside {
-    Beside(BTreeMap::from([
+pub(crate) fn scenario_files() -> ScenarioFiles {
+    ScenarioFiles(BTreeMap::from([
         ("arrivals.txt", "0 1000\n0.5 2000\n1.25 3000\n"),
         ("bad.txt", "0 1000\nsoon 2000\n"),
         ("sizes.txt", "0 0\n10000 0.5\n1000000 1\n"),
@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &str, set: &[&str]) -> Result<Scenario, ScenarioError>
         .map(|set| set.split_once('=').expect("key=value"))
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    Scenario::parse("test", text, &set, &beside())
+    Scenario::parse("test", text, &set, &scenario_files())
 }
 
 /// Parses a valid scenario.

@@ -348,11 +348,11 @@ fn clients_of_a_population_have_separate_links() {
 fn added_class_or_controller_does_not_affect_other_clients() {
     let class = "cc = \"bbr3\"\ncount = 20\ntransfer = \"1MB\"\nspread = \"1s\"\n";
     let alone = population(&format!("[flow.main]\n{class}"));
-    let beside = population(&format!("[flow.other]\n{class}[flow.main]\n{class}"));
+    let together = population(&format!("[flow.other]\n{class}[flow.main]\n{class}"));
     let starts = |run: &RunSpec| run.flows.iter().map(|flow| flow.start).collect::<Vec<_>>();
-    assert_eq!(beside.paths[20..], alone.paths[..]);
-    assert_eq!(starts(&beside)[20..], starts(&alone)[..]);
-    assert_ne!(beside.paths[..20], alone.paths[..]);
+    assert_eq!(together.paths[20..], alone.paths[..]);
+    assert_eq!(starts(&together)[20..], starts(&alone)[..]);
+    assert_ne!(together.paths[..20], alone.paths[..]);
     let cubic = population(&format!("[flow.main]\n{}", class.replace("bbr3", "cubic")));
     assert_eq!(cubic.paths, alone.paths);
 }

@@ -136,7 +136,7 @@ const CASES: &[Case] = &[
     case("transfer = \"10MB\"\n\n[flow.cross]\ncc = [\"cubic\", \"reno\"]\ncount = 2\nbulk = \"10s\"\nbackground = true", "command = { client = \"curl\" }\n[[threshold]]\nmetric = \"first_byte.p50\"\nmax = \"1s\"", "\"first_byte.p50\""),
     case("\"goodput.p50\"", "\"rtt.p99\"", "\"rtt.p99\""),
     case("kind = \"heatmap\"\ntitle = \"Gain\"\nx = \"path.loss\"\ny = \"flow.main.cc\"\nmetric = \"goodput.mean\"\nover = { \"flow.main.cc\" = \"cubic\" }", "kind = \"bars\"\ntitle = \"Queue\"\nmetric = \"queue_delay\"\nstatistics = [\"p50\", \"mean\"]", "\"mean\""),
-    // Files beside it.
+    // The scenario's files.
     case("bulk = \"10s\"", "arrivals = { trace = \"arivals.txt\" }", "\"arivals.txt\""),
     case("rate = \"20mbit\"", "trace = \"fcc-2016-9\"", "\"fcc-2016-9\""),
     case("bulk = \"10s\"", "requests = { count = 3, sizes = \"web-serch\" }", "\"web-serch\""),

@@ -1,6 +1,6 @@
 //! Parsing any text ends with a scenario or with a displayable error.
 
-use crate::common::{EXAMPLE, beside};
+use crate::common::{EXAMPLE, scenario_files};
 use crate::texts::{assert_shown, replace};
 use proptest::prelude::*;
 use uncork_lab::{Builtin, Scenario};
@@ -45,7 +45,7 @@ const WORDS: &[&str] = &[
 
 /// Parses `text`; displays the error if there is one.
 fn read(text: &str, set: &[(String, String)]) -> Option<Scenario> {
-    match Scenario::parse("any", text, set, &beside()) {
+    match Scenario::parse("any", text, set, &scenario_files()) {
         Ok(scenario) => Some(scenario),
         Err(error) => {
             assert_shown(&error);

@@ -85,8 +85,8 @@ fn equal_seeds_draw_equal_points() {
 fn invalid_sampling_is_rejected() {
     for (old, new, message) in [
         ("sample = 40\n", "", "`cross` in [matrix] belongs to a sample"),
-        ("sample = 40\ncross = [\"flow.main.cc\"]\n", "", "is a range, of which values are drawn"),
-        ("sample = 40", "sample = 20000", "20000 is not possible here"),
+        ("sample = 40\ncross = [\"flow.main.cc\"]\n", "", "is a range, and its values are drawn"),
+        ("sample = 40", "sample = 20000", "20000 is out of range"),
         ("sample = 40", "sample = 9999", "the matrix has 19998 cells"),
         ("\"flow.main.cc\"]", "\"path.rtt\"]", "is crossed with the sample"),
         ("\"flow.main.cc\"]", "\"path.rt\"]", "the matrix has no axis `path.rt`"),
@@ -114,7 +114,7 @@ fn series_are_of_the_requested_seeds() {
     assert_eq!(sampled(&[]), [3]);
     assert_eq!(sampled(&["run.series={ seeds = [4, 7] }"]), [4, 7]);
     let error = parse(&text, &["run.series={ seeds = [8] }"]).expect_err("no such run");
-    assert!(error.message().contains("8 is not possible here"), "{}", error.message());
+    assert!(error.message().contains("8 is out of range"), "{}", error.message());
     let error = parse(SAMPLED, &["run.series={ seeds = [1] }"]).expect_err("nothing is sampled");
     assert_eq!(error.suggestion(), Some("add sample = \"100ms\" to [run]"));
 }

@@ -35,12 +35,12 @@ fn stories() -> Vec<&'static Builtin> {
 }
 
 /// Checks that the page has a section per scenario, in order, with the text of its file.
-fn check_what_is_said(text: &str) {
+fn check_texts(text: &str) {
     let known: Vec<&str> = stories().iter().map(|builtin| builtin.name).collect();
     assert_eq!(page::names(text).collect::<Vec<_>>(), known, "{}", page::REMEDY);
     for builtin in stories() {
         let expected: Vec<[String; 3]> =
-            scenario(builtin).published.iter().map(page::said).collect();
+            scenario(builtin).published.iter().map(page::published_texts).collect();
         let rows = page::rows(page::section_of(text, builtin.name));
         let said = |row: &Vec<&str>| [row[0], row[1], row[5]].map(str::to_owned);
         let said: Vec<[String; 3]> = rows.iter().map(said).collect();
@@ -55,7 +55,7 @@ fn page_shows_published_and_measured_results() {
         page::write(&sections.collect::<String>());
     }
     let text = page::read();
-    check_what_is_said(&text);
+    check_texts(&text);
     for name in CHEAP {
         let builtin = Builtin::find(name).expect("it is built in");
         let section = page::section(&measured(builtin));

@@ -14,7 +14,7 @@ const INTRODUCTION: &str = "\
 Each scenario below repeats a published experiment. Each row below is one figure: the published value,
 the range in which both agree and where it comes from, and the value measured here with its 95 % interval.
 \"agrees\": the whole interval is in the range. \"differs\": it is outside. \"open\": it is partly in the range, or
-there is no interval. Without a range the publication does not say enough to judge. Most ranges are chosen:
+the interval is missing. Without a range the publication does not say enough to judge. Most ranges are chosen:
 publications seldom give their uncertainty. The comment says why values differ, or that the reason is not known.
 `uncork lab show NAME` prints a scenario with its assumptions.
 
@@ -75,7 +75,7 @@ fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The parts of a row from the scenario's file: name, published value and comment.
-pub(crate) fn said(published: &Published) -> [String; 3] {
+pub(crate) fn published_texts(published: &Published) -> [String; 3] {
     let Published { what, value, source, note, .. } = published;
     [what, &with_source(value, source), note].map(|cell| plain(cell))
 }

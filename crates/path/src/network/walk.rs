@@ -25,7 +25,7 @@ pub enum Event<E> {
     Host(E),
 }
 
-/// A delay line at whose end a packet has arrived.
+/// A delay line with a packet that has arrived at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Line(u32);
 

@@ -148,7 +148,7 @@ mod tests {
     const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
     const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
 
-    /// A CoDel above a queue whose packets have all waited as long as the test specifies.
+    /// A CoDel above a queue. All its packets have waited for the time that the test specifies.
     #[derive(Default)]
     struct Rig {
         law: ControlLaw,

@@ -12,7 +12,7 @@ pub(super) struct Params<'a> {
     discipline: &'static str,
     known: &'static [&'static str],
     /// The known keys seen so far, one bit each.
-    seen: u64,
+    seen_keys: u64,
     rest: Option<&'a str>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Params<'a> {
         known: &'static [&'static str],
         list: Option<&'a str>,
     ) -> Self {
-        Self { discipline, known, seen: 0, rest: list }
+        Self { discipline, known, seen_keys: 0, rest: list }
     }
 
     fn param(&mut self, word: &'a str) -> Result<Param<'a>, QueueError> {
@@ -47,10 +47,10 @@ impl<'a> Params<'a> {
             return Err(QueueError::Parameter { discipline, word: key.to_owned(), known });
         };
         let bit = 1 << index;
-        if self.seen & bit != 0 {
+        if self.seen_keys & bit != 0 {
             return Err(QueueError::Twice { discipline, key: known[index] });
         }
-        self.seen |= bit;
+        self.seen_keys |= bit;
         Ok(Param { discipline, word, key: known[index], value })
     }
 }

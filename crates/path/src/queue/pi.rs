@@ -105,7 +105,7 @@ pub(super) fn period(param: &Param<'_>) -> Result<TimeDelta, QueueError> {
     param.read(&range, "a time from 100us to 10s, such as 15ms")
 }
 
-/// The update times of a controller: multiples of its period. There is no timer; due updates are
+/// The update times of a controller: multiples of its period. It has no timer; due updates are
 /// performed when the queue is next used, before anything else. The result is the same, because
 /// only the time changes in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,8 +120,8 @@ impl UpdateSchedule {
         Self { period, next: Time::ZERO + period }
     }
 
-    /// Calls `update` with the queueing delay at each instant due by `now`, for a queue whose
-    /// oldest packet arrived at `head`.
+    /// Calls `update` with the queueing delay at each instant due by `now`. The queue's oldest
+    /// packet arrived at `head`.
     ///
     /// `update` returns whether the controller is settled: further updates with a delay that has
     /// not fallen would change only its record of the last delay. In that case all due updates

@@ -115,7 +115,7 @@ impl CurveClock {
         Self { curve, offset, stop, index: 0, lap_start: 0, piece_end, free: offset, spare: 0 }
     }
 
-    /// When a packet of `bytes` has been sent whose transmission begins at `start`.
+    /// When a packet of `bytes` has been sent, if its transmission begins at `start`.
     pub(super) fn finish(&mut self, start: Time, bytes: u32) -> Time {
         let start = self.inside(start);
         if start > self.free {
@@ -245,7 +245,7 @@ mod tests {
         }
         assert_eq!(ends[..3], [334, 667, 1000]);
         assert_eq!(ends[2_999_999], 1_000_000_000);
-        // After a pause there is no unused capacity.
+        // After a pause unused capacity is lost.
         assert_eq!(clock.finish(Time::from_nanos(2_000_000_000), 1000).as_nanos(), 2_000_000_334);
     }
 

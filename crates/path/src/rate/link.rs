@@ -56,7 +56,7 @@ impl LinkRate {
         Self { service, mean: trace.mean() }
     }
 
-    /// When a packet of `bytes` has been sent whose transmission begins at `start`;
+    /// When a packet of `bytes` has been sent, if its transmission begins at `start`;
     /// [`Time::NEVER`] if never. Starts must not decrease; a packet that would start during
     /// another's transmission starts after it.
     pub fn finish(&mut self, start: Time, bytes: u32) -> Time {

@@ -6,7 +6,7 @@
 //! 1991), and thus in time at a constant speed. The rate of a link that adapts its modulation is
 //! assumed to be proportional. Outages, as at handovers, are memoryless with exponential lengths,
 //! like those of the model behind Sprout (K. Winstein, A. Sivaraman, H. Balakrishnan, NSDI 2013),
-//! whose tick of 20 ms is also used here.
+//! with its tick of 20 ms.
 //!
 //! Not modelled: fast fading within a step, the scheduler's grants (a mahimahi trace has them), the
 //! drift of a whole drive through good and bad cells, and link-layer retransmissions. Comparison
@@ -126,8 +126,8 @@ struct Shadowing {
     mean: f64,
     deviation: f64,
     /// Weights of the previous value and of the new one.
-    kept: f64,
-    fresh: f64,
+    old_weight: f64,
+    new_weight: f64,
     /// Standard normal.
     level: f64,
     out: bool,
@@ -143,21 +143,31 @@ impl Shadowing {
         let variance = libm::log(1.0 + variation * variation);
         let mean = libm::log(spec.mean.bytes_per_sec().max(1) as f64) - variance / 2.0;
         let step = LteSpec::STEP.as_nanos() as f64;
-        let kept = libm::exp(-step / spec.correlation.max(LteSpec::STEP).as_nanos() as f64);
+        let old_weight = libm::exp(-step / spec.correlation.max(LteSpec::STEP).as_nanos() as f64);
         let level = normal(&mut rng);
         let every = spec.outage_every.as_nanos();
         let outage = if every == 0 { 0 } else { spec.outage.as_nanos() };
         // Starts in the stationary distribution: in an outage as often as later.
         let out = rng.below(every.saturating_add(outage)) < outage;
-        let fresh = (1.0 - kept * kept).sqrt();
-        Self { rng, mean, deviation: variance.sqrt(), kept, fresh, level, out, every, outage }
+        let new_weight = (1.0 - old_weight * old_weight).sqrt();
+        Self {
+            rng,
+            mean,
+            deviation: variance.sqrt(),
+            old_weight,
+            new_weight,
+            level,
+            out,
+            every,
+            outage,
+        }
     }
 
     /// The rate of the next step.
     fn next(&mut self) -> Rate {
         let out = self.out;
         let rate = libm::exp(self.mean + self.deviation * self.level).round() as u64;
-        self.level = self.kept * self.level + self.fresh * normal(&mut self.rng);
+        self.level = self.old_weight * self.level + self.new_weight * normal(&mut self.rng);
         // Memoryless: each step ends the state with the same probability, given by the mean
         // duration.
         let lasts = if out { self.outage } else { self.every };

@@ -15,5 +15,5 @@ pub use spec::{RateSpec, TraceSpec, TraceStart};
 pub use trace::Trace;
 
 /// Data is counted in billionths of a byte: a rate in bytes per second sends that many units per
-/// nanosecond, so there is no rounding.
+/// nanosecond, so nothing is rounded.
 const UNITS_PER_BYTE: u64 = 1_000_000_000;

@@ -93,7 +93,7 @@ impl OpportunityClock {
         Self { trace, offset, last, next, free: offset, spare: 0 }
     }
 
-    /// When a packet of `bytes` has been sent whose transmission begins at `start`. Like mm-link,
+    /// When a packet of `bytes` has been sent, if its transmission begins at `start`. Like mm-link,
     /// which uses due opportunities before it accepts a packet, the link delivers at an instant
     /// later than the arrival. A back-to-back packet shares the instant of the previous one.
     pub(super) fn finish(&mut self, start: Time, bytes: u32) -> Time {

@@ -9,7 +9,7 @@ use crate::LinkSpec;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// There is no built-in trace of this name.
+    /// No built-in trace has this name.
     #[error("unknown trace '{}'; built in: {}", .0, builtin_names())]
     Unknown(String),
     /// Only comments.

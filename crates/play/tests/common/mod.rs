@@ -13,7 +13,7 @@ pub type Head = Vec<String>;
 /// Handles the nth connection, from 0.
 pub type Script = fn(&mut ServerConnection, usize);
 
-/// A server on loopback that runs as long as the test.
+/// A server on loopback that runs until the test ends.
 pub struct Raw {
     pub address: SocketAddr,
     heads: Receiver<Head>,

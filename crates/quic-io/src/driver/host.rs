@@ -9,7 +9,7 @@ use uncork_quic::Handle;
 
 use super::Driver;
 use super::table::Table;
-use crate::app::{App, ConnectionKey, Turn};
+use crate::app::{App, ConnectionContext, ConnectionKey};
 use crate::stats::DriverStats;
 
 /// Access to all connections of a worker.
@@ -36,7 +36,7 @@ impl<A: App> Driver<A> {
 }
 
 impl<S> Host<'_, S> {
-    /// Opens a connection to `remote`, whose certificate must match `server_name`. The configuration
+    /// Opens a connection to `remote`. Its certificate must match `server_name`. The configuration
     /// comes from [`crate::Client::begin`].
     ///
     /// # Errors
@@ -57,11 +57,11 @@ impl<S> Host<'_, S> {
     }
 
     /// A connection by its key, or `None` if it no longer exists. It gets a turn afterwards.
-    pub fn turn(&mut self, key: ConnectionKey) -> Option<Turn<'_, S>> {
+    pub fn context(&mut self, key: ConnectionKey) -> Option<ConnectionContext<'_, S>> {
         self.table.find(key)?;
         self.touch(key.slot);
         let entry = self.table.find(key)?;
-        Some(entry.turn(key.slot, self.now))
+        Some(entry.context(key.slot, self.now))
     }
 
     /// The keys of all connections, including closed ones that still drain.

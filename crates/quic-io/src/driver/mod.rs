@@ -123,7 +123,7 @@ impl<A: App> Driver<A> {
         self.timers.next().into_iter().chain(shutdown).min()
     }
 
-    /// Whether [`Self::turn`] has work to do.
+    /// Whether [`Self::run_next`] has work to do.
     pub fn is_ready(&self) -> bool {
         self.pending.is_some() || !self.replies.is_empty() || !self.ready.is_empty()
     }
@@ -146,7 +146,7 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// Tells all connections that the local address has changed.
+    /// Reports to all connections that the local address has changed.
     pub fn rebound(&mut self, now: Instant) {
         for (slot, entry) in self.table.iter_mut() {
             entry.connection.handle_network_change(None, now);

@@ -78,10 +78,10 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    const MOST: usize = 1024;
+    const MAX_REPLIES: usize = 1024;
 
     pub(crate) fn push(&mut self, transmit: Transmit, contents: Vec<u8>) {
-        if self.queue.len() < Self::MOST {
+        if self.queue.len() < Self::MAX_REPLIES {
             self.queue.push_back((transmit, contents));
         } else {
             self.dropped += 1;

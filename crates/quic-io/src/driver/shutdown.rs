@@ -77,7 +77,7 @@ impl<A: App> Driver<A> {
             if let Some(entry) = self.table.get_mut(slot)
                 && !entry.is_close_reported
             {
-                self.app.shutting_down(&mut entry.turn(slot, now));
+                self.app.shutting_down(&mut entry.context(slot, now));
             }
             self.mark_ready(slot);
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use noq_proto::{Connection, ConnectionId};
 use uncork_quic::Handle;
 
-use crate::app::{ConnectionKey, Turn};
+use crate::app::{ConnectionContext, ConnectionKey};
 use crate::moderation::Moderation;
 
 /// A connection and its driver state.
@@ -23,7 +23,7 @@ pub(crate) struct Entry<S> {
     pub(crate) handshaking: bool,
     /// The connection ID that the client chose for its first packet.
     pub(crate) first_id: Option<ConnectionId>,
-    /// Whether the application was told that it is closed.
+    /// Whether its close was reported to the application.
     pub(crate) is_close_reported: bool,
 }
 
@@ -37,8 +37,8 @@ impl<S> Entry<S> {
         self.ready = false;
     }
 
-    pub(crate) fn turn(&mut self, slot: usize, now: Instant) -> Turn<'_, S> {
-        Turn {
+    pub(crate) fn context(&mut self, slot: usize, now: Instant) -> ConnectionContext<'_, S> {
+        ConnectionContext {
             now,
             key: ConnectionKey { slot, serial: self.serial },
             connection: &mut self.connection,

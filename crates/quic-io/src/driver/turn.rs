@@ -27,7 +27,7 @@ enum Outcome {
 
 impl<A: App> Driver<A> {
     /// Runs the turn of the next ready connection.
-    pub fn turn(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
+    pub fn run_next(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
         if !self.send_waiting(sink) {
             return Progress::Blocked;
         }
@@ -85,7 +85,7 @@ impl<A: App> Driver<A> {
         }
         let Some(entry) = self.table.get_mut(slot) else { return false };
         if !entry.is_close_reported {
-            self.app.settle(&mut entry.turn(slot, now));
+            self.app.settle(&mut entry.context(slot, now));
         }
         // The stack reports no event for a close by the application itself.
         if entry.connection.is_closed() {
@@ -107,23 +107,23 @@ impl<A: App> Driver<A> {
             self.table.end_handshake(slot);
         }
         let Some(entry) = self.table.get_mut(slot) else { return };
-        let (app, turn) = (&mut self.app, &mut entry.turn(slot, now));
+        let (app, context) = (&mut self.app, &mut entry.context(slot, now));
         match event {
             Event::Connected => {
-                app.connected(turn);
+                app.connected(context);
                 if self.shutdown.is_some() {
-                    app.shutting_down(turn);
+                    app.shutting_down(context);
                 }
             }
-            Event::Stream(StreamEvent::Opened { dir }) => app.opened(turn, dir),
-            Event::Stream(StreamEvent::Available { dir }) => app.available(turn, dir),
-            Event::Stream(StreamEvent::Readable { id }) => app.readable(turn, id),
-            Event::Stream(StreamEvent::Writable { id }) => app.writable(turn, id),
-            Event::Stream(StreamEvent::Finished { id }) => app.finished(turn, id),
+            Event::Stream(StreamEvent::Opened { dir }) => app.opened(context, dir),
+            Event::Stream(StreamEvent::Available { dir }) => app.available(context, dir),
+            Event::Stream(StreamEvent::Readable { id }) => app.readable(context, id),
+            Event::Stream(StreamEvent::Writable { id }) => app.writable(context, id),
+            Event::Stream(StreamEvent::Finished { id }) => app.finished(context, id),
             Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-                app.stopped(turn, id, error_code);
+                app.stopped(context, id, error_code);
             }
-            other => app.other(turn, other),
+            other => app.other(context, other),
         }
     }
 
@@ -175,7 +175,7 @@ impl<A: App> Driver<A> {
         if entry.wake_at.is_some_and(|time| time <= now) {
             entry.wake_at = None;
             if !entry.is_close_reported {
-                self.app.timer(&mut entry.turn(slot, now));
+                self.app.timer(&mut entry.context(slot, now));
             }
         } else if entry.deadline(now).is_none_or(|time| time > now) {
             self.arm(now, slot); // The deadline has moved since.
@@ -195,11 +195,11 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// Tells the application once that the connection is closed.
+    /// Reports to the application once that the connection is closed.
     fn report_closed(&mut self, now: Instant, slot: usize, reason: &ConnectionError) {
         if let Some(entry) = self.table.close(slot) {
             entry.wake_at = None;
-            self.app.closed(&mut entry.turn(slot, now), reason);
+            self.app.closed(&mut entry.context(slot, now), reason);
         }
         self.table.end_handshake(slot);
     }

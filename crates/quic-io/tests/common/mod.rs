@@ -22,7 +22,7 @@ use noq_proto::{
 };
 use uncork_cc::CcSpec;
 use uncork_quic_io::{
-    App, Arrival, Client, Config, ConnectionKey, Host, Identity, Server, Turn, Verdict,
+    App, Arrival, Client, Config, ConnectionContext, ConnectionKey, Host, Identity, Server, Verdict,
 };
 
 /// Server and client configurations with a shared certificate.
@@ -115,27 +115,27 @@ impl App for TestServer {
         Verdict::Accept { config, cc, state: Streams::new() }
     }
 
-    fn opened(&mut self, turn: &mut Turn<'_, Streams>, dir: Dir) {
-        while let Some(stream) = turn.connection.streams().accept(dir) {
-            turn.state.insert(stream, Response::default());
-            self.readable(turn, stream);
+    fn opened(&mut self, context: &mut ConnectionContext<'_, Streams>, dir: Dir) {
+        while let Some(stream) = context.connection.streams().accept(dir) {
+            context.state.insert(stream, Response::default());
+            self.readable(context, stream);
         }
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, Streams>, stream: StreamId) {
-        let Some(response) = turn.state.get_mut(&stream) else { return };
-        let is_complete = read(turn.connection, stream, |bytes| response.request.extend(bytes));
+    fn readable(&mut self, context: &mut ConnectionContext<'_, Streams>, stream: StreamId) {
+        let Some(response) = context.state.get_mut(&stream) else { return };
+        let is_complete = read(context.connection, stream, |bytes| response.request.extend(bytes));
         if is_complete {
-            self.writable(turn, stream);
+            self.writable(context, stream);
         }
     }
 
-    fn writable(&mut self, turn: &mut Turn<'_, Streams>, stream: StreamId) {
-        let Some(response) = turn.state.get_mut(&stream) else { return };
+    fn writable(&mut self, context: &mut ConnectionContext<'_, Streams>, stream: StreamId) {
+        let Some(response) = context.state.get_mut(&stream) else { return };
         let Ok(wanted) = <[u8; 8]>::try_from(&response.request[..]).map(u64::from_be_bytes) else {
             return;
         };
-        let mut output = turn.connection.send_stream(stream);
+        let mut output = context.connection.send_stream(stream);
         while response.offset < wanted {
             let mut chunks = [piece(response.offset, wanted - response.offset)];
             match output.write_chunks(&mut &mut chunks[..]) {
@@ -144,11 +144,11 @@ impl App for TestServer {
             }
         }
         let _ = output.finish();
-        turn.state.remove(&stream);
+        context.state.remove(&stream);
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, Streams>, _: &ConnectionError) {
-        let lost = turn.cc.observe().map_or(0, |observation| observation.lost_bytes);
+    fn closed(&mut self, context: &mut ConnectionContext<'_, Streams>, _: &ConnectionError) {
+        let lost = context.cc.observe().map_or(0, |observation| observation.lost_bytes);
         self.lost.fetch_add(lost, Ordering::Relaxed);
     }
 }
@@ -203,23 +203,23 @@ impl App for TestClient {
         host.connect(config, remote, identity::NAME, state).unwrap();
     }
 
-    fn connected(&mut self, turn: &mut Turn<'_, ClientState>) {
-        for _ in 0..turn.state.request.streams {
-            let stream = turn.connection.streams().open(Dir::Bi).unwrap();
-            let mut output = turn.connection.send_stream(stream);
-            output.write(&turn.state.request.bytes.to_be_bytes()).unwrap();
+    fn connected(&mut self, context: &mut ConnectionContext<'_, ClientState>) {
+        for _ in 0..context.state.request.streams {
+            let stream = context.connection.streams().open(Dir::Bi).unwrap();
+            let mut output = context.connection.send_stream(stream);
+            output.write(&context.state.request.bytes.to_be_bytes()).unwrap();
             output.finish().unwrap();
-            turn.state.offsets.insert(stream, 0);
+            context.state.offsets.insert(stream, 0);
         }
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, ClientState>, stream: StreamId) {
-        let state = &mut *turn.state;
+    fn readable(&mut self, context: &mut ConnectionContext<'_, ClientState>, stream: StreamId) {
+        let state = &mut *context.state;
         let Some(offset) = state.offsets.get_mut(&stream) else { return };
         if state.bytes == 0 {
-            let _ = state.request.report.send(Report::Started(turn.key));
+            let _ = state.request.report.send(Report::Started(context.key));
         }
-        let is_complete = read(turn.connection, stream, |bytes| {
+        let is_complete = read(context.connection, stream, |bytes| {
             state.is_valid &= !state.request.verify || fits(*offset, bytes);
             *offset += bytes.len() as u64;
             state.bytes += bytes.len() as u64;
@@ -228,15 +228,19 @@ impl App for TestClient {
             state.is_valid &= *offset == state.request.bytes;
             state.finished += 1;
             if state.finished == state.request.streams {
-                turn.connection.close(turn.now, VarInt::from_u32(0), Bytes::new());
+                context.connection.close(context.now, VarInt::from_u32(0), Bytes::new());
             }
         }
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, ClientState>, reason: &ConnectionError) {
-        let ClientState { bytes, is_valid, finished, .. } = *turn.state;
+    fn closed(
+        &mut self,
+        context: &mut ConnectionContext<'_, ClientState>,
+        reason: &ConnectionError,
+    ) {
+        let ClientState { bytes, is_valid, finished, .. } = *context.state;
         let report = Report::Closed { bytes, is_valid, finished, reason: reason.clone() };
-        let _ = turn.state.request.report.send(report);
+        let _ = context.state.request.report.send(report);
     }
 }
 

@@ -135,7 +135,7 @@ impl Pair {
         Self::choosing(spec, |_| None)
     }
 
-    /// A pair whose server chooses by the client's server name, `named.example`.
+    /// A pair. Its server chooses by the client's server name, `named.example`.
     pub(crate) fn choosing(
         spec: Spec,
         choose: impl Fn(Option<&str>) -> Option<Choice> + Send + Sync + 'static,
@@ -366,7 +366,7 @@ impl Pair {
     }
 }
 
-/// Reads available data. A request tells the server how many bytes to send.
+/// Reads available data. A request names the number of bytes that the server shall send.
 fn read(
     connection: &mut Connection,
     id: StreamId,

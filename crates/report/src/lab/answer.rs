@@ -91,7 +91,7 @@ pub struct Price {
     pub value: f64,
     /// Value with the baseline.
     pub baseline_value: f64,
-    /// Side whose cost is markedly higher; null if neither.
+    /// Side with markedly higher cost; null if neither.
     pub payer: Option<Payer>,
 }
 

@@ -30,7 +30,8 @@ impl LabDocument {
         }
         let metrics = cell.classes.iter().flat_map(|class| &class.metrics);
         let mut bad = metrics.filter(|metric| !is_sound(&metric.estimate));
-        bad.next().map(|metric| format!("cell {n}: {} is no number with an interval", metric.name))
+        bad.next()
+            .map(|metric| format!("cell {n}: {} is not a number with an interval", metric.name))
     }
 
     fn answer(&self, answer: &Answer) -> Option<String> {
@@ -48,7 +49,7 @@ impl LabDocument {
             let mut axes = self.axes.iter().flat_map(|axis| &axis.values);
             let mut ccs = place.classes.iter().flat_map(|class| [&class.cc, &class.class]);
             if !axes.any(|value| value == name) && !ccs.any(|known| known == name) {
-                return Some(format!("compares {name:?}, which is no controller or class"));
+                return Some(format!("compares {name:?}, which is not a controller or class"));
             }
         }
         let numbers = [*value, *baseline_value].into_iter().flatten();
@@ -56,7 +57,7 @@ impl LabDocument {
         let is_decided = matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
         match ratio {
             _ if !all_finite(numbers.chain(prices)) => {
-                Some("holds something that is no number".into())
+                Some("has a value that is not a number".into())
             }
             Some(ratio) if !is_sound(ratio) => Some("has a ratio outside of its interval".into()),
             Some(ratio) if is_decided && ratio.low.is_none() => {
@@ -72,7 +73,7 @@ impl LabDocument {
             let measured = measured.map(|value| Estimate { value, low: *low, high: *high, n: 0 });
             !bound.is_finite() || measured.is_some_and(|measured| !is_sound(&measured))
         });
-        bad.next().map(|it| format!("threshold {:?} is no number with an interval", it.text))
+        bad.next().map(|it| format!("threshold {:?} is not a number with an interval", it.text))
     }
 }
 
@@ -85,16 +86,16 @@ fn plot(figure: &Figure) -> Option<String> {
         return Some(format!("needs {rows} rows of {columns} values"));
     }
     if !all_finite(numbers(&figure.plot).into_iter()) {
-        return Some("holds something that is no number".to_owned());
+        return Some("has a value that is not a number".to_owned());
     }
     if let Plot::Lines(lines) = &figure.plot
         && let Some(x) = beyond_names(lines)
     {
-        return Some(format!("has a point at {x}, where there is no name"));
+        return Some(format!("has a point at {x}, which has no name"));
     }
     let disordered = curves(&figure.plot).find(|(_, points)| !points.is_sorted_by_key(|(x, _)| *x));
     if let Some((label, _)) = disordered {
-        return Some(format!("has a curve {label:?} whose x do not ascend"));
+        return Some(format!("x of the curve {label:?} does not ascend"));
     }
     let Plot::Cdf(cdf) = &figure.plot else { return None };
     let climbs = |points: &[(f64, f64)]| {

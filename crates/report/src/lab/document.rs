@@ -49,7 +49,7 @@ pub struct LabDocument {
     pub doubts: Vec<String>,
     /// Figures in display order.
     pub figures: Vec<Figure>,
-    /// Data files beside this document.
+    /// Data files next to this document.
     pub files: Vec<DataFile>,
     /// Engine that ran the scenario.
     pub engine: LabEngine,
@@ -123,7 +123,7 @@ pub struct MatrixColumn {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ColumnValue {
-    /// A number in the column's unit; null if the value is no number.
+    /// A number in the column's unit; null if the value is not a number.
     Number(Option<f64>),
     /// A text.
     Text(String),

@@ -160,7 +160,7 @@ pub struct Bar {
 pub struct Lines {
     /// Label of the x axis with unit: `random loss, %`.
     pub x_label: String,
-    /// Names of x = 0, 1, 2 and so on, if x is no number.
+    /// Names of x = 0, 1, 2 and so on, if x is not a number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub x_names: Vec<String>,
     /// Label of the y axis with unit.

@@ -27,7 +27,7 @@ struct Key {
     name: String,
     colour: usize,
     /// Number of earlier keys with the same colour.
-    turn: usize,
+    repeats: usize,
 }
 
 impl Inks {
@@ -48,7 +48,7 @@ impl Inks {
                 names.push(name);
             }
         }
-        // A controller without options gets solid lines, whatever its variants.
+        // A controller without options gets solid lines, with any variants.
         names.sort_by_key(|name| name.contains(':'));
         let taken: Vec<usize> = names.iter().filter_map(|name| controller(name)).collect();
         let mut free: Vec<usize> = OTHERS.into_iter().filter(|n| !taken.contains(n)).collect();
@@ -59,8 +59,8 @@ impl Inks {
         let mut keys: Vec<Key> = Vec::new();
         for name in names {
             let colour = controller(name).or_else(|| others.next()).unwrap_or(0);
-            let turn = keys.iter().filter(|key| key.colour == colour).count();
-            keys.push(Key { name: name.to_owned(), colour, turn });
+            let repeats = keys.iter().filter(|key| key.colour == colour).count();
+            keys.push(Key { name: name.to_owned(), colour, repeats });
         }
         Self { keys }
     }
@@ -76,9 +76,9 @@ impl Inks {
             let repeated = seen.iter().filter(|other| **other == (name, published)).count();
             seen.push((name, published));
             let key = self.keys.iter().find(|key| key.name == name);
-            let (colour, turn) = key.map_or((OTHERS[0], 0), |key| (key.colour, key.turn));
-            let turn = REPEATED[(repeated + turn) % REPEATED.len()];
-            Ink { colour, dash: if published { PUBLISHED } else { turn } }
+            let (colour, repeats) = key.map_or((OTHERS[0], 0), |key| (key.colour, key.repeats));
+            let dash = REPEATED[(repeated + repeats) % REPEATED.len()];
+            Ink { colour, dash: if published { PUBLISHED } else { dash } }
         };
         marks.map(&mut ink).collect()
     }

@@ -144,7 +144,8 @@ impl Labels {
     fn headings(&self, document: &LabDocument) -> Vec<String> {
         let axes = self.axes.iter().map(|at| document.axes[*at].title());
         let rest = [("class", self.class), ("controller", true), ("finished", self.finished)];
-        let rest = rest.into_iter().filter(|(_, told)| *told).map(|(name, _)| name.to_owned());
+        let rest =
+            rest.into_iter().filter(|(_, is_shown)| *is_shown).map(|(name, _)| name.to_owned());
         axes.chain(rest).collect()
     }
 
@@ -213,9 +214,9 @@ fn columns(document: &LabDocument) -> Vec<ResultColumn> {
         }
     }
     let columns = keys.into_iter().map(|key| column(key, &metrics));
-    let is_told =
+    let has_values =
         |column: &ResultColumn| classes(document).any(|(_, class)| column.cell(class).is_some());
-    columns.filter(is_told).collect()
+    columns.filter(has_values).collect()
 }
 
 fn column(key: (String, String), metrics: &[&Metric]) -> ResultColumn {

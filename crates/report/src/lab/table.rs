@@ -109,9 +109,9 @@ pub fn suite_table(document: &SuiteDocument, terminal: impl Into<Terminal>) -> S
     let mut ordered: Vec<&LabDocument> = document.scenarios.iter().collect();
     ordered.sort_by_key(|scenario| missed(scenario).is_empty());
     let row = |scenario: &&LabDocument| {
-        let told = [&scenario.title, &score(scenario), &who_missed(scenario)];
-        let told = told.map(|text| printable(text)).into_iter();
-        std::iter::once(result(missed(scenario).is_empty()).to_owned()).chain(told).collect()
+        let texts = [&scenario.title, &score(scenario), &who_missed(scenario)];
+        let texts = texts.map(|text| printable(text)).into_iter();
+        std::iter::once(result(missed(scenario).is_empty()).to_owned()).chain(texts).collect()
     };
     let columns = ["", "scenario", "thresholds", "missed by"].map(|name| column(name, Align::Left));
     let rows = ordered.iter().map(row).collect();

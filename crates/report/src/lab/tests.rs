@@ -26,7 +26,7 @@ pub(super) fn suite() -> SuiteDocument {
         about: "Two scenarios.".to_owned(),
         command: "uncork lab run both".to_owned(),
         suite: "suite = [\"first\", \"second\"]\n".to_owned(),
-        not_judged: vec!["What nobody runs.".to_owned()],
+        not_judged: vec!["What no scenario runs.".to_owned()],
         engine: scenarios[0].engine.clone(),
         scenarios,
     }
@@ -275,8 +275,8 @@ fn no_line_is_longer_than_the_terminal() {
     assert!(wide.contains("timeouts") && !wide.contains("left out"), "{wide}");
 }
 
-/// A second class next to the one whose controller an axis selects.
-fn beside_another() -> LabDocument {
+/// A second class, next to a class with the controller that an axis selects.
+fn with_another_class() -> LabDocument {
     let mut document = sample();
     document.axes = vec![MatrixAxis {
         key: "flow.large.cc".to_owned(),
@@ -304,7 +304,7 @@ fn names(document: &LabDocument) -> Vec<Vec<String>> {
 
 #[test]
 fn rows_name_the_controller_of_the_other_class() {
-    let document = beside_another();
+    let document = with_another_class();
     let rows = names(&document);
     assert_eq!(rows.len(), 6);
     assert_eq!(rows[2][..3], ["bbr1", "small", "cubic"]);
@@ -319,7 +319,7 @@ fn rows_name_the_controller_of_the_other_class() {
 
 #[test]
 fn flows_that_cannot_finish_are_not_counted_as_finished() {
-    let mut document = beside_another();
+    let mut document = with_another_class();
     for cell in &mut document.cells {
         (cell.classes[1].endless, cell.classes[1].finished) = (true, 0);
     }

@@ -137,8 +137,8 @@ fn with_shares(answer: &Answer, (subject, baseline): (&str, &str), text: String)
     }
 }
 
-/// The side that a sentence is about: of flows that share a link the one that gets far more, else
-/// the choice.
+/// The side that a sentence is about: of flows that share a link, the flow with far more; else the
+/// choice.
 fn subject(answer: &Answer) -> Payer {
     let gets_less = |ratio: Estimate| ratio.value <= 0.5;
     let is_settled = matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
@@ -274,7 +274,7 @@ impl Kind {
 
 fn equal(answer: &Answer) -> &'static str {
     match Kind::of(&answer.metric) {
-        Kind::Time => "takes as long as",
+        Kind::Time => "takes the same time as",
         Kind::Start => "starts to play as soon as",
         Kind::Stutters => "stutters as often as",
         Kind::Rate => "delivers as much as",
@@ -355,9 +355,10 @@ fn summary(group: &[&Answer]) -> String {
     let (subject, baseline) = sides(first);
     let all = group.len();
     let mut parts: Vec<String> = Vec::new();
-    let mut tell = |count: usize, first: String, next: &str, range: &str| match (count, &parts) {
+    let mut count_in = |count: usize, first: String, next: &str, range: &str| match (count, &parts)
+    {
         (0, _) => {}
-        (_, told) if told.is_empty() => {
+        (_, before) if before.is_empty() => {
             parts.push(format!("{subject} {first} in {count} of {all} cells{range}"));
         }
         _ => parts.push(format!("{next} in {count}{range}")),
@@ -365,7 +366,7 @@ fn summary(group: &[&Answer]) -> String {
     let count = |is: &dyn Fn(&Answer) -> bool| group.iter().filter(|one| is(one)).count();
     for (kind, word) in [(AnswerKind::Better, better), (AnswerKind::Worse, worse)] {
         let first = format!("{verb} {word} than {baseline}");
-        tell(count(&|one| one.kind == kind), first, word, &range(group, kind));
+        count_in(count(&|one| one.kind == kind), first, word, &range(group, kind));
     }
     let is_undecided = |one: &Answer| {
         one.kind == AnswerKind::Open && one.ratio.is_none_or(|ratio| ratio.low.is_none())
@@ -375,10 +376,10 @@ fn summary(group: &[&Answer]) -> String {
     };
     for (count, words) in [
         (count(&is_same), "no difference"),
-        (count(&is_undecided), "too few samples to tell"),
+        (count(&is_undecided), "too few samples to decide"),
         (count(&|one| one.kind == AnswerKind::Unknown), "nothing to compare"),
     ] {
-        tell(count, format!("and {baseline}: {words}"), words, "");
+        count_in(count, format!("and {baseline}: {words}"), words, "");
     }
     let line = parts.join("; ") + ".";
     [Payer::Choice, Payer::Baseline]
@@ -637,7 +638,7 @@ mod tests {
         let few = few_seeds(0.3);
         assert_eq!(
             summary(&[&few, &few]),
-            "bbr1 and cubic: too few samples to tell in 2 of 2 cells."
+            "bbr1 and cubic: too few samples to decide in 2 of 2 cells."
         );
     }
 
@@ -703,7 +704,7 @@ mod tests {
         assert_eq!(
             summary(&group),
             "bbr1 is faster than cubic in 3 of 6 cells, 1.25 to 5.0 times; slower in 1, 1.50 times; \
-             no difference in 1; too few samples to tell in 1. At worst bbr1 retransmits 11 % against 0.50 % (more in 1 cell)."
+             no difference in 1; too few samples to decide in 1. At worst bbr1 retransmits 11 % against 0.50 % (more in 1 cell)."
         );
         let small =
             [0.981, 0.975].map(|value| answer("goodput_sum", ratio(value), AnswerKind::Worse));

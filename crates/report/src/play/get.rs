@@ -10,7 +10,7 @@ use crate::table::{Style, Table, printable, push_line};
 use crate::words::counted;
 
 /// With more downloads than this, only failed ones have a row.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 
 /// Downloads of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,9 +71,9 @@ impl GetDocument {
 /// A row per download, and a summary if there are many.
 pub fn get_table(document: &GetDocument, style: Style) -> String {
     let all = &document.transfers;
-    let is_told =
-        |transfer: &&TransferFigures| all.len() <= MOST_ROWS || transfer.problem.is_some();
-    let rows: Vec<&TransferFigures> = all.iter().filter(is_told).collect();
+    let is_listed =
+        |transfer: &&TransferFigures| all.len() <= MAX_ROWS || transfer.problem.is_some();
+    let rows: Vec<&TransferFigures> = all.iter().filter(is_listed).collect();
     let mut out = String::new();
     if !rows.is_empty() {
         out.push_str(&table(&rows).render(style));
@@ -239,8 +239,8 @@ https://example.org/\u{1b}[1m,,,,0,,1.0,,,,,0.25,,,refused
         let mut document = document();
         let failed = document.transfers.remove(1);
         document.transfers[0].sha256 = None;
-        document.transfers = vec![document.transfers[0].clone(); MOST_ROWS];
-        assert_eq!(get_table(&document, Style::Plain).lines().count(), MOST_ROWS + 4);
+        document.transfers = vec![document.transfers[0].clone(); MAX_ROWS];
+        assert_eq!(get_table(&document, Style::Plain).lines().count(), MAX_ROWS + 4);
         document.transfers.push(failed);
         let table = get_table(&document, Style::Plain);
         assert_eq!(table.lines().count(), 5, "{table}");

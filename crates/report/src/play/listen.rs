@@ -10,7 +10,7 @@ use crate::table::{Style, Table, printable, push_line};
 use crate::words::counted;
 
 /// With more listeners than this, only failed ones have a row.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
 /// Listeners of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,8 +126,8 @@ impl ListenDocument {
 /// A row per listener, unless there are many, and a summary.
 pub fn listen_table(document: &ListenDocument, style: Style) -> String {
     let all = &document.listeners;
-    let is_told = |one: &&ListenerFigures| all.len() <= MOST_ROWS || one.problem.is_some();
-    let rows: Vec<&ListenerFigures> = all.iter().filter(is_told).collect();
+    let is_listed = |one: &&ListenerFigures| all.len() <= MAX_ROWS || one.problem.is_some();
+    let rows: Vec<&ListenerFigures> = all.iter().filter(is_listed).collect();
     let mut out = String::new();
     if !rows.is_empty() {
         out.push_str(&table(&rows).render(style));

@@ -27,7 +27,7 @@ pub(crate) struct Axis {
 const TICKS: f64 = 6.0;
 
 /// Maximum number of ticks; more means that the range is invalid.
-const MOST_TICKS: usize = 50;
+const MAX_TICKS: usize = 50;
 
 impl Axis {
     /// From zero to `max`, rounded up to the next tick.
@@ -110,7 +110,7 @@ impl Axis {
         let first = (self.min / step - 1e-9).ceil() as i64;
         let last = (self.max / step + 1e-9).floor() as i64;
         let decimals = (-rounded(step, 1).log10().floor()).clamp(0.0, 12.0) as usize;
-        ((first..=last).take(MOST_TICKS).map(|k| k as f64 * step).collect(), Some(decimals))
+        ((first..=last).take(MAX_TICKS).map(|k| k as f64 * step).collect(), Some(decimals))
     }
 
     /// Powers of ten; with few decades also 2 and 5 in between.

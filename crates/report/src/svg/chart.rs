@@ -96,12 +96,12 @@ const ABOVE: f64 = 26.0;
 /// A line has at most twice its share of these points; each bucket is over a pixel wide.
 const BUCKETS: usize = 750;
 
-/// All lines together have at most four times [`BUCKETS`] points, whatever their number.
+/// All lines together have at most four times [`BUCKETS`] points, for any number of lines.
 const BUCKETS_OF_ALL: usize = 2 * BUCKETS;
 
 /// With more lines or longer names, lines are not labelled at their ends.
-const MOST_ENDS: usize = 8;
-const LONGEST_END: usize = 26;
+const MAX_ENDS: usize = 8;
+const MAX_END_LENGTH: usize = 26;
 
 impl Chart {
     /// An empty chart.
@@ -153,7 +153,7 @@ impl Chart {
     /// Space for labels at the right, if lines are labelled there.
     fn end_margin(&self) -> Option<f64> {
         let longest = self.lines.iter().map(|line| line.name.chars().count()).max()?;
-        let few = self.lines.len() <= MOST_ENDS && longest <= LONGEST_END;
+        let few = self.lines.len() <= MAX_ENDS && longest <= MAX_END_LENGTH;
         let at_edge =
             |line: &Line| line.points.last().is_some_and(|(x, _)| self.x.fraction(*x) > 0.96);
         let possible = few && self.lines.iter().all(at_edge);

@@ -206,7 +206,7 @@ mod tests {
             ("ProbeRTT", Phase::ProbeRtt),
             ("CongestionAvoidance", Phase::Cruise),
             ("Recovery", Phase::Recovery),
-            ("whatever", Phase::Other),
+            ("unknown state", Phase::Other),
         ] {
             assert_eq!(Phase::of(state), phase, "{state}");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use noq_proto::{ConnectionError, Dir, Side, StreamId, VarInt};
 use uncork_h3::{Bounds, Session};
-use uncork_quic_io::{Arrival, Mailer, Turn, Verdict};
+use uncork_quic_io::{Arrival, ConnectionContext, Mailer, Verdict};
 
 use super::connection::{H3Connection, talk};
 use super::exchange::Outcome;
@@ -83,7 +83,7 @@ impl uncork_quic_io::App for App {
         Verdict::Accept { config, cc, state: ConnectionState { session, talk } }
     }
 
-    fn connected(&mut self, turn: &mut Turn<'_, ConnectionState>) {
+    fn connected(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>) {
         let ConnectionState { session, talk: visit } = &mut *turn.state;
         let claim = self.context.shared.admission.admit(visit.client, Transport::Quic, turn.now);
         let Some(claim) = claim else { return visit.must_end() };
@@ -97,35 +97,40 @@ impl uncork_quic_io::App for App {
         session.scope().spawn(talk(session.transport(), visit.clone()));
     }
 
-    fn opened(&mut self, turn: &mut Turn<'_, ConnectionState>, dir: Dir) {
+    fn opened(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>, dir: Dir) {
         turn.state.session.opened(turn.connection, dir);
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
+    fn readable(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.readable(stream);
     }
 
-    fn writable(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
+    fn writable(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.writable(stream);
     }
 
-    fn finished(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
+    fn finished(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.finished(stream);
         turn.state.talk.note_sent(turn.now, turn.connection);
         turn.state.talk.ends(turn.now, stream.into(), Outcome::Whole);
     }
 
-    fn stopped(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId, code: VarInt) {
+    fn stopped(
+        &mut self,
+        turn: &mut ConnectionContext<'_, ConnectionState>,
+        stream: StreamId,
+        code: VarInt,
+    ) {
         turn.state.session.stopped(turn.connection, stream, code);
         turn.state.talk.note_sent(turn.now, turn.connection);
         turn.state.talk.ends(turn.now, stream.into(), Outcome::BrokenOff);
     }
 
-    fn timer(&mut self, turn: &mut Turn<'_, ConnectionState>) {
+    fn timer(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>) {
         turn.state.talk.clone().look(turn);
     }
 
-    fn settle(&mut self, turn: &mut Turn<'_, ConnectionState>) {
+    fn settle(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>) {
         // Bodies use threads of the runtime to read data that is not in memory.
         let _context = self.context.runtime.enter();
         turn.state.talk.note_sent(turn.now, turn.connection);
@@ -133,11 +138,15 @@ impl uncork_quic_io::App for App {
         turn.state.talk.clone().settle(turn);
     }
 
-    fn shutting_down(&mut self, turn: &mut Turn<'_, ConnectionState>) {
+    fn shutting_down(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>) {
         turn.state.talk.leave();
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, ConnectionState>, reason: &ConnectionError) {
+    fn closed(
+        &mut self,
+        turn: &mut ConnectionContext<'_, ConnectionState>,
+        reason: &ConnectionError,
+    ) {
         let _context = self.context.runtime.enter();
         turn.state.session.closed(turn.now, turn.key, reason);
         turn.state.talk.note_sent(turn.now, turn.connection);

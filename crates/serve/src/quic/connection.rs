@@ -12,7 +12,7 @@ use std::time::Instant;
 use noq_proto::{Connection, ConnectionError, PathId, TransportErrorCode, VarInt};
 use uncork_h3::{Scope, Transport};
 use uncork_quic::Handle;
-use uncork_quic_io::Turn;
+use uncork_quic_io::ConnectionContext;
 
 use super::account::Account;
 use super::answer::answer;
@@ -228,7 +228,7 @@ impl Inner {
     }
 
     /// Checks the timeouts.
-    pub(super) fn look(&self, turn: &mut Turn<'_, ConnectionState>) {
+    pub(super) fn look(&self, turn: &mut ConnectionContext<'_, ConnectionState>) {
         let acked = turn.cc.observe().map_or(0, |observation| observation.acked_bytes);
         let timeouts = self.shared.timeouts();
         let is_over = {
@@ -258,7 +258,7 @@ impl Inner {
     }
 
     /// Ends a turn: updates accounting and timers.
-    pub(super) fn settle(&self, turn: &mut Turn<'_, ConnectionState>) {
+    pub(super) fn settle(&self, turn: &mut ConnectionContext<'_, ConnectionState>) {
         self.watch(turn.now);
         self.settle_account();
         if self.must_end.get() {

@@ -4,7 +4,7 @@ use super::Segment;
 use super::ranges::Range;
 use crate::spec::FlowSpec;
 
-/// SACK blocks that fit beside a timestamp option (RFC 2018 §3).
+/// SACK blocks that fit next to a timestamp option (RFC 2018 §3).
 pub(crate) const SACK_BLOCKS: usize = 3;
 
 /// An acknowledgement.
@@ -15,7 +15,7 @@ pub(crate) struct Ack {
     pub(crate) cumulative: u64,
     /// Ranges above it that have arrived.
     pub(crate) sack: [SackBlock; SACK_BLOCKS],
-    /// The segment whose arrival triggered this ACK. It identifies the transmission, like the
+    /// The segment that triggered this ACK by its arrival. It identifies the transmission, like the
     /// echoed timestamp in TCP.
     pub(crate) trigger: Segment,
     /// Whether that segment is a duplicate (RFC 2883 D-SACK).

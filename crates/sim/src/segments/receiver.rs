@@ -23,7 +23,7 @@ pub(crate) struct Receiver {
     next: u64,
     above: RangeSet,
     /// Blocks reported first in recent ACKs, newest first. Those not above `next` are obsolete.
-    told: [Range; REMEMBERED_BLOCKS],
+    reported: [Range; REMEMBERED_BLOCKS],
     delivered_bytes: u64,
     marked: u64,
     /// Whether the last segment carried CE.
@@ -54,7 +54,7 @@ impl Receiver {
             expected,
             next: 0,
             above: RangeSet::default(),
-            told: [Range::default(); REMEMBERED_BLOCKS],
+            reported: [Range::default(); REMEMBERED_BLOCKS],
             delivered_bytes: 0,
             marked: 0,
             ce: false,
@@ -215,30 +215,30 @@ impl Receiver {
         if self.above.first().is_none() {
             return Ack { duplicate, marked, window, ..Ack::new(self.next, [], trigger) };
         }
-        self.tell_first(trigger.seq);
+        self.report_first(trigger.seq);
         // RFC 2883 §4: a D-SACK takes the place of the first block.
         let most = SACK_BLOCKS - usize::from(duplicate);
-        let blocks = self.told.into_iter().filter(|block| block.start > self.next).take(most);
+        let blocks = self.reported.into_iter().filter(|block| block.start > self.next).take(most);
         Ack { duplicate, marked, window, ..Ack::new(self.next, blocks, trigger) }
     }
 
     /// RFC 2018 §4: first the block with the newest segment, then the blocks reported first most
     /// recently, unless they are part of it by now. A block changes only when it contains the
     /// newest segment.
-    fn tell_first(&mut self, newest: u64) {
+    fn report_first(&mut self, newest: u64) {
         let Some(block) = self.above.containing(newest) else { return };
-        let [first, ..] = &mut self.told;
+        let [first, ..] = &mut self.reported;
         if first.start == block.start && block.end == newest + 1 {
             *first = block;
             return;
         }
         let mut others = self
-            .told
+            .reported
             .into_iter()
-            .filter(|told| told.start > self.next && !block.contains(told.start));
-        let mut told = [block; REMEMBERED_BLOCKS];
-        told[1..].fill_with(|| others.next().unwrap_or_default());
-        self.told = told;
+            .filter(|range| range.start > self.next && !block.contains(range.start));
+        let mut reported = [block; REMEMBERED_BLOCKS];
+        reported[1..].fill_with(|| others.next().unwrap_or_default());
+        self.reported = reported;
     }
 }
 
@@ -320,7 +320,7 @@ mod tests {
     }
 
     /// `tcp_measure_rcv_mss`, `tcp_cleanup_rbuf`. The second segment of a pair does not wait for the next pair,
-    /// whichever segments came before.
+    /// after any segments.
     #[test]
     fn the_end_of_a_packet_of_several_segments_is_acknowledged_at_once() {
         let mut receiver = past_quick_acks(None);
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(answer(&mut in_order, 16).cumulative, 17);
     }
 
-    /// The ACK for `count` segments of which the second to last arrived last.
+    /// The ACK for `count` segments. The second to last of them arrived last.
     fn answer_of_all(count: u64) -> Ack {
         Ack::new(count, [], segment(count - 2))
     }

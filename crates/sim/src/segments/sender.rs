@@ -79,7 +79,7 @@ impl Probe {
     const NONE: Self = Self { at: Time::NEVER, due: false, outstanding: None };
 }
 
-/// What an ACK reports besides deliveries and losses.
+/// What an ACK reports in addition to deliveries and losses.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     rtt: Option<RttSample>,
@@ -102,7 +102,7 @@ pub(crate) struct Counters {
     pub(crate) busy: TimeDelta,
 }
 
-/// What a sender knows of its host when the handshake is over.
+/// A sender's knowledge of its host after the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
     pub(crate) handshake_rtt: TimeDelta,
@@ -376,8 +376,8 @@ impl<C: Controller> Sender<C> {
     }
 
     /// RFC 7323 §4.1: the echo identifies the transmission that arrived, so retransmitted segments
-    /// can be measured too, which Karn's rule excludes. Otherwise a sender whose timeout is shorter
-    /// than the RTT, and which therefore retransmits everything, would never correct it.
+    /// can be measured too, which Karn's rule excludes. Otherwise a sender with a timeout below the
+    /// RTT retransmits everything, and would never correct it.
     //= bbr-06 4.2-2 4.2-3 5.5.7.1-1
     //= rfc9406 4.3-3 4.3-4
     fn sample_rtt(&mut self, now: Time, ack: &Ack) -> Option<RttSample> {

@@ -12,7 +12,7 @@ const NO_DRAIN: Exception = Exception {
         let sub_packet = [(0.2, 1_000), (1.0, 1_000), (0.2, 10_000)];
         point.is_any(&sub_packet) || point.is_any(&[(0.2, 100_000), (1.0, 100_000)])
     },
-    why: "Startup's send quantum, up to 64 kB, exceeds what is in flight: nothing is to be drained",
+    why: "Startup's send quantum, up to 64 kB, exceeds what is in flight: nothing needs to be drained",
 };
 
 const PROBE_RTT: Exception = Exception {
@@ -33,7 +33,7 @@ const SLOW_PROBE_RTT: Exception = Exception {
 
 const SHORT_DRAIN: Exception = Exception {
     at: |point| point.is_any(&[(10.0, 1_000), (1.0, 10_000), (0.2, 1_000_000)]),
-    why: "less than a round is to be drained",
+    why: "less than a round needs to be drained",
 };
 
 #[test]

@@ -81,7 +81,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// The paths it applies to.
     pub(crate) subject: fn(&Point) -> bool,
-    /// Bottleneck buffer in thousandths of the BDP, at least [`LEAST_BUFFER`].
+    /// Bottleneck buffer in thousandths of the BDP, at least [`MIN_BUFFER`].
     pub(crate) buffer: u64,
     /// The check. An error describes the failure, with figures.
     pub(crate) run: fn(&mut Scene<'_>) -> Result<(), String>,
@@ -97,7 +97,7 @@ pub(crate) const CUT_SHORT: &str = "ProbeRTT, every 5 s, cuts every probe short"
 pub(crate) const EVERYWHERE: fn(&Point) -> bool = |_| true;
 
 /// Minimum buffer in packets: twice the initial window.
-pub(crate) const LEAST_BUFFER: u64 = 20;
+pub(crate) const MIN_BUFFER: u64 = 20;
 
 /// Points at which a case does not hold, with the reason. Its failure is expected there; if it
 /// passes, the exception must be removed.

@@ -16,8 +16,8 @@ fn a_policer_is_conformed_to() {
         run: conform,
         exceptions: &[Exception {
             at: |point| point.bdp_packets() < 3.0,
-            why: "the least window, four packets a round trip, is above the policed rate whatever the \
-                  bounds say: a third and more is lost, or timeouts leave a tenth of the rate",
+            why: "the minimum window, four packets a round trip, is above the policed rate with any \
+                  bounds: a third and more is lost, or timeouts leave a tenth of the rate",
         }],
     });
 }

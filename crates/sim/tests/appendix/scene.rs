@@ -4,7 +4,7 @@ use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_sim::{FlowSpec, FlowView, MSS_BYTES, PACKET_BYTES, RunSpec, Simulation, Workload};
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
-use crate::grid::{LEAST_BUFFER, Point};
+use crate::grid::{MIN_BUFFER, Point};
 
 /// Longer than any case.
 const END: Time = Time::from_nanos(100_000 * 1_000_000_000);
@@ -32,7 +32,7 @@ impl<'a> Scene<'a> {
         RunSpec::over(
             PathSpec {
                 loss_position: LossPosition::Before,
-                ..PathSpec::new(point.rate, point.rtt, Buffer::Packets(packets.max(LEAST_BUFFER)))
+                ..PathSpec::new(point.rate, point.rtt, Buffer::Packets(packets.max(MIN_BUFFER)))
             },
             vec![FlowSpec::new(bbr3, Workload::Until(END))],
             1,
@@ -97,14 +97,14 @@ impl<'a> Scene<'a> {
         let state = self.view().snapshot.state;
         let within = self.patience();
         let left = self.run_until(within, |view| view.snapshot.state != state);
-        left.ok_or_else(|| format!("for ever in {state}"))
+        left.ok_or_else(|| format!("forever in {state}"))
     }
 
     /// Runs until Startup is over; there may be a ProbeRTT in between.
     pub(crate) fn leave_startup(&mut self) -> Result<FlowView, String> {
         let within = self.patience();
         let left = self.run_until(within, |view| !in_startup(view));
-        left.ok_or_else(|| "for ever in Startup".into())
+        left.ok_or_else(|| "forever in Startup".into())
     }
 
     /// Runs until Startup is over and its losses are repaired, because a flow with retransmissions

@@ -30,7 +30,7 @@ fn plateau(scene: &mut Scene<'_>) -> Result<(), String> {
         is_disturbed |= snapshot.state == "ProbeRTT";
         !in_startup(view)
     });
-    let left = left.ok_or("for ever in Startup")?;
+    let left = left.ok_or("forever in Startup")?;
     let next = left.snapshot.state;
     ensure(next == "Drain" || DOWN.contains(&next), || format!("Startup -> {next}"))?;
     ensure_max_bw(&left, scene.point.payload_rate())?;
@@ -94,7 +94,7 @@ fn startup_lasts_while_application_limited_without_loss() {
     });
 }
 
-/// Twelve seconds cover two ProbeRTTs, both of which return to Startup.
+/// Twelve seconds cover two ProbeRTTs, both return to Startup.
 fn lasting(scene: &mut Scene<'_>) -> Result<(), String> {
     trickle_in_startup(scene)?;
     let within = TimeDelta::from_secs(12) + scene.point.round().times(30);

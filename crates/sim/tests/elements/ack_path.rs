@@ -80,7 +80,7 @@ fn lossless_slow_uplink_clocks_the_sender() {
     }
 }
 
-/// An uplink with a small buffer loses ACKs. Those that arrive cover for them: the data rate is no
+/// An uplink with a small buffer loses ACKs. The ACKs that arrive cover for them: the data rate is no
 /// longer limited by the ACK rate, and there are no retransmissions or timeouts.
 #[test]
 fn lost_acks_are_covered_by_later_ones() {

@@ -10,7 +10,7 @@ use crate::scene::{behind, flows, go, total, waited};
 const SECS: u64 = 30;
 
 /// Two classic CUBIC flows and two ECT(1) flows of `cc`, at 40 Mbit/s and 20 ms.
-fn beside(cc: &str) -> Run {
+fn next_to_classic(cc: &str) -> Run {
     behind_with("dualpi2", cc, Ecn::Ect1)
 }
 
@@ -21,7 +21,7 @@ fn behind_with(queue: &str, cc: &str, ecn: Ecn) -> Run {
     let [classic, .., low] = &run.result.flows[..] else { panic!("four flows") };
     let (at, of) = (waited(classic), waited(low));
     println!(
-        "{queue}: classic CUBIC beside {cc} with {ecn:?}: waited p50 {:.2}, {:.2} ms, p95 {:.2}, {:.2} ms, \
+        "{queue}: classic CUBIC next to {cc} with {ecn:?}: waited p50 {:.2}, {:.2} ms, p95 {:.2}, {:.2} ms, \
          classic share {:.3}, used {:.3}, {} marks of {} packets, {} drops",
         at.0,
         of.0,
@@ -42,7 +42,7 @@ fn behind_with(queue: &str, cc: &str, ecn: Ecn) -> Run {
 #[test]
 fn flows_that_treat_marks_as_losses_yield() {
     for cc in ["reno", "cubic"] {
-        let run = beside(cc);
+        let run = next_to_classic(cc);
         let (classic, low) = (waited(&run.result.flows[0]), waited(&run.result.flows[3]));
         assert!((7.5..=45.0).contains(&classic.0), "{cc}: {classic:?} ms");
         assert!(low.0 <= 1.2 && low.1 <= classic.1, "{cc}: {low:?} ms");
@@ -57,7 +57,7 @@ fn flows_that_treat_marks_as_losses_yield() {
 #[test]
 fn flows_that_answer_in_proportion_share() {
     for cc in ["bbr2", "bbr3"] {
-        let run = beside(cc);
+        let run = next_to_classic(cc);
         let low = waited(&run.result.flows[3]);
         assert!(low.0 <= 2.0, "{cc}: {low:?} ms");
         let share = classic_share(&run);
@@ -83,7 +83,7 @@ fn classic_loss(run: &Run) -> f64 {
 /// BBRv1 without ECN leaves more, and so does a larger k. No flow is starved completely.
 #[test]
 fn flow_that_ignores_marks_harms_others_but_does_not_starve_them() {
-    let run = beside("bbr1");
+    let run = next_to_classic("bbr1");
     let low = &run.result.flows[3];
     assert!(low.packets_marked * 2 > low.packets_sent, "{} marks", low.packets_marked);
     assert!(low.lab().packets_dropped_queue > 100, "{} drops", low.lab().packets_dropped_queue);
@@ -93,7 +93,7 @@ fn flow_that_ignores_marks_harms_others_but_does_not_starve_them() {
         SECS,
     );
     let [dual, single] = [&run, &pie].map(classic_share);
-    println!("classic share: {dual:.4} beside marked BBRv1, {single:.4} beside it under PIE");
+    println!("classic share: {dual:.4} next to marked BBRv1, {single:.4} under PIE");
     assert!(dual < 0.25 && single < 0.25, "{dual:.4} {single:.4}");
     let waits = waited(low).0;
     assert!((12.0..=18.0).contains(&waits), "{waits:.1} ms in the L queue");

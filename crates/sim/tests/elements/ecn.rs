@@ -114,8 +114,8 @@ fn retransmissions_are_not_ecn_capable_except_with_l4s() {
 fn bbr_treats_marks_as_losses_except_version_1() {
     for queue in QUEUES {
         let [v1, v2, v3] = ["bbr1", "bbr2", "bbr3"].map(|cc| counts(queue, cc, Ecn::Ect0));
-        let told = |counts: &Counts| counts.marked + counts.dropped;
-        assert!(told(&v1) > 3 * told(&v2).max(told(&v3)), "{queue}: {}", told(&v1));
+        let signals = |counts: &Counts| counts.marked + counts.dropped;
+        assert!(signals(&v1) > 3 * signals(&v2).max(signals(&v3)), "{queue}: {}", signals(&v1));
         for heeding in [v2, v3] {
             assert!(heeding.marked > 0 && heeding.used >= 0.85, "{queue}: {:.3}", heeding.used);
         }

@@ -20,30 +20,30 @@ fn call() -> FlowSpec {
     FlowSpec { start: at(2000), ..FlowSpec::new(spec("cubic"), Workload::Media(media)) }
 }
 
-/// The call's queueing delay beside `bulk`: median and 95th percentile in milliseconds.
-fn call_beside(queue: &str, mbit: u64, bulk: &[&str]) -> (f64, f64) {
+/// The call's queueing delay next to `bulk`: median and 95th percentile in milliseconds.
+fn call_delay(queue: &str, mbit: u64, bulk: &[&str]) -> (f64, f64) {
     let mut all = flows(bulk, Ecn::NotEct, SECS);
     all.push(call());
     let run = go(&behind(queue, mbit, 40), all, SECS);
     let call = run.result.flows.last().expect("the call");
     let (waited, rtt) = (call.lab().queue_ms.expect("sent"), call.rtt_ms.expect("measured"));
     println!(
-        "{queue:>9} {mbit:3} Mbit/s, a call beside {bulk:?}: waited p50 {:.2} p95 {:.2} ms, RTT p50 {:.2} ms",
+        "{queue:>9} {mbit:3} Mbit/s, a call next to {bulk:?}: waited p50 {:.2} p95 {:.2} ms, RTT p50 {:.2} ms",
         waited.p50, waited.p95, rtt.p50
     );
     (waited.p50, waited.p95)
 }
 
 /// A sparse flow has priority (RFC 8290 §4.2): it only waits for the packet in transmission, half a
-/// packet time on average, and for other new flows before it. Those are bulk flows whose queue had
-/// emptied; each sends one quantum, which is one packet.
+/// packet time on average, and for other new flows before it. Bulk flows are new when they have emptied
+/// their queue; each sends one quantum, which is one packet.
 #[test]
 fn sparse_flow_sees_no_queue() {
     for (mbit, bulk) in [(10, &["cubic"; 1][..]), (20, &["cubic"; 5]), (100, &CONTROLLERS)] {
         let packet_ms = 12.0 / mbit as f64;
-        let (single, _) = call_beside("codel", mbit, bulk);
+        let (single, _) = call_delay("codel", mbit, bulk);
         for queue in ["fq_codel", "cake"] {
-            let (p50, p95) = call_beside(queue, mbit, bulk);
+            let (p50, p95) = call_delay(queue, mbit, bulk);
             assert!(p50 <= packet_ms, "{queue}, {mbit} Mbit/s: {p50} ms");
             assert!(single > 2.0 * p50, "{queue}, {mbit} Mbit/s: {single} ms in a single queue");
             let most = (1 + bulk.len()) as f64 * packet_ms;
@@ -92,14 +92,14 @@ fn flows_share_evenly_with_any_rtt() {
 
 /// One flow of one host competes with ten of another: the share of the one.
 fn share_of_one(queue: &str) -> f64 {
-    // At 10 ms a single CUBIC flow whose queue CoDel keeps at 5 ms never runs dry.
+    // At 10 ms a single CUBIC flow never runs dry: CoDel keeps its queue at 5 ms.
     let mut all = flows(&["cubic"; 11], Ecn::NotEct, SECS);
     for (index, flow) in (0..).zip(&mut all) {
         flow.host = Some(u32::from(index > 0));
     }
     let run: Run = go(&behind(queue, 50, 10), all, SECS);
     let share = run.share(0, 5.0, SECS as f64);
-    println!("{queue:>9}: one flow beside ten of another host, share {share:.3}");
+    println!("{queue:>9}: one flow against ten of another host, share {share:.3}");
     share
 }
 

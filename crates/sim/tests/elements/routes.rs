@@ -32,7 +32,7 @@ fn measured(spec: &RunSpec) -> Run {
     Run { path: spec.paths[0].clone(), result }
 }
 
-/// At any position, whatever the other links are.
+/// At any position, with any other links.
 #[test]
 fn narrowest_link_limits_the_rate() {
     for (shared, own) in [([20, 100], 50), ([100, 20], 50), ([100, 50], 20)] {
@@ -63,7 +63,7 @@ fn long_route(cc: &str, queue: &str) -> f64 {
 }
 
 /// The parking lot. Fair queueing gives max-min fairness, one half. With drops, the long route has
-/// those of both links and gets less: 1 / (1 + √2) for Reno at equal RTTs, whose rate is
+/// those of both links and gets less: 1 / (1 + √2) for Reno at equal RTTs: its rate is
 /// proportional to 1/√p (minimum potential delay; Massoulié and Roberts, INFOCOM 1999), and at
 /// least half of the third that proportional fairness gives it, because queues on both links
 /// increase its RTT.

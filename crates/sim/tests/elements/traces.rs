@@ -10,7 +10,7 @@ use uncork_units::{Rate, Ratio, Time, TimeDelta};
 use crate::common::{Case, case, spec};
 use crate::scene::{CONTROLLERS, at, on_the_wire};
 
-const LONGEST: TimeDelta = TimeDelta::from_secs(300);
+const MAX_TIME: TimeDelta = TimeDelta::from_secs(300);
 
 /// The built-in ones, and all `*.txt` in the directory named by `UNCORK_TRACES`. Skipped tests are
 /// reported past the test harness, which would capture the message.
@@ -18,7 +18,7 @@ fn traces() -> Vec<(String, Trace)> {
     let builtin = |name: &&str| (name.to_string(), Trace::builtin(name).expect("it comes along"));
     let mut traces: Vec<(String, Trace)> = Trace::BUILTIN.iter().map(builtin).collect();
     let Some(directory) = std::env::var_os("UNCORK_TRACES") else {
-        let note = "NOT TESTED: controllers over traces beside the project; UNCORK_TRACES names no \
+        let note = "NOT TESTED: controllers over traces outside of the project; UNCORK_TRACES names no \
                     directory, so only the four that come along were run.";
         writeln!(std::io::stderr(), "\n{note}").expect("the standard error");
         return traces;
@@ -79,7 +79,7 @@ fn check(name: &str, case: &Case, end: Time, least: f64) {
 fn recorded_links_are_used_and_not_exceeded() {
     println!("share of the capacity: {CONTROLLERS:?}");
     for (name, trace) in traces() {
-        let end = Time::ZERO + trace.length().min(LONGEST);
+        let end = Time::ZERO + trace.length().min(MAX_TIME);
         check(&name, &over(traced(trace)), end, 0.95);
     }
 }

@@ -79,7 +79,7 @@ fn verify(compared: &[Compared]) {
         match (one.holds(), MISSES.iter().find(|miss| miss.is_about(&one.row))) {
             (true, None) | (false, Some(_)) => {}
             (false, None) => failures.push(one.to_string()),
-            (true, Some(miss)) => failures.push(format!("{one} is no miss: {}", miss.why)),
+            (true, Some(miss)) => failures.push(format!("{one} is not a miss: {}", miss.why)),
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -139,7 +139,7 @@ fn cubic_is_within_ten_percent_of_linux_in_a_deep_buffer() {
     verify(&compared);
 }
 
-/// CUBIC is not paced, and offload makes packets of up to 64 kB, of which a buffer of 100 kB holds one.
+/// CUBIC is not paced, and offload makes packets of up to 64 kB. A buffer of 100 kB holds one of them.
 /// They cost CUBIC here what they cost in Linux; without offload it has a quarter to two fifths more.
 #[test]
 fn bursts_cost_cubic_the_same_as_in_linux() {

@@ -73,7 +73,7 @@ fn long_round_trip_has_its_share_on_linux() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn cubic_keeps_its_rate_on_linux_beside_more_and_more_bbr3() {
+fn cubic_keeps_its_rate_on_linux_against_more_and_more_bbr3() {
     let starts = [60, 120, 180, 240, 300].map(|start| flow("bbr3", start, 480));
     let flows: Vec<FlowSpec> = std::iter::once(flow("cubic:linux", 0, 480)).chain(starts).collect();
     let runs = [1, 2, 3, 4, 5].map(|seed| {

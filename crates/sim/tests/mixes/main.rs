@@ -61,7 +61,7 @@ fn closeness(label: &str, of: &[Compared], milli_bdp: RangeInclusive<u64>) -> Ve
 /// The aim is 75 % within 5 points, 92 % within 10, a mean within 1 point and a goodput within 2 %. The mean of the sample has a
 /// standard error of 0.7 points, so it may be off by half a point more.
 #[test]
-fn bbr1_beside_cubic_has_about_its_share_on_linux() {
+fn bbr1_has_about_its_share_on_linux_against_cubic() {
     let compared = rows(is_complete()).into_iter().map(|row| {
         let one = Compared { row, report: simulate(&row) };
         let (points, excess) = (one.points(), 100.0 * one.excess());

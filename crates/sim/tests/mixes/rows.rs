@@ -4,7 +4,7 @@ use std::fmt;
 
 const CSV: &str = include_str!("../data/bbr_cubic_fifty_flows.csv");
 
-/// One row in so many is simulated in every test run, if its link is not fast.
+/// One row in `SAMPLE` is simulated in every test run, if its link is not fast.
 const SAMPLE: usize = 6;
 const FASTEST_SAMPLED_MBIT: u64 = 100;
 

@@ -127,7 +127,7 @@ pub(crate) const TABLES: [Table; 11] = [
         cell: shallow,
     },
     Table {
-        name: "beside CUBIC",
+        name: "against CUBIC",
         what: "flows : CUBIC flows, buffer",
         rows: &[
             row("1 : 4, 0.5 BDP", (50, 30), 500, Mix(1, 4)),
@@ -142,7 +142,7 @@ pub(crate) const TABLES: [Table; 11] = [
             row("1 : 1, 8 BDP", (50, 30), 8000, Mix(1, 1)),
             row("1 : 1, 16 BDP", (50, 30), 16_000, Mix(1, 1)),
         ],
-        cell: |cc, row| format!("{:.2}", over_seeds(|seed| fairs_beside_cubic(cc, row, seed))),
+        cell: |cc, row| format!("{:.2}", over_seeds(|seed| fairs_against_cubic(cc, row, seed))),
     },
     Table {
         name: "long paths",
@@ -249,7 +249,7 @@ fn short_share(cc: &str, row: Row, seed: u64) -> f64 {
 
 /// Share of the flows that compete with CUBIC, in multiples of their fair share, from 20 s to 120
 /// s.
-fn fairs_beside_cubic(cc: &str, row: Row, seed: u64) -> f64 {
+fn fairs_against_cubic(cc: &str, row: Row, seed: u64) -> f64 {
     let Mix(flows, cubics) = row.vary else { unreachable!("this table varies the mix") };
     let mut ccs = vec![cc; flows];
     ccs.extend(vec!["cubic"; cubics]);

@@ -90,7 +90,7 @@ fn end_of_recovery_restores_the_window() {
     assert!(host.cwnd() >= segments(20), "{}", host.cwnd());
 }
 
-/// Without an ACK there is no news of deliveries, but the retransmission must be able to leave.
+/// Without an ACK no deliveries are known, but the retransmission must be able to leave.
 #[test]
 fn loss_timer_defers_the_window_update_to_the_next_ack() {
     let mut host = host();

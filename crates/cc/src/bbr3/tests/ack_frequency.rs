@@ -29,7 +29,7 @@ fn no_request_without_an_rtt() {
 }
 
 /// "SHOULD request parameters that yield at least 4 acknowledgments per round trip"; REFILL does so
-/// from its start, whatever CRUISE requested.
+/// from its start, independent of what CRUISE requested.
 #[test]
 //= bbr-06 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 test
 fn startup_refill_and_up_want_four_acks_per_round_trip() {

@@ -10,7 +10,7 @@ use crate::sampler::RateSample;
 
 const MSS64: u64 = MSS as u64;
 
-/// A flow in CRUISE whose model is frozen while the tests change its inputs.
+/// A flow in CRUISE with a frozen model, while the tests change its inputs.
 fn cruising() -> Bbr3 {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);

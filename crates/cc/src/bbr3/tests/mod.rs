@@ -53,7 +53,7 @@ fn ms(n: u64) -> TimeDelta {
     TimeDelta::from_millis(n)
 }
 
-/// A flow over a FIFO link of `mbit` and 40 ms whose buffer is given in thousandths of the BDP.
+/// A flow over a FIFO link of `mbit` and 40 ms, with a buffer in thousandths of the BDP.
 fn flow(mbit: u64, buffer_millibdp: u64, deviations: Deviations) -> Loop<Bbr3> {
     let path = Path::new(Rate::from_mbit(mbit), ms(40), buffer_millibdp);
     Loop::new(bbr(deviations), path, 1)

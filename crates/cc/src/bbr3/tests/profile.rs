@@ -47,7 +47,7 @@ fn v2_startup_queues_two_thirds_more() {
     assert!((1.7..2.0).contains(&queue(Profile::V2)), "{}", queue(Profile::V2));
 }
 
-/// Rounds whose samples each grow by a quarter but stay below an earlier max_bw of 100 Mbit/s.
+/// The sample of each round grows by a quarter but stays below an earlier max_bw of 100 Mbit/s.
 #[test]
 fn v2_detects_the_plateau_in_max_bw() {
     let is_full = |profile| {

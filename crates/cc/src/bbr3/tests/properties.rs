@@ -36,7 +36,7 @@ fn flow_over(path: &Path, seed: u64) -> Loop<Bbr3> {
     Loop::new(bbr, path.clone(), seed)
 }
 
-/// The path's rate over the last three cycles or 15 s, whichever is longer.
+/// The path's rate over the last three cycles, at least 15 s.
 #[derive(Default)]
 struct RecentRates {
     cycle: u64,

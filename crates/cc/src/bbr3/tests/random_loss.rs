@@ -147,7 +147,7 @@ fn without_baseline_loss_the_option_has_no_effect() {
     for buffer in [100, 500, 2_000] {
         let mut draft = flow(50, buffer, Deviations::ALL);
         let mut floor = flow(50, buffer, Deviations::ALL);
-        // The exception is Startup's own overflow: there is no floor yet.
+        // Startup's own overflow is the exception: it has no floor yet.
         draft.reach(State::ProbeBwCruise);
         floor.reach(State::ProbeBwCruise);
         floor.cc = floor.cc.clone().with_loss_floor(true);

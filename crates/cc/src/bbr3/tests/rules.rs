@@ -164,8 +164,8 @@ fn probe_cut_short_advances_the_filter_on_exit_from_probe_rtt() {
     );
 }
 
-/// Without (n), which would mask the bug: draft-05 aged the filter in every round of CRUISE, whose
-/// rate is 1 % below max_bw.
+/// Without (n), which would mask the bug: draft-05 aged the filter in every round of CRUISE. The
+/// rate of CRUISE is 1 % below max_bw.
 #[test]
 fn cruise_does_not_age_max_bw() {
     let mut flow = flow(100, 2_000, Deviations::ALL.without(Deviation::AdvanceEveryCycle));

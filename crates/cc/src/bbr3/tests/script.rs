@@ -11,7 +11,7 @@ use super::super::deviations::Deviations;
 use crate::link::MSS;
 use crate::{Acked, AppState, Controller, Feedback, Lost, RttSample, SentPacket, Timeout, Token};
 
-/// A host whose packets, ACKs and losses the test controls.
+/// A host: the test controls its packets, ACKs and losses.
 pub(super) struct Script {
     pub(super) bbr: Bbr3,
     pub(super) now: Time,

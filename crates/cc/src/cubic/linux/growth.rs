@@ -19,16 +19,16 @@ const C: u64 = 410;
 const MAX_DISTANCE: u64 = 1 << 18;
 /// The factor of a reduction in units of 2^-10: 0.7 (`beta`).
 const BETA: u64 = 717;
-/// Minimum growth while the bandwidth is unknown: one segment for so many acknowledged, 5 % a
-/// round.
+/// Minimum growth while the bandwidth is unknown: one segment per this number of acknowledged
+/// segments, 5 % a round.
 const UNKNOWN_COUNT: u64 = 20;
 /// Maximum growth: one segment for two acknowledged.
-const LEAST_COUNT: u64 = 2;
+const MIN_COUNT: u64 = 2;
 
-/// What CUBIC remembers of the path (`struct bictcp`).
+/// CUBIC's state of the path (`struct bictcp`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Growth {
-    /// The window grows by one segment for so many acknowledged (`cnt`).
+    /// Acknowledged segments per segment of growth of the window (`cnt`).
     count: u64,
     /// Segments acknowledged that have not made the window grow yet (`snd_cwnd_cnt`).
     credit: u64,
@@ -166,7 +166,7 @@ impl Growth {
                 count = count.min(cwnd / (epoch.w_est - cwnd));
             }
         }
-        count.max(LEAST_COUNT)
+        count.max(MIN_COUNT)
     }
 
     /// `tcp_cong_avoid_ai()`. Credit gathered while the growth was slower counts as one segment at

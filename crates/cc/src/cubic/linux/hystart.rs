@@ -67,9 +67,9 @@ impl HyStart {
         self.found
     }
 
-    /// The window leaves as a burst and returns as a train of ACKs as long as the link takes for
-    /// it. At half a round trip, the next window would fill the path; data paced over the round
-    /// trip takes up to a whole one.
+    /// The window leaves as a burst and returns as a train of ACKs that lasts for the link's time
+    /// to send it. At half a round trip, the next window would fill the path; data paced over the
+    /// round trip takes up to a whole one.
     fn is_train_long(&mut self, ack: &AckTiming) -> bool {
         let (start, end) = &mut self.train;
         if ack.now.since(*end) > MAX_SPACING {

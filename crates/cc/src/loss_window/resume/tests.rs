@@ -8,22 +8,22 @@ use crate::{Controller, PathEvent, Timeout};
 const RTT: TimeDelta = TimeDelta::from_millis(100);
 
 /// A connection that resumes with 200 segments in 100 ms and has sent its initial window of 10.
-fn told() -> Host<NewReno> {
+fn resumed() -> Host<NewReno> {
     let mut host = Host::new(NewReno::new(&settings(10)));
-    tell(&mut host, 200);
+    resume(&mut host, 200);
     host.fill();
     host.advance(RTT);
     host
 }
 
-fn tell(host: &mut Host<NewReno>, saved: u64) {
+fn resume(host: &mut Host<NewReno>, saved: u64) {
     let hint = ResumeHint { saved_cwnd: segments(saved), saved_rtt: RTT };
     host.cc.on_path(host.now, PathEvent::Resume(hint));
 }
 
 /// All but the last packet of the initial window is acknowledged: 19 are in flight.
 fn nearly_confirmed() -> Host<NewReno> {
-    let mut host = told();
+    let mut host = resumed();
     for _ in 0..9 {
         host.ack(1);
         host.fill();
@@ -86,7 +86,7 @@ fn congestion_in_reconnaissance_ends_it() {
     for report in
         [Report { lost: 1, ..Report::default() }, Report { ce_packets: 1, ..Report::default() }]
     {
-        let mut host = told();
+        let mut host = resumed();
         host.feedback(Report { acked: 1, una_advanced: true, ..report });
         assert_eq!(phase(&host), None);
         assert_eq!(ssthresh(&host), Some(segments(5)), "same as without a hint");
@@ -97,7 +97,7 @@ fn congestion_in_reconnaissance_ends_it() {
 //= rfc9959 3.2-6 3.2-7 test
 fn different_rtt_ends_reconnaissance() {
     for rtt_ms in [50, 1_001] {
-        let mut host = told();
+        let mut host = resumed();
         host.rtt = TimeDelta::from_millis(rtt_ms);
         for _ in 0..10 {
             host.ack(1);
@@ -111,7 +111,7 @@ fn different_rtt_ends_reconnaissance() {
 //= rfc9959 3.2-9 test
 fn a_sender_without_data_stays_in_reconnaissance() {
     let mut host = Host::new(NewReno::new(&settings(10)));
-    tell(&mut host, 200);
+    resume(&mut host, 200);
     for _ in 0..5 {
         (0..4).for_each(|_| host.send());
         host.advance(RTT);
@@ -123,7 +123,7 @@ fn a_sender_without_data_stays_in_reconnaissance() {
 #[test]
 fn hint_below_the_window_has_no_effect() {
     let mut host = Host::new(NewReno::new(&settings(10)));
-    tell(&mut host, 30);
+    resume(&mut host, 30);
     host.round();
     assert_eq!((phase(&host), host.cwnd()), (None, segments(20)));
 }
@@ -132,7 +132,7 @@ fn hint_below_the_window_has_no_effect() {
 fn a_hint_after_congestion_is_ignored() {
     let mut host = Host::new(NewReno::new(&settings(20)));
     host.lose_one_and_recover();
-    tell(&mut host, 200);
+    resume(&mut host, 200);
     assert_eq!(phase(&host), None);
 }
 
@@ -247,7 +247,7 @@ fn even_a_short_retreat_is_reported_to_the_host() {
         host.round();
     }
     assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
-    tell(&mut host, 200);
+    resume(&mut host, 200);
     assert_eq!(phase(&host), Some(ResumePhase::SafeRetreat));
     host.cc.on_path(host.now, PathEvent::Migrated);
     assert_eq!(phase(&host), None);

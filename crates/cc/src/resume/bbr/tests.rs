@@ -15,7 +15,7 @@ fn half() -> Rate {
 }
 
 /// A connection that resumes with 400 segments in 100 ms.
-fn told<C: Controller>(cc: C) -> Host<C> {
+fn resumed<C: Controller>(cc: C) -> Host<C> {
     let mut host = Host::new(cc);
     let hint = ResumeHint { saved_cwnd: segments(400), saved_rtt: RTT };
     host.cc.on_path(host.now, PathEvent::Resume(hint));
@@ -24,7 +24,7 @@ fn told<C: Controller>(cc: C) -> Host<C> {
 
 /// An initial window of 10 has been delivered, in a round that ended with an ACK.
 fn jumped<C: Controller>(cc: C) -> Host<C> {
-    let mut host = told(cc);
+    let mut host = resumed(cc);
     for _ in 0..20 {
         if phase(&host) == Some(ResumePhase::Unvalidated) {
             break;
@@ -119,7 +119,7 @@ fn congestion_on_trial_ends_startup_and_drain_discards_samples() {
 }
 
 fn refuses<C: Controller>(cc: C, rtt_ms: u64, lost: usize) {
-    let mut host = told(cc);
+    let mut host = resumed(cc);
     host.rtt = TimeDelta::from_millis(rtt_ms);
     host.fill();
     host.advance(host.rtt);
@@ -167,7 +167,7 @@ fn unused_jump_is_reverted() {
 }
 
 fn waits_for_data<C: Controller>(cc: C) {
-    let mut host = told(cc);
+    let mut host = resumed(cc);
     for _ in 0..20 {
         (0..2).for_each(|_| host.send_as(AppState::Drained));
         host.advance(host.rtt);

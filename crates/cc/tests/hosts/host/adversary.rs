@@ -23,7 +23,7 @@ pub(crate) fn play(bytes: &[u8]) -> Digest {
 
 struct Adversary {
     cc: Watched,
-    /// Another connection, whose tokens are mixed with this one's.
+    /// Another connection. Its tokens are mixed with this one's.
     other: Watched,
     now: Time,
     mss: u32,

@@ -97,7 +97,7 @@ const LOSS_FEEDBACK: &[&[Edge]] = &[&[
 /// A Careful Resume that overshot continues in slow start, up to half of the measured capacity (RFC
 /// 9959, Safe Retreat).
 const LOSS_RETREAT: &[&[Edge]] = &[LOSS_FEEDBACK[0], &[(RECOVERY, SLOW_START)]];
-/// A timeout restarts slow start, unless ssthresh is no higher than the two segments of persistent
+/// A timeout restarts slow start, unless ssthresh is at most the two segments of persistent
 /// congestion.
 const LOSS_TIMEOUT: &[&[Edge]] = &[&[
     (AVOIDANCE, SLOW_START),

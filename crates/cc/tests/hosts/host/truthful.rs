@@ -134,7 +134,7 @@ impl<C: Controller> Truthful<C> {
             && self.flight.len() < RECEIVE_WINDOW
     }
 
-    /// Sends up to `most` packets within the windows and the pacer. `app` tells whether the
+    /// Sends up to `most` packets within the windows and the pacer. `app` says whether the
     /// application has more data afterwards.
     pub(crate) fn send(&mut self, most: usize, app: AppState) {
         for left in (0..most).rev() {
@@ -309,7 +309,7 @@ impl<C: Controller> Truthful<C> {
             .into_iter()
             .map(|packet| Acked { token: packet.token, bytes: packet.bytes })
             .collect();
-        let told: Vec<Lost> = lost
+        let declared: Vec<Lost> = lost
             .iter()
             .map(|packet| {
                 let before = self.last_lost_id.replace(packet.id);
@@ -318,7 +318,7 @@ impl<C: Controller> Truthful<C> {
             .collect();
         self.lost.extend(lost);
         let oldest_sent = oldest.map_or(Time::NEVER, |data| data.first_sent);
-        let mut feedback = Feedback::new(&acked, &told, self.in_flight, oldest_sent);
+        let mut feedback = Feedback::new(&acked, &declared, self.in_flight, oldest_sent);
         feedback.rtt = rtt;
         feedback.ce_packets = std::mem::take(&mut self.marks);
         feedback.unacked = self.unacked();

@@ -63,7 +63,7 @@ impl Source {
         (0..count).map(|cluster| Sample { cluster, value: value(self) }).collect()
     }
 
-    /// Log-normal values for the same seeds, whose logarithms share the fraction `common` of their
+    /// Log-normal values for the same seeds. Their logarithms share the fraction `common` of their
     /// variance.
     fn pairs(&mut self, count: u64, common: f64) -> (Vec<Sample>, Vec<Sample>) {
         let mut one = Vec::new();

@@ -46,7 +46,7 @@ pub(super) fn spread(samples: &Samples, q: f64) -> Option<Spread> {
     Some(Spread { limits, relative, influence })
 }
 
-/// The correlation of the medians of two samples whose ranks have `correlation`: between that and
+/// The correlation of the medians of two samples with ranks of this `correlation`: between that and
 /// the correlation of signs, which applies to many normal values.
 pub(super) fn correlation_of_medians(correlation: f64) -> f64 {
     let signs = libm::asin(correlation) * std::f64::consts::FRAC_2_PI;
@@ -115,7 +115,7 @@ impl Inversion<'_> {
         Some((middle(self.last_below(-bound)), middle(self.last_below(bound))))
     }
 
-    /// The index of the last value whose score is below `bound`. The first value's score must be
+    /// The index of the last value with a score below `bound`. The first value's score must be
     /// below it, the last one's must not.
     fn last_below(&self, bound: f64) -> usize {
         let sorted = &self.samples.sorted;

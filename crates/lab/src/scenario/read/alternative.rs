@@ -89,10 +89,10 @@ fn readable(nodes: &[Node], keys: &[Vec<String>]) -> String {
             None => kinds.push((key.last(), vec![node.label()])),
         }
     }
-    let told = |(_, mut values): (_, Vec<String>)| {
+    let shown = |(_, mut values): (_, Vec<String>)| {
         let alike = values.iter().all(|value| *value == values[0]);
         values.truncate(if alike { 1 } else { values.len() });
         values.join("/")
     };
-    kinds.into_iter().map(told).collect::<Vec<_>>().join(", ")
+    kinds.into_iter().map(shown).collect::<Vec<_>>().join(", ")
 }

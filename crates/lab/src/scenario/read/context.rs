@@ -10,7 +10,7 @@ use uncork_path::{Trace, TraceError};
 use super::super::Files;
 use super::super::ScenarioError;
 
-/// Everything needed for parsing besides the tree.
+/// Everything needed for parsing, without the tree.
 pub(crate) struct Context<'a> {
     files: &'a dyn Files,
     /// Cache of parsed traces, because a matrix has many cells.
@@ -27,7 +27,7 @@ impl<'a> Context<'a> {
         let name = node.text()?;
         let text = self.files.read(name).map_err(|reason| {
             ScenarioError::new(&node.place, format!("cannot read the file `{name}`: {reason}"))
-                .help("a file is looked for beside the scenario")
+                .help("files are searched in the scenario's folder")
         })?;
         Ok((name, text))
     }

@@ -1,4 +1,4 @@
-//! Values that are either given or drawn for each client.
+//! Values that are fixed, or drawn for each client.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use super::super::draw::{Between, Draw, DrawError};
 use super::super::keys;
 
 /// A value, or a distribution.
-pub(crate) enum Given<T> {
+pub(crate) enum FixedOrDrawn<T> {
     Fixed(T),
     /// The first value (until a client draws its own) and the distribution.
     Drawn(T, Draw<T>),
 }
 
-impl<T: Between> Given<T> {
+impl<T: Between> FixedOrDrawn<T> {
     pub(crate) fn first(&self) -> T {
         let (Self::Fixed(value) | Self::Drawn(value, _)) = self;
         *value
@@ -35,12 +35,12 @@ impl<T: Between> Given<T> {
 }
 
 /// Applies `read` to `node`, or to each value of a distribution table.
-pub(crate) fn given<T: Between + fmt::Debug>(
+pub(crate) fn fixed_or_drawn<T: Between + fmt::Debug>(
     node: &Node,
     read: impl Fn(&Node) -> Result<T>,
-) -> Result<Given<T>> {
+) -> Result<FixedOrDrawn<T>> {
     if !matches!(node.value, Value::Table(_)) {
-        return read(node).map(Given::Fixed);
+        return read(node).map(FixedOrDrawn::Fixed);
     }
     let section = Section::new("what is drawn", &node.place, node, keys::DRAW)?;
     let (key, list) = section.exactly_one(keys::DRAW, "distribution")?;
@@ -56,7 +56,7 @@ pub(crate) fn given<T: Between + fmt::Debug>(
         (options.iter().map(|(_, value)| *value).collect(), Draw::choice(&options))
     };
     let draw = draw.map_err(|error| refused(error, list))?;
-    values.first().map(|first| Given::Drawn(*first, draw)).ok_or_else(|| {
+    values.first().map(|first| FixedOrDrawn::Drawn(*first, draw)).ok_or_else(|| {
         ScenarioError::new(&list.place, "no values to draw from").help("list some values")
     })
 }
@@ -67,7 +67,7 @@ fn refused(error: DrawError, list: &Node) -> ScenarioError {
         node.map_or(&list.place, |node| &node.place)
     };
     match error {
-        DrawError::Shares => ScenarioError::new(&list.place, "these shares are no distribution")
+        DrawError::Shares => ScenarioError::new(&list.place, "these shares are not a distribution")
             .help("let them ascend from 0% to 100%"),
         DrawError::Order(index) => {
             ScenarioError::new(member(index), "this value is less than the one before")

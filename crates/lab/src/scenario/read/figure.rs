@@ -9,9 +9,9 @@ use super::super::model::Axis;
 use super::super::names::MetricUnit;
 use super::super::question::{Figure, FigureKind, Metric, Quantity, Statistic};
 use super::matrix::axis_named;
-use super::question::{Known, MetricQuery, bound, check_kept, metric, statistic, value_of};
+use super::question::{Known, MetricQuery, bound, check_recorded, metric, statistic, value_of};
 
-/// The kinds of figures, and what each needs besides the selection.
+/// The kinds of figures, and what each needs in addition to the selection.
 const KINDS: [(&str, Kind); 6] = [
     ("heatmap", Kind { read: heat_map, keys: &["x", "y", "metric", "over"] }),
     ("cdf", Kind { read: cdf, keys: &["metric", "by", "log"] }),
@@ -81,7 +81,7 @@ fn bars(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     let metric = measured(section, known)?;
     let kept = |node: &Node| {
         let statistic = statistic(node)?;
-        check_kept(&node.place, metric, statistic)?;
+        check_recorded(&node.place, metric, statistic)?;
         Ok(statistic)
     };
     let statistics = section.read("statistics", |node| {

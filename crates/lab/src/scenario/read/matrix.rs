@@ -83,7 +83,7 @@ fn combinations(axes: &[AxisPlan]) -> u64 {
 fn axis_plan(tree: &Node, entry: &Entry, sampling: Option<&Sampling<'_>>) -> Result<AxisPlan> {
     let is_range = keys::RANGE.iter().any(|key| entry.node.get(key).is_some());
     if is_range && sampling.is_none() {
-        let message = format!("the axis `{}` is a range, of which values are drawn", entry.name);
+        let message = format!("the axis `{}` is a range, and its values are drawn", entry.name);
         return Err(ScenarioError::new(&entry.node.place, message)
             .help("add sample = 200 to [matrix], or give a list of values"));
     }
@@ -173,7 +173,7 @@ pub(crate) fn unknown_place(
     let owner = section.iter().find(|(_, keys)| part == 0 && keys.contains(&word.as_str()));
     match owner {
         Some((section, _)) => error.help(format!("did you mean `{section}.{key}`?")),
-        None => error.help(format!("there is {}", known.join(", "))),
+        None => error.help(format!("available: {}", known.join(", "))),
     }
 }
 
@@ -256,7 +256,7 @@ pub(crate) fn index_of(key: &str, place: &Place, axes: &[Axis]) -> Result<usize>
             None if axes.is_empty() || !key.contains('.') => error.help(format!(
                 "an axis is a place that [matrix] varies, such as \"flow.main.cc\" = [\"cubic\", \
                  \"bbr3\"]{}",
-                names().fold(String::new(), |known, name| format!("{known}; there is `{name}`"))
+                names().fold(String::new(), |known, name| format!("{known}; available: `{name}`"))
             )),
             None => error.nearest(key, names()),
         }

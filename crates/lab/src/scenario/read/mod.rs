@@ -148,7 +148,7 @@ impl Run {
     }
 }
 
-/// The seeds whose runs are sampled over time.
+/// The seeds of the runs that are sampled over time.
 fn series_seeds(node: &Node, seeds: RangeInclusive<u64>) -> Result<Vec<u64>> {
     let section = Section::new("series", &node.place, node, keys::SERIES)?;
     let given = section.need("seeds", "[1, 7]")?;
@@ -173,7 +173,7 @@ fn run_section<'a>(tree: &'a Node, empty: &'a Node) -> Result<Section<'a>> {
 fn end(section: &Section<'_>, warmup: TimeDelta) -> Result<Time> {
     let end = section.read("end", |node| node.within(ENDS))?.unwrap_or(END);
     if warmup >= end {
-        let message = format!("the warm-up of {warmup} leaves nothing of a run of {end}");
+        let message = format!("the warm-up of {warmup} is not shorter than the run of {end}");
         return Err(ScenarioError::new(section.key_place("warmup"), message)
             .help("end the runs later, or give a shorter warm-up"));
     }

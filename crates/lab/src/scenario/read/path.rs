@@ -13,7 +13,7 @@ use super::super::draw::Draw;
 use super::super::keys;
 use super::super::plan::{Draws, PathPlan};
 use super::context::Context;
-use super::drawn::{Given, given};
+use super::drawn::{FixedOrDrawn, fixed_or_drawn};
 use super::preset::{Filled, filled};
 use super::rate::rate;
 use super::steps::steps;
@@ -66,9 +66,9 @@ fn path(
     let Filled { node, sources } = filled(title, &entry.node)?;
     let section = &Section::new(title, &entry.place, &node, keys::PATH)?;
     let link = LinkPart::read(section, context)?;
-    let rtt = given(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
-    let loss = section.read("loss", |node| given(node, loss_spec))?;
-    let loss = loss.unwrap_or(Given::Fixed(LossSpec::EveryNth(0)));
+    let rtt = fixed_or_drawn(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
+    let loss = section.read("loss", |node| fixed_or_drawn(node, loss_spec))?;
+    let loss = loss.unwrap_or(FixedOrDrawn::Fixed(LossSpec::EveryNth(0)));
     let draws = Draws {
         rate: link.rate.clone(),
         rtt: rtt.draw(),
@@ -113,14 +113,14 @@ fn path(
 struct LinkPart {
     spec: LinkSpec,
     rate: Option<Draw<Rate>>,
-    buffer: Given<Buffer>,
+    buffer: FixedOrDrawn<Buffer>,
 }
 
 impl LinkPart {
     fn read(section: &Section<'_>, context: &Context<'_>) -> Result<Self> {
         let (spec, rate) = rate(section, context)?;
-        let buffer = section.read("buffer", |node| given(node, Node::parse))?;
-        let buffer = buffer.unwrap_or(Given::Fixed(Buffer::MilliBdp(1000)));
+        let buffer = section.read("buffer", |node| fixed_or_drawn(node, Node::parse))?;
+        let buffer = buffer.unwrap_or(FixedOrDrawn::Fixed(Buffer::MilliBdp(1000)));
         let spec = LinkSpec {
             rate: spec,
             policer: section.read("policer", policer)?,
@@ -175,11 +175,8 @@ fn loss_spec(node: &Node) -> Result<LossSpec> {
 fn max_packet(node: &Node) -> Result<u32> {
     let bytes = node.parse::<ByteCount>()?.as_u64();
     u32::try_from(bytes).ok().filter(|bytes| *bytes >= MIN_PACKET).ok_or_else(|| {
-        ScenarioError::new(
-            &node.place,
-            format!("a largest packet of {bytes} B is not possible here"),
-        )
-        .help(format!("expected {MIN_PACKET}B or more"))
+        ScenarioError::new(&node.place, format!("a largest packet of {bytes} B is out of range"))
+            .help(format!("expected {MIN_PACKET}B or more"))
     })
 }
 
@@ -214,7 +211,7 @@ fn position(section: &Section<'_>, key: &str) -> Result<Option<LossPosition>> {
 fn jitter(section: &Section<'_>) -> Result<Option<JitterSpec>> {
     let known = [("uniform", JitterDistribution::Uniform), ("bell", JitterDistribution::Bell)];
     let Some(node) = section.get("jitter") else {
-        section.forbid(&["reorder", "jitter_distribution"], "there is no jitter")?;
+        section.forbid(&["reorder", "jitter_distribution"], "the path has no jitter")?;
         return Ok(None);
     };
     let given = section.read("jitter_distribution", |node| node.choice("distribution", &known))?;
@@ -267,7 +264,7 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
             let at = section.get(key).map_or(section.place(), |node| &node.place);
             let error = ScenarioError::worded(at, error);
             return Err(match section.get("buffer") {
-                None => error.note("a buffer of which nothing is said is 1bdp of rate and rtt"),
+                None => error.note("without the key `buffer`, it is 1bdp of rate and rtt"),
                 Some(_) => error,
             });
         }

@@ -11,7 +11,7 @@ use super::super::question::{
 };
 use super::matrix::index_of;
 
-/// What evaluations may refer to.
+/// Names that evaluations may refer to.
 pub(crate) struct Known<'a> {
     pub(crate) axes: &'a [Axis],
     pub(crate) cells: &'a [Cell],
@@ -114,13 +114,13 @@ impl Known<'_> {
         if has(metric) {
             return Ok(());
         }
-        let whose = of.class.as_deref().map_or("the traffic here", |class| class);
+        let class = of.class.as_deref().map_or("the traffic here", |class| class);
         let names = Metric::ALL.into_iter().filter(|metric| has(*metric)).map(Metric::name);
         let names = names.collect::<Vec<_>>().join(", ");
-        let message = format!("`{}` cannot be measured of {whose}", metric.name());
+        let message = format!("`{}` cannot be measured of {class}", metric.name());
         Err(ScenarioError::new(place, message)
             .expected(metric.needs())
-            .help(format!("what can be is {names}")))
+            .help(format!("available: {names}")))
     }
 
     pub(crate) fn selection(&self, section: &Section<'_>) -> Result<Selection> {
@@ -196,9 +196,11 @@ impl Known<'_> {
         if ccs.contains(&name) {
             return Ok(name.to_owned());
         }
-        let whose = class.map_or_else(String::new, |class| format!(" of {class}"));
-        let error =
-            ScenarioError::new(&node.place, format!("no flow{whose} has the controller `{name}`"));
+        let of_class = class.map_or_else(String::new, |class| format!(" of {class}"));
+        let error = ScenarioError::new(
+            &node.place,
+            format!("no flow{of_class} has the controller `{name}`"),
+        );
         Err(error.nearest(name, ccs))
     }
 
@@ -228,21 +230,21 @@ impl Known<'_> {
 
     /// Description of `over`: `cubic's`, `cubic's with loss 1 %`, `that with cubic for all`.
     fn divisor(&self, over: &Selection) -> String {
-        let mut whose: Vec<String> = over.class.iter().chain(&over.cc).cloned().collect();
+        let mut names: Vec<String> = over.class.iter().chain(&over.cc).cloned().collect();
         let mut places = Vec::new();
         for (axis, value) in &over.at {
             let (axis, value) = (&self.axes[*axis], &self.axes[*axis].values[*value]);
             match axis.chooses_controllers() {
                 true if value.contains(' ') => places.push(value.clone()),
-                true => whose.push(value.clone()),
+                true => names.push(value.clone()),
                 false => places.push(format!("{} {value}", axis.name)),
             }
         }
-        let whose = match whose.join(", ").as_str() {
+        let owner = match names.join(", ").as_str() {
             "" => "that".to_owned(),
             names => format!("{names}'s"),
         };
-        if places.is_empty() { whose } else { format!("{whose} with {}", places.join(", ")) }
+        if places.is_empty() { owner } else { format!("{owner} with {}", places.join(", ")) }
     }
 }
 
@@ -265,17 +267,17 @@ pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
     let found = Quantity::named(text).map_err(|unknown| match unknown {
         UnknownName::Metric(name) => unknown_metric(node, name),
         UnknownName::Statistic("") => {
-            ScenarioError::new(&node.place, format!("`{text}` does not say which number of it"))
+            ScenarioError::new(&node.place, format!("`{text}` has no statistic"))
                 .help(format!("write {text}.p50, {text}.mean or {text}.sum"))
         }
         UnknownName::Statistic(name) => unknown_statistic(node, name),
     })?;
-    check_kept(&node.place, found.metric, found.statistic)?;
+    check_recorded(&node.place, found.metric, found.statistic)?;
     Ok(found)
 }
 
 /// Checks that records contain `statistic` of `metric`.
-pub(crate) fn check_kept(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
+pub(crate) fn check_recorded(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
     let kept = [0.5, 0.95].map(Statistic::Quantile);
     if !matches!(metric, Metric::Rtt | Metric::RttTime | Metric::QueueDelay)
         || kept.contains(&statistic)
@@ -283,7 +285,7 @@ pub(crate) fn check_kept(place: &Place, metric: Metric, statistic: Statistic) ->
         return Ok(());
     }
     let (metric, statistic) = (metric.name(), statistic.name());
-    let message = format!("`{statistic}` of `{metric}` is not kept");
+    let message = format!("`{statistic}` of `{metric}` is not recorded");
     Err(ScenarioError::new(place, message).help(format!("ask for {metric}.p50 or {metric}.p95")))
 }
 

@@ -8,7 +8,7 @@ use super::super::ScenarioError;
 use super::super::draw::Draw;
 use super::super::keys;
 use super::context::Context;
-use super::drawn::{Given, given};
+use super::drawn::{FixedOrDrawn, fixed_or_drawn};
 use super::steps::steps;
 
 /// The rate of a link, and its distribution if it is drawn.
@@ -21,7 +21,7 @@ pub(crate) fn rate(
         section.forbid(&["rate_steps"], "the rate varies already")?;
     }
     if key != "trace" {
-        section.forbid(&["trace_scale", "trace_start"], "there is no trace")?;
+        section.forbid(&["trace_scale", "trace_start"], "the path has no trace")?;
     }
     match key {
         "trace" => Ok((RateSpec::Trace(trace(section, node, context)?), None)),
@@ -31,13 +31,13 @@ pub(crate) fn rate(
 }
 
 fn constant(section: &Section<'_>, node: &Node) -> Result<(RateSpec, Option<Draw<Rate>>)> {
-    let rate = given(node, |node| node.within(LinkSpec::RATES))?;
+    let rate = fixed_or_drawn(node, |node| node.within(LinkSpec::RATES))?;
     if rate.is_drawn() {
         section.forbid(&["rate_steps"], "the rate is drawn")?;
     }
     let (first, draw) = match rate {
-        Given::Fixed(rate) => (rate, None),
-        Given::Drawn(first, draw) => (first, Some(draw)),
+        FixedOrDrawn::Fixed(rate) => (rate, None),
+        FixedOrDrawn::Drawn(first, draw) => (first, Some(draw)),
     };
     let steps =
         section.read("rate_steps", |node| steps(node, "[\"10s\", \"5mbit\"]", later_rate))?;
@@ -74,7 +74,7 @@ fn scale(node: &Node) -> Result<Ratio> {
         Some(percent) if (0.1..=100_000.0).contains(&percent) => {
             Ok(Ratio::new((percent * 10.0).round() as u32, 1000))
         }
-        _ => Err(ScenarioError::new(&node.place, format!("`{text}` is no scale of a trace"))
+        _ => Err(ScenarioError::new(&node.place, format!("`{text}` is not a scale of a trace"))
             .help("expected 0.1% to 100000%; 200% is twice as fast")),
     }
 }

@@ -47,7 +47,9 @@ fn some_bytes(node: &Node) -> Result<u64> {
 pub(crate) fn some_time(node: &Node) -> Result<TimeDelta> {
     let span: TimeDelta = node.parse()?;
     if span.is_zero() {
-        return Err(ScenarioError::new(&node.place, "no time at all").help("use more than 0s"));
+        return Err(
+            ScenarioError::new(&node.place, "the duration is zero").help("use more than 0s")
+        );
     }
     Ok(span)
 }
@@ -112,7 +114,7 @@ fn per_second(node: &Node) -> Result<TimeDelta> {
             Ok(TimeDelta::from_nanos((1e9 / rate).round() as u64))
         }
         _ => {
-            let message = format!("`{text}` is no rate of arrivals");
+            let message = format!("`{text}` is not a rate of arrivals");
             Err(ScenarioError::new(&node.place, message).help(help))
         }
     }
@@ -140,7 +142,7 @@ fn named_file(
     unknown: ObjectSizesError,
 ) -> Result<ObjectSizes> {
     let Ok((name, text)) = context.file(node) else {
-        let message = format!("`{name}` names no sizes, and there is no such file");
+        let message = format!("`{name}` is neither a name of sizes nor a file");
         return Err(ScenarioError::new(&node.place, message).help(unknown.to_string()));
     };
     table(node, name, &text, ObjectSizes::from_table)
@@ -200,7 +202,7 @@ fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> 
 fn script(node: &Node) -> Result<String> {
     let text = node.text()?;
     if text.trim().is_empty() {
-        return Err(ScenarioError::new(&node.place, "there is nothing to run")
+        return Err(ScenarioError::new(&node.place, "the command is empty")
             .help("write what a shell shall run, such as \"iperf3 -s -1\""));
     }
     if text.contains('\0') {

@@ -28,7 +28,7 @@ impl Control {
         Self { spec, updates: UpdateSchedule::every(spec.tupdate), state }
     }
 
-    /// Performs the updates due by `now`, for two queues whose oldest packets arrived at `head`:
+    /// Performs the updates due by `now`, for two queues with their oldest packets from `head`:
     /// uses the larger delay, as in line 2a of figure 8.
     pub(super) fn update(&mut self, now: Time, head: Option<Time>) {
         let Self { spec, updates, state } = self;

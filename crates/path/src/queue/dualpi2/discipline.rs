@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// A.2: from p' = 1/2 (p_C = 25 %, p_CL = 100 %) both queues drop with p'^2, whatever the ECN
+    /// A.2: from p' = 1/2 (p_C = 25 %, p_CL = 100 %) both queues drop with p'^2, with any ECN
     /// field; the remaining L packets are marked.
     #[test]
     fn overload_drops_in_both_queues() {

@@ -46,7 +46,7 @@ impl Control {
         Self { spec, updates: UpdateSchedule::every(spec.tupdate), state }
     }
 
-    /// Performs the updates due by `now`, for a queue whose oldest packet arrived at `head`.
+    /// Performs the updates due by `now`. The queue's oldest packet arrived at `head`.
     ///
     /// The delay is that packet's waiting time at the update: a timestamp, which §4.3 allows.
     /// Unlike the delay of the last packet that left (appendix A) it is never stale, and it is 0

@@ -57,7 +57,7 @@ impl<T> Pie<T> {
         let delay = self.fifo.head().map_or(TimeDelta::ZERO, |since| now.since(since));
         self.control.renew_burst(delay);
         let full = !self.fifo.fits(packet.bytes);
-        // During a tolerated burst there is no random drop and the sum does not grow. §4.4 requires
+        // During a tolerated burst no packet is dropped at random and the sum does not grow. §4.4 requires
         // it; otherwise the sum would cause a drop at the end of the burst.
         if full || (!self.control.tolerates_burst() && self.strikes(rng)) {
             self.sum = Likelihood::ZERO;
@@ -222,7 +222,7 @@ mod tests {
         assert!(drops(200_001, 7, 10) > 0);
     }
 
-    /// §4.4: whatever the probability, the first drop happens when the tenth update has used up the
+    /// §4.4: with any probability, the first drop happens when the tenth update has used up the
     /// allowance of 150 ms.
     #[test]
     fn a_burst_of_150_ms_passes() {

@@ -20,7 +20,7 @@ const ZOOM_POINTS: usize = 60_000;
 const SHOWN: usize = 1500;
 
 /// Curves with more points are drawn without markers.
-const MOST_DOTS: usize = 40;
+const MAX_DOTS: usize = 40;
 
 /// A drawn figure.
 pub(super) struct Drawing {
@@ -223,7 +223,7 @@ fn lines(figure: &Figure, data: &Lines, inks: &Inks) -> Chart {
         points: curve
             .points
             .iter()
-            .take_while(|_| curve.points.len() <= MOST_DOTS || !data.x_names.is_empty())
+            .take_while(|_| curve.points.len() <= MAX_DOTS || !data.x_names.is_empty())
             .map(dot)
             .collect(),
     };

@@ -60,7 +60,7 @@ const MEANINGS: [(&str, &str, &str); 17] = [
     (
         "timeouts",
         "timeouts",
-        "Retransmission timeouts of a flow: too few acknowledgements came back to tell what was lost.",
+        "Retransmission timeouts of a flow: too few acknowledgements came back to detect the losses.",
     ),
 ];
 

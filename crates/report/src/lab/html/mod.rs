@@ -201,7 +201,7 @@ fn files(document: &LabDocument) -> String {
     };
     let entries: String = document.files.iter().map(entry).collect();
     format!(
-        "<section id=\"files\">\n<h2>Files beside this page</h2>\n<dl class=\"glossary\">\n\
+        "<section id=\"files\">\n<h2>Files next to this page</h2>\n<dl class=\"glossary\">\n\
          {entries}</dl>\n</section>\n"
     )
 }

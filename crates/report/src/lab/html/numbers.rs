@@ -7,12 +7,12 @@ use crate::number::rounded;
 use crate::table::Align;
 
 /// Pictures with more values have no table; the result document has them.
-const MOST: usize = 400;
+const MAX_VALUES: usize = 400;
 
 /// The table; empty for time series and distributions.
 pub(super) fn of(figure: &Figure) -> String {
     let table = match &figure.plot {
-        Plot::HeatMap(map) if map.x.len() * map.y.len() <= MOST => heat_map(map),
+        Plot::HeatMap(map) if map.x.len() * map.y.len() <= MAX_VALUES => heat_map(map),
         Plot::Bars(data) => bars(data),
         Plot::Lines(data) => lines(data),
         Plot::HeatMap(_) | Plot::Cdf(_) | Plot::TimeSeries(_) | Plot::Table(_) => {
@@ -92,7 +92,7 @@ fn lines(data: &Lines) -> String {
             (curve.label.as_str(), vec![x, y, low, high])
         })
         .collect();
-    if rows.len() > MOST {
+    if rows.len() > MAX_VALUES {
         return String::new();
     }
     body(&["curve", &data.x_label, &data.y_label, "low", "high"], rows.into_iter())

@@ -8,7 +8,7 @@ use crate::lab::table::{measured, verdict, with_cell};
 use crate::words;
 
 /// Maximum rows of results on the page; the CSV has all.
-const MOST_ROWS: usize = 300;
+const MAX_ROWS: usize = 300;
 
 /// A longer table scrolls separately, so that the figures are not too far below it.
 const TALL: usize = 15;
@@ -80,7 +80,7 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     let rows: String = document.published.iter().map(published_row).collect();
     let table = cards(&format!(
         "<caption>{agree} agree, {differ} differ, {open} are open: their interval is partly outside the \
-         range, or there is none.</caption>\n<thead>\n\
+         range, or the interval is missing.</caption>\n<thead>\n\
          <tr><th scope=\"col\">what</th><th scope=\"col\" class=\"l\">published</th>\
          <th scope=\"col\" class=\"l\">agrees if</th><th scope=\"col\" class=\"l\">here</th>\
          <th scope=\"col\" class=\"l\">verdict</th>\
@@ -131,7 +131,7 @@ pub(super) fn results(document: &LabDocument) -> String {
         return String::new();
     }
     let essential = all.essential();
-    let left_out = match all.rows.len().saturating_sub(MOST_ROWS) {
+    let left_out = match all.rows.len().saturating_sub(MAX_ROWS) {
         0 => String::new(),
         n => format!(" {} more: see the CSV.", words::counted(n as u64, "row")),
     };
@@ -152,7 +152,7 @@ pub(super) fn results(document: &LabDocument) -> String {
 
 fn result_table(results: &Results, caption: &str) -> String {
     let rows: String =
-        results.rows.iter().take(MOST_ROWS).map(|row| result_row(results, row)).collect();
+        results.rows.iter().take(MAX_ROWS).map(|row| result_row(results, row)).collect();
     let table = format!(
         "<caption>{}</caption>\n<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n",
         escape(caption),

@@ -7,7 +7,7 @@ fn parse(page: &str) -> roxmltree::Document<'_> {
     roxmltree::Document::parse_with_options(page, options).unwrap()
 }
 
-/// The page without its script, whose licence and comments contain URLs.
+/// The page without its script: its licence and comments contain URLs.
 fn without_script(page: &str) -> String {
     let script = script();
     assert!(page.contains(&script));

@@ -8,10 +8,10 @@ use uncork_units::{Ratio, Time, TimeDelta};
 
 use super::{MSS_BYTES, Segment, Sender};
 
-/// Most segments of a packet: 64 KiB (`GSO_LEGACY_MAX_SIZE`).
-const MOST: u64 = 65_536 / MSS_BYTES as u64;
-/// Fewest segments of a full packet (`tcp_min_tso_segs`).
-const FEWEST: u64 = 2;
+/// Maximum segments of a packet: 64 KiB (`GSO_LEGACY_MAX_SIZE`).
+const MAX_SEGMENTS: u64 = 65_536 / MSS_BYTES as u64;
+/// Minimum segments of a full packet (`tcp_min_tso_segs`).
+const MIN_SEGMENTS: u64 = 2;
 /// A full packet is what leaves in this time (`sk_pacing_shift`).
 const PACKET_TIME: TimeDelta = TimeDelta::from_nanos(1_000_000_000 >> 10);
 /// Windows per round trip that leave without pacing (`tcp_pacing_ca_ratio`).
@@ -31,7 +31,7 @@ impl<C: Controller> Sender<C> {
             let share = window / u128::from(self.rtt.smoothed().as_nanos().max(1));
             UNPACED.of(u64::try_from(share).unwrap_or(u64::MAX))
         };
-        (bytes / u64::from(MSS_BYTES)).clamp(FEWEST, MOST)
+        (bytes / u64::from(MSS_BYTES)).clamp(MIN_SEGMENTS, MAX_SEGMENTS)
     }
 
     /// Whether the new segment `seq` waits until there is room for a full packet, because the next
@@ -43,9 +43,9 @@ impl<C: Controller> Sender<C> {
         }
         let mss = u64::from(MSS_BYTES);
         let window = self.control.cwnd / mss;
-        let told = self.window_end / mss;
+        let advertised = self.window_end / mss;
         let room = window.saturating_sub(self.board.in_flight().div_ceil(mss));
-        let room = room.min(told.saturating_sub(seq));
+        let room = room.min(advertised.saturating_sub(seq));
         let enough = self.packet_segments().min(window / WINDOW_PART);
         let has_more = self.stream.segments() - seq > room;
         room < enough && has_more && now <= self.last_sent + RECENT
@@ -88,7 +88,7 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
 
-    /// A window of so many segments, always. Counts what is deferred.
+    /// A constant window of `segments`. Counts deferred packets.
     #[derive(Clone, Copy, Debug)]
     struct Fixed {
         segments: u64,

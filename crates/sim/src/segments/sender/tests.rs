@@ -124,7 +124,7 @@ fn sack_does_not_postpone_the_timeout_of_missing_segments() {
     assert_eq!(sender.rto_at, at(90) + sender.rtt.rto(0), "SND.UNA advances");
 }
 
-/// The original arrives late: the probe was spurious, and there is no declared loss to undo.
+/// The original arrives late: the probe was spurious, and no declared loss can be undone.
 #[test]
 fn spurious_probe_has_no_effect() {
     let (mut sender, sent) = sender(3);

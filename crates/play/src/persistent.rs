@@ -9,12 +9,12 @@ use crate::target::Target;
 
 /// A connection to one origin at a time, reused across requests.
 #[derive(Debug)]
-pub(crate) struct KeptConnection {
+pub(crate) struct PersistentConnection {
     connector: Connector,
     open: Option<(Target, Connection)>,
 }
 
-impl KeptConnection {
+impl PersistentConnection {
     pub(crate) fn new(connector: Connector) -> Self {
         Self { connector, open: None }
     }
