@@ -410,7 +410,7 @@ fn a_new_namespace_has_no_journal_of_one_before() {
 
 /// A command that is stopped before it changes anything, or while it does, is ended by the guard of the next one.
 #[test]
-fn a_stopped_command_does_not_hold_the_lock_for_ever() {
+fn a_stopped_command_does_not_hold_the_lock_forever() {
     let scratch = with_desired_state("host-stopped");
     let script = r#"
         seen > before
@@ -636,7 +636,7 @@ fn it_needs_cap_net_admin_alone() {
     assert!(read("after").contains("congctl lock reno"), "{}", read("after"));
 }
 
-/// A reboot is the namespace made anew, with the files and the journal of before.
+/// A reboot is a new namespace with the files and the journal of the previous one.
 #[test]
 fn what_persists_is_there_after_a_reboot() {
     let scratch = with_desired_state("host-persist");
@@ -686,7 +686,7 @@ fn what_does_not_persist_is_gone_after_a_reboot() {
 fn a_desired_state_that_is_impossible_here_changes_nothing() {
     let scratch = with_desired_state("host-impossible");
     let cases = [
-        ("algorithm = \"vegas2\"", 3, "there is no algorithm vegas2 here, but"),
+        ("algorithm = \"vegas2\"", 3, "algorithm vegas2 does not exist here (available: "),
         (
             "algorithm = \"reno\"\n[qdisc]\neth9 = \"fq\"",
             3,
@@ -725,7 +725,7 @@ fn a_desired_state_that_is_impossible_here_changes_nothing() {
     }
 }
 
-/// Without a network interface or an algorithm that containers may not choose, the reason is told.
+/// A container may not choose every algorithm. The refusal says why.
 #[test]
 fn a_restricted_algorithm_is_explained() {
     let read = |name: &str| {

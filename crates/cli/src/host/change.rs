@@ -108,7 +108,7 @@ fn forget(args: &StateArgs) -> Result<(), Failure> {
             "All settings stay as they are; nothing of them will be restored. The old journal is {}.\n",
             moved.display()
         ),
-        None => "There is no journal.\n".to_owned(),
+        None => "The host has no journal.\n".to_owned(),
     };
     let forgotten = known.as_ref().map(Journal::forgotten).unwrap_or_default();
     stdout::write((text + &forgotten).as_bytes())

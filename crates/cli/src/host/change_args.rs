@@ -168,7 +168,7 @@ pub(crate) struct StateArgs {
     pub(super) root: PathBuf,
 }
 
-/// `m` are minutes here: nobody confirms within milliseconds.
+/// `m` are minutes here: no one confirms within milliseconds.
 pub(crate) fn ttl(text: &str) -> Result<TimeDelta, String> {
     if text.parse::<f64>().is_ok() {
         return Err(format!("write {text}s, {text}min or {text}h"));

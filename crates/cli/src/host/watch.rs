@@ -58,7 +58,7 @@ pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
     shown?;
-    if let Some(lost) = summary.and_then(|it| lost_records::told(it.written, it.lost)) {
+    if let Some(lost) = summary.and_then(|it| lost_records::warning(it.written, it.lost)) {
         eprintln!("warning: {lost}");
     }
     Ok(())

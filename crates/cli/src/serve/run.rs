@@ -90,7 +90,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
             }
             let files = if ordered { server.reload() } else { server.reload_changed() };
             for reloaded in &files {
-                tell(reloaded, &args);
+                report(reloaded, &args);
             }
             if files.iter().any(|reloaded| reloaded.result.is_ok()) {
                 note(&args, &server.warnings(&spec));
@@ -106,7 +106,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
         );
     }
     let records = server.stop(grace);
-    if let Some(lost) = lost_records::told(records.written, records.lost)
+    if let Some(lost) = lost_records::warning(records.written, records.lost)
         && !args.quiet
     {
         eprintln!("note: {lost}");
@@ -123,14 +123,14 @@ fn reconfigured(
     let new = match Configuration::read(given, matches) {
         Ok(new) => new,
         Err(failure) => {
-            // The server goes on, whatever the status would be.
+            // The server keeps running, so the exit status is not used.
             let _status = failure.report();
             eprintln!("note: the previous configuration stays active");
             return None;
         }
     };
     let reloaded = server.reconfigure(&new.spec);
-    tell(&reloaded, &new.args);
+    report(&reloaded, &new.args);
     reloaded.result.is_ok().then_some(new)
 }
 
@@ -206,7 +206,7 @@ fn note(args: &ServeArgs, lines: &[String]) {
     }
 }
 
-fn tell(reloaded: &Reloaded, args: &ServeArgs) {
+fn report(reloaded: &Reloaded, args: &ServeArgs) {
     match &reloaded.result {
         Ok(line) => note(args, &[format!("read again: {line}")]),
         Err(error) => {
@@ -280,7 +280,7 @@ fn identity(args: &ServeArgs) -> Identity {
     }
 }
 
-/// Those that send requests on to HTTPS come last.
+/// Listeners that redirect requests to HTTPS come last.
 fn listeners(args: &ServeArgs) -> Vec<ListenerSpec> {
     let listener = |listen: &Listen| ListenerSpec {
         name: listen.name.clone(),

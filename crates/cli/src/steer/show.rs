@@ -174,7 +174,7 @@ pub(super) fn moves_json(all: &[Moves], dry_run: bool) -> Result<String, Failure
     pretty(&MoveDocument { schema: MOVE_SCHEMA, dry_run, cgroups: cgroups.collect() })
 }
 
-/// Those that ended before they could be moved.
+/// Connections that ended before they could be moved.
 fn ended(Moves { to_move, moved, refused, .. }: &Moves) -> u64 {
     to_move.values().sum::<u64>().saturating_sub(moved + refused)
 }
