@@ -378,7 +378,8 @@ fn interrupted_run_can_be_resumed() {
         assert_eq!(again, format!("{MANY} --resume -o out"));
 
         let note = notes(&scratch, again);
-        let expected = format!("note: {kept} of 80 runs are there already\nwrote out/report.html\n");
+        let expected =
+            format!("note: {kept} of 80 runs are there already\nwrote out/report.html\n");
         assert_eq!(note, expected);
         notes(&scratch, &format!("{MANY} -o whole"));
         assert_same(&scratch.path("whole"), &scratch.path("out"));

@@ -85,11 +85,16 @@ fn explanations_are_available_as_json() {
     let text = explained("policy-json", &["--host", "a-bbr", "--format", "json"]);
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     common::schema::assert_describes("policy-explain", [&document]);
-    assert_eq!((&document["policy"], &document["rules"][0]["line"]), (&"policy.toml".into(), &1.into()));
+    assert_eq!(
+        (&document["policy"], &document["rules"][0]["line"]),
+        (&"policy.toml".into(), &1.into())
+    );
     let decision = &document["decision"];
     assert_eq!((&decision["rule"], &decision["name"]), (&1.into(), &"spotify".into()));
     assert_eq!((&decision["final"], &decision["tcp"]), (&true.into(), &"bbr".into()));
-    let [first, second] = document["rules"].as_array().unwrap().as_slice() else { panic!("{document}") };
+    let [first, second] = document["rules"].as_array().unwrap().as_slice() else {
+        panic!("{document}")
+    };
     assert_eq!((&first["outcome"], &second["outcome"]), (&"decides".into(), &"never_asked".into()));
     let condition = &first["conditions"][0];
     assert_eq!(

@@ -77,7 +77,8 @@ impl Server {
         let mut curl = Command::new("curl");
         curl.args(["-sS", "-D-", "-o/dev/null", "-H", &header, &url]);
         let headers = String::from_utf8(curl.output().expect("curl runs").stdout).expect("text");
-        let timing = headers.lines().find_map(|line| line.strip_prefix("server-timing: cc;desc=\""));
+        let timing =
+            headers.lines().find_map(|line| line.strip_prefix("server-timing: cc;desc=\""));
         timing.and_then(|timing| timing.split('"').next()).expect("a controller").to_owned()
     }
 }

@@ -16,7 +16,6 @@ pub(crate) use run::serve;
 /// Other systems have no sockets with a choice of congestion control.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn serve(_: &ServeArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
-    let message =
-        "`uncork serve` runs on Linux only: programs choose the congestion control of sockets there";
+    let message = "`uncork serve` runs on Linux only: programs choose the congestion control of sockets there";
     Err(crate::failure::Failure::Environment(message.to_owned()))
 }

@@ -98,7 +98,14 @@ fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
 
 /// Reports how many records were written, where, and which connections have none.
 fn show(summary: &Summary, path: &Path) {
-    let Summary { records, problem, ring_dropped, policy_unknown, close_event_missing, lost_events } = summary;
+    let Summary {
+        records,
+        problem,
+        ring_dropped,
+        policy_unknown,
+        close_event_missing,
+        lost_events,
+    } = summary;
     eprintln!("note: {} records written to {}", records.written, path.display());
     if let Some(problem) = problem {
         eprintln!("warning: {problem}");

@@ -7,8 +7,8 @@ use super::desired_state::DesiredState;
 use super::files::SYSCTLS;
 use super::host::{Host, HostError, Now};
 use super::journal::{Applied, Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
-use super::knob::{Knob, Value};
 use super::plan::{Plan, PlanError, plan};
+use super::setting::{SettingKey, Value};
 
 /// A desired state and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -156,25 +156,28 @@ fn rebooted(
     }
     let Some(open) = &mut journal.open else { return Ok(()) };
     open.complete = false;
-    let was_read = |step: &Change| matches!(&step.knob, Knob::File { path } if path == SYSCTLS);
+    let was_read =
+        |step: &Change| matches!(&step.setting, SettingKey::File { path } if path == SYSCTLS);
     let was_read = match open.steps.iter().find(|step| was_read(step)) {
-        Some(step) => step.after.holds(&host.read(&step.knob)?),
+        Some(step) => step.after.holds(&host.read(&step.setting)?),
         None => false,
     };
-    let is_read = |knob: &Knob| was_read && matches!(knob, Knob::Sysctl { namespace: None, .. });
-    open.steps.retain(|step| step.knob.survives_reboot() || is_read(&step.knob));
+    let is_read = |setting: &SettingKey| {
+        was_read && matches!(setting, SettingKey::Sysctl { namespace: None, .. })
+    };
+    open.steps.retain(|step| step.setting.survives_reboot() || is_read(&step.setting));
     // A persistent desired state is in force again, so undoing a change restores its values.
     for earlier in journal.applied.iter().flat_map(|applied| &applied.changes) {
-        let step = open.steps.iter_mut().find(|step| step.knob == earlier.knob);
-        if let Some(step) = step.filter(|step| is_read(&step.knob)) {
+        let step = open.steps.iter_mut().find(|step| step.setting == earlier.setting);
+        if let Some(step) = step.filter(|step| is_read(&step.setting)) {
             step.before = earlier.after.clone();
         }
     }
     // The boot also undid the changes of a desired state that was not persistent.
     for earlier in lost.into_iter().flat_map(|lost| lost.changes) {
-        match open.steps.iter_mut().find(|step| step.knob == earlier.knob) {
+        match open.steps.iter_mut().find(|step| step.setting == earlier.setting) {
             Some(step) if earlier.after.holds(&step.before) => step.before = earlier.before,
-            None if is_read(&earlier.knob) => open.steps.push(earlier),
+            None if is_read(&earlier.setting) => open.steps.push(earlier),
             _ => {}
         }
     }
@@ -237,7 +240,7 @@ fn apply_or(
         return Ok(Report { undone, warnings, refused, ..Report::default() });
     }
     // Until the changes are confirmed, a reboot must restore the old state, too.
-    let is_late = |step: &Change| ttl_s.is_some() && step.knob.survives_reboot();
+    let is_late = |step: &Change| ttl_s.is_some() && step.setting.survives_reboot();
     let at_confirm = steps.extract_if(.., |step| is_late(step)).collect();
     let open = Open {
         purpose: Purpose::Apply,
@@ -331,10 +334,10 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
     };
     let steps = std::mem::take(&mut open.at_confirm);
     for step in &steps {
-        if !step.before.holds(&host.read(&step.knob)?) {
+        if !step.before.holds(&host.read(&step.setting)?) {
             let reason = format!(
                 "{} was changed since: restore it, or run `uncork host revert` and `apply` again",
-                step.knob
+                step.setting
             );
             return Err(HostError(reason).into());
         }
@@ -365,19 +368,19 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
     let mut left = Vec::new();
     let mut steps = Vec::new();
     let mut changes = journal.changes().to_vec();
-    changes.retain(|change| !matches!(change.knob, Knob::Module { .. }));
+    changes.retain(|change| !matches!(change.setting, SettingKey::Module { .. }));
     let found = read_all(host, &changes)?;
-    for (Change { knob, before, after }, found) in changes.into_iter().zip(found) {
+    for (Change { setting, before, after }, found) in changes.into_iter().zip(found) {
         if before.holds(&found) {
             continue;
         }
         if after.holds(&found) {
-            steps.push(Change { knob, before: found, after: before });
+            steps.push(Change { setting, before: found, after: before });
         } else {
-            left.push(SkippedSetting { knob, given: after, found });
+            left.push(SkippedSetting { setting, given: after, found });
         }
     }
-    steps.sort_by_key(|step| step.knob.revert_rank(&step.after));
+    steps.sort_by_key(|step| step.setting.revert_rank(&step.after));
     if journal.applied.is_some() {
         let open = Open {
             purpose: Purpose::Revert,
@@ -412,7 +415,7 @@ fn restore(
     left: &mut Vec<SkippedSetting>,
 ) -> Result<()> {
     let undone = |step: &Change| Change {
-        knob: step.knob.clone(),
+        setting: step.setting.clone(),
         before: step.after.clone(),
         after: step.before.clone(),
     };
@@ -462,7 +465,7 @@ fn fail(host: &mut impl Host, journal: &mut Journal, reason: &str) -> Result<()>
 
 /// Changes that are made together: consecutive routes, which are read at once, and each other setting.
 fn runs(steps: &[Change]) -> impl Iterator<Item = &[Change]> {
-    let is_route = |step: &Change| matches!(step.knob, Knob::Route { .. });
+    let is_route = |step: &Change| matches!(step.setting, SettingKey::Route { .. });
     steps.chunk_by(move |one, next| is_route(one) && is_route(next))
 }
 
@@ -470,14 +473,14 @@ fn runs(steps: &[Change]) -> impl Iterator<Item = &[Change]> {
 fn change(host: &mut impl Host, steps: &[Change]) -> std::result::Result<(), HostError> {
     let mut made = Vec::new();
     for (step, current) in steps.iter().zip(read_all(host, steps)?) {
-        let Change { knob, before, after } = step;
+        let Change { setting, before, after } = step;
         if after.holds(&current) {
             continue;
         }
         if !before.holds(&current) {
-            return Err(HostError(format!("{knob} was changed meanwhile, to {current}")));
+            return Err(HostError(format!("{setting} was changed meanwhile, to {current}")));
         }
-        host.write(knob, &current, after)?;
+        host.write(setting, &current, after)?;
         made.push(step);
     }
     match unmade(host, &made)?.into_iter().next() {
@@ -491,10 +494,10 @@ fn unmade(
     host: &mut impl Host,
     made: &[&Change],
 ) -> std::result::Result<Vec<HostError>, HostError> {
-    let found = host.read_all(&made.iter().map(|step| &step.knob).collect::<Vec<_>>())?;
+    let found = host.read_all(&made.iter().map(|step| &step.setting).collect::<Vec<_>>())?;
     let unmade = made.iter().zip(found).filter(|(step, found)| !step.after.holds(found));
-    let error = |(Change { knob, after, .. }, found): (&&Change, Value)| {
-        HostError(format!("{knob} is {found} after it was set to {after}"))
+    let error = |(Change { setting, after, .. }, found): (&&Change, Value)| {
+        HostError(format!("{setting} is {found} after it was set to {after}"))
     };
     Ok(unmade.map(error).collect())
 }
@@ -504,7 +507,7 @@ fn read_all(
     host: &mut impl Host,
     changes: &[Change],
 ) -> std::result::Result<Vec<Value>, HostError> {
-    host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())
+    host.read_all(&changes.iter().map(|change| &change.setting).collect::<Vec<_>>())
 }
 
 /// Stores the values that the kernel reports, which are more exact than the desired state.
@@ -555,7 +558,7 @@ pub(super) fn undo(
     }
     let (mut left, mut failed) = (Vec::new(), Vec::new());
     let mut steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
-    steps.retain(|step| !matches!(step.knob, Knob::Module { .. }));
+    steps.retain(|step| !matches!(step.setting, SettingKey::Module { .. }));
     for run in runs(&steps) {
         if let Err(error) = undo_run(host, run, &mut left, &mut failed) {
             failed.push(error.to_string());
@@ -581,16 +584,16 @@ fn undo_run(
 ) -> std::result::Result<(), HostError> {
     let mut back = Vec::new();
     for (step, found) in steps.iter().zip(read_all(host, steps)?) {
-        let Change { knob, before, after } = step.clone();
+        let Change { setting, before, after } = step.clone();
         if before.holds(&found) {
             continue;
         }
         if !after.holds(&found) {
-            left.push(SkippedSetting { knob, given: after, found });
+            left.push(SkippedSetting { setting, given: after, found });
             continue;
         }
-        match host.write(&knob, &found, &before) {
-            Ok(()) => back.push(Change { knob, before: found, after: before }),
+        match host.write(&setting, &found, &before) {
+            Ok(()) => back.push(Change { setting, before: found, after: before }),
             Err(error) => failed.push(error.to_string()),
         }
     }

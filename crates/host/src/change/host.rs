@@ -10,7 +10,7 @@ use uncork_policy::Release;
 
 use super::desired_state::Prefix;
 use super::journal::Journal;
-use super::knob::{Knob, Route, Value};
+use super::setting::{Route, SettingKey, Value};
 use crate::releases::ReleaseError;
 
 /// A host, or one of its network namespaces. The commands read and change it only through this
@@ -20,11 +20,11 @@ pub trait Host {
     fn surroundings(&mut self) -> Result<Surroundings, HostError>;
 
     /// The value of a setting.
-    fn read(&mut self, knob: &Knob) -> Result<Value, HostError>;
+    fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError>;
 
     /// The values of several settings, in their order.
-    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
-        knobs.iter().map(|knob| self.read(knob)).collect()
+    fn read_all(&mut self, settings: &[&SettingKey]) -> Result<Vec<Value>, HostError> {
+        settings.iter().map(|setting| self.read(setting)).collect()
     }
 
     /// The bytes of a file that a desired state names.
@@ -39,7 +39,7 @@ pub trait Host {
     }
 
     /// Changes a setting from `from` to `to`, atomically.
-    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError>;
+    fn write(&mut self, setting: &SettingKey, from: &Value, to: &Value) -> Result<(), HostError>;
 
     /// The stored journal.
     fn load(&mut self) -> Result<Option<Journal>, HostError>;

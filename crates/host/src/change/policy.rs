@@ -7,7 +7,7 @@ use std::path::Path;
 use uncork_policy::{NetworkDecision, NetworksAsked, Origins, Policy, Release, UnixTime};
 
 use super::desired_state::{DesiredRoute, Prefix, RoutesPolicy};
-use super::knob::Route;
+use super::setting::Route;
 
 /// As many as `apply` makes within seconds.
 const MOST_ROUTES: usize = 50_000;

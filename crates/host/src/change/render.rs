@@ -44,7 +44,7 @@ impl Plan {
     /// The plan as a document; `file` is the file of the desired state.
     pub fn document(&self, file: &str) -> PlanDocument {
         let planned = |step: &Change| PlannedChange {
-            setting: step.knob.to_string(),
+            setting: step.setting.to_string(),
             now: step.before.to_string(),
             then: step.after.to_string(),
             commands: commands(step),
@@ -96,7 +96,7 @@ impl Report {
                 .steps
                 .iter()
                 .map(|step| {
-                    [step.knob.to_string(), step.before.to_string(), step.after.to_string()]
+                    [step.setting.to_string(), step.before.to_string(), step.after.to_string()]
                 })
                 .collect();
             text += &table(
@@ -120,7 +120,8 @@ impl Journal {
     /// The changes that a journal knows, as text: the values before them are what is lost without it.
     pub fn forgotten(&self) -> String {
         let changes = self.open.iter().flat_map(|open| &open.steps).chain(self.changes());
-        let row = |it: &Change| [it.knob.to_string(), it.before.to_string(), it.after.to_string()];
+        let row =
+            |it: &Change| [it.setting.to_string(), it.before.to_string(), it.after.to_string()];
         let cells: Vec<[String; 3]> = changes.map(row).collect();
         if cells.is_empty() {
             return String::new();
@@ -195,8 +196,8 @@ impl fmt::Display for Ended {
 
 impl fmt::Display for SkippedSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { knob, given, found } = self;
-        write!(f, "{knob} is {found}; uncork set {given}, and something else changed it since")
+        let Self { setting, given, found } = self;
+        write!(f, "{setting} is {found}; uncork set {given}, and something else changed it since")
     }
 }
 

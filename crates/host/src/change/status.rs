@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::desired_state::DesiredState;
 use super::host::{Guard, Host, HostError};
 use super::journal::{Applied, Change, Ended, Journal, SkippedSetting};
-use super::knob::{Knob, Value};
+use super::setting::{SettingKey, Value};
 
 /// Schema of a [`Status`].
 pub const STATUS_SCHEMA: &str = "uncork.host-status/1";
@@ -119,7 +119,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
     }
     let is_open = matches!(state, State::Waiting | State::Unfinished);
     let policy = desired.as_ref().and_then(|desired| policy(desired, &changes));
-    let found = host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())?;
+    let found = host.read_all(&changes.iter().map(|change| &change.setting).collect::<Vec<_>>())?;
     let settings = changes.into_iter().zip(found).map(setting).collect();
     Ok(Status {
         schema: STATUS_SCHEMA,
@@ -137,7 +137,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
 
 fn policy(desired: &Applied, changes: &[Change]) -> Option<PolicyOfRoutes> {
     let state = DesiredState::parse(&desired.desired).ok()?;
-    let is_route = |change: &&Change| matches!(change.knob, Knob::Route { .. });
+    let is_route = |change: &&Change| matches!(change.setting, SettingKey::Route { .. });
     Some(PolicyOfRoutes {
         file: state.policy?.file.display().to_string(),
         routes: changes.iter().filter(is_route).count(),
@@ -146,14 +146,14 @@ fn policy(desired: &Applied, changes: &[Change]) -> Option<PolicyOfRoutes> {
 }
 
 fn setting((change, found): (Change, Value)) -> Setting {
-    let Change { knob, before, after } = change;
+    let Change { setting, before, after } = change;
     Setting {
-        setting: knob.to_string(),
+        setting: setting.to_string(),
         changed: !after.holds(&found),
         before: before.to_string(),
         applied: after.to_string(),
-        found: match (&knob, &found) {
-            (Knob::File { .. }, Value::Text { .. }) if !after.holds(&found) => {
+        found: match (&setting, &found) {
+            (SettingKey::File { .. }, Value::Text { .. }) if !after.holds(&found) => {
                 "another text".to_owned()
             }
             _ => found.to_string(),

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use uncork_host::change::{
-    Guard, Host, HostError, Journal, Knob, LiveHost, Now, StateDirectory, Surroundings, Value,
-    confirm, recover, revert,
+    Guard, Host, HostError, Journal, LiveHost, Now, SettingKey, StateDirectory, Surroundings,
+    Value, confirm, recover, revert,
 };
 use uncork_testkit::{Capability, Scratch, not_run};
 
@@ -87,13 +87,13 @@ impl Host for KillableHost {
     fn surroundings(&mut self) -> Result<Surroundings, HostError> {
         self.alive()?.surroundings()
     }
-    fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
-        self.alive()?.read(knob)
+    fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError> {
+        self.alive()?.read(setting)
     }
     /// Killed at each of them, not only before the first.
-    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
-        knobs.iter().try_for_each(|_| self.alive().map(drop))?;
-        self.host.read_all(knobs)
+    fn read_all(&mut self, settings: &[&SettingKey]) -> Result<Vec<Value>, HostError> {
+        settings.iter().try_for_each(|_| self.alive().map(drop))?;
+        self.host.read_all(settings)
     }
     fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.host.file(path)
@@ -101,8 +101,8 @@ impl Host for KillableHost {
     fn may_load(&mut self, module: &str) -> Result<bool, HostError> {
         self.alive()?.may_load(module)
     }
-    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
-        self.alive()?.write(knob, from, to)
+    fn write(&mut self, setting: &SettingKey, from: &Value, to: &Value) -> Result<(), HostError> {
+        self.alive()?.write(setting, from, to)
     }
     fn load(&mut self) -> Result<Option<Journal>, HostError> {
         self.alive()?.load()

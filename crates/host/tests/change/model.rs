@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use uncork_host::change::{Applied, Change, Journal, Knob, Qdisc, Value};
+use uncork_host::change::{Applied, Change, Journal, Qdisc, SettingKey, Value};
 
 use crate::memory::{ALLOWED, DEFAULT};
 
@@ -52,14 +52,15 @@ fn is_file(name: &str) -> bool {
 
 /// The values that an applied state replaced, without modules, which stay loaded.
 fn bases(applied: &Applied) -> BTreeMap<String, Option<String>> {
-    let changes = applied.changes.iter().filter(|it| !matches!(it.knob, Knob::Module { .. }));
+    let changes =
+        applied.changes.iter().filter(|it| !matches!(it.setting, SettingKey::Module { .. }));
     let base = |change: &Change| match &change.before {
         Value::Absent => None,
         Value::Text { text } => Some(text.clone()),
         Value::Qdisc(Qdisc { installed: None, .. }) => Some("kernel".to_owned()),
         other => Some(other.to_string()),
     };
-    changes.map(|change| (change.knob.to_string(), base(change))).collect()
+    changes.map(|change| (change.setting.to_string(), base(change))).collect()
 }
 
 impl Target {

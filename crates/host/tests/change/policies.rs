@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use uncork_host::change::{ChangeError, Knob, Prefix, Report, Value, apply_again, revert, status};
+use uncork_host::change::{
+    ChangeError, Prefix, Report, SettingKey, Value, apply_again, revert, status,
+};
 use uncork_testkit::finished_table;
 
 use crate::desired_states::apply_text;
@@ -54,8 +56,8 @@ fn host(entries: &str) -> Memory {
 
 /// Destination and algorithm of the routes but the default's.
 fn routes(host: &Memory) -> Vec<String> {
-    let route = |(knob, value): (&Knob, &Value)| match (knob, value) {
-        (Knob::Route { to }, Value::Route(route)) if to != "0.0.0.0/0" => {
+    let route = |(setting, value): (&SettingKey, &Value)| match (setting, value) {
+        (SettingKey::Route { to }, Value::Route(route)) if to != "0.0.0.0/0" => {
             Some(format!("{to} {}", route.congctl.as_deref().unwrap_or("-")))
         }
         _ => None,
@@ -73,7 +75,7 @@ fn plain(host: &mut Memory) {
 }
 
 fn steps(report: &Report) -> Vec<String> {
-    report.steps.iter().map(|step| format!("{} {}", step.knob, step.after)).collect()
+    report.steps.iter().map(|step| format!("{} {}", step.setting, step.after)).collect()
 }
 
 #[test]
@@ -165,7 +167,8 @@ fn routes_that_are_there_count() {
     let mut host =
         host("10.1.0.0/16 bbr\n10.1.2.0/24 control\n10.1.9.0/24 control\n10.3.0.0/24 control\n");
     plain(&mut host);
-    let Value::Route(default) = host.values[&Knob::Route { to: "0.0.0.0/0".to_owned() }].clone()
+    let Value::Route(default) =
+        host.values[&SettingKey::Route { to: "0.0.0.0/0".to_owned() }].clone()
     else {
         panic!("no default route")
     };
@@ -174,7 +177,7 @@ fn routes_that_are_there_count() {
             format!("[[route]]\nto = \"{to}\"\nalgorithm = \"{}\"\n", algorithm.unwrap_or("reno"));
         let mut made = Memory::new();
         apply_text(&mut made, &desired, None).unwrap();
-        let mut value = made.values[&Knob::Route { to: to.to_owned() }].clone();
+        let mut value = made.values[&SettingKey::Route { to: to.to_owned() }].clone();
         if let (Value::Route(route), None) = (&mut value, algorithm) {
             route.congctl = None;
         }
@@ -182,7 +185,7 @@ fn routes_that_are_there_count() {
     };
     // A narrower route without an algorithm, in a network that the policy gives BBR, and a wider one that has Reno.
     for (to, algorithm) in [("10.1.5.0/24", None), ("10.3.0.0/16", Some("reno"))] {
-        host.values.insert(Knob::Route { to: to.to_owned() }, own(to, algorithm));
+        host.values.insert(SettingKey::Route { to: to.to_owned() }, own(to, algorithm));
     }
     let file = format!("{FILE}[[route]]\nto = \"10.1.9.0/24\"\nalgorithm = \"reno\"\n");
     apply_text(&mut host, &file, None).unwrap();
@@ -202,7 +205,7 @@ fn routes_that_are_there_count() {
     assert_ne!(moved, default.message);
     let path = default.path.replace("192.0.2.1", "192.0.2.9");
     let default = uncork_host::change::Route { message: moved, path, ..default };
-    host.values.insert(Knob::Route { to: "0.0.0.0/0".to_owned() }, Value::Route(default));
+    host.values.insert(SettingKey::Route { to: "0.0.0.0/0".to_owned() }, Value::Route(default));
     let report = apply_text(&mut host, &file, None).unwrap();
     let steps = steps(&report);
     assert!(steps.iter().all(|it| it.contains("via 192.0.2.9")), "{steps:?}");

@@ -10,7 +10,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use uncork_cc::Missing;
 
 use super::super::host::HostError;
-use super::super::knob::{ALLOWED, DEFAULT, Value};
+use super::super::setting::{ALLOWED, DEFAULT, Value};
 use super::{module, remedy};
 
 const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
