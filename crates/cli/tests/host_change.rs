@@ -142,8 +142,12 @@ END
     let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
     assert!(read("during").contains("congestion_control = reno"), "{}", read("during"));
     assert_eq!(read("before"), read("restored"));
-    assert!(read("said").contains("All changes will be undone in 2 s unless"), "{}", read("said"));
-    assert!(stdout.contains("it will be undone in"), "{stdout}");
+    assert!(
+        read("said").contains("All changes will be rolled back in 2 s unless"),
+        "{}",
+        read("said")
+    );
+    assert!(stdout.contains("it will be rolled back in"), "{stdout}");
     assert!(stdout.contains("not confirmed in time"), "{stdout}");
 }
 
@@ -223,7 +227,8 @@ fn a_dead_guard_is_said_and_replaced() {
         cat seen.txt"#;
     let Some(run) = run(&scratch, script) else { return };
     assert_eq!(run.status, 0, "{}{}", run.stdout, run.stderr);
-    for part in ["The process that would undo it is dead", "help: run `uncork host status` as root"]
+    for part in
+        ["The watchdog that would roll it back is dead", "help: run `uncork host status` as root"]
     {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }

@@ -30,7 +30,7 @@ fn emulation() -> Option<Emulation> {
     }
 }
 
-/// Connections over loopback, of which this process holds both sockets.
+/// Connections over loopback. This process holds both sockets of each.
 fn connections(host: &Namespace, count: usize) -> Vec<(TcpStream, TcpStream)> {
     let pairs = host.run(|| {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -102,13 +102,13 @@ fn watched(case: &Case) -> Option<(Limit, f64, String)> {
         }
         let mut all = session.tracker().connections();
         let ours = all.find(|it| it.now.local.port() == PORT)?;
-        (ours.life.total() >= TimeDelta::from_secs(4)).then(|| told(ours))
+        (ours.life.total() >= TimeDelta::from_secs(4)).then(|| summary(ours))
     });
     emulation.stop().unwrap();
     Some(seen)
 }
 
-fn told(tracked: &Tracked) -> (Limit, f64, String) {
+fn summary(tracked: &Tracked) -> (Limit, f64, String) {
     let (limit, share) = tracked.life.main().unwrap();
     let times = Limit::ALL.map(|it| format!("{} {}", it.name(), tracked.life.time(it)));
     (limit, share, format!("{} {:?}", times.join(", "), tracked.now))

@@ -48,7 +48,7 @@ pub enum ChangeError {
     #[error(transparent)]
     Host(#[from] HostError),
     /// A change failed, and all changes were undone.
-    #[error("{reason}\nall changes were undone{}", left_text(.left))]
+    #[error("{reason}\nall changes were rolled back{}", left_text(.left))]
     Undone {
         /// The change that failed, and why.
         reason: String,
@@ -56,7 +56,7 @@ pub enum ChangeError {
         left: Vec<SkippedSetting>,
     },
     /// A change failed, and undoing the changes failed, too.
-    #[error("{reason}\nthe host is between two states: {}\nfix that and run `uncork host revert` again", .failed.join("; "))]
+    #[error("{reason}\nrollback incomplete: {}\nfix that and run `uncork host revert` again", .failed.join("; "))]
     Stuck {
         /// The operation that failed first.
         reason: String,
@@ -65,7 +65,7 @@ pub enum ChangeError {
     },
     /// Another desired state waits for `confirm`.
     #[error(
-        "{file} waits for confirmation for another {remaining_s} s: `uncork host confirm` keeps it, `uncork host revert` undoes it"
+        "{file} waits for confirmation for another {remaining_s} s: `uncork host confirm` keeps it, `uncork host revert` rolls it back"
     )]
     Waiting {
         /// The file of that desired state.
@@ -126,7 +126,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     let ended = undo(host, &mut journal, why, "earlier changes")?;
     if let (UndoReason::Rebooted, Some(applied)) = (why, &journal.applied) {
         // The undone changes may have removed the unit that applies the desired state at boot. If
-        // it cannot be restored now, the desired state is still in force, and `status` reports what
+        // it cannot be restored now, the desired state is still active, and `status` reports what
         // is missing.
         let _ = apply_stored(host, applied, true);
         journal = host.load()?.unwrap_or(journal);
@@ -135,7 +135,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
 }
 
 /// Updates the journal after a reboot, which undoes everything except files and the sysctls that a
-/// file sets at boot. A persistent desired state is in force again. A `revert` that had begun
+/// file sets at boot. A persistent desired state is active again. A `revert` that had begun
 /// continues.
 fn rebooted(
     host: &mut impl Host,
@@ -166,7 +166,7 @@ fn rebooted(
         was_read && matches!(setting, SettingKey::Sysctl { namespace: None, .. })
     };
     open.steps.retain(|step| step.setting.survives_reboot() || is_read(&step.setting));
-    // A persistent desired state is in force again, so undoing a change restores its values.
+    // A persistent desired state is active again, so undoing a change restores its values.
     for earlier in journal.applied.iter().flat_map(|applied| &applied.changes) {
         let step = open.steps.iter_mut().find(|step| step.setting == earlier.setting);
         if let Some(step) = step.filter(|step| is_read(&step.setting)) {
@@ -190,7 +190,7 @@ fn rebooted(
 /// # Errors
 ///
 /// If the host cannot match the desired state, or a change fails. The host is then unchanged. If only
-/// its policy is refused, and the table of the routes in force has expired, these are removed.
+/// its policy is refused, and the table of the active routes has expired, these routes are removed.
 pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Result<Report> {
     apply_or(host, source, ttl_s, false)
 }
@@ -234,7 +234,7 @@ fn apply_or(
             host.store(&journal)?;
         }
         if ttl_s.is_some() {
-            warnings.push("--ttl counts for nothing: there is no change to undo".to_owned());
+            warnings.push("--ttl has no effect: nothing changes".to_owned());
         }
         warnings.extend(accept(host, release.as_ref()));
         return Ok(Report { undone, warnings, refused, ..Report::default() });
@@ -267,13 +267,13 @@ fn accept(host: &mut impl Host, release: Option<&Release>) -> Option<String> {
     release.and_then(|release| host.accept_release(release).err())
 }
 
-/// Whether the table of the routes in force has expired.
+/// Whether the table of the active routes has expired.
 fn has_expired(journal: &Journal, now: &Now) -> bool {
     let expires = journal.applied.as_ref().and_then(|applied| applied.expires_unix_s);
     expires.is_some_and(|expires| expires <= now.unix_s.cast_signed())
 }
 
-/// Applies the desired state in force again, if there is one, with what its policy says now. After a reboot it is
+/// Applies the active desired state again, if any, with the current decisions of its policy. After a reboot it is
 /// applied without its policy, if that is refused.
 ///
 /// # Errors
@@ -326,7 +326,7 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
         return match (&journal.ended, &journal.applied) {
             (None, Some(_)) => Ok(Report::default()),
             (Some(ended), _) => Err(ChangeError::NothingToConfirm(format!(
-                ": the last changes were undone, {}",
+                ": the last changes were rolled back, {}",
                 ended.why
             ))),
             (None, None) => Err(ChangeError::NothingToConfirm(": nothing is applied".to_owned())),
@@ -551,8 +551,8 @@ pub(super) fn undo(
     let now_s = host.now().boot_s;
     let is_due = |open: &Open| open.deadline_boot_s.is_some_and(|deadline| deadline <= now_s);
     if let Some(open) = journal.open.as_mut().filter(|open| open.complete && !is_due(open)) {
-        // If this process dies from here on, `recover` undoes the changes at once, whatever the
-        // deadline.
+        // If this process dies from here on, `recover` undoes the changes at once, before the
+        // deadline, too.
         open.complete = false;
         host.note(journal);
     }
@@ -575,7 +575,7 @@ pub(super) fn undo(
 }
 
 /// Undoes changes that were made together, as many as possible: `left` gets those of other programs, `failed` the
-/// reasons of those that could not be undone.
+/// reasons of failures.
 fn undo_run(
     host: &mut impl Host,
     steps: &[Change],

@@ -237,7 +237,7 @@ impl<H: Host> Planner<'_, H> {
         } else {
             let there = available.join(", ");
             Some(format!(
-                "there is no algorithm {algorithm} here, but {there}; on the host itself: {}",
+                "algorithm {algorithm} does not exist here (available: {there}); on the host itself: {}",
                 Missing(algorithm)
             ))
         };

@@ -24,10 +24,10 @@ pub(crate) struct PolicyRoutes {
     pub(crate) release: Option<Release>,
 }
 
-/// What is there without the routes of the policy.
+/// The host's settings without the routes of the policy.
 #[derive(Clone, Copy)]
 pub(crate) struct Without<'a> {
-    /// The algorithm of connections whose route sets none.
+    /// The algorithm of connections if their route sets none.
     pub(crate) algorithm: &'a str,
     /// The host's own routes.
     pub(crate) routes: &'a BTreeMap<Prefix, Route>,
@@ -95,7 +95,7 @@ fn is_default(policy: &Policy, algorithm: &str) -> Result<(), String> {
     match default {
         Some(default) if default != algorithm => Err(format!(
             "{}: [default] is {default}, but clients without a route get {algorithm}, the host's algorithm; set algorithm = \
-             \"{default}\" beside [routes]",
+             \"{default}\" next to [routes]",
             policy.name()
         )),
         _ => Ok(()),

@@ -109,7 +109,7 @@ impl Report {
         if let Some(remaining) = self.remaining_s {
             let span = span(remaining);
             text.extend([format!(
-                "All changes will be undone in {span} unless you run `uncork host confirm`.\n"
+                "All changes will be rolled back in {span} unless you run `uncork host confirm`.\n"
             )]);
         }
         text
@@ -145,7 +145,7 @@ impl Status {
             State::Applied => format!("{file} was applied {since}; it {lasts}.\n"),
             State::Waiting => {
                 let remaining = span(self.remaining_s.unwrap_or(0));
-                format!("{file} was applied {since}; it will be undone in {remaining} unless you run `uncork host confirm`.\n")
+                format!("{file} was applied {since}; it will be rolled back in {remaining} unless you run `uncork host confirm`.\n")
             }
             State::Unfinished => {
                 "Changes are in progress. If no uncork command is running, it died: `uncork host revert` undoes them.\n".to_owned()
@@ -156,11 +156,11 @@ impl Status {
             State::Rebooted => format!("{file} was applied {since}; the last reboot undid it.\n"),
         };
         if self.guard == Some(Guard::Dead) {
-            text += "The process that would undo it is dead: until another one is started, nothing is undone.\n";
+            text += "The watchdog that would roll it back is dead: without another one, nothing is rolled back.\n";
         }
         if let Some(ended) = &self.ended {
             let (then, why) = (ago(ended.at_unix_s), ended.why);
-            text.extend([format!("The last changes were undone {then}: {why}.\n")]);
+            text.extend([format!("The last changes were rolled back {then}: {why}.\n")]);
             text.extend(ended.left.iter().map(|left| format!("left: {left}\n")));
         }
         if !self.settings.is_empty() {
@@ -189,7 +189,7 @@ impl fmt::Display for UndoReason {
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Earlier changes were undone: {}.", self.why)?;
+        write!(f, "Earlier changes were rolled back: {}.", self.why)?;
         self.left.iter().try_for_each(|left| write!(f, "\nleft: {left}"))
     }
 }

@@ -134,8 +134,7 @@ impl SettingKey {
     /// algorithm comes after the discipline that paces it. A setting that chooses an algorithm
     /// comes after the setting that allows it. `default_qdisc` comes before the interfaces that
     /// follow it. Files come last, so that until then a reboot restores the old state. The unit is
-    /// installed while the other files change: whatever they set at boot, it brings the host to a
-    /// complete state.
+    /// installed while the other files change: at boot, it completes any state of these files.
     pub(crate) fn apply_rank(&self, target: &Value) -> u8 {
         let is_removed = *target == Value::Absent;
         match self {

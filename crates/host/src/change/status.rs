@@ -39,9 +39,9 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// No desired state is in force.
+    /// No desired state is active.
     Nothing,
-    /// A desired state is in force.
+    /// A desired state is active.
     Applied,
     /// A desired state waits for `confirm`.
     Waiting,

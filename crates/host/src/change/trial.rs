@@ -8,11 +8,11 @@ use super::plan::plan;
 use super::setting::{DEFAULT, NO_METRICS_SAVE, SettingKey, Value};
 
 /// Takes a host from state to state. Its process must be the only one to change the host ([`crate::lock::Lock`]) until it ends: then the
-/// guard takes the lock, and undoes whatever is left.
+/// guard takes the lock, and undoes all remaining changes.
 #[derive(Debug)]
 pub struct Trial {
     journal: Journal,
-    /// How earlier changes ended, which the journal tells again after the trial.
+    /// How earlier changes ended. The journal has it again after the trial.
     ended: Option<Ended>,
     /// The changes that last for the whole test.
     base: Vec<Change>,

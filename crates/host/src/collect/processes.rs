@@ -18,8 +18,8 @@ pub(super) struct Found {
     pub(super) processes: Vec<String>,
 }
 
-/// The namespaces of processes and of `ip netns`, by inode; and the number of processes whose
-/// namespace the caller may not see.
+/// The namespaces of processes and of `ip netns`, by inode; and the number of processes in
+/// namespaces that the caller may not see.
 pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
     let (mut all, mut hidden) = (BTreeMap::<u64, Found>::new(), 0);
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -12,7 +12,7 @@ use crate::watch::UNKNOWN_CC;
 
 /// What the records of a test name as its policy.
 const POLICY: &str = "uncork host prove";
-/// A service follows the test unless more than one in so many of its connections run another controller.
+/// A service follows the test unless more than one in this number of its connections run another controller.
 const TOLERATED: u64 = 20;
 /// The least time that completion is taken for: busy times are in ticks of the kernel, 1 to 10 ms.
 const TICK_NS: u64 = 1_000_000;
@@ -47,7 +47,7 @@ pub struct LeftOut {
     pub other_route: u64,
     /// They ran another controller than their block's.
     pub other_controller: u64,
-    /// Many connections of their service port ran another controller than the block's, whichever that was.
+    /// Many connections of their service port ran any controller other than the block's.
     pub other_service: u64,
     /// They were open at the end of the test, and had sent too little to be large.
     pub unfinished: u64,
@@ -58,7 +58,7 @@ pub struct LeftOut {
 pub struct BlockFigures {
     /// The traffic of each client network; `None`: of clients with an unknown network.
     pub networks: BTreeMap<Option<Prefix>, Traffic>,
-    /// Counted connections whose controller no pass saw: they lived between two.
+    /// Counted connections with an unknown controller: they lived between two passes.
     pub unseen: u64,
 }
 
@@ -172,7 +172,7 @@ impl Blocks {
         });
     }
 
-    /// The block whose window has this moment. Each window begins behind the pass at its start and has the one at its end.
+    /// The block with this moment in its window. Each window begins behind the pass at its start, and includes the pass at its end.
     fn block_at(&self, start_ns: u64) -> Option<usize> {
         let index = self.windows.partition_point(|(start, _)| *start < start_ns).checked_sub(1)?;
         self.windows[index].1.is_none_or(|end| start_ns <= end).then_some(index)

@@ -38,7 +38,7 @@ pub struct ProveDocument {
     pub pairs: u32,
     /// Length of a block.
     pub block_ns: u64,
-    /// Time at the start of each block whose connections do not count.
+    /// Time at the start of each block. Connections that begin in it do not count.
     pub burn_in_ns: u64,
     /// Payload from which a transfer is large.
     pub large_bytes: u64,

@@ -8,7 +8,7 @@ use uncork_units::{Probability, TimeDelta};
 
 use crate::watch::Tracked;
 
-/// Passes that are judged together: one bad second is no breach.
+/// Passes that are judged together, so that one bad second does not breach a limit.
 const PASSES: usize = 10;
 /// Payload in these passes below which no share is judged.
 const LEAST_SENT: u64 = 500_000;
@@ -69,7 +69,7 @@ impl Guard {
         self.passes.clear();
     }
 
-    /// Takes in the connections of a pass, and tells whether a limit is exceeded.
+    /// Takes in the connections of a pass, and returns the limit that they exceed.
     pub fn see<'a>(&mut self, connections: impl Iterator<Item = &'a Tracked>) -> Option<Breach> {
         let mut seen = Seen::default();
         for connection in connections.filter(|connection| connection.is_active()) {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_block_is_judged_anew() {
+    fn the_next_block_is_judged_alone() {
         let limits = Limits {
             retransmitted: "10%".parse().expect("a share"),
             rtt_p95: TimeDelta::from_millis(60),

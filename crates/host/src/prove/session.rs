@@ -46,7 +46,7 @@ enum Phase {
 /// What a turn did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing to tell. The next turn is due after this time.
+    /// No event. The next tick is due after this time.
     Wait(Duration),
     /// A block began; in words, with part and whole.
     Block(String),
@@ -119,7 +119,7 @@ pub fn check(spec: &ProveSpec, host: &mut impl Host) -> Result<(), ProveError> {
 }
 
 impl<H: Host> Prover<H> {
-    /// Begins a test on `host`, which nobody else may change until this process ends. With `records`, each connection that ends
+    /// Begins a test on `host`. No other process may change the host until this one ends. With `records`, each connection that ends
     /// leaves a record.
     ///
     /// # Errors

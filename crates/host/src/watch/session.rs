@@ -29,7 +29,7 @@ pub struct WatchSpec {
     pub period: Duration,
     /// A recorded session to replay, instead of the live kernel.
     pub replay: Option<PathBuf>,
-    /// Whether a replay takes as long as the session did. Otherwise it is as fast as it can be.
+    /// Whether a replay takes the time of the session. Otherwise it is as fast as possible.
     pub in_real_time: bool,
     /// Where to record the session.
     pub record: Option<PathBuf>,
@@ -50,7 +50,7 @@ impl WatchSpec {
 /// Why a session cannot begin or go on. The message names the remedy.
 #[derive(Debug, Error)]
 pub enum WatchError {
-    /// The kernel does not tell.
+    /// The kernel does not report connections.
     #[error(transparent)]
     Kernel(#[from] DiagError),
     /// A recorded session cannot be read.
@@ -99,7 +99,7 @@ struct Replay {
     tape: TapeReader<BufReader<File>>,
     /// When the replay began, if it is in real time.
     start: Option<Instant>,
-    /// A pass whose time has not come.
+    /// A pass that is not due yet.
     waiting: Option<Event>,
 }
 
@@ -116,7 +116,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A kernel that does not tell, a file that cannot be read or written, an address in use.
+    /// If the kernel does not report connections, a file cannot be read or written, or an address is in use.
     pub fn start(spec: &WatchSpec) -> Result<Self, WatchError> {
         let (source, warning) = Source::open(spec)?;
         let has_notices = source.has_notices();

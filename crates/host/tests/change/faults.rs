@@ -243,7 +243,7 @@ fn a_failed_change_undoes_the_others() {
         host.broken = vec![setting.clone()];
         let error = apply_text(&mut host, ALL, None).expect_err("a failure").to_string();
         assert!(
-            error.contains("is broken") && error.contains("all changes were undone"),
+            error.contains("is broken") && error.contains("all changes were rolled back"),
             "{error}"
         );
         assert_eq!(host.visible(), Memory::new().visible(), "{setting}");

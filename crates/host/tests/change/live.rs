@@ -14,7 +14,7 @@ use uncork_testkit::{Capability, Scratch, not_run};
 
 use crate::desired_states::apply_text;
 
-/// Tells the test that it runs in new namespaces. The value is the outer network namespace, which
+/// A variable that is set if the test runs in new namespaces. The value is the outer network namespace, which
 /// the test must not be in.
 const OUTER: &str = "UNCORK_TEST_OUTER_NETNS";
 
@@ -66,7 +66,7 @@ algorithm = "reno"
 legacy = "reno"
 "#;
 
-/// A host whose process dies after a number of operations.
+/// A host with a process that dies after a number of operations.
 pub(crate) struct KillableHost {
     pub(crate) host: LiveHost,
     pub(crate) left: u32,
@@ -137,7 +137,7 @@ pub(crate) fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
     }
     let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
     let Some(other) = allowed.split_whitespace().find(|name| *name != "reno") else {
-        return not_run(Capability::Bbr, "no algorithm is allowed besides reno");
+        return not_run(Capability::Bbr, "reno is the only algorithm allowed");
     };
     let unshare = || {
         let mut unshare = Command::new("unshare");
@@ -268,7 +268,7 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
     in_namespaces("live::what_this_kernel_lacks_is_refused_and_undone", |scratch| {
         let old = seen(&root(scratch));
         let cases = [
-            ("algorithm = \"vegas2\"", "there is no algorithm vegas2 here"),
+            ("algorithm = \"vegas2\"", "algorithm vegas2 does not exist here"),
             ("algorithm = \"reno\"\n[qdisc]\nt0 = \"nosuch\"", "no queue discipline nosuch"),
             ("algorithm = \"reno\"\n[qdisc]\neth7 = \"pfifo\"", "no such interface"),
             (

@@ -95,7 +95,7 @@ fn agrees(model: &Model, host: &mut KillableHost) -> bool {
     model.agrees(&values, host.host.load().unwrap().as_ref())
 }
 
-/// The settings of each desired state: those that it changes in a new namespace.
+/// The settings that each desired state changes in a new namespace.
 fn goals(number: &mut u32) -> DesiredSettings {
     let goals = |text| {
         let mut host = boot(number);

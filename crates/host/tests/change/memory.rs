@@ -88,12 +88,12 @@ impl Memory {
             closed: BTreeSet::new(),
             files: BTreeMap::new(),
         };
-        memory.make_anew();
+        memory.reset();
         memory
     }
 
     /// Sets everything except files to its value at boot.
-    fn make_anew(&mut self) {
+    fn reset(&mut self) {
         self.values.retain(|setting, _| {
             matches!(setting, SettingKey::File { .. } | SettingKey::Link { .. })
         });
@@ -125,7 +125,7 @@ impl Memory {
     pub(crate) fn boot(&mut self) {
         self.boots += 1;
         self.clock = 0;
-        self.make_anew();
+        self.reset();
         let file = SettingKey::File { path: SYSCTLS.to_owned() };
         let text = match self.values.get(&file) {
             Some(Value::Text { text }) => text.clone(),

@@ -195,10 +195,10 @@ impl Model {
         let before = self.clone();
         // The recovery restores the sysctls of an applied state before it applies the desired state
         // again.
-        let in_force = self.applied.as_ref().filter(|applied| persists(applied.text));
-        let in_force = in_force.map(|applied| self.goals[applied.text].clone()).unwrap_or_default();
+        let active = self.applied.as_ref().filter(|applied| persists(applied.text));
+        let active = active.map(|applied| self.goals[applied.text].clone()).unwrap_or_default();
         let sysctls =
-            in_force.iter().filter(|(name, _)| name.starts_with("net.") && !name.contains(' '));
+            active.iter().filter(|(name, _)| name.starts_with("net.") && !name.contains(' '));
         let lines: Vec<String> = sysctls.map(|(name, value)| format!("{name} = {value}")).collect();
         self.boot(&lines.join("\n"));
         let lost = before.applied.as_ref().filter(|applied| !persists(applied.text));

@@ -103,11 +103,11 @@ fn applied_again_only_differences_change_and_revert_restores_what_was_there_firs
 fn an_expired_table_has_no_routes_and_the_random_share_goes_on() {
     let mut host = host("198.18.0.0/16 bbr\n");
     apply_text(&mut host, FILE, None).unwrap();
-    let in_force = routes(&host);
-    assert_eq!(in_force[0], "198.18.0.0/16 bbr");
+    let active = routes(&host);
+    assert_eq!(active[0], "198.18.0.0/16 bbr");
     let count = |all: &[String], algorithm| all.iter().filter(|it| it.ends_with(algorithm)).count();
-    assert!((44..84).contains(&count(&in_force, " cubic")), "{}", in_force.len());
-    assert_eq!(count(&in_force, " bbr"), 1);
+    assert!((44..84).contains(&count(&active, " cubic")), "{}", active.len());
+    assert_eq!(count(&active, " bbr"), 1);
     host.clock = EXPIRES;
     let report = apply_text(&mut host, FILE, None).unwrap();
     assert!(report.warnings.iter().any(|it| it.contains("its table has expired")), "{report:?}");
@@ -116,18 +116,18 @@ fn an_expired_table_has_no_routes_and_the_random_share_goes_on() {
     assert!((44..84).contains(&count(&expired, " bbr")), "{}", expired.len());
 }
 
-/// Refused as long as its table counts; then its routes go, and the command tells why.
+/// Refused until its table expires; then the command removes its routes and says why.
 #[test]
-fn a_policy_that_is_refused_changes_nothing_until_the_table_in_force_has_expired() {
+fn a_policy_that_is_refused_changes_nothing_until_the_active_table_has_expired() {
     let mut host = host("10.1.0.0/24 bbr\n");
     plain(&mut host);
     apply_text(&mut host, FILE, None).unwrap();
-    let in_force = host.visible();
+    let active = host.visible();
     put(&mut host, "networks.table", "cut");
     let error = apply_text(&mut host, FILE, None).unwrap_err();
     assert!(matches!(error, ChangeError::Plan(_)), "{error}");
     assert!(error.to_string().contains("table '/policy/networks.table'"), "{error}");
-    assert_eq!(host.visible(), in_force);
+    assert_eq!(host.visible(), active);
     host.clock = EXPIRES;
     let report = apply_text(&mut host, FILE, None).unwrap();
     assert!(report.refused.unwrap().contains("table '/policy/networks.table'"));
@@ -219,7 +219,7 @@ fn what_leads_nowhere_still_does() {
     let mut host = host("10.1.0.0/24 bbr\n10.2.0.0/24 bbr\n10.2.3.0/24 bbr\n");
     plain(&mut host);
     host.closed.insert("10.2.0.0/16".parse().unwrap());
-    // What the kernel has besides the default route.
+    // The kernel's routes other than the default route.
     host.closed.insert("0.0.0.0/0".parse().unwrap());
     apply_text(&mut host, FILE, None).unwrap();
     assert_eq!(routes(&host), ["10.1.0.0/24 bbr"]);

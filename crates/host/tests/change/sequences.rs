@@ -23,7 +23,7 @@ fn visible(host: &Memory) -> Values {
     values
 }
 
-/// The settings of each desired state: those that it changes on a host.
+/// The settings that each desired state changes on a host.
 fn goals() -> DesiredSettings {
     let goals = |text| {
         let mut host = Memory::new();

@@ -1,7 +1,7 @@
-//! The process that undoes changes when the one that made them is dead, or when nobody confirms them.
+//! The process that undoes changes when the process that made them is dead, or when they are not confirmed in time.
 //!
-//! It depends on nothing that may fail meanwhile: it keeps the journal in memory, restores the host before it writes, and goes
-//! on trying until both are done.
+//! It depends on nothing that may fail meanwhile: it keeps the journal in memory, restores the host before it writes, and
+//! retries until both are done.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -116,11 +116,11 @@ fn post_process(state: &StateDirectory, root: &Path) -> io::Result<()> {
 /// Undoes the open changes when the process that makes them is dead, or when they expire. Returns when nothing
 /// is open any more; until then it tries again after each error.
 pub fn watch(state: &StateDirectory, root: &Path) {
-    // Fails for the leader of a process group, such as a service: then there is no session to leave.
+    // Fails for the leader of a process group, such as a service. Such a leader needs no new session.
     let _ = setsid();
     let mut watched = Watched { host: LiveHost::new(state.clone(), root), stamp: None };
     watched.refresh();
-    // Nobody may listen.
+    // The reader may be gone.
     let _ = writeln!(io::stdout(), "{READY}");
     loop {
         let lock = watched.wait_for_lock();

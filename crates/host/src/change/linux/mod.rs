@@ -39,7 +39,7 @@ pub struct LiveHost {
 }
 
 impl LiveHost {
-    /// A host that keeps its journal in `state`, and whose files are below `root`.
+    /// A host with its journal in `state` and its files below `root`.
     pub fn new(state: StateDirectory, root: &Path) -> Self {
         Self { state, root: root.to_owned(), unwritten: None, remembered: None }
     }

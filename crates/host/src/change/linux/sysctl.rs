@@ -35,7 +35,7 @@ pub(super) fn read(key: &str, namespace: Option<&str>) -> Result<Value, HostErro
 
 pub(super) fn write(key: &str, namespace: Option<&str>, text: &str) -> Result<(), HostError> {
     if key == ALLOWED {
-        // The kernel does not load what such a list names. What it then lacks is told below.
+        // The kernel does not load the algorithms of such a list. The error below names those it lacks.
         text.split(' ').for_each(|name| drop(module::load_algorithm(name)));
     }
     let path = file(key);
