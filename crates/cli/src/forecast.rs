@@ -25,7 +25,7 @@ pub(crate) struct Forecast {
 }
 
 /// Shorter times are not reported, because they would be over before they are read.
-const LEAST: Duration = Duration::from_secs(1);
+const MIN_SHOWN: Duration = Duration::from_secs(1);
 
 impl Forecast {
     /// For each scenario and cell: expected packets per run, and number of runs.
@@ -71,7 +71,7 @@ impl Forecast {
     /// Remaining time `elapsed` after the start; `None` until a run has finished.
     pub(crate) fn left(&self, elapsed: Duration) -> Option<Duration> {
         let (at, left) = self.reported?;
-        Some((at + left).saturating_sub(elapsed).max(LEAST))
+        Some((at + left).saturating_sub(elapsed).max(MIN_SHOWN))
     }
 
     /// Packets of finished and of remaining runs.
@@ -142,7 +142,7 @@ mod tests {
                 before = left;
             }
         }
-        assert_eq!(forecast.left(seconds(elapsed)), Some(LEAST));
+        assert_eq!(forecast.left(seconds(elapsed)), Some(MIN_SHOWN));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
-use uncork_host::watch::{Limit, Session, Tracked, Turn, WatchSpec};
+use uncork_host::watch::{Limit, Session, Tracked, Tick, WatchSpec};
 use uncork_path::{Buffer, LossSpec, PathSpec, PolicerSpec};
 use uncork_testkit::{Capability, not_run, pause, wait_for};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
@@ -97,7 +97,7 @@ fn watched(case: &Case) -> Option<(Limit, f64, String)> {
     let _server = python(emulation.server(), SERVER, &server);
     let _client = python(emulation.client(), CLIENT, &client);
     let seen = wait_for("four seconds of the connection", Duration::from_secs(30), || {
-        while let Turn::Wait(_) = session.turn().unwrap() {
+        while let Tick::Wait(_) = session.tick().unwrap() {
             pause(Duration::from_millis(20), "the time between two passes");
         }
         let mut all = session.tracker().connections();

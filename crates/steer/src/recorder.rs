@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use uncork_flow::{Arm, Choice, FlowRecord};
-use uncork_host::watch::{Session, Turn, WatchSpec};
+use uncork_host::watch::{Session, Tick, WatchSpec};
 use uncork_policy::{Origins, bucket};
 use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 
@@ -23,7 +23,7 @@ use crate::pins::Pins;
 use crate::steered::Steered;
 
 /// Half of the ends that wait for their sockets at most.
-const MOST_WAITING: usize = 1 << 19;
+const MAX_WAITING: usize = 1 << 19;
 
 /// Writes the records of one steered cgroup.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ struct Waiting {
 impl Waiting {
     /// Where there are too many, the older half is given up.
     fn insert(&mut self, end: End) {
-        if self.new.len() >= MOST_WAITING {
+        if self.new.len() >= MAX_WAITING {
             self.given_up += self.old.len() as u64;
             self.old = mem::take(&mut self.new);
         }
@@ -177,18 +177,18 @@ impl<'a> Recorder<'a> {
     /// # Errors
     ///
     /// If the kernel does not tell.
-    pub fn turn(&mut self) -> Result<Duration, Error> {
+    pub fn tick(&mut self) -> Result<Duration, Error> {
         let Self { session, ends, records, .. } = self;
-        let turn = session.turn_with(&mut |cookie, record| {
+        let tick = session.tick_with(&mut |cookie, record| {
             if let Some(told) = ends.told(cookie, record) {
                 records.leave(told);
             }
         })?;
         ends.read();
         self.follow()?;
-        Ok(match turn {
-            Turn::Wait(time) => time,
-            Turn::Passed | Turn::Ended => Duration::ZERO,
+        Ok(match tick {
+            Tick::Wait(time) => time,
+            Tick::Passed | Tick::Ended => Duration::ZERO,
         })
     }
 
@@ -327,15 +327,15 @@ mod tests {
         let mut waiting = Waiting::default();
         let decision = Decision { policy: 0, unit: 0, outcome: 0, is_moved: false };
         let end = |cookie| End { cookie, decision, in_force: String::new() };
-        for cookie in 0..3 * MOST_WAITING as u64 + 7 {
+        for cookie in 0..3 * MAX_WAITING as u64 + 7 {
             waiting.insert(end(cookie));
         }
-        assert_eq!(waiting.new.len() + waiting.old.len(), MOST_WAITING + 7);
-        assert_eq!(waiting.unnoticed(), 3 * MOST_WAITING as u64 + 7);
-        let newest = 3 * MOST_WAITING as u64;
+        assert_eq!(waiting.new.len() + waiting.old.len(), MAX_WAITING + 7);
+        assert_eq!(waiting.unnoticed(), 3 * MAX_WAITING as u64 + 7);
+        let newest = 3 * MAX_WAITING as u64;
         assert!(waiting.remove(0).is_none());
         assert!(waiting.remove(newest).is_some(), "of the new ones");
         assert!(waiting.remove(newest - 1).is_some(), "of the old ones");
-        assert_eq!(waiting.unnoticed(), 3 * MOST_WAITING as u64 + 5);
+        assert_eq!(waiting.unnoticed(), 3 * MAX_WAITING as u64 + 5);
     }
 }

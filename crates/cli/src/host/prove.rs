@@ -8,7 +8,7 @@ use std::thread;
 
 use uncork_host::change::{ChangeError, PlanError};
 use uncork_host::prove::{
-    self, Answer, Ended, Limits, ProveDocument, ProveError, ProveSpec, Prover, Stop, Turn, Verdict,
+    self, Answer, Ended, Limits, ProveDocument, ProveError, ProveSpec, Prover, Stop, Tick, Verdict,
 };
 use uncork_host::watch::RecordsSpec;
 
@@ -42,11 +42,11 @@ pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
         eprintln!("note: {warning}");
     }
     while !stop.load(Ordering::Relaxed) {
-        match prover.turn() {
-            Turn::Wait(time) => thread::sleep(time),
-            Turn::Block(text) if !args.quiet => eprintln!("{text}"),
-            Turn::Block(_) => {}
-            Turn::Ended => break,
+        match prover.tick() {
+            Tick::Wait(time) => thread::sleep(time),
+            Tick::Block(text) if !args.quiet => eprintln!("{text}"),
+            Tick::Block(_) => {}
+            Tick::Ended => break,
         }
     }
     let ended = prover.end(stop.load(Ordering::Relaxed));

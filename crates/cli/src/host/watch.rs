@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_host::watch::{
-    Given, GroupBy, RecordsSpec, Session, Turn, View, ViewSettings, WatchError, WatchSpec,
+    Given, GroupBy, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
 };
 use uncork_steer::Lookup;
 
@@ -86,11 +86,11 @@ fn in_lines(
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     while !is_over() {
-        match session.turn_given(given).map_err(|error| refused(&error))? {
-            Turn::Wait(time) => thread::sleep(time),
-            Turn::Ended => break,
-            Turn::Passed if args.quiet => {}
-            Turn::Passed => {
+        match session.tick_with_policy(given).map_err(|error| refused(&error))? {
+            Tick::Wait(time) => thread::sleep(time),
+            Tick::Ended => break,
+            Tick::Passed if args.quiet => {}
+            Tick::Passed => {
                 view.update(session.tracker());
                 if !stdout::stream(view.plain(args.rows as usize).as_bytes())? {
                     break;
@@ -114,10 +114,10 @@ fn on_screen(
     const KEYS: Duration = Duration::from_millis(100);
     let mut screen = Screen::open().map_err(|error| terminal(&error))?;
     while !is_over() {
-        let wait = match session.turn_given(given).map_err(|error| refused(&error))? {
-            Turn::Wait(time) => time.min(KEYS),
-            Turn::Ended => KEYS,
-            Turn::Passed => {
+        let wait = match session.tick_with_policy(given).map_err(|error| refused(&error))? {
+            Tick::Wait(time) => time.min(KEYS),
+            Tick::Ended => KEYS,
+            Tick::Passed => {
                 view.update(session.tracker());
                 screen.draw(view).map_err(|error| terminal(&error))?;
                 Duration::ZERO

@@ -72,7 +72,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
     let admin = server.admin().map(|admin| format!("admin endpoint on {admin}"));
     note(&args, admin.as_slice());
     let why = wait(&stop, &reload, |event| match event {
-        Event::Turn => hands_over(&mut server),
+        Event::Tick => hands_over(&mut server),
         Event::Look | Event::Reload => {
             let ordered = matches!(event, Event::Reload);
             if ordered {
@@ -151,7 +151,7 @@ fn too_few_files(spec: &ServerSpec) -> Option<String> {
 #[derive(Clone, Copy)]
 enum Event {
     /// Every [`INTERVAL`].
-    Turn,
+    Tick,
     /// Files may have changed.
     Look,
     /// A signal wants files to be read again.
@@ -164,16 +164,16 @@ fn wait(
     reload: &AtomicBool,
     mut attend: impl FnMut(Event) -> bool,
 ) -> &'static str {
-    let mut turn = 0_u32;
+    let mut tick = 0_u32;
     while !stop.load(Ordering::Relaxed) {
-        turn = turn.wrapping_add(1);
-        let is_look = turn.is_multiple_of(LOOKS);
+        tick = tick.wrapping_add(1);
+        let is_look = tick.is_multiple_of(LOOKS);
         let look = if reload.swap(false, Ordering::Relaxed) {
             Some(Event::Reload)
         } else {
             is_look.then_some(Event::Look)
         };
-        if [Some(Event::Turn), look].into_iter().flatten().any(&mut attend) {
+        if [Some(Event::Tick), look].into_iter().flatten().any(&mut attend) {
             return "another process has taken over";
         }
         thread::sleep(INTERVAL);

@@ -53,7 +53,7 @@ pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
 /// Records while it `is_due`.
 fn follow(recorder: &mut Recorder<'_>, is_due: impl Fn() -> bool) -> Result<(), Failure> {
     loop {
-        let idle = recorder.turn().map_err(failure)?;
+        let idle = recorder.tick().map_err(failure)?;
         if let Some(problem) = recorder.problem() {
             eprintln!("warning: {problem}; the recording goes on");
         }

@@ -10,7 +10,7 @@ use super::desired_state::{DesiredRoute, Prefix, RoutesPolicy};
 use super::setting::Route;
 
 /// As many as `apply` makes within seconds.
-const MOST_ROUTES: usize = 50_000;
+const MAX_ROUTES: usize = 50_000;
 
 /// The routes of a policy.
 #[derive(Debug, Default)]
@@ -59,10 +59,10 @@ pub(crate) fn routes(
     let asked = NetworksAsked { origins: &origins, now, within: &within, also: &also };
     let decisions = policy.by_network(&asked).map_err(|error| error.to_string())?;
     let routes = differing(&decisions, without);
-    if routes.len() > MOST_ROUTES {
+    if routes.len() > MAX_ROUTES {
         let (name, count) = (policy.name(), routes.len());
         return Err(format!(
-            "{name}: it takes {count} routes, and {MOST_ROUTES} are the most; a wide network with a random share takes one for \
+            "{name}: it takes {count} routes, and {MAX_ROUTES} are the most; a wide network with a random share takes one for \
              each /24 or /48 with another arm: say in [routes] in which `networks` the policy is to count"
         ));
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// Most processes named per namespace.
-const MOST: usize = 3;
+const MAX_PROCESSES: usize = 3;
 
 /// Init is in the namespace in which the others of its PID namespace began.
 const INIT: u32 = 1;
@@ -32,7 +32,7 @@ pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
             continue;
         };
         let found = all.entry(inode).or_insert(Found { file, processes: Vec::new() });
-        if found.processes.len() < MOST {
+        if found.processes.len() < MAX_PROCESSES {
             let command = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
             found.processes.push(format!("{} ({pid})", command.trim()));
         }

@@ -11,9 +11,9 @@ use crate::watch::Tracked;
 /// Passes that are judged together, so that one bad second does not breach a limit.
 const PASSES: usize = 10;
 /// Payload in these passes below which no share is judged.
-const LEAST_SENT: u64 = 500_000;
+const MIN_SENT: u64 = 500_000;
 /// Round-trip times in these passes below which their 95th percentile is not judged.
-const LEAST_RTTS: usize = 20;
+const MIN_RTTS: usize = 20;
 
 /// What a test may not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,12 +88,12 @@ impl Guard {
         let sum = |of: fn(&Seen) -> u64| self.passes.iter().map(of).sum::<u64>();
         let (sent, resent) = (sum(|seen| seen.sent), sum(|seen| seen.resent));
         let (share, limit) = (resent as f64 / sent as f64, self.limits.retransmitted.as_f64());
-        if sent >= LEAST_SENT && share > limit {
+        if sent >= MIN_SENT && share > limit {
             return Some(Breach::Retransmitted { share, limit });
         }
         let rtts: Vec<f64> = self.passes.iter().flat_map(|seen| &seen.rtts_ms).copied().collect();
         let limit_ms = self.limits.rtt_p95.as_millis_f64();
-        let p95_ms = quantile(&rtts, 0.95).filter(|_| rtts.len() >= LEAST_RTTS)?;
+        let p95_ms = quantile(&rtts, 0.95).filter(|_| rtts.len() >= MIN_RTTS)?;
         (p95_ms > limit_ms).then_some(Breach::Rtt { p95_ms, limit_ms })
     }
 }

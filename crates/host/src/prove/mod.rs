@@ -21,7 +21,7 @@ pub use document::{BlockDocument, PROVE_SCHEMA, ProveDocument};
 pub use effect::{Effect, MIN_PAIRS, Metric, effects, interval};
 pub use guard::{Breach, Guard, Limits};
 pub use schedule::{Arm, Block, schedule};
-pub use session::{Ended, ProveError, Prover, Stop, Turn, check};
+pub use session::{Ended, ProveError, Prover, Stop, Tick, check};
 pub use spec::{ProveSpec, SpecError};
 pub use verdict::{Answer, Choice, Verdict};
 pub use within::Comparison;

@@ -13,7 +13,7 @@ use super::verdict::End;
 use crate::change::{ChangeError, Host, Journal, SkippedSetting, Trial, plan, span};
 use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
-/// A test. It advances when [`Self::turn`] is called.
+/// A test. It advances when [`Self::tick`] is called.
 #[derive(Debug)]
 pub struct Prover<H> {
     spec: ProveSpec,
@@ -43,9 +43,9 @@ enum Phase {
     Draining,
 }
 
-/// What a turn did.
+/// What a tick did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum Tick {
     /// No event. The next tick is due after this time.
     Wait(Duration),
     /// A block began; in words, with part and whole.
@@ -165,27 +165,27 @@ impl<H: Host> Prover<H> {
     }
 
     /// Does what is due.
-    pub fn turn(&mut self) -> Turn {
+    pub fn tick(&mut self) -> Tick {
         if self.stop.is_some() {
-            return Turn::Ended;
+            return Tick::Ended;
         }
         self.step().unwrap_or_else(|stop| {
             self.stop = Some(stop);
-            Turn::Ended
+            Tick::Ended
         })
     }
 
-    fn step(&mut self) -> Result<Turn, Stop> {
+    fn step(&mut self) -> Result<Tick, Stop> {
         // A phase ends with a pass, which sees the connections that began in it.
         let left_ns = self.until_ns.saturating_sub(self.session.moment().session_ns);
         if left_ns == 0 {
             self.session.hasten();
         }
         let Self { session, blocks, guard, phase, .. } = self;
-        match session.turn_with(&mut |_, record| blocks.take(record, false))? {
-            watch::Turn::Wait(time) => Ok(Turn::Wait(time.min(Duration::from_nanos(left_ns)))),
-            watch::Turn::Ended => Ok(Turn::Ended),
-            watch::Turn::Passed => {
+        match session.tick_with(&mut |_, record| blocks.take(record, false))? {
+            watch::Tick::Wait(time) => Ok(Tick::Wait(time.min(Duration::from_nanos(left_ns)))),
+            watch::Tick::Ended => Ok(Tick::Ended),
+            watch::Tick::Passed => {
                 let breach = guard.see(session.tracker().connections());
                 let at_ns = session.tracker().at().session_ns;
                 if let (Phase::BurnIn(index) | Phase::Counting(index), Some(breach)) =
@@ -198,7 +198,7 @@ impl<H: Host> Prover<H> {
                     return Err(Stop::Disturbed(Box::new(left)));
                 }
                 if at_ns < self.until_ns {
-                    Ok(Turn::Wait(Duration::ZERO))
+                    Ok(Tick::Wait(Duration::ZERO))
                 } else {
                     self.advance(at_ns)
                 }
@@ -207,7 +207,7 @@ impl<H: Host> Prover<H> {
     }
 
     /// Goes on to the next phase, after a pass at `at_ns`.
-    fn advance(&mut self, at_ns: u64) -> Result<Turn, Stop> {
+    fn advance(&mut self, at_ns: u64) -> Result<Tick, Stop> {
         let burn_in_ns = self.spec.burn_in.as_nanos();
         match self.phase {
             Phase::Start => self.begin_block(0),
@@ -215,7 +215,7 @@ impl<H: Host> Prover<H> {
                 self.blocks.open(at_ns);
                 self.phase = Phase::Counting(index);
                 self.until_ns += self.spec.block.as_nanos() - burn_in_ns;
-                Ok(Turn::Wait(Duration::ZERO))
+                Ok(Tick::Wait(Duration::ZERO))
             }
             Phase::Counting(index) => {
                 self.blocks.close(at_ns);
@@ -225,13 +225,13 @@ impl<H: Host> Prover<H> {
                 self.restore()?;
                 self.phase = Phase::Draining;
                 self.until_ns = at_ns + burn_in_ns;
-                Ok(Turn::Wait(Duration::ZERO))
+                Ok(Tick::Wait(Duration::ZERO))
             }
-            Phase::Draining => Ok(Turn::Ended),
+            Phase::Draining => Ok(Tick::Ended),
         }
     }
 
-    fn begin_block(&mut self, index: usize) -> Result<Turn, Stop> {
+    fn begin_block(&mut self, index: usize) -> Result<Tick, Stop> {
         let arm = self.schedule[index].arm;
         self.trial.switch(&mut self.host, &self.spec.desired(arm))?;
         self.guard.clear();
@@ -241,7 +241,7 @@ impl<H: Host> Prover<H> {
         let left = Duration::from(self.spec.block) * (blocks - index) as u32;
         let left = span((left + Duration::from(self.spec.burn_in)).as_secs());
         let (number, name) = (index + 1, self.spec.name(arm));
-        Ok(Turn::Block(format!("block {number} of {blocks}: {name}; {left} left")))
+        Ok(Tick::Block(format!("block {number} of {blocks}: {name}; {left} left")))
     }
 
     fn restore(&mut self) -> Result<(), ChangeError> {

@@ -30,7 +30,7 @@ pub use metrics::{METRICS_TYPE, metrics};
 pub use record::UNKNOWN_CC;
 pub use row::{GroupBy, Name, Row, SortBy};
 pub use sample::{BbrSample, SocketSample};
-pub use session::{Session, Turn, WatchError, WatchSpec};
+pub use session::{Session, Tick, WatchError, WatchSpec};
 pub use tape::{TapeError, TapeReader, TapeWriter, WATCH_SCHEMA};
 pub use totals::{Label, Sums, Totals};
 pub use tracker::{Tracked, Tracker};
