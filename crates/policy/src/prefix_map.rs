@@ -18,12 +18,12 @@ const LIST: u32 = 1 << 29;
 const BITS_AT: u32 = 24;
 const UNIT: usize = 4;
 /// 256 MiB, as far as a place can be.
-const MOST_WORDS: usize = 1 << 26;
+const MAX_WORDS: usize = 1 << 26;
 /// So that the first node stays in a cache.
-const MOST_BITS: u32 = 20;
+const MAX_BITS: u32 = 20;
 /// To compare fewer shared bits costs more than to store them.
-const LEAST_SHARED: u32 = 3;
-const MOST_SHARED: u32 = 32;
+const MIN_SHARED: u32 = 3;
+const MAX_SHARED: u32 = 32;
 /// Entries that a cache line has, and segments of a list.
 const LINE: usize = 16;
 /// The highest of 16 is for comparing four at once.
@@ -272,9 +272,9 @@ impl Segments {
     fn bits(&self, inside: &Range<usize>, depth: u32, left: u32) -> u32 {
         let borders = self.borders(inside);
         // With fewer, lists are too small even if all are full.
-        let least = (borders.len() / LINE).max(4).ilog2().min(MOST_BITS);
+        let least = (borders.len() / LINE).max(4).ilog2().min(MAX_BITS);
         let words = |bits: &u32| words(borders, depth + bits, left - bits) + (1 << bits);
-        (least..=MOST_BITS.min(left)).min_by_key(words).unwrap_or(least)
+        (least..=MAX_BITS.min(left)).min_by_key(words).unwrap_or(least)
     }
 
     /// The segments with an address in the block of 2^(128 - depth) addresses from `first`, of these.
@@ -327,7 +327,7 @@ impl Words {
         }
         let left = all.left(&inside, depth);
         let is_listed = inside.len() <= LINE && left <= LISTED_BITS;
-        let shared = all.shared(&inside).filter(|(_, shared)| *shared >= depth + LEAST_SHARED);
+        let shared = all.shared(&inside).filter(|(_, shared)| *shared >= depth + MIN_SHARED);
         match shared {
             _ if left <= FEW_BITS => self.node(all, inside, left, (first, depth)),
             // Of one network it takes less than a list.
@@ -350,7 +350,7 @@ impl Words {
         (first, depth): (u128, u32),
     ) -> Result<u32, TooLarge> {
         let value = VALUE | u32::from(all.values[inside.start]);
-        let bits = MOST_SHARED.min(shared - depth);
+        let bits = MAX_SHARED.min(shared - depth);
         let expected = (address << depth >> (128 - bits)) as u32;
         let first = first | place(expected, bits, depth);
         let at = self.room(3)?;
@@ -423,7 +423,7 @@ impl Words {
     fn room(&mut self, words: usize) -> Result<usize, TooLarge> {
         let unit = words.next_power_of_two().clamp(UNIT, LINE);
         let at = self.0.len().next_multiple_of(unit);
-        if at + words > MOST_WORDS {
+        if at + words > MAX_WORDS {
             return Err(TooLarge);
         }
         self.0.resize(at + words, 0);

@@ -13,7 +13,7 @@ use crate::policy::Action;
 use crate::{Fact, Facts, Origins, Policy, Prefix, UnixTime, slot};
 
 /// Units that are dealt to the arms of experiments: an IPv4 /4, an IPv6 /28.
-const MOST_UNITS: u128 = 1 << 20;
+const MAX_UNITS: u128 = 1 << 20;
 const REMEDY: &str = "remove it, or use `uncork steer` or `uncork serve --policy`";
 
 /// What is asked of a policy.
@@ -147,11 +147,10 @@ impl Dealer<'_> {
         });
         let count = |item: &Item| 1_u128 << (unit_bits(is_v4(item.first, item.bits)) - item.bits);
         let all: u128 = wide.iter().map(count).sum();
-        if let Some(widest) =
-            wide.iter().max_by_key(|item| count(item)).filter(|_| all > MOST_UNITS)
+        if let Some(widest) = wide.iter().max_by_key(|item| count(item)).filter(|_| all > MAX_UNITS)
         {
             let problem = format!(
-                "its experiments deal {all} networks of /24 or /48, of which {} are in {}, and routes take {MOST_UNITS} at most",
+                "its experiments deal {all} networks of /24 or /48, of which {} are in {}, and routes take {MAX_UNITS} at most",
                 count(widest),
                 prefix(widest.first, widest.bits)
             );

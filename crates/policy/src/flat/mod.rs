@@ -140,10 +140,10 @@ pub struct Listeners {
 }
 
 /// Rules that a mask of 64 bits can tell apart.
-const MOST_RULES: usize = 64;
+const MAX_RULES: usize = 64;
 /// What fits into the words that the kernel hashes.
-const MOST_SALT: usize = 100;
-const MOST_ARMS: usize = 32;
+const MAX_SALT: usize = 100;
+const MAX_ARMS: usize = 32;
 
 impl Policy {
     /// The policy as tables. `listeners` names local ports; a port without a name has its number as name.

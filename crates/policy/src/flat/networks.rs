@@ -12,7 +12,7 @@ use crate::table_use::TableUse;
 use crate::{Country, Fact, Facts, Origin, Origins, Policy, Verdict};
 
 /// So that the rows stay in the processor's caches, and the kernel's map small.
-const MOST_ROWS: usize = 1 << 16;
+const MAX_ROWS: usize = 1 << 16;
 /// Where IPv4 addresses are.
 pub(super) const MAPPED: (u128, u8) = (0xffff << 32, 96);
 
@@ -153,8 +153,8 @@ impl Rows<'_> {
             flat.rows.push(candidates.clone());
             next as u16
         });
-        if flat.rows.len() > MOST_ROWS {
-            let problem = format!("more than {MOST_ROWS} combinations of rules among its networks");
+        if flat.rows.len() > MAX_ROWS {
+            let problem = format!("more than {MAX_ROWS} combinations of rules among its networks");
             return Err(refusal::whole(self.policy, problem, "use fewer rules by network"));
         }
         self.by_known.insert(known.clone(), row);

@@ -15,7 +15,7 @@ use crate::{Country, UnixTime};
 const FIRST_LINE: &str = "uncork-table 1";
 const LAST: &str = "sha256 ";
 /// Arms have an index of one byte.
-const MOST_ARMS: usize = 255;
+const MAX_ARMS: usize = 255;
 
 type Result<T> = std::result::Result<T, TableError>;
 
@@ -118,8 +118,8 @@ fn sections<'a>(
         }
         let arm = match arms.iter().position(|arm| *arm == value) {
             Some(arm) => arm,
-            None if arms.len() == MOST_ARMS => {
-                return Err(lines.error(format!("more than {MOST_ARMS} arms"), "use fewer"));
+            None if arms.len() == MAX_ARMS => {
+                return Err(lines.error(format!("more than {MAX_ARMS} arms"), "use fewer"));
             }
             None => {
                 arms.push(value);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// More ranges than this in one request are not worth their headers (RFC 9110 §17.15).
-const MOST: usize = 64;
+const MAX_RANGES: usize = 64;
 
 /// What a `Range` header asks of a representation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Ranges {
         match parts.len() {
             0 => Self::Unsatisfiable,
             1 => Self::Parts(parts),
-            count if count > MOST || overlap(&parts) => Self::Whole,
+            count if count > MAX_RANGES || overlap(&parts) => Self::Whole,
             _ => Self::Parts(parts),
         }
     }

@@ -17,8 +17,8 @@ use super::open_files::OpenFiles;
 /// Files up to this size are kept.
 const SMALL: u64 = 32 * 1024;
 /// How much is kept below a root.
-const MOST_FILES: usize = 4096;
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_FILES: usize = 4096;
+const MAX_BYTES: u64 = 16 << 20;
 /// Two changes within one tick of a file system's clock leave the same times, so that a file that has just
 /// changed is not kept. FAT has the longest tick.
 const TICK: Duration = Duration::from_secs(2);
@@ -125,7 +125,7 @@ impl SmallFiles {
         if let Some(before) = table.files.insert(path.into(), Arc::new(kept)) {
             table.bytes -= before.file.len();
         }
-        if table.files.len() > MOST_FILES || table.bytes > MOST_BYTES {
+        if table.files.len() > MAX_FILES || table.bytes > MAX_BYTES {
             table.forget_unused();
         }
     }
@@ -136,7 +136,7 @@ impl Table {
     fn forget_unused(&mut self) {
         self.files.retain(|_, kept| kept.was_used.swap(false, Ordering::Relaxed));
         self.bytes = self.files.values().map(|kept| kept.file.len()).sum();
-        if self.files.len() > MOST_FILES / 2 || self.bytes > MOST_BYTES / 2 {
+        if self.files.len() > MAX_FILES / 2 || self.bytes > MAX_BYTES / 2 {
             self.files.clear();
             self.bytes = 0;
         }
@@ -276,13 +276,13 @@ mod tests {
         case.scratch.write("large", vec![0; SMALL as usize + 1]);
         assert_eq!(case.content("large"), None);
         let bytes = vec![0; SMALL as usize];
-        let most = MOST_BYTES / SMALL;
+        let most = MAX_BYTES / SMALL;
         for number in 0..=most {
             let name = format!("file-{number}");
             case.scratch.write(&name, &bytes);
             assert_eq!(case.content(&name).unwrap().len(), bytes.len());
             let table = case.root.small().0.read().unwrap();
-            assert!(table.bytes <= MOST_BYTES);
+            assert!(table.bytes <= MAX_BYTES);
             let sum: u64 = table.files.values().map(|kept| kept.file.len()).sum();
             assert_eq!(sum, table.bytes);
         }
