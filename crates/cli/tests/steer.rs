@@ -861,7 +861,7 @@ cubic 10000000
 cubic 10000000
 cubic 10000000
   rule 2   -    cubic                     0
-  no memory was left to note what 2 of them got
+  2 of them will have no record: the table was full
 cubic -
 0
 reno -

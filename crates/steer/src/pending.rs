@@ -68,7 +68,7 @@ impl Guard {
     }
 }
 
-/// Field 22 of /proc/PID/stat (proc_pid_stat(5)); `None` if there is no such process, or it has ended.
+/// Field 22 of /proc/PID/stat (proc_pid_stat(5)); `None` if the process does not exist, or has ended.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     started_in(&stat)
@@ -138,7 +138,7 @@ fn is_guarded(own: &CgroupPins) -> bool {
 ///
 /// If this process cannot be pinned as the guard.
 pub fn guard(pins: &Pins, number: u64) -> Result<(), Error> {
-    // Fails for the leader of a process group, such as a service: then there is no session to leave.
+    // Fails for the leader of a process group, such as a service. Such a leader needs no new session.
     let _ = setsid();
     let own = pins.of(number);
     if let Some(guard) = Guard::own() {

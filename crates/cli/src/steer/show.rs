@@ -81,8 +81,8 @@ pub(crate) fn steer_document(all: &[Status]) -> SteerDocument {
 
 fn counted(description: &Description, counts: &[Count]) -> impl Iterator<Item = DecidedStatus> {
     description.decided.iter().cloned().zip(counts).map(|(decided, count)| {
-        let Count { connections, refused, unkept } = *count;
-        DecidedStatus { decided, connections, refused, unkept }
+        let Count { connections, refused, table_full } = *count;
+        DecidedStatus { decided, connections, refused, unkept: table_full }
     })
 }
 
@@ -123,9 +123,10 @@ pub(super) fn status(all: &[Status]) -> String {
         if refused > 0 {
             let _ = writeln!(text, "  the kernel refused the settings of {refused} of them");
         }
-        let unkept: u64 = counts.iter().map(|count| count.unkept).sum();
-        if unkept > 0 {
-            let _ = writeln!(text, "  no memory was left to note what {unkept} of them got");
+        let table_full: u64 = counts.iter().map(|count| count.table_full).sum();
+        if table_full > 0 {
+            let _ =
+                writeln!(text, "  {table_full} of them will have no record: the table was full");
         }
     }
     text

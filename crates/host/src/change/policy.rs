@@ -62,7 +62,7 @@ pub(crate) fn routes(
     if routes.len() > MAX_ROUTES {
         let (name, count) = (policy.name(), routes.len());
         return Err(format!(
-            "{name}: it takes {count} routes, and {MAX_ROUTES} are the most; a wide network with a random share takes one for \
+            "{name}: it takes {count} routes, more than {MAX_ROUTES}; a wide network with a random share takes one for \
              each /24 or /48 with another arm: say in [routes] in which `networks` the policy is to count"
         ));
     }
