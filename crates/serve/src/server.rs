@@ -251,13 +251,13 @@ impl Server {
     ///
     /// What cannot be served, or not without a restart, is the result's error.
     pub fn reconfigure(&mut self, spec: &ServerSpec) -> Reloaded {
-        let result = self.put_in_force(spec).map(|()| "the configuration".to_owned());
+        let result = self.activate(spec).map(|()| "the configuration".to_owned());
         let reloaded = Reloaded { what: "configuration", result };
         self.note(std::slice::from_ref(&reloaded));
         reloaded
     }
 
-    fn put_in_force(&mut self, spec: &ServerSpec) -> Result<(), ServeError> {
+    fn activate(&mut self, spec: &ServerSpec) -> Result<(), ServeError> {
         if let Some(setting) = self.spec.differs_for_good(spec) {
             return Err(ServeError::NeedsRestart(setting));
         }
@@ -265,7 +265,7 @@ impl Server {
         let live = Live::new(spec, Some(&self.shared.live.load()), self.shared.epoch)?;
         let certificates = self.sources.read_certificates(spec)?;
         if let Some(read) = certificates {
-            self.sources.put_in_force(spec, read);
+            self.sources.activate_certificates(spec, read);
         }
         self.shared.live.store(Arc::new(live));
         self.shared.admission.limit(&spec.limits);

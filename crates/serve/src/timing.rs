@@ -19,7 +19,7 @@ pub(crate) struct Timing {
 #[derive(Debug)]
 struct Said {
     at: Instant,
-    in_force: String,
+    active: String,
     value: Option<HeaderValue>,
 }
 
@@ -37,22 +37,21 @@ impl Timing {
     pub(crate) fn at(
         &mut self,
         now: Instant,
-        in_force: &str,
+        active: &str,
         look: impl FnOnce() -> Option<Transport>,
     ) -> Option<HeaderValue> {
-        let is_fresh = |said: &&Said| {
-            now.saturating_duration_since(said.at) < FRESH && said.in_force == in_force
-        };
+        let is_fresh =
+            |said: &&Said| now.saturating_duration_since(said.at) < FRESH && said.active == active;
         if let Some(said) = self.said.as_ref().filter(is_fresh) {
             return said.value.clone();
         }
         // Where the controller is withheld, the pacing rate would report it.
-        let hidden = in_force.is_empty();
+        let hidden = active.is_empty();
         let seen = look().map(|seen| if hidden { seen.without_pacing() } else { seen });
-        let parts = [Some(in_force.to_owned()), seen.map(Transport::told)];
+        let parts = [Some(active.to_owned()), seen.map(Transport::told)];
         let parts: Vec<_> = parts.into_iter().flatten().filter(|it| !it.is_empty()).collect();
         let value = HeaderValue::try_from(parts.join(", ")).ok().filter(|it| !it.is_empty());
-        self.said = Some(Said { at: now, in_force: in_force.to_owned(), value: value.clone() });
+        self.said = Some(Said { at: now, active: active.to_owned(), value: value.clone() });
         value
     }
 }
@@ -80,10 +79,10 @@ mod tests {
     fn it_says_the_same_until_it_is_stale_or_something_else_is_in_force() {
         let (cubic, bbr) = ("cc;desc=\"cubic\"", "cc;desc=\"bbr\"");
         let (start, mut timing) = (clock::now(), Timing::default());
-        let mut said = |after, in_force, rtt, pacing_rate| {
+        let mut said = |after, active, rtt, pacing_rate| {
             let rtt = TimeDelta::from_micros(rtt);
             let look = || Some(Transport { rtt, min_rtt: TimeDelta::from_millis(20), pacing_rate });
-            timing.at(start + after, in_force, look).expect("a header")
+            timing.at(start + after, active, look).expect("a header")
         };
         let first = format!("{cubic}, rtt;dur=20.11, min-rtt;dur=20.00");
         assert_eq!(said(Duration::ZERO, cubic, 20_114, None), first);

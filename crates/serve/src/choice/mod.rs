@@ -12,15 +12,15 @@
 //! that decides `"each_request"` may change an open connection: each request uses the policy in
 //! force when it arrives. The client's location and the time of acceptance are determined once.
 
+mod active_settings;
 mod chooser;
 mod chosen;
 mod connection;
-mod in_force;
 mod request_facts;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use active_settings::ActiveSettings;
 pub(crate) use chooser::Chooser;
 pub(crate) use connection::Choice;
-pub(crate) use in_force::InForce;
 pub(crate) use request_facts::{RequestFacts, host};

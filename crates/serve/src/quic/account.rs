@@ -9,7 +9,7 @@ use uncork_units::TimeDelta;
 use super::busy::{BusyTimes, LimitedBy};
 use super::connection::Inner;
 use super::figures::figures;
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 use crate::telemetry::{About, ConnectionStats};
 
 /// How often the counters of an open connection are updated.
@@ -29,8 +29,8 @@ impl Inner {
     /// Starts accounting after the handshake.
     pub(super) fn open_account(&self) {
         if let Some(telemetry) = &self.shared.telemetry {
-            let in_force = self.steering.in_force();
-            let stats = ConnectionStats::new(telemetry.metrics(), &self.labels, in_force, "quic");
+            let active = self.steering.active_settings();
+            let stats = ConnectionStats::new(telemetry.metrics(), &self.labels, active, "quic");
             self.account.borrow_mut().stats = Some(stats);
         }
     }
@@ -48,9 +48,9 @@ impl Inner {
     }
 
     /// A request has arrived.
-    pub(super) fn begin(&self, about: &About, in_force: &Arc<InForce>) {
+    pub(super) fn begin(&self, about: &About, active: &Arc<ActiveSettings>) {
         if let Some(stats) = &mut self.account.borrow_mut().stats {
-            stats.begin(about, in_force, &self.labels);
+            stats.begin(about, active, &self.labels);
         }
     }
 

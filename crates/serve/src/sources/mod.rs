@@ -92,7 +92,7 @@ impl Sources {
         Ok(Some(certificates))
     }
 
-    /// Reads the certificates of another configuration. They are put in force by [`Self::put_in_force`].
+    /// Reads the certificates of another configuration. They are put in force by [`Self::activate_certificates`].
     pub(crate) fn read_certificates(
         &self,
         spec: &ServerSpec,
@@ -107,7 +107,7 @@ impl Sources {
     }
 
     /// Serves with what [`Self::read_certificates`] has read.
-    pub(crate) fn put_in_force(
+    pub(crate) fn activate_certificates(
         &mut self,
         spec: &ServerSpec,
         (files, read): (WatchedFiles, CertificateSet),

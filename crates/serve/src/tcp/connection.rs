@@ -117,7 +117,7 @@ impl TcpContext {
                 let protocol = if self.tls.is_some() { "tls" } else { "tcp" };
                 let socket: Arc<dyn Socket> = stream.clone();
                 let lookup = SocketLookup { socket: Arc::downgrade(&socket), local, peer };
-                let first = (steering.in_force(), protocol);
+                let first = (steering.active_settings(), protocol);
                 Some(Arc::new(Observer::new(progress, telemetry, lookup, labels, first)))
             }
         };

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use tokio::net::{TcpListener, TcpSocket};
 use uncork_cc::CcSpec;
 
-use super::congestion::{choose, in_force, kernels_default};
+use super::congestion::{active_controller, choose, kernels_default};
 use crate::error::ServeError;
 
 /// Most connections that may wait to be accepted; the kernel's own limit is `net.core.somaxconn`.
@@ -86,7 +86,7 @@ impl ListenerSpec {
     fn bound(&self, listener: TcpListener) -> Result<Bound, ServeError> {
         let failed = |error: io::Error| ServeError::Listen(self.address, error);
         let address = listener.local_addr().map_err(failed)?;
-        let cc = in_force(&listener).map_err(failed)?;
+        let cc = active_controller(&listener).map_err(failed)?;
         Ok(Bound { listener, address, cc })
     }
 

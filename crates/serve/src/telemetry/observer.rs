@@ -17,7 +17,7 @@ use super::exchange::{Ending, Exchange};
 use super::probe::{KernelState, SocketLookup};
 use super::progress::{ConnectionProgress, ProgressState};
 use super::shared::Telemetry;
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 use crate::clock;
 use crate::shared::{Stop, Stopping};
 use crate::timing::Transport;
@@ -95,16 +95,16 @@ struct Sample {
 }
 
 impl Observer {
-    /// Observes the connection that `ends` identifies. `in_force` has its initial settings. Its
+    /// Observes the connection that `ends` identifies. `active` has its initial settings. Its
     /// protocol is `tcp` or `tls` until the first request.
     pub(crate) fn new(
         progress: &Arc<ConnectionProgress>,
         telemetry: &Arc<Telemetry>,
         ends: SocketLookup,
         labels: Labels,
-        (in_force, protocol): (Arc<InForce>, &'static str),
+        (active, protocol): (Arc<ActiveSettings>, &'static str),
     ) -> Self {
-        let stats = ConnectionStats::new(telemetry.metrics(), &labels, in_force, protocol);
+        let stats = ConnectionStats::new(telemetry.metrics(), &labels, active, protocol);
         let stats = Mutex::new(stats);
         let (progress, telemetry) = (Arc::clone(progress), Arc::clone(telemetry));
         let (at, habit) = (clock::now(), AckHabit::default());
@@ -119,14 +119,14 @@ impl Observer {
         began: Instant,
         size: u64,
         about: About,
-        in_force: Arc<InForce>,
+        active: Arc<ActiveSettings>,
     ) -> u64 {
         // The request may also have acknowledged earlier responses.
         let before = self.current(began).or_else(|| self.look(Occasion::Event));
-        self.stats().begin(&about, &in_force, &self.labels);
+        self.stats().begin(&about, &active, &self.labels);
         let begin = |state: &mut ProgressState| {
             let sizes = (state.written, size);
-            before.map(|before| Exchange::new(began, (about, in_force), &before, sizes))
+            before.map(|before| Exchange::new(began, (about, active), &before, sizes))
         };
         self.progress.begin_with(began, begin)
     }

@@ -119,7 +119,7 @@ impl Response {
     }
 
     /// The controller in the `Server-Timing` header.
-    pub fn in_force(&self) -> &str {
+    pub fn timing_controller(&self) -> &str {
         self.header("server-timing").split(", rtt;dur=").next().unwrap()
     }
 }

@@ -23,7 +23,7 @@ fn each_listener_uses_its_configured_controller() {
         assert_eq!(listening.cc, name);
         let mut client = crate::common::Client::new(listening.address);
         let response = client.request("GET", "/file", "").expect("a response");
-        assert_eq!(response.in_force(), format!("cc;desc=\"{name}\""));
+        assert_eq!(response.timing_controller(), format!("cc;desc=\"{name}\""));
         let timing = response.header("server-timing");
         assert!(timing.contains(", rtt;dur=") && timing.contains(", min-rtt;dur="), "{timing}");
         assert_eq!(timing.contains(", pacing;desc="), name.starts_with("bbr"), "{timing}");

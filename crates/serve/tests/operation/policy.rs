@@ -36,7 +36,7 @@ fn the_host_of_the_first_request_decides() {
     for (host, cc) in [("audio-fa.example", "reno"), ("audio-fa-bbr.example", "bbr")] {
         let mut client = served.connect();
         let first = client.get_of(host, "/file").expect("a response");
-        assert_eq!(first.in_force(), format!("cc;desc=\"{cc}\""));
+        assert_eq!(first.timing_controller(), format!("cc;desc=\"{cc}\""));
         // Another host on the same connection changes nothing.
         client.get_of("audio-fa-bbr.example", "/file").expect("a response");
         assert_eq!(client.controller(), cc);
@@ -61,7 +61,7 @@ fn each_request_exchanges_the_controller_of_an_open_connection() {
     let mut client = served.connect();
     for (host, cc) in [("a", "reno"), ("a-bbr", "bbr"), ("a-bbr", "bbr"), ("b", "reno")] {
         let response = client.get_of(host, "/file").expect("a response");
-        assert_eq!(response.in_force(), format!("cc;desc=\"{cc}\""));
+        assert_eq!(response.timing_controller(), format!("cc;desc=\"{cc}\""));
         assert_eq!(client.controller(), cc);
     }
     served.stop();
@@ -119,7 +119,7 @@ fn a_client_stays_in_its_arm() {
         for network in 0..100 {
             let mut client = Client::from(Ipv4Addr::new(127, 1, network, 7), served.address);
             let response = client.get_of("a", "/file").expect("a response");
-            arms.push(response.in_force().to_owned());
+            arms.push(response.timing_controller().to_owned());
         }
     }
     served.stop();
@@ -277,7 +277,7 @@ fn the_size_condition_uses_the_whole_file() {
         ("/file", "", "reno"),
     ] {
         let response = client.request("GET", path, headers).expect("a response");
-        assert_eq!(response.in_force(), format!("cc;desc=\"{cc}\""), "{path}");
+        assert_eq!(response.timing_controller(), format!("cc;desc=\"{cc}\""), "{path}");
     }
     served.stop();
 }

@@ -56,7 +56,7 @@ fn a_new_policy_is_for_new_connections() {
     // new policy.
     let told = old.get_of("a", "/file").expect("a response");
     assert!(["bbr", "reno"].contains(&old.controller().as_str()));
-    assert_eq!(told.in_force(), format!("cc;desc=\"{}\"", old.controller()));
+    assert_eq!(told.timing_controller(), format!("cc;desc=\"{}\"", old.controller()));
     served.stop();
 }
 

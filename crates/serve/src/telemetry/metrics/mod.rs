@@ -44,13 +44,13 @@ pub(crate) struct Metrics {
     last: Mutex<Option<(Key, Arc<Series>)>>,
     /// Reloads of each kind of file, by success.
     reloads: Mutex<BTreeMap<(&'static str, bool), u64>>,
-    policy: Mutex<Option<PolicyInForce>>,
+    policy: Mutex<Option<ActivePolicy>>,
     records: Option<Arc<Tally>>,
 }
 
 /// A policy, and since when it has been in force.
 #[derive(Clone, Debug)]
-struct PolicyInForce {
+struct ActivePolicy {
     fingerprint: String,
     since: SystemTime,
 }
@@ -89,8 +89,8 @@ impl Metrics {
     /// Sets the policy in force.
     pub(crate) fn policy(&self, fingerprint: &str) {
         let fingerprint = fingerprint.to_owned();
-        let in_force = PolicyInForce { fingerprint, since: clock::today() };
-        *locked(&self.policy) = Some(in_force);
+        let active = ActivePolicy { fingerprint, since: clock::today() };
+        *locked(&self.policy) = Some(active);
     }
 
     /// Counts a reload of `what`; `is_ok` tells whether it succeeded.
