@@ -70,7 +70,7 @@ pub enum ServeError {
     Certificate(PathBuf, String),
     /// A file of keys is invalid.
     #[error(
-        "cannot use the keys '{path}': {1}; give --keys a directory whose files only this server's user may read, \
+        "cannot use the keys '{path}': {1}; give --keys a directory with files that only this server's user may read, \
          or that does not exist yet",
         path = .0.display()
     )]
@@ -126,7 +126,7 @@ pub enum ServeError {
          --tls-cert and --tls-key"
     )]
     HostCertificateAlone(String),
-    /// Requests are to be sent on to HTTPS, which is not served.
+    /// Requests would be redirected to HTTPS, which is not served.
     #[error(
         "--redirect-http needs TLS: give --tls-cert and --tls-key, or --self-signed for a trial"
     )]
@@ -137,7 +137,7 @@ pub enum ServeError {
     )]
     NeedsRestart(&'static str),
     /// The limit of connections is zero.
-    #[error("'--connections 0' serves nobody: give at least 1")]
+    #[error("'--connections 0' serves no one: give at least 1")]
     NoConnections,
     /// Plain HTTP would be reachable from other machines, which the configuration does not allow.
     #[error(

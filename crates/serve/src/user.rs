@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use nix::unistd::{Gid, Group, User, geteuid, initgroups, setgid, setuid};
 
-/// A user, and the group whose rights it has.
+/// A user, and its group.
 #[derive(Debug)]
 pub(crate) struct Account {
     user: User,

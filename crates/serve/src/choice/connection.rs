@@ -38,7 +38,7 @@ impl Choice {
         Self { chosen, origin, pending: None }
     }
 
-    /// The decision of the policy `active_policy` for a connection that was just accepted.
+    /// The decision of the `active_policy` for a connection that was just accepted.
     pub(super) fn begin(
         active_policy: Arc<ArcSwap<Policy>>,
         listener: Arc<str>,
@@ -107,7 +107,7 @@ impl Choice {
 }
 
 impl PendingDecision {
-    /// If the policy decides for each request, switches to the policy that is in force now.
+    /// If the policy decides for each request, switches to the policy that is active now.
     fn renew(&mut self) {
         if self.policy.when() == When::EachRequest {
             let policy = self.active_policy.load_full();

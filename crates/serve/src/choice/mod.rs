@@ -8,9 +8,9 @@
 //! # Replacing a policy
 //!
 //! A policy that decides `"once"` decides with the first request at the latest. The connection uses
-//! the policy in force when it was accepted, so one connection never mixes two policies. A policy
-//! that decides `"each_request"` may change an open connection: each request uses the policy in
-//! force when it arrives. The client's location and the time of acceptance are determined once.
+//! the policy that was active when it was accepted, so one connection never mixes two policies. A policy
+//! that decides `"each_request"` may change an open connection: each request uses the policy
+//! that is active when it arrives. The client's location and the time of acceptance are determined once.
 
 mod active_settings;
 mod chooser;

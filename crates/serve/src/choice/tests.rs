@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 
 const NOW: UnixTime = UnixTime(1_800_000_000);
 
-/// The policy in force, and a listener called `public` that uses it.
+/// The active policy, and a listener called `public` that uses it.
 struct ActivePolicy(Arc<ArcSwap<Policy>>);
 
 impl ActivePolicy {
@@ -73,7 +73,7 @@ fn the_first_request_decides_once() {
     assert_eq!((tcp(&choice), choice.chosen().group.as_str()), ("bbr", "rule 1"));
     let before = Arc::clone(choice.chosen());
     request(&mut choice, "http://fa.example/2");
-    assert!(Arc::ptr_eq(&before, choice.chosen()), "nothing is decided anew");
+    assert!(Arc::ptr_eq(&before, choice.chosen()), "nothing is decided again");
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn open_connections_keep_a_policy_that_decides_once() {
     let recorded = choice.chosen().recorded(None).expect("a policy");
     assert_eq!((tcp(&choice), recorded.policy), ("bbr", format!("{old:016x}").into()));
     assert_eq!(tcp(&policy.accept()), "reno");
-    assert_eq!(Arc::strong_count(&policy.0), 1, "nobody will ask again");
+    assert_eq!(Arc::strong_count(&policy.0), 1, "the connection has dropped it");
 }
 
 #[test]
-fn each_request_uses_the_policy_in_force() {
+fn each_request_uses_the_active_policy() {
     let policy = ActivePolicy::new("decide = \"each_request\"\n[default]\ntcp = \"bbr\"");
     let mut choice = policy.accept();
     request(&mut choice, "http://a/");

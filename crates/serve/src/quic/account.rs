@@ -22,7 +22,7 @@ pub(super) struct Account {
     busy: BusyTimes,
     /// What limits the connection once the stack has sent all its data.
     awaited: LimitedBy,
-    told: Option<Instant>,
+    last_update: Option<Instant>,
 }
 
 impl Inner {
@@ -76,12 +76,12 @@ impl Inner {
         let is_time = {
             let account = &mut *self.account.borrow_mut();
             account.busy.passed(now, held);
-            account.told.is_none_or(|told| told + TELLING <= now)
+            account.last_update.is_none_or(|last_update| last_update + TELLING <= now)
         };
         if is_time {
             let figures = self.figures();
             let account = &mut *self.account.borrow_mut();
-            account.told = Some(now);
+            account.last_update = Some(now);
             if let Some(stats) = &mut account.stats {
                 stats.note(now, &figures, held.is_some());
             }
@@ -89,7 +89,7 @@ impl Inner {
     }
 
     /// What limited the connection since the last turn; `None` if it has nothing to send. The last
-    /// acknowledgement tells whether the stack had sent all its data. What the connection waited
+    /// acknowledgement shows whether the stack had sent all its data. What the connection waited
     /// for in that case was determined at the end of the last turn.
     fn held(&self) -> Option<LimitedBy> {
         if !self.responses().is_sending() {

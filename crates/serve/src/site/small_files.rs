@@ -1,5 +1,5 @@
-//! Small files in memory: to serve one again takes a single system call, which tells whether it has changed, and none
-//! if it was asked a moment before.
+//! Small files in memory: to serve one again takes a single system call, which reports whether it has changed, and none
+//! within a moment of the last call.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// changed is not kept. FAT has the longest tick.
 const TICK: Duration = Duration::from_secs(2);
 /// A file is read again after this time. Writes to memory that a file is mapped to can change it without a new
-/// time for as long as its pages are dirty.
+/// time while its pages are dirty.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long a file that was found unchanged counts as unchanged. A file with fewer requests is asked for each of them.
 const UNCHANGED: Duration = Duration::from_millis(1);
@@ -85,7 +85,7 @@ impl SmallFiles {
         let kept = self.kept(path)?;
         let age = kept.age(now)?;
         kept.was_used.store(true, Ordering::Relaxed);
-        // Without the lock: the answer may take as long as a disk does.
+        // Without the lock: the answer may wait for a disk.
         kept.is_unchanged(age, state).then(|| Arc::clone(&kept.file))
     }
 
@@ -106,7 +106,7 @@ impl SmallFiles {
         if state.len() > SMALL || !state.is_older_than(TICK, now) {
             return None;
         }
-        // One more byte would tell that it has grown.
+        // One more byte would show that it has grown.
         let mut content = vec![0; state.len() as usize + 1];
         let mut slices = [IoSliceMut::new(&mut content)];
         let read = preadv2(descriptor, &mut slices, 0, ReadWriteFlags::NOWAIT).ok()?;

@@ -181,7 +181,7 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// Records a chunk of the body that is passed to the protocol. `is_own` tells whether it takes memory.
+    /// Records a chunk of the body that is passed to the protocol. `is_own`: whether it takes memory.
     pub(super) fn give(&mut self, chunk: Bytes, is_own: bool) -> Bytes {
         self.taken += chunk.len() as u64;
         self.progress.took();

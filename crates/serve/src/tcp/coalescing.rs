@@ -25,7 +25,7 @@ const FIRST_BYTES: usize = 64 * 1024;
 const SILENCE: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// The buffer of the connection whose turn ended last, for the next one.
+    /// The buffer of the connection that was served last, for the next one.
     static SPARE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -73,7 +73,7 @@ impl CoalescingWriter {
         if (1..=2 * MAX_BUFFERED).contains(&kept.capacity()) {
             SPARE.set(kept);
         }
-        // A flush tells that the socket has accepted all of the responses.
+        // A flush says that the socket has accepted all of the responses.
         if output.has_more {
             return Poll::Pending;
         }
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(write(&mut writer, b"more"), 0, "until there is room");
         assert_eq!(taker.writes().concat(), all[..3]);
         taker.has_room_for(usize::MAX);
-        assert!(!end(&writer), "a turn that ends with more to come is no flush");
+        assert!(!end(&writer), "a turn that ends with more to come does not flush");
         assert_eq!(write(&mut writer, b"more"), 4);
         assert!(end(&writer));
         assert_eq!(taker.writes().concat(), [&all[3..], b"more"].concat());

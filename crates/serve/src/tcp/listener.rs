@@ -21,10 +21,10 @@ pub struct ListenerSpec {
     /// The address to listen on; port 0 picks a free port.
     pub address: SocketAddr,
     /// The kernel's name of a congestion control for all of its TCP connections, such as `bbr`.
-    /// With `None` the policy decides, or the kernel if there is no policy.
+    /// With `None` the policy decides, or the kernel without a policy.
     pub cc: Option<String>,
-    /// The controller of its QUIC connections. With `None` the policy decides, or CUBIC is used if
-    /// there is no policy.
+    /// The controller of its QUIC connections. With `None` the policy decides, or CUBIC is used
+    /// without a policy.
     pub quic_cc: Option<CcSpec>,
     /// It has no TLS and sends requests on to HTTPS at the first listener's port, except the challenges of ACME
     /// (RFC 8555 §8.3). Such listeners come behind the others.

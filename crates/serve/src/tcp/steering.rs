@@ -70,7 +70,7 @@ impl Steering {
     }
 
     /// The `Server-Timing` header at the time `now`, for a response with the settings `active`.
-    /// The `observer` may know what it tells.
+    /// The `observer` may have its figures.
     pub(super) fn timing(
         &self,
         now: Instant,

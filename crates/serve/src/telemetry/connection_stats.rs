@@ -80,7 +80,7 @@ impl ConnectionStats {
         self.rtts.merge(rtts);
     }
 
-    /// Records the transport counters at the time `at`; `is_sending` tells whether a response is
+    /// Records the transport counters at the time `at`; `is_sending`: whether a response is
     /// being sent.
     pub(crate) fn note(&mut self, at: Instant, figures: &TransportFigures, is_sending: bool) {
         self.live.moved(figures);
