@@ -1,9 +1,9 @@
 //! Longest-prefix match in about one cache miss, for programs and for the kernel.
 //!
 //! A trie compressed in levels and in paths (Nilsson and Karlsson, "IP-Address Lookup Using LC-Tries", 1999), with
-//! networks pushed down to disjoint leaves. A node tells apart as many bits as take the least memory; bits that all of
-//! its addresses share are compared at once; and where few segments are left, a cache line lists them. So the table of a
-//! million networks has two or three levels, of which the last is not in the caches. IPv4 and IPv6 have a trie each.
+//! networks pushed down to disjoint leaves. A node branches on the number of bits that takes the least memory; bits that all of
+//! its addresses share are compared at once; and a cache line lists the last few segments. So the table of a
+//! million networks has two or three levels. The last one is not in the caches. IPv4 and IPv6 have a trie each.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -30,7 +30,7 @@ const LINE: usize = 16;
 const LISTED_BITS: u32 = 15;
 /// A number times this is the number in four fields of 16 bits.
 const FIELDS: u64 = 0x0001_0001_0001_0001;
-/// A node of so few bits is no larger than a list, and quicker.
+/// Up to this number of bits, a node is as small as a list, and quicker.
 const FEW_BITS: u32 = 4;
 
 /// Where IPv4 addresses are (RFC 4291 §2.5.5.2).
@@ -59,7 +59,7 @@ impl Default for PrefixMap {
 }
 
 impl PrefixMap {
-    /// The map of `networks`, of which no two are equal. Other addresses have the value `outside`.
+    /// The map of `networks`, which must be distinct. Other addresses have the value `outside`.
     pub(crate) fn new(networks: &[Network], outside: u16) -> Result<Self, TooLarge> {
         let mut words = Words::default();
         let is_v4 = |(first, bits, _): &Network| *bits >= 96 && first >> 32 == MAPPED >> 32;
@@ -201,7 +201,7 @@ fn listed(list: &[u32; LINE], bits: u32) -> u16 {
     half(list, LINE + (begun as usize - 1) % LINE) as u16
 }
 
-/// Where a slot of a node of `bits` begins, whose addresses share `depth` bits.
+/// Where a slot of a node of `bits` begins. The node's addresses share `depth` bits.
 fn place(slot: u32, bits: u32, depth: u32) -> u128 {
     u128::from(slot) << (128 - bits) >> depth
 }
@@ -262,13 +262,13 @@ impl Segments {
         are_alike.then(|| (first, (first ^ (after - 1)).leading_zeros()))
     }
 
-    /// The bits that tell these segments apart, of the bits after `depth`.
+    /// The bits after `depth` that distinguish these segments.
     fn left(&self, inside: &Range<usize>, depth: u32) -> u32 {
         let free = self.borders(inside).iter().map(|border| border.trailing_zeros()).min();
         128 - free.unwrap_or(0) - depth
     }
 
-    /// How many of the `left` bits after `depth` a node tells apart: as many as take the least memory.
+    /// How many of the `left` bits after `depth` a node branches on: the number that takes the least memory.
     fn bits(&self, inside: &Range<usize>, depth: u32, left: u32) -> u32 {
         let borders = self.borders(inside);
         // With fewer, lists are too small even if all are full.
@@ -313,7 +313,7 @@ impl Words {
         self.entry(&segments, 0..segments.starts.len(), 0, 0)
     }
 
-    /// The entry for these segments: those with an address in the block from `first`, whose addresses share `depth` bits.
+    /// The entry for the segments with an address in the block from `first`. Its addresses share `depth` bits.
     fn entry(
         &mut self,
         all: &Segments,
@@ -419,7 +419,7 @@ impl Words {
         Ok(())
     }
 
-    /// The place of so many new words. What fits into a cache line is in one.
+    /// The place of `words` new words. They are in one cache line if they fit.
     fn room(&mut self, words: usize) -> Result<usize, TooLarge> {
         let unit = words.next_power_of_two().clamp(UNIT, LINE);
         let at = self.0.len().next_multiple_of(unit);

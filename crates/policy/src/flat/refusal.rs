@@ -1,4 +1,4 @@
-//! What a policy must not ask if it is to be flat.
+//! Conditions that flat tables do not support.
 
 use thiserror::Error;
 
@@ -70,7 +70,7 @@ fn check_rule(policy: &Policy, rule: &Rule) -> Result<(), FlatError> {
     Ok(())
 }
 
-/// Looks for everything that the client's network does not tell.
+/// Refuses conditions that the client's network does not decide.
 pub(super) fn check_by_network(policy: &Policy, remedy: &str) -> Result<(), FlatError> {
     if policy.default.pacing_cap.is_some() {
         let problem = "`pacing_cap` in [default]: a route sets none".to_owned();
