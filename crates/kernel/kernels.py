@@ -129,7 +129,7 @@ def number(name: str) -> list[int]:
 
 
 def fetch(archive: Archive, pattern: str) -> Path:
-    """The newest package whose name is `pattern`, unpacked."""
+    """The newest package with a name that matches `pattern`, unpacked."""
     if not list((KEPT / "apt" / archive.suite / "lists").glob("*Packages*")):
         apt(archive, "apt-get", "update")
     names = [name for name in apt(archive, "apt-cache", "pkgnames").split() if re.fullmatch(pattern, name)]
@@ -166,7 +166,7 @@ def module(path: Path) -> bytes:
 
 
 def modules(unpacked: list[Path], wanted: list[str]) -> list[tuple[str, bytes]]:
-    """The modules that are wanted, each after those that it needs; what is built in is not there."""
+    """The wanted modules, each after the modules that it needs; without those built in."""
     files = {}
     for directory in unpacked:
         for path in directory.rglob("*.ko*"):
@@ -196,9 +196,9 @@ class Result:
     said: dict[str, str]
     log: Path
 
-    def verified(self, whose: str) -> int | None:
+    def verified(self, program: str) -> int | None:
         """How many instructions the verifier looked at, if the guest said it."""
-        said = self.said.get(whose, "")
+        said = self.said.get(program, "")
         return int(said) if said.isdigit() else None
 
 
@@ -287,7 +287,7 @@ def as_expected(kernel: Kernel, result: Result, *, killed: bool) -> bool:
         return said("killed", "").startswith("yes")
     if kernel.loads != "yes":
         return said("load", "").startswith(kernel.loads)
-    counts = [result.verified(whose) for whose in VERIFIED]
+    counts = [result.verified(program) for program in VERIFIED]
     is_verified = all(count is not None and count <= MAX_VERIFIED for count in counts)
     return is_verified and all(said(step.replace(" ", "")) == "yes" for step in STEPS)
 

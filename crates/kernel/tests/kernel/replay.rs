@@ -39,7 +39,7 @@ struct Replayed {
 struct Native<C> {
     /// Each with the number of its next call.
     connections: HashMap<u64, (u32, Box<Connection<C>>)>,
-    /// Bytes acknowledged in all calls that were told, and when the first and the last of them was.
+    /// Bytes acknowledged in all reported calls, and the times of the first and the last call.
     acked: u64,
     span: [u64; 2],
 }

@@ -4,7 +4,7 @@ use uncork_kernel::{Algorithm, Loaded};
 
 use crate::loaded;
 
-/// Room for other kernels, whose verifiers may follow more paths.
+/// Room for other kernels. Their verifiers may follow more paths.
 const MAX_INSTRUCTIONS: u32 = 600_000;
 
 #[test]
