@@ -288,13 +288,16 @@ fn one_status_shows_what_is_active_and_what_needs_attention() {
     assert!(!read("nothing.txt").contains("attention"));
     let waiting = [
         "settings     desired.toml, applied ",
-        "guard alive",
+        "watchdog alive",
         "uncork host confirm",
         "host guard --journal",
     ];
     has("waiting.txt", &waiting);
-    has("dead.txt", &["guard dead", "attention    the process that rolls settings back is dead"]);
-    has("other.txt", &["guard dead", "not visible  ", "processes of other users; run as root"]);
+    has(
+        "dead.txt",
+        &["watchdog dead", "attention    the process that rolls settings back is dead"],
+    );
+    has("other.txt", &["watchdog dead", "not visible  ", "processes of other users; run as root"]);
     has("earlier.txt", &["before boot  desired.toml, applied ", "host-net-1.json"]);
     has("rebooted.txt", &["settings     none\n", "attention    settings ended with the last boot"]);
     let documents = ["nothing.json", "waiting.json", "damaged.json"].map(|name| json(&read(name)));

@@ -270,7 +270,7 @@ fn privileges_are_dropped_once_it_listens() {
     server.end();
     for (user, status, words) in [
         ("nobody", 3, "cannot serve 'secret'"),
-        ("nosuchuser", 3, "there is no user 'nosuchuser'"),
+        ("nosuchuser", 3, "user 'nosuchuser' does not exist"),
         ("root", 3, "root keeps its privileges"),
     ] {
         let mut serve = command(&format!("serve --root secret --listen 127.0.0.1:0 --user {user}"));

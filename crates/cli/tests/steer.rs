@@ -1641,12 +1641,12 @@ cat status.json
     let (said, document) = said.split_once("---\n").expect("a document");
     let rows = [
         "policy.toml, 0 connections, recorded by process",
-        "guard alive",
+        "watchdog alive",
         "uncork steer record r/",
     ];
     // Without the places at which lines are broken.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in rows.into_iter().chain(["guard dead", "attention", "uncork steer status"]) {
+    for part in rows.into_iter().chain(["watchdog dead", "attention", "uncork steer status"]) {
         assert!(said.contains(part), "{part}: {said}");
     }
     let document: serde_json::Value = serde_json::from_str(document).expect(document);

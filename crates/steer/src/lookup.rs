@@ -1,6 +1,6 @@
 //! The settings of open connections by policy, for `uncork host watch`.
 
-use uncork_host::watch::{Given, ShortName};
+use uncork_host::watch::{PolicyChoice, ShortName};
 
 use crate::archive::PolicyArchive;
 use crate::description::Decided;
@@ -24,7 +24,7 @@ impl Lookup {
     }
 
     /// What was given to the connection with this cookie; `None` if no policy decided.
-    pub fn find(&mut self, cookie: u64) -> Option<Given> {
+    pub fn find(&mut self, cookie: u64) -> Option<PolicyChoice> {
         self.0.iter_mut().find_map(|(sockets, archive)| {
             let decision = sockets.find(cookie).ok().flatten()?;
             archive.decided(&decision).map(|decided| given(decided, decision.is_moved))
@@ -32,9 +32,9 @@ impl Lookup {
     }
 }
 
-fn given(decided: &Decided, is_moved: bool) -> Given {
+fn given(decided: &Decided, is_moved: bool) -> PolicyChoice {
     let arm = decided.experiment.as_ref().zip(decided.arm.as_ref()).filter(|_| !is_moved);
-    Given {
+    PolicyChoice {
         rule: ShortName::new(&decided.by().rule_name()),
         arm: arm.map(|(experiment, arm)| ShortName::new(&format!("{experiment}/{arm}"))),
     }

@@ -23,7 +23,7 @@ use uncork_kernel::{CgroupLink, Map, has_pin_directory, make_pin_directory};
 
 use crate::error::Error;
 use crate::lock::lock;
-use crate::pending::{Guard, Pending};
+use crate::pending::{Pending, WatchdogProcess};
 
 const STEER: &str = "steer";
 const NAMES: &str = "names-";
@@ -141,11 +141,11 @@ impl CgroupPins {
     }
 
     /// The process that rolls it back.
-    pub(crate) fn guard(&self) -> Result<Option<Guard>, Error> {
+    pub(crate) fn guard(&self) -> Result<Option<WatchdogProcess>, Error> {
         self.read_blob(&self.0.join(GUARD))
     }
 
-    pub(crate) fn set_guard(&self, guard: Guard) -> Result<(), Error> {
+    pub(crate) fn set_guard(&self, guard: WatchdogProcess) -> Result<(), Error> {
         self.write_blob(GUARD, &guard)
     }
 

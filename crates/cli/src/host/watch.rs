@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_host::watch::{
-    Given, GroupBy, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
+    GroupBy, PolicyChoice, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
 };
 use uncork_steer::Lookup;
 
@@ -82,7 +82,7 @@ fn in_lines(
     session: &mut Session,
     view: &mut View,
     args: &WatchArgs,
-    given: &mut dyn FnMut(u64) -> Option<Given>,
+    given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     while !is_over() {
@@ -108,7 +108,7 @@ fn in_lines(
 fn on_screen(
     session: &mut Session,
     view: &mut View,
-    given: &mut dyn FnMut(u64) -> Option<Given>,
+    given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     const KEYS: Duration = Duration::from_millis(100);

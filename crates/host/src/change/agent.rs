@@ -6,7 +6,9 @@ use uncork_policy::Release;
 use super::desired_state::DesiredState;
 use super::files::SYSCTLS;
 use super::host::{Host, HostError, Now};
-use super::journal::{Applied, Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
+use super::journal::{
+    Applied, Change, Journal, Open, Purpose, Rollback, SkippedSetting, UndoReason,
+};
 use super::plan::{Plan, PlanError, plan};
 use super::setting::{SettingKey, Value};
 
@@ -25,7 +27,7 @@ pub struct Source<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Earlier open changes, which were undone first.
-    pub undone: Option<Ended>,
+    pub undone: Option<Rollback>,
     /// The changes made.
     pub steps: Vec<Change>,
     /// Settings that another program has changed since, and that were not touched.
@@ -98,7 +100,7 @@ pub(super) type Result<T> = std::result::Result<T, ChangeError>;
 /// # Errors
 ///
 /// If the host cannot be read or changed.
-pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
+pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Rollback>)> {
     let now = host.now();
     let Some(mut journal) = host.load()? else { return Ok((Journal::new(&now.boot), None)) };
     let mut why = UndoReason::Interrupted;
@@ -111,7 +113,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     if open.purpose == Purpose::Revert {
         let (steps, mut left) = (open.steps.clone(), Vec::new());
         restore(host, &mut journal, &steps, &mut left)?;
-        let ended = Ended { why: UndoReason::Reverted, at_unix_s: now.unix_s, left };
+        let ended = Rollback { why: UndoReason::Reverted, at_unix_s: now.unix_s, left };
         (journal.open, journal.applied) = (None, None);
         journal.ended = Some(ended.clone());
         host.note(&journal);
@@ -152,7 +154,7 @@ fn rebooted(
     let lost = journal.applied.take_if(|applied| !applied.persist);
     if lost.is_some() {
         let (why, at_unix_s) = (UndoReason::Rebooted, now.unix_s);
-        journal.ended = Some(Ended { why, at_unix_s, left: Vec::new() });
+        journal.ended = Some(Rollback { why, at_unix_s, left: Vec::new() });
     }
     let Some(open) = &mut journal.open else { return Ok(()) };
     open.complete = false;
@@ -398,7 +400,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
         }
         restore(host, &mut journal, &steps, &mut left)?;
         let at_unix_s = host.now().unix_s;
-        journal.ended = Some(Ended { why: UndoReason::Reverted, at_unix_s, left: left.clone() });
+        journal.ended = Some(Rollback { why: UndoReason::Reverted, at_unix_s, left: left.clone() });
         (journal.open, journal.applied) = (None, None);
         host.note(&journal);
     }
@@ -547,7 +549,7 @@ pub(super) fn undo(
     journal: &mut Journal,
     why: UndoReason,
     reason: &str,
-) -> Result<Ended> {
+) -> Result<Rollback> {
     let now_s = host.now().boot_s;
     let is_due = |open: &Open| open.deadline_boot_s.is_some_and(|deadline| deadline <= now_s);
     if let Some(open) = journal.open.as_mut().filter(|open| open.complete && !is_due(open)) {
@@ -567,7 +569,7 @@ pub(super) fn undo(
     if !failed.is_empty() {
         return Err(ChangeError::Stuck { reason: reason.to_owned(), failed });
     }
-    let ended = Ended { why, at_unix_s: host.now().unix_s, left };
+    let ended = Rollback { why, at_unix_s: host.now().unix_s, left };
     journal.open = None;
     journal.ended = Some(ended.clone());
     host.note(journal);

@@ -1,6 +1,6 @@
 //! The files that make a desired state survive a reboot.
 
-use super::host::Surroundings;
+use super::host::HostContext;
 use super::setting::{SettingKey, Value};
 
 /// Read after `99-sysctl.conf`, systemd's link to `/etc/sysctl.conf` (sysctl.d(5)).
@@ -17,7 +17,7 @@ const HEAD: &str = "# Written by `uncork host apply`; `uncork host revert` remov
 pub(crate) fn files(
     modules: &[String],
     sysctls: &[(SettingKey, Value)],
-    around: &Surroundings,
+    context: &HostContext,
 ) -> Vec<(SettingKey, Value)> {
     let mut sysctls: Vec<_> = sysctls.iter().collect();
     sysctls.sort_by_key(|(setting, value)| setting.apply_rank(value));
@@ -31,7 +31,7 @@ pub(crate) fn files(
     }
     // The unit applies settings that sysctl.d cannot, and undoes changes that a power failure
     // interrupted.
-    files.push(file(UNIT, unit(around)));
+    files.push(file(UNIT, unit(context)));
     files.push((SettingKey::Link { path: ENABLED.to_owned() }, Value::text(UNIT)));
     files
 }
@@ -40,8 +40,8 @@ fn file(path: &str, text: String) -> (SettingKey, Value) {
     (SettingKey::File { path: path.to_owned() }, Value::Text { text })
 }
 
-fn unit(around: &Surroundings) -> String {
-    let [program, state] = [&around.program, &around.state].map(|path| quoted(path));
+fn unit(context: &HostContext) -> String {
+    let [program, state] = [&context.program, &context.state].map(|path| quoted(path));
     format!(
         "{HEAD}[Unit]\n\
          Description=Apply the desired state of uncork host\n\

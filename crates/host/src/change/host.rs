@@ -17,7 +17,7 @@ use crate::releases::ReleaseError;
 /// trait.
 pub trait Host {
     /// The properties of the host that limit which changes are possible.
-    fn surroundings(&mut self) -> Result<Surroundings, HostError>;
+    fn context(&mut self) -> Result<HostContext, HostError>;
 
     /// The value of a setting.
     fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError>;
@@ -83,7 +83,7 @@ pub trait Host {
     fn post_guard(&mut self) -> Result<(), HostError>;
 
     /// Whether such a process lives.
-    fn guard(&mut self) -> Guard;
+    fn guard(&mut self) -> Watchdog;
 
     /// The time.
     fn now(&self) -> Now;
@@ -92,7 +92,7 @@ pub trait Host {
 /// Whether a process lives that undoes open changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Guard {
+pub enum Watchdog {
     /// It does.
     Alive,
     /// It does not: it was killed, or is stopped.
@@ -103,7 +103,7 @@ pub enum Guard {
 
 /// Properties of the host that changes depend on.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct HostContext {
     /// Registered algorithms.
     pub available: Vec<String>,
     /// Algorithms that unprivileged processes may choose.

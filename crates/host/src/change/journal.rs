@@ -22,7 +22,7 @@ pub struct Journal {
     /// Changes under way, or waiting for `confirm`.
     pub open: Option<Open>,
     /// How the last undone changes ended.
-    pub ended: Option<Ended>,
+    pub ended: Option<Rollback>,
 }
 
 /// A desired state that was applied.
@@ -91,7 +91,7 @@ pub enum Purpose {
 /// Changes that were undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ended {
+pub struct Rollback {
     /// The reason.
     pub why: UndoReason,
     /// The time, in seconds of Unix time.

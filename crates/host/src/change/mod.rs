@@ -23,9 +23,9 @@ mod trial;
 
 pub use agent::{ChangeError, Report, Source, apply, apply_again, confirm, recover, revert};
 pub use desired_state::{DesiredRoute, DesiredState, Prefix, RoutesPolicy};
-pub use host::{Guard, Host, HostError, Now, Surroundings};
+pub use host::{Host, HostContext, HostError, Now, Watchdog};
 pub use journal::{
-    Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Open, Purpose, SkippedSetting, UndoReason,
+    Applied, Change, JOURNAL_SCHEMA, Journal, Open, Purpose, Rollback, SkippedSetting, UndoReason,
 };
 pub use linux::{LiveHost, OtherJournal, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};

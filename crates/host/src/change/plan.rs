@@ -10,7 +10,7 @@ use uncork_policy::Release;
 
 use super::desired_state::{DesiredRoute, DesiredState, Prefix};
 use super::files;
-use super::host::{Host, HostError, Surroundings};
+use super::host::{Host, HostContext, HostError};
 use super::journal::{Change, Journal};
 use super::policy::{self, PolicyRoutes, Without};
 use super::route;
@@ -82,10 +82,10 @@ pub fn plan(
     desired: &DesiredState,
     journal: &Journal,
 ) -> Result<Plan, PlanError> {
-    let around = host.surroundings()?;
+    let context = host.context()?;
     let changes = journal.changes().iter().map(|change| (&change.setting, change)).collect();
     let (goals, problems) = (BTreeMap::new(), Vec::new());
-    let mut planner = Planner { host, around, changes, goals, problems };
+    let mut planner = Planner { host, context, changes, goals, problems };
     let own = planner.own_routes();
     let PolicyRoutes { routes, expires_unix_s, warnings, release } =
         planner.of_policy(desired, &own)?;
@@ -104,7 +104,7 @@ pub fn plan(
 
 struct Planner<'a, H> {
     host: &'a mut H,
-    around: Surroundings,
+    context: HostContext,
     /// The changes of earlier desired states.
     changes: BTreeMap<&'a SettingKey, &'a Change>,
     /// The current value and the desired value of each setting.
@@ -135,7 +135,7 @@ impl<H: Host> Planner<'_, H> {
             let setting =
                 SettingKey::Sysctl { key: DEFAULT.to_owned(), namespace: Some(name.clone()) };
             self.sysctl(setting, algorithm)?;
-            let is_allowed = self.around.allowed.contains(algorithm)
+            let is_allowed = self.context.allowed.contains(algorithm)
                 || desired.allowed.as_ref().is_some_and(|allowed| allowed.contains(algorithm))
                 || desired.algorithm.as_ref() == Some(algorithm);
             if !is_allowed {
@@ -161,15 +161,15 @@ impl<H: Host> Planner<'_, H> {
             let goal = if current == Value::Absent { Value::text(LOADED) } else { current.clone() };
             self.module(setting, current, goal, "`modinfo` finds modules by name")?;
         }
-        if !self.around.is_initial {
+        if !self.context.is_initial {
             return Ok(());
         }
         for algorithm in desired.algorithms().collect::<BTreeSet<_>>() {
             let setting = SettingKey::Module { name: format!("tcp_{algorithm}") };
             let current = self.host.read(&setting)?;
-            let is_there = self.around.available.contains(algorithm);
+            let is_there = self.context.available.contains(algorithm);
             if current.as_text() == Some(LOADED) || !is_there {
-                let remedy = format!("choose one of {}", self.around.available.join(", "));
+                let remedy = format!("choose one of {}", self.context.available.join(", "));
                 self.module(setting, current, Value::text(LOADED), &remedy)?;
             }
         }
@@ -203,13 +203,13 @@ impl<H: Host> Planner<'_, H> {
         let mut names: Vec<String> = base.split(' ').map(str::to_owned).collect();
         match (&desired.allowed, &desired.algorithm) {
             (Some(allowed), _) => names.clone_from(allowed),
-            (None, Some(default)) if self.around.is_initial => names.push(default.clone()),
+            (None, Some(default)) if self.context.is_initial => names.push(default.clone()),
             _ => return Ok(()),
         }
         names.sort();
         names.dedup();
         let goal = Value::text(names.join(" "));
-        if current != goal && !self.around.is_initial {
+        if current != goal && !self.context.is_initial {
             let now = &current;
             let reason = format!(
                 "only the initial namespace may change it, and here it is `{now}`: run this on the host \
@@ -223,7 +223,7 @@ impl<H: Host> Planner<'_, H> {
 
     fn default(&mut self, algorithm: &str) -> Result<(), HostError> {
         let setting = SettingKey::sysctl(DEFAULT);
-        let Surroundings { available, allowed, is_initial, .. } = &self.around;
+        let HostContext { available, allowed, is_initial, .. } = &self.context;
         let has = |names: &[String]| names.iter().any(|name| name == algorithm);
         // The initial namespace loads a missing module itself (`request_module("tcp_%s")`).
         let is_possible = *is_initial || self.host.read(&setting)?.as_text() == Some(algorithm);
@@ -329,7 +329,7 @@ impl<H: Host> Planner<'_, H> {
     /// The host's routes without the changes of earlier desired states.
     fn own_routes(&self) -> BTreeMap<Prefix, Route> {
         let mut routes = BTreeMap::new();
-        for (to, route) in &self.around.routes {
+        for (to, route) in &self.context.routes {
             let setting = SettingKey::Route { to: to.to_string() };
             let current = Value::Route(route.clone());
             if let Value::Route(own) = self.before(&setting, current) {
@@ -374,7 +374,7 @@ impl<H: Host> Planner<'_, H> {
 
     /// Whether the host has no way to this network on purpose. A route would make one.
     fn is_closed(&self, to: Prefix, own: &BTreeMap<Prefix, Route>) -> bool {
-        let closed = &self.around.closed;
+        let closed = &self.context.closed;
         let nearest = std::iter::once(to).chain(to.around());
         let mut nearest = nearest.skip_while(|to| !own.contains_key(to) && !closed.contains(to));
         nearest.next().is_some_and(|to| !own.contains_key(&to))
@@ -408,7 +408,7 @@ impl<H: Host> Planner<'_, H> {
     /// The files that are read at boot. `is_listed`: the desired state has the list of allowed algorithms; if not, the boot has
     /// its own, to which the kernel adds the default.
     fn files(&mut self, is_listed: bool) {
-        if !self.around.boots {
+        if !self.context.boots {
             self.problems.push(
                 "persist: the files that are read at boot do not concern this network namespace: leave \
                  `persist` out here"
@@ -431,7 +431,7 @@ impl<H: Host> Planner<'_, H> {
                 _ => None,
             })
             .collect();
-        for (setting, desired) in files::files(&modules, &sysctls, &self.around) {
+        for (setting, desired) in files::files(&modules, &sysctls, &self.context) {
             match self.host.read(&setting) {
                 Ok(current) => self.goal(setting, current, desired),
                 Err(error) => self.problems.push(error.to_string()),
@@ -479,7 +479,7 @@ impl<H: Host> Planner<'_, H> {
         changes.sort_by_key(|change| change.setting.apply_rank(&change.after));
         let mut warnings = warnings(&steps);
         let has_files = steps.iter().any(|step| step.setting.survives_reboot());
-        if has_files && !self.around.has_systemd {
+        if has_files && !self.context.has_systemd {
             warnings.push(
                 "systemd does not run here: have your init read the files in /etc, and call \
                  `uncork host apply --boot`"

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::agent::Report;
 use super::commands::commands;
-use super::host::Guard;
-use super::journal::{Change, Ended, Journal, SkippedSetting, UndoReason};
+use super::host::Watchdog;
+use super::journal::{Change, Journal, Rollback, SkippedSetting, UndoReason};
 use super::plan::Plan;
 use super::status::{State, Status};
 
@@ -155,7 +155,7 @@ impl Status {
             ),
             State::Rebooted => format!("{file} was applied {since}; the last reboot undid it.\n"),
         };
-        if self.guard == Some(Guard::Dead) {
+        if self.guard == Some(Watchdog::Dead) {
             text += "The watchdog that would roll it back is dead: without another one, nothing is rolled back.\n";
         }
         if let Some(ended) = &self.ended {
@@ -187,7 +187,7 @@ impl fmt::Display for UndoReason {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for Rollback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Earlier changes were rolled back: {}.", self.why)?;
         self.left.iter().try_for_each(|left| write!(f, "\nleft: {left}"))

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::desired_state::DesiredState;
-use super::host::{Guard, Host, HostError};
-use super::journal::{Applied, Change, Ended, Journal, SkippedSetting};
+use super::host::{Host, HostError, Watchdog};
+use super::journal::{Applied, Change, Journal, Rollback, SkippedSetting};
 use super::setting::{SettingKey, Value};
 
 /// Schema of a [`Status`].
@@ -26,7 +26,7 @@ pub struct Status {
     /// Seconds until it is undone unless it is confirmed.
     pub remaining_s: Option<u64>,
     /// Whether the process lives that undoes open changes; absent if none are open.
-    pub guard: Option<Guard>,
+    pub guard: Option<Watchdog>,
     /// The policy that its routes follow, if it has one.
     pub policy: Option<PolicyOfRoutes>,
     /// The settings that it changed.
@@ -161,7 +161,7 @@ fn setting((change, found): (Change, Value)) -> Setting {
     }
 }
 
-fn last_end(Ended { why, at_unix_s, left }: Ended) -> LastUndo {
+fn last_end(Rollback { why, at_unix_s, left }: Rollback) -> LastUndo {
     LastUndo { why, at_unix_s, left: left.iter().map(SkippedSetting::to_string).collect() }
 }
 
@@ -170,7 +170,7 @@ impl Status {
     /// changed a setting.
     pub fn needs_action(&self) -> bool {
         matches!(self.state, State::Unfinished | State::Rebooted)
-            || self.guard == Some(Guard::Dead)
+            || self.guard == Some(Watchdog::Dead)
             || self.settings.iter().any(|setting| setting.changed)
     }
 }

@@ -3,7 +3,7 @@
 use super::agent::{Result, begin, perform, recover, undo, undo_one, waiting_for};
 use super::desired_state::DesiredState;
 use super::host::{Host, HostError};
-use super::journal::{Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
+use super::journal::{Change, Journal, Open, Purpose, Rollback, SkippedSetting, UndoReason};
 use super::plan::plan;
 use super::setting::{DEFAULT, NO_METRICS_SAVE, SettingKey, Value};
 
@@ -13,7 +13,7 @@ use super::setting::{DEFAULT, NO_METRICS_SAVE, SettingKey, Value};
 pub struct Trial {
     journal: Journal,
     /// How earlier changes ended. The journal has it again after the trial.
-    ended: Option<Ended>,
+    ended: Option<Rollback>,
     /// The changes that last for the whole test.
     base: Vec<Change>,
     /// The changes of the present state.

@@ -30,7 +30,7 @@ pub struct Blocks {
     windows: Vec<(u64, Option<u64>)>,
     /// The index of each service.
     services: BTreeMap<String, usize>,
-    seen: Vec<Seen>,
+    seen: Vec<BlockConnection>,
     left_out: LeftOut,
 }
 
@@ -77,7 +77,7 @@ pub struct Traffic {
 
 /// What is kept of a connection that began in a block.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct BlockConnection {
     block: u32,
     service: u32,
     client: Option<Prefix>,
@@ -159,7 +159,7 @@ impl Blocks {
         record.choice = Some(self.choice(arm, index, pair));
         let services = self.services.len();
         let service = *self.services.entry(record.group.to_string()).or_insert(services);
-        self.seen.push(Seen {
+        self.seen.push(BlockConnection {
             block: index as u32,
             service: service as u32,
             client,
@@ -245,7 +245,7 @@ fn client_network(record: &FlowRecord) -> Option<Prefix> {
 }
 
 impl BlockFigures {
-    fn add(&mut self, seen: &Seen, large: bool) {
+    fn add(&mut self, seen: &BlockConnection, large: bool) {
         let busy_s = seen.busy_ns.max(TICK_NS) as f64 / 1e9;
         let traffic = self.networks.entry(seen.client).or_default();
         if large {

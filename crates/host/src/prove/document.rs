@@ -83,7 +83,7 @@ pub struct BlockDocument {
 
 /// What only a live test knows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct RunContext {
     /// Name of the test.
     pub(super) experiment: String,
     /// When the session began, in nanoseconds since 1970 (UTC).
@@ -98,7 +98,7 @@ pub(super) struct Outcome {
 
 impl ProveDocument {
     /// The result from what connections did in each block.
-    pub(super) fn of(spec: &ProveSpec, blocks: &Blocks, outcome: Outcome) -> Self {
+    pub(super) fn of(spec: &ProveSpec, blocks: &Blocks, outcome: RunContext) -> Self {
         let schedule = spec.schedule();
         let (figures, left_out) = blocks.figures();
         let effects = effects(&schedule, &figures, spec.seed);

@@ -46,19 +46,19 @@ pub enum Breach {
 
 /// Judges the last passes of a block, over all connections of the host that sent something.
 #[derive(Debug)]
-pub struct Guard {
+pub struct SafetyMonitor {
     limits: Limits,
-    passes: VecDeque<Seen>,
+    passes: VecDeque<PassTotals>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct PassTotals {
     sent: u64,
     resent: u64,
     rtts_ms: Vec<f64>,
 }
 
-impl Guard {
+impl SafetyMonitor {
     /// A guard that has seen nothing.
     pub fn new(limits: Limits) -> Self {
         Self { limits, passes: VecDeque::new() }
@@ -71,7 +71,7 @@ impl Guard {
 
     /// Takes in the connections of a pass, and returns the limit that they exceed.
     pub fn see<'a>(&mut self, connections: impl Iterator<Item = &'a Tracked>) -> Option<Breach> {
-        let mut seen = Seen::default();
+        let mut seen = PassTotals::default();
         for connection in connections.filter(|connection| connection.is_active()) {
             seen.sent += connection.change.bytes_sent;
             seen.resent += connection.change.bytes_retransmitted;
@@ -85,7 +85,7 @@ impl Guard {
     }
 
     fn breach(&self) -> Option<Breach> {
-        let sum = |of: fn(&Seen) -> u64| self.passes.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&PassTotals) -> u64| self.passes.iter().map(of).sum::<u64>();
         let (sent, resent) = (sum(|seen| seen.sent), sum(|seen| seen.resent));
         let (share, limit) = (resent as f64 / sent as f64, self.limits.retransmitted.as_f64());
         if sent >= MIN_SENT && share > limit {
@@ -135,7 +135,7 @@ mod tests {
     fn judged(retransmitted: &str, rtt_ms: u64, passes: usize) -> Option<Breach> {
         let (tracker, rtt_p95) = (tracker(), TimeDelta::from_millis(rtt_ms));
         let retransmitted = retransmitted.parse().expect("a share");
-        let mut guard = Guard::new(Limits { retransmitted, rtt_p95 });
+        let mut guard = SafetyMonitor::new(Limits { retransmitted, rtt_p95 });
         (0..passes).map(|_| guard.see(tracker.connections())).last().expect("a pass")
     }
 
@@ -157,7 +157,7 @@ mod tests {
             retransmitted: "10%".parse().expect("a share"),
             rtt_p95: TimeDelta::from_millis(60),
         };
-        let (mut guard, tracker) = (Guard::new(limits), tracker());
+        let (mut guard, tracker) = (SafetyMonitor::new(limits), tracker());
         let breached = (0..5).filter_map(|_| guard.see(tracker.connections())).count();
         assert_eq!(breached, 1);
         guard.clear();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::blocks::Blocks;
-use super::document::{Outcome, ProveDocument};
-use super::guard::{Breach, Guard};
+use super::document::{ProveDocument, RunContext};
+use super::guard::{Breach, SafetyMonitor};
 use super::schedule::{Arm, Block};
 use super::spec::{ProveSpec, SpecError};
 use super::verdict::End;
@@ -22,12 +22,12 @@ pub struct Prover<H> {
     trial: Trial,
     session: Session,
     blocks: Blocks,
-    guard: Guard,
+    guard: SafetyMonitor,
     phase: Phase,
     /// Session time at which the phase ends, in nanoseconds.
     until_ns: u64,
-    outcome: Outcome,
-    stop: Option<Stop>,
+    outcome: RunContext,
+    stop: Option<AbortReason>,
 }
 
 /// Where a test is.
@@ -70,7 +70,7 @@ pub enum ProveError {
 
 /// Why a test ended early.
 #[derive(Debug, Error)]
-pub enum Stop {
+pub enum AbortReason {
     /// A limit was exceeded.
     #[error("in block {block} ({arm}) {breach}")]
     Breach {
@@ -95,7 +95,7 @@ pub enum Stop {
     Watch(#[from] WatchError),
 }
 
-impl Stop {
+impl AbortReason {
     fn end(&self, schedule: &[Block]) -> End {
         match self {
             Self::Breach { block, .. } if schedule[block - 1].arm == Arm::B => End::UnsafeCandidate,
@@ -145,14 +145,14 @@ impl<H: Host> Prover<H> {
             host,
             trial,
             session,
-            guard: Guard::new(spec.limits),
+            guard: SafetyMonitor::new(spec.limits),
             phase: Phase::Start,
             until_ns: 0,
-            outcome: Outcome {
+            outcome: RunContext {
                 experiment,
                 session_unix_ns: at.unix_ns - at.session_ns,
                 start_unix_ns: at.unix_ns,
-                ..Outcome::default()
+                ..RunContext::default()
             },
             stop: None,
             spec,
@@ -175,7 +175,7 @@ impl<H: Host> Prover<H> {
         })
     }
 
-    fn step(&mut self) -> Result<Tick, Stop> {
+    fn step(&mut self) -> Result<Tick, AbortReason> {
         // A phase ends with a pass, which sees the connections that began in it.
         let left_ns = self.until_ns.saturating_sub(self.session.moment().session_ns);
         if left_ns == 0 {
@@ -192,10 +192,10 @@ impl<H: Host> Prover<H> {
                     (*phase, breach)
                 {
                     let arm = self.spec.name(self.schedule[index].arm);
-                    return Err(Stop::Breach { block: index + 1, arm, breach });
+                    return Err(AbortReason::Breach { block: index + 1, arm, breach });
                 }
                 if let Some(left) = self.trial.disturbed(&mut self.host)? {
-                    return Err(Stop::Disturbed(Box::new(left)));
+                    return Err(AbortReason::Disturbed(Box::new(left)));
                 }
                 if at_ns < self.until_ns {
                     Ok(Tick::Wait(Duration::ZERO))
@@ -207,7 +207,7 @@ impl<H: Host> Prover<H> {
     }
 
     /// Goes on to the next phase, after a pass at `at_ns`.
-    fn advance(&mut self, at_ns: u64) -> Result<Tick, Stop> {
+    fn advance(&mut self, at_ns: u64) -> Result<Tick, AbortReason> {
         let burn_in_ns = self.spec.burn_in.as_nanos();
         match self.phase {
             Phase::Start => self.begin_block(0),
@@ -231,7 +231,7 @@ impl<H: Host> Prover<H> {
         }
     }
 
-    fn begin_block(&mut self, index: usize) -> Result<Tick, Stop> {
+    fn begin_block(&mut self, index: usize) -> Result<Tick, AbortReason> {
         let arm = self.schedule[index].arm;
         self.trial.switch(&mut self.host, &self.spec.desired(arm))?;
         self.guard.clear();
@@ -251,7 +251,7 @@ impl<H: Host> Prover<H> {
     }
 
     /// Restores the host, also after a failure, and returns the result. `interrupted` says that the user ends the test.
-    pub fn end(mut self, interrupted: bool) -> Ended {
+    pub fn end(mut self, interrupted: bool) -> TestResult {
         let restored = self.restore();
         let Self { mut session, mut blocks, spec, schedule, mut outcome, mut stop, .. } = self;
         session.end_open(&mut |_, record| blocks.take(record, true));
@@ -265,21 +265,21 @@ impl<H: Host> Prover<H> {
         let failure =
             restored.map_err(ProveError::from).and(written.map_err(ProveError::from)).err();
         if interrupted {
-            stop.get_or_insert(Stop::Interrupted);
+            stop.get_or_insert(AbortReason::Interrupted);
         }
         outcome.stopped = stop.as_ref().map(ToString::to_string);
         outcome.end = stop.as_ref().map_or(End::Planned, |stop| stop.end(&schedule));
-        Ended { document: ProveDocument::of(&spec, &blocks, outcome), stop, records, failure }
+        TestResult { document: ProveDocument::of(&spec, &blocks, outcome), stop, records, failure }
     }
 }
 
 /// A test that is over.
 #[derive(Debug)]
-pub struct Ended {
+pub struct TestResult {
     /// The result.
     pub document: ProveDocument,
     /// Why it ended early.
-    pub stop: Option<Stop>,
+    pub stop: Option<AbortReason>,
     /// What became of the records.
     pub records: Option<RecordsSummary>,
     /// Why the host could not be restored, or records not be written.

@@ -7,9 +7,9 @@
 
 mod event;
 mod exporter;
-mod given;
 mod live;
 mod metrics;
+mod policy_choice;
 mod record;
 mod row;
 mod sample;
@@ -25,8 +25,8 @@ mod view;
 mod why;
 
 pub use event::{Destroyed, Event, Moment, Pass};
-pub use given::{Given, ShortName};
 pub use metrics::{METRICS_TYPE, metrics};
+pub use policy_choice::{PolicyChoice, ShortName};
 pub use record::UNKNOWN_CC;
 pub use row::{GroupBy, Name, Row, SortBy};
 pub use sample::{BbrSample, SocketSample};

@@ -13,9 +13,9 @@ use uncork_records::{Records, RecordsError, RecordsSpec, RecordsSummary, Writer}
 
 use super::event::{Event, Moment, Pass};
 use super::exporter::Exporter;
-use super::given::Given;
 use super::live::{Live, default_controller, now};
 use super::metrics::metrics;
+use super::policy_choice::PolicyChoice;
 use super::tape::{TapeError, TapeReader, TapeWriter};
 use super::tracker::Tracker;
 
@@ -177,7 +177,7 @@ impl Session {
     /// As of [`Self::start`].
     pub fn tick_with_policy(
         &mut self,
-        given: &mut dyn FnMut(u64) -> Option<Given>,
+        given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
     ) -> Result<Tick, WatchError> {
         self.advance(&mut |_, _| {}, given)
     }
@@ -185,7 +185,7 @@ impl Session {
     fn advance(
         &mut self,
         each: &mut dyn FnMut(u64, &mut FlowRecord),
-        given: &mut dyn FnMut(u64) -> Option<Given>,
+        given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
     ) -> Result<Tick, WatchError> {
         let Self { source, tracker, outputs, .. } = self;
         match source {

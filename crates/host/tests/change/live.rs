@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use uncork_host::change::{
-    Guard, Host, HostError, Journal, LiveHost, Now, SettingKey, StateDirectory, Surroundings,
-    Value, confirm, recover, revert,
+    Host, HostContext, HostError, Journal, LiveHost, Now, SettingKey, StateDirectory, Value,
+    Watchdog, confirm, recover, revert,
 };
 use uncork_testkit::{Capability, Scratch, not_run};
 
@@ -84,8 +84,8 @@ impl KillableHost {
 }
 
 impl Host for KillableHost {
-    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
-        self.alive()?.surroundings()
+    fn context(&mut self) -> Result<HostContext, HostError> {
+        self.alive()?.context()
     }
     fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError> {
         self.alive()?.read(setting)
@@ -114,8 +114,8 @@ impl Host for KillableHost {
     fn post_guard(&mut self) -> Result<(), HostError> {
         Ok(())
     }
-    fn guard(&mut self) -> Guard {
-        Guard::Alive
+    fn guard(&mut self) -> Watchdog {
+        Watchdog::Alive
     }
     fn now(&self) -> Now {
         let now = self.host.now();

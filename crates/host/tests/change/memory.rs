@@ -11,8 +11,8 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteType,
 };
 use uncork_host::change::{
-    Guard, Host, HostError, Installed, Journal, Now, Prefix, Qdisc, Route, SettingKey,
-    Surroundings, Value, apply_again,
+    Host, HostContext, HostError, Installed, Journal, Now, Prefix, Qdisc, Route, SettingKey, Value,
+    Watchdog, apply_again,
 };
 
 pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
@@ -205,7 +205,7 @@ impl Memory {
 }
 
 impl Host for Memory {
-    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
+    fn context(&mut self) -> Result<HostContext, HostError> {
         self.step()?;
         let words = |text: String| text.split(' ').map(str::to_owned).collect();
         let route = |(setting, value): (&SettingKey, &Value)| match (setting, value) {
@@ -214,7 +214,7 @@ impl Host for Memory {
             }
             _ => None,
         };
-        Ok(Surroundings {
+        Ok(HostContext {
             available: words(self.available().join(" ")),
             allowed: words(self.values[&sysctl(ALLOWED)].to_string()),
             is_initial: true,
@@ -274,8 +274,8 @@ impl Host for Memory {
         self.step()
     }
 
-    fn guard(&mut self) -> Guard {
-        Guard::Alive
+    fn guard(&mut self) -> Watchdog {
+        Watchdog::Alive
     }
 
     fn now(&self) -> Now {

@@ -34,12 +34,12 @@ pub(super) struct SmallFiles(RwLock<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    files: HashMap<Box<str>, Arc<Kept>>,
+    files: HashMap<Box<str>, Arc<CachedFile>>,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedFile {
     file: Arc<ServedFile>,
     read: SystemTime,
     /// When it was last found unchanged: nanoseconds after `read`.
@@ -47,7 +47,7 @@ struct Kept {
     was_used: AtomicBool,
 }
 
-impl Kept {
+impl CachedFile {
     fn new(file: &Arc<ServedFile>, read: SystemTime) -> Self {
         let (unchanged, was_used) = (AtomicU64::new(0), AtomicBool::new(true));
         Self { file: Arc::clone(file), read, unchanged, was_used }
@@ -89,7 +89,7 @@ impl SmallFiles {
         kept.is_unchanged(age, state).then(|| Arc::clone(&kept.file))
     }
 
-    fn kept(&self, path: &str) -> Option<Arc<Kept>> {
+    fn kept(&self, path: &str) -> Option<Arc<CachedFile>> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         table.files.get(path).map(Arc::clone)
     }
@@ -115,11 +115,11 @@ impl SmallFiles {
         }
         content.truncate(read);
         let file = ServedFile::new(state, (Source::Memory(content.into()), path), files);
-        self.keep(path, Kept::new(&file, now));
+        self.keep(path, CachedFile::new(&file, now));
         Some(file)
     }
 
-    fn keep(&self, path: &str, kept: Kept) {
+    fn keep(&self, path: &str, kept: CachedFile) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.bytes += kept.file.len();
         if let Some(before) = table.files.insert(path.into(), Arc::new(kept)) {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::time::{ClockId, clock_gettime};
 use uncork_policy::Release;
 
-use super::host::{Guard, Host, HostError, Now, Surroundings};
+use super::host::{Host, HostContext, HostError, Now, Watchdog};
 use super::journal::Journal;
 use super::setting::{SettingKey, Value};
 use crate::collect::is_initial;
@@ -46,7 +46,7 @@ impl LiveHost {
 }
 
 impl Host for LiveHost {
-    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
+    fn context(&mut self) -> Result<HostContext, HostError> {
         let words = |name: &str| -> Result<Vec<String>, HostError> {
             let text = sysctl::read(&format!("net.ipv4.tcp_{name}_congestion_control"), None)?;
             let words = text.as_text().unwrap_or_default().split(' ');
@@ -54,7 +54,7 @@ impl Host for LiveHost {
         };
         let program = std::env::current_exe();
         let program = program.map_err(|error| HostError(format!("this program: {error}")))?;
-        Ok(Surroundings {
+        Ok(HostContext {
             available: words("available")?,
             allowed: words("allowed")?,
             is_initial: is_initial(),
@@ -157,7 +157,7 @@ impl Host for LiveHost {
         guard::post(&self.state, &self.root)
     }
 
-    fn guard(&mut self) -> Guard {
+    fn guard(&mut self) -> Watchdog {
         guard::find(&self.state)
     }
 
