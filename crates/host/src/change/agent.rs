@@ -105,7 +105,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Rollback>)> {
     let Some(mut journal) = host.load()? else { return Ok((Journal::new(&now.boot), None)) };
     let mut why = UndoReason::Interrupted;
     if journal.boot != now.boot {
-        rebooted(host, &mut journal, &now)?;
+        on_reboot(host, &mut journal, &now)?;
         host.note(&journal);
         why = UndoReason::Rebooted;
     }
@@ -139,7 +139,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Rollback>)> {
 /// Updates the journal after a reboot, which undoes everything except files and the sysctls that a
 /// file sets at boot. A persistent desired state is active again. A `revert` that had begun
 /// continues.
-fn rebooted(
+fn on_reboot(
     host: &mut impl Host,
     journal: &mut Journal,
     now: &Now,
@@ -242,8 +242,8 @@ fn apply_or(
         return Ok(Report { undone, warnings, refused, ..Report::default() });
     }
     // Until the changes are confirmed, a reboot must restore the old state, too.
-    let is_late = |step: &Change| ttl_s.is_some() && step.setting.survives_reboot();
-    let at_confirm = steps.extract_if(.., |step| is_late(step)).collect();
+    let is_deferred = |step: &Change| ttl_s.is_some() && step.setting.survives_reboot();
+    let at_confirm = steps.extract_if(.., |step| is_deferred(step)).collect();
     let open = Open {
         purpose: Purpose::Apply,
         steps: steps.clone(),
@@ -424,7 +424,7 @@ fn restore(
     let changes: Vec<Change> = steps.iter().map(undone).collect();
     let mut failed = Vec::new();
     for run in runs(&changes) {
-        if let Err(error) = undo_run(host, run, left, &mut failed) {
+        if let Err(error) = roll_back_batch(host, run, left, &mut failed) {
             failed.push(error.to_string());
         }
     }
@@ -562,7 +562,7 @@ pub(super) fn undo(
     let mut steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
     steps.retain(|step| !matches!(step.setting, SettingKey::Module { .. }));
     for run in runs(&steps) {
-        if let Err(error) = undo_run(host, run, &mut left, &mut failed) {
+        if let Err(error) = roll_back_batch(host, run, &mut left, &mut failed) {
             failed.push(error.to_string());
         }
     }
@@ -578,7 +578,7 @@ pub(super) fn undo(
 
 /// Undoes changes that were made together, as many as possible: `left` gets those of other programs, `failed` the
 /// reasons of failures.
-fn undo_run(
+fn roll_back_batch(
     host: &mut impl Host,
     steps: &[Change],
     left: &mut Vec<SkippedSetting>,
@@ -610,7 +610,7 @@ pub(super) fn undo_one(
     step: Change,
 ) -> std::result::Result<Option<SkippedSetting>, HostError> {
     let (mut left, mut failed) = (Vec::new(), Vec::new());
-    undo_run(host, &[step], &mut left, &mut failed)?;
+    roll_back_batch(host, &[step], &mut left, &mut failed)?;
     match failed.pop() {
         Some(reason) => Err(HostError(reason)),
         None => Ok(left.pop()),
