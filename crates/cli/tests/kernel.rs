@@ -509,7 +509,7 @@ fn pins_are_in_a_directory_of_this_user_alone() {
     let refused = |reason: &str, remedy: &str| {
         format!(
             "error: unsafe directory for pins: /sys/fs/bpf/uncork: {reason}; run `{remedy} /sys/fs/bpf/uncork`, and try \
-             again (what was pinned there is lost with it)\nstatus 3\n"
+             again (it removes the pins in it)\nstatus 3\n"
         )
     };
     let other = refused("it belongs to user 65534, not to user 0 or root", "rm -r").repeat(3);
@@ -673,7 +673,7 @@ fn status_has_a_schema() {
 fn load_unknown_controller_refusal_lists_the_known_ones() {
     let refused = common::uncork("kernel load uncork_vegas");
     assert_eq!(refused.status, 2);
-    assert!(refused.stderr.contains("there are uncork_bbr1, "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("(available: uncork_bbr1, "), "{}", refused.stderr);
 }
 
 /// The first console block is run line by line, and shows what comes out.

@@ -9,7 +9,7 @@ use crate::sys;
 pub enum Error {
     /// Not one of ours.
     #[error(
-        "unknown controller {0}; there are uncork_bbr1, uncork_bbr2, uncork_bbr3, uncork_cubic and uncork_reno"
+        "unknown controller {0} (available: uncork_bbr1, uncork_bbr2, uncork_bbr3, uncork_cubic, uncork_reno)"
     )]
     Unknown(String),
     /// This machine cannot do it.
@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// Another user may change what is pinned in a directory.
     #[error(
-        "unsafe directory for pins: {directory}: {reason}; run `{remedy}`, and try again (what was pinned there is lost with it)"
+        "unsafe directory for pins: {directory}: {reason}; run `{remedy}`, and try again (it removes the pins in it)"
     )]
     Unsafe {
         /// The directory.

@@ -77,7 +77,7 @@ pub enum ServeError {
     Keys(PathBuf, String),
     /// The sockets of the running server cannot be taken over.
     #[error(
-        "cannot take over from the server at '{path}': {1}; it goes on. Stop it, or leave --handover out",
+        "cannot take over from the server at '{path}': {1}; it keeps running; stop it, or leave --handover out",
         path = .0.display()
     )]
     TakeOver(PathBuf, io::Error),
@@ -85,7 +85,7 @@ pub enum ServeError {
     #[error("cannot listen for handovers on '{path}': {1}", path = .0.display())]
     Handover(PathBuf, io::Error),
     /// Another process failed to take over.
-    #[error("another process asked for the sockets, but does not serve: {0}; this one goes on")]
+    #[error("handover failed: {0}; keeping the sockets")]
     NotTaken(io::Error),
     /// Creating a self-signed certificate failed.
     #[error("cannot make a certificate: {0}")]

@@ -90,7 +90,9 @@ impl AdminService {
                 let status = serde_json::to_string(&self.metrics.status(is_draining));
                 document("application/json", status)
             }
-            _ => plain(StatusCode::NOT_FOUND, "there are /, /healthz, /metrics, /status.json\n"),
+            _ => {
+                plain(StatusCode::NOT_FOUND, "not found; try /, /healthz, /metrics, /status.json\n")
+            }
         }
     }
 
