@@ -234,8 +234,8 @@ fn killed_run_can_be_resumed() {
     child.wait().unwrap();
     let kept = archived(&scratch, "out").len();
     let note = notes(&scratch, &format!("{MANY} --resume -o out"));
-    let notes = note.strip_suffix("\nwrote out/report.html\n").unwrap_or_default();
-    let last = notes.lines().last().unwrap_or_default();
+    let text = note.strip_suffix("\nwrote out/report.html\n").unwrap_or_default();
+    let last = text.lines().last().unwrap_or_default();
     let whole = [kept, kept - 1].map(|n| format!("note: {n} of 80 runs are there already"));
     assert!(whole.contains(&last.to_owned()), "{note}");
     notes(&scratch, &format!("{MANY} -o whole"));

@@ -240,10 +240,10 @@ fn too_many_units_are_refused_and_fewer_can_be_asked_for() {
 
 #[test]
 fn left_out_entries_are_reported() {
-    let learned = learned("* bbr\nAS64500 bbr\nPE control\n10.0.0.0/24 bbr\n");
-    let without = learned.left_out_by_network(false);
+    let policy = learned("* bbr\nAS64500 bbr\nPE control\n10.0.0.0/24 bbr\n");
+    let without = policy.left_out_by_network(false);
     assert!(without[0].contains("2 entries of its table by AS or country"), "{without:?}");
-    let with = learned.left_out_by_network(true);
+    let with = policy.left_out_by_network(true);
     assert!(with.len() == 1 && with[0].contains("the entry `*`"), "{with:?}");
     assert!(learned("* control\n10.0.0.0/24 bbr\n").left_out_by_network(false).is_empty());
 }
