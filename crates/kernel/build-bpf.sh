@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the objects in bpf/ anew from the sources: `build-bpf.sh` writes them, `build-bpf.sh --check`
-# compares with what is there, byte for byte, in any clone. Exit status 3 where the toolchain is missing.
+# Builds the objects in bpf/ from the sources: `build-bpf.sh` writes them, `build-bpf.sh --check`
+# compares with the committed ones, byte for byte, in any clone. Exit status 3 where the toolchain is missing.
 #
 # Toolchain, in these versions only: rustc 1.95.0 with rust-src (rustup), clang 22 and LLVM 22 (Debian 12:
 # apt-get install clang-22 llvm-22-dev), and the linker, about four minutes of CPU:
@@ -26,8 +26,8 @@ sysroot=$(rustc "+$rust" --print sysroot)
 [[ -d $sysroot/lib/rustlib/src/rust/library ]] || missing "rust-src of rustc $rust is not installed"
 
 mkdir -p "$target"
-# Rust's functions stay inside: exported, they would be global BPF functions, whose arguments the verifier
-# takes for possibly null. Those of the shim are the global ones. The shim is named here and not by a flag of
+# Rust's functions stay inside: exported, they would be global BPF functions, and the verifier would
+# take their arguments for possibly null. Those of the shim are the global ones. The shim is named here and not by a flag of
 # rustc, so that all objects share the compiled library.
 cat >"$target/linker" <<'EOF'
 #!/usr/bin/env bash
@@ -82,7 +82,7 @@ build_steer() {
     llvm-strip-22 -g "$target/$1.bpf.o"
 }
 
-# keep OBJECT, or compare it with what is there.
+# keep OBJECT, or compare it with the committed one.
 check=${1-}
 status=0
 keep() {

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What the controllers cost in the kernel, beside its own: CPU time per GB, and nanoseconds per call.
+"""What the controllers cost in the kernel, compared with its own: CPU time per GB, and nanoseconds per call.
 
     sudo crates/kernel/cost.py --uncork target/release/uncork
 
 One flow of iperf3 over a veth pair between two network namespaces. The CPU time is that of a cgroup
 with both iperf3, which pays for the kernel's work in its context, too. Controllers take turns, and each
-is compared with the kernel's own of its kind in the same round. How large packets are before they are
-segmented, how many were sent again, and how many ACKs came is told, too. The CPU time follows the
+is compared with the kernel's own of its kind in the same round. The size of packets before they are
+segmented, retransmissions, and the number of ACKs are reported, too. The CPU time follows the
 number of ACKs, which depends on whether the receiver sleeps between packets: so each is compared with
 its kind at the same number of ACKs. Nanoseconds per call are the kernel's own statistics of BPF
 programs, in runs of their own, because taking them costs time, too.
 With `--rate` the path limits the transfer, as most paths do: each controller then sends as fast as the
-others, and processors idle between packets. Timers work in whatever they interrupt, so the CPU time is
+others, and processors idle between packets. Timers run in the context that they interrupt, so the CPU time is
 all that the machine does not idle: it must have no other work.
 Everything created is removed, also after Ctrl-C.
 
@@ -175,7 +175,7 @@ def with_range(values: list[float] | list[int], digits: int) -> str:
     return f"{middle}, {low}–{high}"
 
 
-def beside(mine: list[float], theirs: list[float]) -> str:
+def ratio_to(mine: list[float], theirs: list[float]) -> str:
     """The median of the ratios, round by round, and its interval by order statistics (binomial)."""
     if not theirs:
         return ""
@@ -223,7 +223,7 @@ def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> 
         "resent, range",
         "thousand ACKs per GB, range",
         "CPU s/GB, range",
-        "beside its own kind, 95 %",
+        "relative to its own kind, 95 %",
         "at the same ACKs, 95 %",
     ]
     print(f"\n| {' | '.join([f'{switch} TSO, GSO, GRO', *columns])} |\n|{'---|' * 8}")
@@ -235,7 +235,7 @@ def measure_cpu(arguments: argparse.Namespace, cgroup: Path, offloads: bool) -> 
             with_range([one.sent_again for one in results], 0),
             with_range([one.acks_per_gb for one in results], 1),
             with_range([one.cpu_s_per_gb for one in results], 3),
-            beside([one.cpu_s_per_gb for one in results], [one.cpu_s_per_gb for one in own]),
+            ratio_to([one.cpu_s_per_gb for one in results], [one.cpu_s_per_gb for one in own]),
             at_the_same_acks(results, own),
         ]
         print(f"| `{name}` | {' | '.join(cells)} |", flush=True)

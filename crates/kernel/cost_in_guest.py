@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the controllers cost on another kernel, beside its own: instructions, counted under qemu.
+"""What the controllers cost on another kernel, compared with its own: instructions, counted under qemu.
 
     crates/kernel/cost_in_guest.py --uncork target/release/uncork debian-6.12
     crates/kernel/cost_in_guest.py --uncork target/release/uncork debian-6.12 --rate 200mbit --delay 20ms --megabytes 100
@@ -136,16 +136,16 @@ def row(name: str, mine: list[Transfer], own: list[Transfer]) -> str:
     """Medians, and the range of the instructions."""
     each = [one.instructions_per_byte for one in mine]
     middle = statistics.median(each)
-    beside = ""
+    ratio = ""
     if own:
         theirs = statistics.median(one.instructions_per_byte for one in own)
-        beside = f"{100 * (middle / theirs - 1):+.1f} %"
+        ratio = f"{100 * (middle / theirs - 1):+.1f} %"
     cells = [
         f"{statistics.median(one.mbit_per_s for one in mine):.0f}",
         f"{statistics.median(one.bytes_per_packet for one in mine):,.0f}",
         f"{statistics.median(one.acks_per_gb for one in mine):.1f}",
         f"{middle:.2f} ({min(each):.2f}–{max(each):.2f})",
-        beside,
+        ratio,
     ]
     return f"| `{name}` | {' | '.join(cells)} |"
 

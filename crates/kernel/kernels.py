@@ -42,7 +42,7 @@ CLI_TESTS = ROOT / "crates" / "cli" / "tests"
 # Of one boot, one with commands that are killed, and one download.
 BOOT_S, KILLED_S, DOWNLOAD_S = 400, 1800, 600
 # What the verifier may look at for one program: far below its limit, because the next kernel's may follow more paths.
-MOST_VERIFIED = 600_000
+MAX_VERIFIED = 600_000
 # Debian's modules that the guest needs, each with what it depends on.
 MODULES = ["tun", "tcp_diag", "tcp_bbr"]
 
@@ -129,7 +129,7 @@ def number(name: str) -> list[int]:
 
 
 def fetch(archive: Archive, pattern: str) -> Path:
-    """The newest package whose name is `pattern`, unpacked."""
+    """The newest package with a name that matches `pattern`, unpacked."""
     if not list((KEPT / "apt" / archive.suite / "lists").glob("*Packages*")):
         apt(archive, "apt-get", "update")
     names = [name for name in apt(archive, "apt-cache", "pkgnames").split() if re.fullmatch(pattern, name)]
@@ -166,7 +166,7 @@ def module(path: Path) -> bytes:
 
 
 def modules(unpacked: list[Path], wanted: list[str]) -> list[tuple[str, bytes]]:
-    """The modules that are wanted, each after those that it needs; what is built in is not there."""
+    """The wanted modules, each after the modules that it needs; without those built in."""
     files = {}
     for directory in unpacked:
         for path in directory.rglob("*.ko*"):
@@ -196,9 +196,9 @@ class Result:
     said: dict[str, str]
     log: Path
 
-    def verified(self, whose: str) -> int | None:
+    def verified(self, program: str) -> int | None:
         """How many instructions the verifier looked at, if the guest said it."""
-        said = self.said.get(whose, "")
+        said = self.said.get(program, "")
         return int(said) if said.isdigit() else None
 
 
@@ -287,8 +287,8 @@ def as_expected(kernel: Kernel, result: Result, *, killed: bool) -> bool:
         return said("killed", "").startswith("yes")
     if kernel.loads != "yes":
         return said("load", "").startswith(kernel.loads)
-    counts = [result.verified(whose) for whose in VERIFIED]
-    is_verified = all(count is not None and count <= MOST_VERIFIED for count in counts)
+    counts = [result.verified(program) for program in VERIFIED]
+    is_verified = all(count is not None and count <= MAX_VERIFIED for count in counts)
     return is_verified and all(said(step.replace(" ", "")) == "yes" for step in STEPS)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plays a scenario on another kernel under qemu, in virtual time, and beside it in the simulator.
+"""Plays a scenario on another kernel under qemu, in virtual time, and in the simulator, too.
 
     cd crates/kernel
     ./play_on.py bzImage scenarios/bbr2-starts.toml --bbr bbr2 --uncork ../../target/release/uncork

@@ -10,7 +10,7 @@ and each controller: the simulator's p10, median and p90 over its seeds, and the
 serve` and `uncork play` over the same path (LiteSpeed's table only), of the library's controllers in
 this kernel, and of the kernel's own, each with its range and the median of its ratios to the simulator,
 seed by seed: the same seed draws the same losses. How far a median is outside of the simulator's range
-is bold. What is told is the time where a download completes, otherwise the goodput of one flow in
+is bold. The figure is the time where a download completes, otherwise the goodput of one flow in
 Mbit/s, or the share of the first of two in per cent. What is loaded goes with the script.
 
 What is played in real time has real-time priority: a packet that waits for a processor is late.
@@ -59,7 +59,7 @@ class Paths:
     scenario: str
     controllers: list[str]
     kernels_own: list[str]
-    # The scenario whose programs play the same by QUIC.
+    # The scenario with programs that play the same by QUIC.
     quic: str | None = None
     # Of the engines in real time.
     seeds: int = 5
@@ -122,10 +122,10 @@ def lab(uncork: str, scenario: str, engine: str, names: list[str], seeds: range,
     return found
 
 
-def read(document: dict[str, Any], whose: str, found: Values) -> None:
-    """Adds the values of a run, and tells its doubts."""
+def read(document: dict[str, Any], source: str, found: Values) -> None:
+    """Adds the values of a run, and prints its doubts."""
     for doubt in document["doubts"]:
-        print(f"{whose}: {doubt}", file=sys.stderr, flush=True)
+        print(f"{source}: {doubt}", file=sys.stderr, flush=True)
     for cell in document["cells"]:
         axes = zip(document["axes"], cell["point"], strict=True)
         point = tuple(axis["values"][place] for axis, place in axes)
@@ -167,7 +167,7 @@ def lab_in_guests(kernel: str, uncork: str, scenario: str, engine: str, names: l
 
 
 def ours(names: list[str]) -> list[str]:
-    """What is to be loaded; a scenario of two flows may have CUBIC beside another."""
+    """The controllers to load; a scenario of two flows may have CUBIC next to another."""
     return sorted({f"uncork_{name}" for name in [*names, "cubic"]})
 
 
@@ -241,7 +241,7 @@ def play(arguments: argparse.Namespace, paths: Paths) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--uncork", required=True, help="the program")
-    parser.add_argument("--scenario", help="only this one, whose matrix has an axis of controllers")
+    parser.add_argument("--scenario", help="only this one; its matrix needs an axis of controllers")
     parser.add_argument("--controller", action="append", choices=CONTROLLERS, help="only this one (repeatable)")
     parser.add_argument("--seeds", type=int, help="of the engines in real time")
     parser.add_argument("--simulated", type=int, default=20, help="seeds of the simulator")

@@ -9,12 +9,12 @@
 `cost`: one thread opens and closes connections over loopback, from random addresses, some hundred at once. Policies
 take turns with no program and with an empty one, each without a recorder of its connections and with one. Nanoseconds
 are the kernel's own statistics of BPF programs; what they add is that of the empty program. The thread's CPU time per
-connection, measured without statistics, is told, too: its noise is larger than what a program takes.
+connection, measured without statistics, is reported, too: its noise is larger than what a program takes.
 
 `record`: the same connections, all of them recorded. Each must have a record.
 
-`look-up`: a program (look_up.bpf.c) looks up networks of the table in force in random order, with the function of
-`steer`; the kernel runs it again and again and tells the mean time (BPF_PROG_TEST_RUN). What the same program takes
+`look-up`: a program (look_up.bpf.c) looks up networks of the active table in random order, with the function of
+`steer`; the kernel runs it again and again and reports the mean time (BPF_PROG_TEST_RUN). What the same program takes
 without the look-ups is taken off. It needs clang and bpftool.
 
 `exchange`: programs connect as fast as they can while two policies of a million networks each take turns. Each
@@ -114,7 +114,7 @@ experiment = "trial"
 
 
 def write_table(path: Path, seed: int, version: int, of_v4: int = 800_000) -> list[int]:
-    """A million networks: so many of IPv4, which are all where clients are, the others of IPv6. The result is the
+    """A million networks: `of_v4` of IPv4, which are all where clients are, the others of IPv6. The result is the
     upper halves of their addresses, as `steer` has them.
     """
     draw = random.Random(seed)
@@ -245,7 +245,7 @@ def recorder(uncork: str, files: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def program_of(name: str, arguments: argparse.Namespace, cgroup: Path, files: Path) -> Iterator[Callable[[], tuple[int, int]]]:
-    """Puts it in force; yields how to ask for its nanoseconds and runs."""
+    """Activates it; yields how to ask for its nanoseconds and runs."""
     if name == "no program":
         yield lambda: (0, 0)
     elif name == "an empty program":
@@ -349,7 +349,7 @@ def bpftool(*words: str | Path) -> Any:
 
 
 def load_look_up(files: Path) -> None:
-    """The program, with the tables of the policy in force; pinned, as its addresses are."""
+    """The program, with the tables of the active policy; pinned, as its addresses are."""
     clang = next(filter(None, map(shutil.which, ("clang-22", "clang"))), None)
     if clang is None or shutil.which("bpftool") is None:
         sys.exit("steer_at_scale.py: look-up needs clang and bpftool; apt-get install clang bpftool")

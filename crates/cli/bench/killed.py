@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends commands that write results by SIGKILL and SIGSTOP at random moments, and looks at what is left.
+"""Ends commands that write results by SIGKILL and SIGSTOP at random moments, and checks the remaining files.
 
     sudo crates/cli/bench/killed.py target/debug/uncork --rounds 200
 

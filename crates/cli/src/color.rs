@@ -22,9 +22,9 @@ pub(crate) fn terminal(color: Color) -> Terminal {
     Terminal { style: style(color), width: width(columns.or_else(size)) }
 }
 
-/// The line width, given the width `told` by the user or the terminal.
-fn width(told: Option<usize>) -> usize {
-    told.filter(|columns| *columns > 0).unwrap_or(Terminal::USUAL_WIDTH).max(NARROWEST)
+/// The line width, from the width that the user or the terminal reports.
+fn width(reported: Option<usize>) -> usize {
+    reported.filter(|columns| *columns > 0).unwrap_or(Terminal::USUAL_WIDTH).max(NARROWEST)
 }
 
 /// Whether messages on stderr have colours.

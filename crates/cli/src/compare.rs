@@ -75,8 +75,7 @@ fn run(
     runs.map_err(|error| Failure::Usage(error.message))
 }
 
-/// `runs` with time series for the first seed, whose runs are repeated: sampling does not change
-/// results.
+/// Repeats the runs of the first seed with time series. Sampling does not change results.
 fn sampled(
     spec: &CompareSpec,
     scenario: &Scenario,

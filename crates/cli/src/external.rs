@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::failure::Failure;
 
 const PACKAGE: &str = "python/uncork-experiment";
-/// Tells the package which `uncork` to run for the laboratory.
+/// The variable that names the `uncork` which the package runs for the laboratory.
 const OWN_PATH: &str = "UNCORK";
 
 /// Becomes the program. Returns only if it cannot be started.

@@ -21,11 +21,11 @@ pub(crate) struct Forecast {
     /// By scenario and cell.
     scenarios: Vec<Vec<Runs>>,
     /// When the remaining time was last reported, and its value.
-    told: Option<(Duration, Duration)>,
+    reported: Option<(Duration, Duration)>,
 }
 
 /// Shorter times are not reported, because they would be over before they are read.
-const LEAST: Duration = Duration::from_secs(1);
+const MIN_SHOWN: Duration = Duration::from_secs(1);
 
 impl Forecast {
     /// For each scenario and cell: expected packets per run, and number of runs.
@@ -38,7 +38,7 @@ impl Forecast {
         };
         let scenarios = scenarios.into_iter();
         let scenarios = scenarios.map(|cells| cells.into_iter().map(runs).collect());
-        Self { scenarios: scenarios.collect(), told: None }
+        Self { scenarios: scenarios.collect(), reported: None }
     }
 
     /// Only `left` runs of each cell of a scenario remain, and none of further cells.
@@ -65,13 +65,13 @@ impl Forecast {
         runs.measured += if packets > 0 { packets as f64 } else { runs.expected };
         let (done, left) = self.weights();
         let left = elapsed.mul_f64((left / done).min(1e6));
-        self.told = Some((elapsed, left));
+        self.reported = Some((elapsed, left));
     }
 
     /// Remaining time `elapsed` after the start; `None` until a run has finished.
     pub(crate) fn left(&self, elapsed: Duration) -> Option<Duration> {
-        let (at, left) = self.told?;
-        Some((at + left).saturating_sub(elapsed).max(LEAST))
+        let (at, left) = self.reported?;
+        Some((at + left).saturating_sub(elapsed).max(MIN_SHOWN))
     }
 
     /// Packets of finished and of remaining runs.
@@ -103,14 +103,14 @@ mod tests {
         assert_eq!(forecast.left(seconds(15)), None);
     }
 
-    /// The second of two runs takes as long as the first.
+    /// The two runs take equal times.
     #[test]
     fn estimate_falls_with_the_clock_but_never_to_zero() {
         let mut forecast = Forecast::new([vec![(100, 2)]]);
         forecast.finished((0, 0), 90, seconds(16));
-        let told: Vec<u64> =
+        let remaining: Vec<u64> =
             [16, 20, 30, 40].map(|at| forecast.left(seconds(at)).unwrap().as_secs()).into();
-        assert_eq!(told, [16, 12, 2, 1]);
+        assert_eq!(remaining, [16, 12, 2, 1]);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
                 before = left;
             }
         }
-        assert_eq!(forecast.left(seconds(elapsed)), Some(LEAST));
+        assert_eq!(forecast.left(seconds(elapsed)), Some(MIN_SHOWN));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) fn allow_all() {
     let _refused = setrlimit(Resource::Nofile, limit);
 }
 
-/// The limit in force; `None` if there is none.
+/// The active limit; `None` without a limit.
 pub(crate) fn allowed() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }

@@ -119,7 +119,7 @@ impl State {
 /// Where progress is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Watcher {
-    Nobody,
+    Quiet,
     Terminal,
     Log,
 }
@@ -128,7 +128,7 @@ impl Watcher {
     /// Progress on stderr, unless `quiet`.
     pub(crate) fn of_stderr(quiet: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Self::Nobody,
+            (true, _) => Self::Quiet,
             (false, true) => Self::Terminal,
             (false, false) => Self::Log,
         }
@@ -145,7 +145,7 @@ impl Watcher {
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(move || match self {
-                Self::Nobody => {}
+                Self::Quiet => {}
                 Self::Terminal => draw_bar(tracker, &receiver, stop),
                 Self::Log => log(tracker, &receiver),
             });
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn watching_returns_the_result() {
-        for watcher in [Watcher::Nobody, Watcher::Terminal, Watcher::Log] {
+        for watcher in [Watcher::Quiet, Watcher::Terminal, Watcher::Log] {
             let tracker = Tracker::new(Forecast::new([vec![(1, 1)]]), Vec::new());
             assert_eq!(watcher.watch(&tracker, None, || 7), 7);
         }

@@ -187,7 +187,7 @@ fn arguments_that_are_not_unicode_are_refused() {
 /// Title, bell, clear, a C1 sequence, and text in another order: what a terminal obeys.
 const HOSTILE: &str = "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r";
 
-/// `uncork` with the arguments, of which none has a space.
+/// Runs `uncork` with the arguments. No argument has a space.
 fn run_with(arguments: &str, files: &[(&str, &Path)]) -> Finished {
     let mut line = arguments.to_owned();
     for (name, path) in files {

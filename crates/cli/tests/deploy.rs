@@ -281,7 +281,7 @@ fn the_servers_unit_allows_openat2() {
 
 /// What watches, what applies and what writes the learned policy agree on where it is, and on who may read it.
 #[test]
-fn the_units_that_steer_have_the_policy_of_the_one_that_learns() {
+fn steering_units_learn_unit_equal_policy_file() {
     let learn = text("systemd/uncork-learn.service");
     let user = learn.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
     let directory = learn.split_once("--output ").unwrap().1.split(' ').next().unwrap();

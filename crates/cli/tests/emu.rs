@@ -181,10 +181,10 @@ fn leftovers_of_a_killed_emulator_are_found() {
         return;
     }
     let (mut keeper, kept) = up("", 2);
-    let (mut told, hosts) = up("--format json", 1);
+    let (mut json, hosts) = up("--format json", 1);
     assert_describes("emu-hosts", [&serde_json::from_str(&hosts[0]).unwrap()]);
-    signal(&told, rustix::process::Signal::TERM);
-    told.wait().unwrap();
+    signal(&json, rustix::process::Signal::TERM);
+    json.wait().unwrap();
     let (mut other, at_work) = up("", 2);
     let (names, at_work) = (names(&kept), names(&at_work));
     let mut runner =

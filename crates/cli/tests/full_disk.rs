@@ -114,7 +114,7 @@ impl Disk {
 
     /// Asserts that no process started by a command on this disk is running, so no namespace is
     /// left.
-    fn assert_nobody_is_left(&self) {
+    fn assert_all_processes_ended(&self) {
         let mark = self.mark();
         let is_marked = |pid: &fs::DirEntry| {
             let environment = fs::read(pid.path().join("environ")).unwrap_or_default();
@@ -176,7 +176,7 @@ fn full_disk_is_detected_before_the_run() {
         assert_no_room(&error, "out", FULL, MAKE_ROOM);
         assert_eq!(disk.entries(""), [BALLAST, "small.toml"], "{line}");
     }
-    disk.assert_nobody_is_left();
+    disk.assert_all_processes_ended();
 }
 
 #[test]
@@ -273,12 +273,12 @@ fn runs_over_the_kernel_continue_when_there_is_room() {
     let archive = fs::read_to_string(disk.path.join("out/runs/runs.archive")).unwrap();
     let kept = whole_runs(&archive);
     assert!((1..10).contains(&kept), "{kept} runs stored");
-    disk.assert_nobody_is_left();
+    disk.assert_all_processes_ended();
     disk.make_room();
     let resumed = disk.uncork(&format!("{run} --resume -o out"));
     assert_eq!(resumed.status, 0, "{}", resumed.stderr);
     assert_starts(&resumed.stderr, &format!("note: {kept} of 10 runs are there already\n"));
-    disk.assert_nobody_is_left();
+    disk.assert_all_processes_ended();
 }
 
 /// The command itself fills the disk and leaves a process running.
@@ -291,7 +291,7 @@ fn full_disk_ends_the_emulation_and_all_its_processes() {
     let error = refusal(emu);
     assert_no_room(&error, "out", "summary.json: ", MAKE_ROOM);
     assert_eq!(disk.entries(""), [BALLAST, "small.toml"]);
-    disk.assert_nobody_is_left();
+    disk.assert_all_processes_ended();
     disk.make_room();
     assert_eq!(disk.uncork("emu -q -o out -- true").status, 0);
     assert_eq!(disk.entries("out"), ["summary.json"]);
@@ -316,7 +316,7 @@ fn kept_path_ends_with_its_names() {
     assert_no_room(stderr.trim_end(), "out", "summary.json: ", MAKE_ROOM);
     assert!(names.iter().all(|name| fs::symlink_metadata(name).is_err()), "{names:?}");
     assert_eq!(disk.entries(""), [BALLAST, "small.toml"]);
-    disk.assert_nobody_is_left();
+    disk.assert_all_processes_ended();
 }
 
 /// A server that cannot write records keeps serving, reports it once, and resumes recording when
@@ -364,5 +364,5 @@ fn server_keeps_serving_without_its_records() {
         (1..=2).contains(&records.len()),
         "complete lines of everything recorded while there was room"
     );
-    disk.assert_nobody_is_left();
+    disk.assert_all_processes_ended();
 }

@@ -142,8 +142,12 @@ END
     let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
     assert!(read("during").contains("congestion_control = reno"), "{}", read("during"));
     assert_eq!(read("before"), read("restored"));
-    assert!(read("said").contains("All changes will be undone in 2 s unless"), "{}", read("said"));
-    assert!(stdout.contains("it will be undone in"), "{stdout}");
+    assert!(
+        read("said").contains("All changes will be rolled back in 2 s unless"),
+        "{}",
+        read("said")
+    );
+    assert!(stdout.contains("it will be rolled back in"), "{stdout}");
     assert!(stdout.contains("not confirmed in time"), "{stdout}");
 }
 
@@ -224,7 +228,8 @@ fn a_dead_guard_is_said_and_replaced() {
         cat seen.txt"#;
     let Some(run) = run(&scratch, script) else { return };
     assert_eq!(run.status, 0, "{}{}", run.stdout, run.stderr);
-    for part in ["The process that would undo it is dead", "help: run `uncork host status` as root"]
+    for part in
+        ["The watchdog that would roll it back is dead", "help: run `uncork host status` as root"]
     {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
@@ -284,13 +289,16 @@ fn one_status_shows_what_is_active_and_what_needs_attention() {
     assert!(!read("nothing.txt").contains("attention"));
     let waiting = [
         "settings     desired.toml, applied ",
-        "guard alive",
+        "watchdog alive",
         "uncork host confirm",
         "host guard --journal",
     ];
     has("waiting.txt", &waiting);
-    has("dead.txt", &["guard dead", "attention    the process that rolls settings back is dead"]);
-    has("other.txt", &["guard dead", "not visible  ", "processes of other users; run as root"]);
+    has(
+        "dead.txt",
+        &["watchdog dead", "attention    the process that rolls settings back is dead"],
+    );
+    has("other.txt", &["watchdog dead", "not visible  ", "processes of other users; run as root"]);
     has("earlier.txt", &["before boot  desired.toml, applied ", "host-net-1.json"]);
     has("rebooted.txt", &["settings     none\n", "attention    settings ended with the last boot"]);
     let documents = ["nothing.json", "waiting.json", "damaged.json"].map(|name| json(&read(name)));
@@ -411,7 +419,7 @@ fn a_new_namespace_has_no_journal_of_one_before() {
 
 /// A command that is stopped before it changes anything, or while it does, is ended by the guard of the next one.
 #[test]
-fn a_stopped_command_does_not_hold_the_lock_for_ever() {
+fn a_stopped_command_does_not_hold_the_lock_forever() {
     let scratch = with_desired_state("host-stopped");
     let script = r#"
         seen > before
@@ -639,7 +647,7 @@ fn it_needs_cap_net_admin_alone() {
     assert!(read("after").contains("congctl lock reno"), "{}", read("after"));
 }
 
-/// A reboot is the namespace made anew, with the files and the journal of before.
+/// A reboot is a new namespace with the files and the journal of the previous one.
 #[test]
 fn what_persists_is_there_after_a_reboot() {
     let scratch = with_desired_state("host-persist");
@@ -689,7 +697,7 @@ fn what_does_not_persist_is_gone_after_a_reboot() {
 fn a_desired_state_that_is_impossible_here_changes_nothing() {
     let scratch = with_desired_state("host-impossible");
     let cases = [
-        ("algorithm = \"vegas2\"", 3, "there is no algorithm vegas2 here, but"),
+        ("algorithm = \"vegas2\"", 3, "algorithm vegas2 does not exist here (available: "),
         (
             "algorithm = \"reno\"\n[qdisc]\neth9 = \"fq\"",
             3,
@@ -728,7 +736,7 @@ fn a_desired_state_that_is_impossible_here_changes_nothing() {
     }
 }
 
-/// Without a network interface or an algorithm that containers may not choose, the reason is told.
+/// A container may not choose every algorithm. The refusal says why.
 #[test]
 fn a_restricted_algorithm_is_explained() {
     let read = |name: &str| {

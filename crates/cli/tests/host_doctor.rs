@@ -11,11 +11,11 @@ use serde_json::Value;
 use uncork_testkit::{Capability, not_run};
 
 /// Runs `script` as a shell in a new network namespace with loopback up. `$DOCTOR` is the command with JSON,
-/// `$OTHER` an algorithm besides reno that a namespace may have as its default.
+/// `$OTHER` an algorithm other than reno that a namespace may have as its default.
 fn in_namespace(script: &str) -> Option<Finished> {
     let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
     let Some(other) = allowed.split_whitespace().find(|name| *name != "reno") else {
-        not_run(Capability::Bbr, "no algorithm is allowed besides reno");
+        not_run(Capability::Bbr, "reno is the only algorithm allowed");
         return None;
     };
     let probe = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();

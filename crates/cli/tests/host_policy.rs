@@ -49,7 +49,7 @@ tcp = "OTHER"
 table = "large"
 "#;
 
-/// A server behind `v0`, whose clients are all in the namespace `legacy`.
+/// A server behind `v0`. All its clients are in the namespace `legacy`.
 const NETWORK: &str = r#"
 mkdir -p learned
 sed "s/OTHER/$OTHER/" policy > learned/policy.toml
@@ -132,7 +132,7 @@ fn prepare(scratch: &Scratch, experiments: &str) -> Vec<String> {
     clients
 }
 
-/// Connections have the controllers that `uncork policy explain` tells, whoever opens them. The holdback, both arms of the
+/// Connections of each client have the controller that `uncork policy explain` reports. The holdback, both arms of the
 /// random share, the table and the default are among them.
 #[test]
 fn connections_have_the_controllers_that_the_policy_decides() {

@@ -1,4 +1,4 @@
-//! `uncork host prove` over emulated paths whose loss makes a large difference between Reno and BBR.
+//! `uncork host prove` over emulated paths with losses, which make a large difference between Reno and BBR.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -208,9 +208,9 @@ fn a_large_difference_is_found_and_the_host_is_as_before() {
         medians[arm.unit as usize].push(flow.bytes_acked as f64 * 8e9 / flow.busy_ns as f64);
     }
     for (block, speeds) in result["blocks"].as_array().unwrap().iter().zip(&medians) {
-        let told = block["values"][1].as_f64().unwrap();
+        let reported = block["values"][1].as_f64().unwrap();
         let median = uncork_flow::quantile(speeds, 0.5).unwrap();
-        assert!((median / told - 1.0).abs() < 1e-9, "{median} {told}");
+        assert!((median / reported - 1.0).abs() < 1e-9, "{median} {reported}");
     }
     let again = finish(world.command(&format!("reno bbr {LONG} {WIDE} -o out")));
     assert!(again.status == 2 && again.stderr.contains("another test"), "{}", again.stderr);

@@ -22,7 +22,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const SESSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/sessions/mixed.jsonl");
 
 #[test]
-fn a_session_that_is_no_session_is_refused_by_line() {
+fn replay_file_without_session_refused_by_line() {
     let run = uncork("host watch --replay Cargo.toml");
     assert_eq!(run.status, 2, "{}", run.stderr);
     assert!(run.stderr.contains("'Cargo.toml': line 1: "), "{}", run.stderr);

@@ -14,7 +14,7 @@ use serde_json::Value;
 use uncork_testkit::{Capability, not_run};
 
 /// The pins die with the file system in the namespace of mounts, and the registrations with the pins:
-/// whatever a test does, nothing stays.
+/// nothing stays after a test.
 const SETUP: &str = r#"set -e
 mount -t bpf bpf /sys/fs/bpf
 ip link set lo up
@@ -237,7 +237,7 @@ END
     assert_eq!(seen, expected);
 }
 
-/// A namespace whose default is an old copy would keep its programs.
+/// An old copy that is the default of a namespace would stay loaded.
 #[test]
 fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
     let _alone = alone();
@@ -262,7 +262,7 @@ fn an_upgrade_and_a_second_load_leave_no_old_copy_as_a_default() {
         kernel unload | sed "s/is $earlier,/is EARLIER,/"
         kernel load
         no_more
-        # Without the right to enter the other namespace, or those that others have on this machine.
+        # Without the right to enter the other namespace, or the namespaces of other processes on this machine.
         setpriv --bounding-set=-sys_admin "$UNCORK" kernel upgrade 2>&1 | grep -v 'of netns'
         [ "$(copies)" -gt "$before" ]
         kernel unload"#;
@@ -390,7 +390,7 @@ fn the_doctor_finds_what_is_loaded_and_what_is_an_old_copy() {
     assert!(loaded.contains("Loaded by BPF: uncork_bbr3."), "{loaded}");
     assert!(!loaded.contains("old-copy"), "{loaded}");
     assert!(unloaded.contains("old-copy-is-default") && unloaded.contains("sleep ("), "{unloaded}");
-    let old = "is an old copy of uncork_bbr3, not the one that is loaded now.";
+    let old = "is an old copy of uncork_bbr3, not the loaded one.";
     assert!(again.contains(old) && again.contains("sleep ("), "{again}");
     assert!(!upgraded.contains("old-copy"), "{upgraded}");
 }
@@ -483,7 +483,7 @@ fn three_capabilities_are_enough_and_none_is_too_few() {
         uncork_bbr3 is unloaded\n\
         error: cannot load the types of uncork_bbr3 without the privilege; run as root, or with CAP_BPF, \
         CAP_PERFMON and CAP_NET_ADMIN\nstatus 3\n\
-        error: no BPF file system at /sys/fs/bpf keeps what is loaded; mount it: mount -t bpf bpf /sys/fs/bpf\n\
+        error: no BPF file system is mounted at /sys/fs/bpf; mount it: mount -t bpf bpf /sys/fs/bpf\n\
         status 3\n";
     assert_eq!(seen, expected);
 }
@@ -494,24 +494,24 @@ fn pins_are_in_a_directory_of_this_user_alone() {
     let _alone = alone();
     let script = r#"
         chmod 1777 /sys/fs/bpf
-        nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
-        $nobody mkdir -m 755 /sys/fs/bpf/uncork
+        unprivileged="setpriv --reuid 65534 --regid 65534 --clear-groups"
+        $unprivileged mkdir -m 755 /sys/fs/bpf/uncork
         kernel load uncork_reno 2>&1 || echo status $?
         kernel status 2>&1 > /dev/null || echo status $?
         kernel unload uncork_reno 2>&1 || echo status $?
         rmdir /sys/fs/bpf/uncork
-        $nobody ln -s /tmp /sys/fs/bpf/uncork
+        $unprivileged ln -s /tmp /sys/fs/bpf/uncork
         kernel load uncork_reno 2>&1 || echo status $?
         rm /sys/fs/bpf/uncork
         umask 0
         kernel load uncork_reno
         stat -c %a /sys/fs/bpf/uncork
-        $nobody rm /sys/fs/bpf/uncork/uncork_reno 2> /dev/null || registered | grep uncork_reno"#;
+        $unprivileged rm /sys/fs/bpf/uncork/uncork_reno 2> /dev/null || registered | grep uncork_reno"#;
     let Some(seen) = succeed(script) else { return };
     let refused = |reason: &str, remedy: &str| {
         format!(
             "error: unsafe directory for pins: /sys/fs/bpf/uncork: {reason}; run `{remedy} /sys/fs/bpf/uncork`, and try \
-             again (what was pinned there is lost with it)\nstatus 3\n"
+             again (it removes the pins in it)\nstatus 3\n"
         )
     };
     let other = refused("it belongs to user 65534, not to user 0 or root", "rm -r").repeat(3);
@@ -520,7 +520,7 @@ fn pins_are_in_a_directory_of_this_user_alone() {
 }
 
 #[test]
-fn a_controller_whose_pin_was_moved_is_unloaded_by_its_name() {
+fn unload_pin_was_moved_unloads_by_name() {
     let _alone = alone();
     let script = r"
         kernel load uncork_reno
@@ -610,7 +610,7 @@ fn a_boot_at_which_a_step_fails_leaves_the_kernel_s_own_controllers() {
         mount -o remount,bind,ro /proc/sys
         boot "uncork_reno"
         umount /proc/sys
-        # Killed when it tells that the default is set: the disk has room for the line before.
+        # Killed when it reports that the default is set: the disk has room for the line before.
         boot "uncork_reno" "prlimit --fsize=25""#
     );
     let Some(seen) = succeed(&script) else { return };
@@ -642,7 +642,7 @@ fn a_boot_at_which_a_step_fails_leaves_the_kernel_s_own_controllers() {
 }
 
 #[test]
-fn status_tells_what_verification_took_to_those_who_may_know() {
+fn status_with_privileges_reports_verified_instructions() {
     let _alone = alone();
     let script = r#"
         kernel load uncork_reno uncork_cubic > /dev/null
@@ -672,10 +672,10 @@ fn status_has_a_schema() {
 }
 
 #[test]
-fn unknown_controllers_are_refused_with_those_that_there_are() {
+fn load_unknown_controller_refusal_lists_the_known_ones() {
     let refused = common::uncork("kernel load uncork_vegas");
     assert_eq!(refused.status, 2);
-    assert!(refused.stderr.contains("there are uncork_bbr1, "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("(available: uncork_bbr1, "), "{}", refused.stderr);
 }
 
 /// The first console block is run line by line, and shows what comes out.

@@ -87,9 +87,9 @@ fn command_in_the_document_reproduces_it() {
     let arguments = "run small.toml --set path.loss=3% --seeds 2 --seed 7 --jobs 1 --format json";
     let first = lab(&scratch, SMALL, arguments).stdout;
     let document: Value = serde_json::from_str(&first).unwrap();
-    let told = document["command"].as_str().unwrap();
-    assert_eq!(told, "uncork lab run small.toml --set path.loss=3% --seeds 2 --seed 7");
-    let again = told.strip_prefix("uncork lab ").unwrap();
+    let command = document["command"].as_str().unwrap();
+    assert_eq!(command, "uncork lab run small.toml --set path.loss=3% --seeds 2 --seed 7");
+    let again = command.strip_prefix("uncork lab ").unwrap();
     let second = lab(&scratch, SMALL, &format!("{again} --jobs 2 --format json")).stdout;
     assert_eq!(first, second);
     assert!(document["scenario"].as_str().unwrap().contains("loss = \"3%\""), "{document}");
@@ -159,7 +159,7 @@ fn invalid_scenario_is_shown_with_its_line() {
 
 #[test]
 fn files_are_found_next_to_the_scenario() {
-    let scratch = Scratch::new("beside");
+    let scratch = Scratch::new("next-to");
     fs::create_dir(scratch.path("deep")).unwrap();
     let traced = SMALL.replace("rate = \"20mbit\"", "trace = \"link.txt\"");
     fs::write(scratch.path("deep/traced.toml"), traced).unwrap();
@@ -203,7 +203,7 @@ fn lines_fit_the_terminal() {
 #[test]
 fn log_names_the_report() {
     let scratch = Scratch::new("wrote");
-    let told = lab(&scratch, SMALL, "run small.toml -o out").stderr;
-    assert_eq!(told, "wrote out/report.html\n");
+    let notes = lab(&scratch, SMALL, "run small.toml -o out").stderr;
+    assert_eq!(notes, "wrote out/report.html\n");
     assert_eq!(lab(&scratch, SMALL, "run small.toml -o other --quiet").stderr, "");
 }

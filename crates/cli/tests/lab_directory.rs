@@ -234,10 +234,10 @@ fn killed_run_can_be_resumed() {
     child.wait().unwrap();
     let kept = archived(&scratch, "out").len();
     let note = notes(&scratch, &format!("{MANY} --resume -o out"));
-    let told = note.strip_suffix("\nwrote out/report.html\n").unwrap_or_default();
-    let told = told.lines().last().unwrap_or_default();
+    let text = note.strip_suffix("\nwrote out/report.html\n").unwrap_or_default();
+    let last = text.lines().last().unwrap_or_default();
     let whole = [kept, kept - 1].map(|n| format!("note: {n} of 80 runs are there already"));
-    assert!(whole.contains(&told.to_owned()), "{note}");
+    assert!(whole.contains(&last.to_owned()), "{note}");
     notes(&scratch, &format!("{MANY} -o whole"));
     assert_same(&scratch.path("whole"), &scratch.path("out"));
 }
@@ -372,14 +372,15 @@ fn interrupted_run_can_be_resumed() {
         let kept = archived(&scratch, "out").len();
         assert!((2..80).contains(&kept), "{kept}");
         assert_eq!(scratch.entries("out"), ["runs"]);
-        let told =
+        let start =
             format!("interrupted: {kept} of 80 runs are kept in 'out'; go on with: uncork lab ");
-        let again = stderr.strip_prefix(&told).unwrap_or_else(|| panic!("{stderr}")).trim();
+        let again = stderr.strip_prefix(&start).unwrap_or_else(|| panic!("{stderr}")).trim();
         assert_eq!(again, format!("{MANY} --resume -o out"));
 
         let note = notes(&scratch, again);
-        let told = format!("note: {kept} of 80 runs are there already\nwrote out/report.html\n");
-        assert_eq!(note, told);
+        let expected =
+            format!("note: {kept} of 80 runs are there already\nwrote out/report.html\n");
+        assert_eq!(note, expected);
         notes(&scratch, &format!("{MANY} -o whole"));
         assert_same(&scratch.path("whole"), &scratch.path("out"));
     }

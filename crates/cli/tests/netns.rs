@@ -115,7 +115,7 @@ fn engines_agree() {
     assert_eq!(strict.status, 1, "{}", strict.stderr);
 }
 
-/// A built-in scenario whose classes have different RTTs over one path, 10 and 50 ms. The buffer
+/// A built-in scenario with classes of different RTTs over one path, 10 and 50 ms. The buffer
 /// holds 4 ms, so the measurement consists mainly of the RTT.
 #[test]
 fn classes_may_have_different_rtts() {

@@ -139,8 +139,8 @@ fn failing_commands_are_reported() {
     assert_eq!(failed.status, 1, "{}", failed.stderr);
     let words = "Unreliable: 2 of 2 runs had commands that failed (seed 1, the client of web ended with \
                  status 1: ";
-    let told = failed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains(words), "{}", failed.stdout);
+    let reported = failed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(reported.contains(words), "{}", failed.stdout);
 }
 
 #[test]

@@ -70,8 +70,8 @@ fn document(scratch: &Scratch, arguments: &str) -> Value {
 
 /// The SHA-256 computed by `sha256sum`.
 fn sha256(path: &Path) -> String {
-    let told = std::process::Command::new("sha256sum").arg(path).output().unwrap();
-    String::from_utf8(told.stdout).unwrap().split(' ').next().unwrap().to_owned()
+    let output = std::process::Command::new("sha256sum").arg(path).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
 }
 
 /// Every HTTP version, with and without TLS, whole files and ranges.
@@ -178,17 +178,17 @@ fn aborted_responses_are_failures() {
         assert_eq!(output.status.code(), Some(1), "{error}");
         // Over QUIC a killed server sends nothing; at most the kernel reports an unreachable port.
         let is_quic = flags.contains("--http 3");
-        let is_told = |error: &str, problem: &str| {
+        let reports = |error: &str, problem: &str| {
             error.contains(problem) || is_quic && error.contains("nothing came for 5s")
         };
-        assert!(is_told(&error, "the connection failed after"), "{error}");
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let figures = &told["transfers"][0];
+        assert!(reports(&error, "the connection failed after"), "{error}");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let figures = &document["transfers"][0];
         assert!(figures["bytes"].as_u64() > Some(0) && figures["goodput_bps"].is_null());
         let gone = play(&scratch, &format!("get {url}/huge --insecure {flags}"));
         assert_eq!(gone.status, 1);
         let problem = if is_quic { "no QUIC with 127.0.0.1" } else { "Connection refused" };
-        assert!(is_told(&gone.stderr, problem), "{}", gone.stderr);
+        assert!(reports(&gone.stderr, problem), "{}", gone.stderr);
     }
 }
 
@@ -232,7 +232,7 @@ fn listeners_play_songs_to_their_end() {
     assert!(gone.stdout.contains("2 could not go on, 2 heard nothing"), "{}", gone.stdout);
 }
 
-/// A song of 1 Mbit/s over a path of 500 kbit/s, of which HTTP gets 1448 of 1500 bytes: 0.4827 s of
+/// A song of 1 Mbit/s over a path of 500 kbit/s. HTTP gets 1448 of 1500 bytes of it: 0.4827 s of
 /// music arrive per second. The first second has arrived after 2.07 s and plays for 1/(1 - 0.4827)
 /// = 1.93 s until the buffer is dry. The two seconds needed to resume take another 4.14 s, and by
 /// the time they have been played the rest has arrived. So there is exactly one stutter.
@@ -330,8 +330,8 @@ fn measures(path: &Path, metric: &str, set: &str) {
     let done = finish(lab);
     assert!(done.status <= 1, "{file}: {}", done.stderr);
     let cells = fs::read_to_string(scratch.path("out/cells.csv")).unwrap();
-    let told = cells.lines().find(|line| line.contains(&format!(",{metric},")));
-    assert!(told.is_some_and(|line| !line.contains(",inf")), "{file}: {cells}");
+    let row = cells.lines().find(|line| line.contains(&format!(",{metric},")));
+    assert!(row.is_some_and(|line| !line.contains(",inf")), "{file}: {cells}");
     let summary = fs::read_to_string(scratch.path("out/summary.json")).unwrap();
     assert!(!summary.contains("left no records"), "{file}");
 }

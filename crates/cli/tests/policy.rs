@@ -83,13 +83,18 @@ fn request_gets_a_final_decision() {
 #[test]
 fn explanations_are_available_as_json() {
     let text = explained("policy-json", &["--host", "a-bbr", "--format", "json"]);
-    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-    common::schema::assert_describes("policy-explain", [&told]);
-    assert_eq!((&told["policy"], &told["rules"][0]["line"]), (&"policy.toml".into(), &1.into()));
-    let decision = &told["decision"];
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    common::schema::assert_describes("policy-explain", [&document]);
+    assert_eq!(
+        (&document["policy"], &document["rules"][0]["line"]),
+        (&"policy.toml".into(), &1.into())
+    );
+    let decision = &document["decision"];
     assert_eq!((&decision["rule"], &decision["name"]), (&1.into(), &"spotify".into()));
     assert_eq!((&decision["final"], &decision["tcp"]), (&true.into(), &"bbr".into()));
-    let [first, second] = told["rules"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    let [first, second] = document["rules"].as_array().unwrap().as_slice() else {
+        panic!("{document}")
+    };
     assert_eq!((&first["outcome"], &second["outcome"]), (&"decides".into(), &"never_asked".into()));
     let condition = &first["conditions"][0];
     assert_eq!(
@@ -98,12 +103,12 @@ fn explanations_are_available_as_json() {
     );
     // With unknown facts it is neither true nor false.
     let text = explained("policy-json-accept", &["--format", "json"]);
-    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
-        (&told["decision"]["rule"], &told["decision"]["final"]),
+        (&document["decision"]["rule"], &document["decision"]["final"]),
         (&().into(), &false.into())
     );
-    assert!(told["rules"][0]["conditions"][0]["holds"].is_null());
+    assert!(document["rules"][0]["conditions"][0]["holds"].is_null());
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn each_place_that_writes_json_is_known() {
         "cli/src/host/change.rs",            // host-plan-1, host-status-1
         "cli/src/host/mod.rs",               // host-doctor-1, host-facts-1
         "cli/src/host/prove.rs",             // host-prove-1
-        "cli/src/json.rs",                   // documents of the commands beside
+        "cli/src/json.rs",                   // documents of the other commands
         "cli/src/kernel/mod.rs",             // kernel-1
         "cli/src/lab/dry_run.rs",            // dry-run-1
         "cli/src/policy/json.rs",            // policy-explain

@@ -50,7 +50,7 @@ fn public(name: &str) -> Scratch {
     scratch
 }
 
-/// The commands of the page, on free ports, beside each other.
+/// The commands of the page, on free ports, at the same time.
 #[test]
 fn the_documentation_serves() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/serve.md");
@@ -76,11 +76,11 @@ fn the_documentation_serves() {
         }
         let listeners = line.matches("--listen").count();
         let (server, printed) = Server::start(&line, &scratch.path(""), listeners);
-        for told in &printed {
-            let &[url, cc, versions] = &*told.split(' ').collect::<Vec<_>>() else {
-                panic!("a URL, a controller and versions: {told}");
+        for line in &printed {
+            let &[url, cc, versions] = &*line.split(' ').collect::<Vec<_>>() else {
+                panic!("a URL, a controller and versions: {line}");
             };
-            assert!(!cc.is_empty() && versions.starts_with("http/1.1"), "{told}");
+            assert!(!cc.is_empty() && versions.starts_with("http/1.1"), "{line}");
             let url = url.replace("0.0.0.0", "127.0.0.1");
             let curl = Command::new("curl").args(["-sSk", &format!("{url}/file")]).output();
             let curl = curl.expect("curl runs");
@@ -128,7 +128,7 @@ fn impossible_options_exit_with_their_status() {
     assert_eq!(status, 2, "{error}");
 }
 
-/// A response whose client reads slowly comes to its end after SIGTERM.
+/// A response to a slow client is completed after SIGTERM.
 #[test]
 fn sigterm_lets_responses_end() {
     let scratch = public("serve-ended");

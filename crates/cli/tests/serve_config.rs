@@ -134,7 +134,7 @@ fn errors_show_place_value_and_remedy() {
 const LISTEN: &str = "listen = \"127.0.0.1:0\"\n";
 
 #[test]
-fn a_changed_file_is_in_force_or_the_old_one_stays() {
+fn reload_changed_file_active_or_the_old_one_stays() {
     let scratch = site("config-reload");
     replace(&scratch, &format!("root = \"public\"\n{LISTEN}"));
     let mut server = Server::start(command("serve --config serve.toml"), &scratch.path(""), 1);
@@ -236,7 +236,7 @@ fn privileges_are_dropped_once_it_listens() {
         fs::set_permissions(scratch.path(path), mode).unwrap();
     };
     open("");
-    // An address of loopback that nobody else uses, and a port that takes privileges.
+    // An address of loopback that no other test uses, and a port that takes privileges.
     replace(
         &scratch,
         "root = \"public\"\nlisten = \"127.77.0.1:80\"\nuser = \"nobody\"\nkeys = \"keys\"\n",
@@ -270,7 +270,7 @@ fn privileges_are_dropped_once_it_listens() {
     server.end();
     for (user, status, words) in [
         ("nobody", 3, "cannot serve 'secret'"),
-        ("nosuchuser", 3, "there is no user 'nosuchuser'"),
+        ("nosuchuser", 3, "user 'nosuchuser' does not exist"),
         ("root", 3, "root keeps its privileges"),
     ] {
         let mut serve = command(&format!("serve --root secret --listen 127.0.0.1:0 --user {user}"));
@@ -365,12 +365,12 @@ fn curl_soon(url: &str) -> String {
 }
 
 #[test]
-fn it_serves_beside_and_behind_nginx_as_documented() {
+fn serve_next_to_and_behind_nginx_as_documented() {
     if Command::new("nginx").arg("-v").output().is_err() {
         return not_run(Capability::Nginx, "nginx is not installed");
     }
     let documented = documented("nginx");
-    assert_eq!(documented.len(), 2, "one beside, one behind");
+    assert_eq!(documented.len(), 2, "one next to nginx, one behind");
     for configuration in &documented {
         let scratch = site("config-nginx");
         let is_behind = configuration.contains("proxy_pass");

@@ -58,7 +58,7 @@ impl Server {
         Self { child, address }
     }
 
-    /// One with records whose disk fails at what the shim calls so.
+    /// A server that records on a disk with the fault `failing` of the shim.
     fn on_bad_disk(scratch: &Scratch, failing: &str) -> Self {
         let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shims/bad_disk.py");
         let starter = ["python3", shim.to_str().expect("text"), failing];
@@ -121,7 +121,7 @@ impl Drop for Server {
     }
 }
 
-/// A directory whose files hold so many bytes.
+/// A directory with files of these sizes.
 fn files(name: &str, sizes: &[(&str, usize)]) -> Scratch {
     let scratch = Scratch::new(name);
     fs::create_dir(scratch.path("files")).expect("a directory");
@@ -132,7 +132,7 @@ fn files(name: &str, sizes: &[(&str, usize)]) -> Scratch {
     scratch
 }
 
-/// The digest of a file, as nobody here computes it.
+/// The digest of a file, from an independent program.
 fn digest(scratch: &Scratch, file: &str) -> String {
     let sum = Command::new("sha256sum").arg(scratch.path("files").join(file)).output();
     let sum = String::from_utf8(sum.expect("sha256sum runs").stdout).expect("text");
@@ -172,8 +172,8 @@ fn sigterm_at_full_load_breaks_no_response_off() {
             assert_eq!(is_whole, it.problem.is_none(), "{version}: {it:?}");
         }
         let records = fs::read_to_string(scratch.path("r.jsonl")).expect("records");
-        let told = records.matches("\"scope\":\"response\"").count();
-        assert_eq!(told, ended, "{version}: a record for each");
+        let responses = records.matches("\"scope\":\"response\"").count();
+        assert_eq!(responses, ended, "{version}: a record for each");
         fs::remove_file(scratch.path("r.jsonl")).expect("removed");
     }
 }
@@ -207,7 +207,7 @@ fn a_load_that_is_abandoned_leaves_no_open_file_and_no_thread() {
             client.wait().expect("ends");
         }
     }
-    // Over QUIC nobody says that they are gone: they stall.
+    // Over QUIC no message says that the clients are gone: they stall.
     wait_until("all files are closed", MINUTE, || counts().0 <= before.0);
     // Threads that have waited for a disk end after 10 s of doing nothing.
     wait_until("all threads have ended", MINUTE, || counts().1 <= before.1);
@@ -337,7 +337,7 @@ fn a_wall_clock_that_jumps_ends_nothing_and_spoils_no_figure() {
             record.start_ns.max(record.completion_ns.unwrap_or(0)).max(record.busy_ns);
         assert!(since_start < 60_000_000_000, "{record:?}");
         assert!(record.rtt_ms.is_none_or(|rtt| rtt.p95 < 10_000.0), "{record:?}");
-        // The time of day is the clock's, whatever it says.
+        // Records have the time of the wall clock, even if it is wrong.
         let shift = service.start_unix_ns as i64 / 1_000_000_000 - unix_now();
         *hours.entry((shift as f64 / HOUR as f64).round() as i64).or_insert(0) += 1;
     }
@@ -352,7 +352,7 @@ fn connect_from_elsewhere(host: SocketAddr) -> OwnedFd {
     client
 }
 
-/// More clients than there may be open files: they wait or are told so, and all is well when they are gone.
+/// More clients than the limit of open files: they wait or are refused, and the server recovers when they are gone.
 #[test]
 fn too_few_open_files_are_no_end() {
     let scratch = files("serve-files", &[("file", 1000), ("large", 5_000_000)]);

@@ -76,9 +76,10 @@ impl Server {
         let header = format!("Host: {host}");
         let mut curl = Command::new("curl");
         curl.args(["-sS", "-D-", "-o/dev/null", "-H", &header, &url]);
-        let told = String::from_utf8(curl.output().expect("curl runs").stdout).expect("text");
-        let told = told.lines().find_map(|line| line.strip_prefix("server-timing: cc;desc=\""));
-        told.and_then(|told| told.split('"').next()).expect("a controller").to_owned()
+        let headers = String::from_utf8(curl.output().expect("curl runs").stdout).expect("text");
+        let timing =
+            headers.lines().find_map(|line| line.strip_prefix("server-timing: cc;desc=\""));
+        timing.and_then(|timing| timing.split('"').next()).expect("a controller").to_owned()
     }
 }
 
@@ -138,8 +139,7 @@ kill $!
 wait $!
 ";
 
-/// A route may prefer a controller of its own, and may insist on it: then records tell that the choice
-/// was not complied with.
+/// A route may prefer a controller of its own, or lock it. Then records report that the choice had no effect.
 #[test]
 fn requirements_of_routes_are_reported() {
     for (lock, bbr) in [("", "bbr"), ("lock", "reno")] {
@@ -153,14 +153,14 @@ fn requirements_of_routes_are_reported() {
         }
         assert_eq!((status, stderr.as_str()), (0, ""));
         let records = fs::read_to_string(scratch.path("records.jsonl")).expect("records");
-        let told: Vec<_> = records
+        let choices: Vec<_> = records
             .lines()
             .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
             .filter(|record| record["service"]["scope"] == "response")
             .map(|record| (record["cc"].clone(), record["choice"]["cc"].clone()))
             .collect();
         let expected = [(bbr.into(), "bbr".into()), ("reno".into(), "reno".into())];
-        assert_eq!(told, expected, "{lock}");
+        assert_eq!(choices, expected, "{lock}");
     }
 }
 
@@ -177,7 +177,7 @@ fn a_new_policy_is_read_on_sighup_and_when_it_changes() {
     server.says("note: policy");
     assert_eq!(server.controller(0, "a", "/file"), "reno");
     let path = scratch.path("policy.toml");
-    // Nobody asks for it: it is noticed.
+    // Without a signal, the server notices the change.
     replace(&path, "[default]\ntcp = \"bbr\"\n");
     let said = server.says("note: read again");
     assert!(said.contains("policy 'policy.toml', fingerprint ") && said.ends_with(": 0 rules\n"));
@@ -281,7 +281,7 @@ section all
 127.0.0.0/8 bbr
 ";
 
-/// A policy and its table as `uncork learn plan --sign` leaves them. All names are of files beside them.
+/// A policy and its table as `uncork learn plan --sign` leaves them. All names are of files in the same directory.
 struct Version {
     scratch: Scratch,
     signer: Signer,
@@ -348,7 +348,7 @@ fn what_is_altered_or_not_signed_is_refused() {
             "inputs.json is not signed by the owner of the key",
         ),
         (|_| {}, "other.pub", "inputs.json is not signed by the owner of the key"),
-        (|_| {}, "policy.toml", "the key is no Ed25519 public key in PEM"),
+        (|_| {}, "policy.toml", "the key is not an Ed25519 public key in PEM"),
     ];
     for (at, (tamper, key, words)) in forgeries.into_iter().enumerate() {
         let version = Version::new(&format!("serve-policy-forged-{at}"));
@@ -381,9 +381,9 @@ fn what_is_signed_is_taken() {
     assert_eq!(done.status, 2, "a key without a policy: {}", done.stderr);
 }
 
-/// Altered files change nothing in a server that runs, whichever of them it is; a new version that is signed does.
+/// A running server ignores an altered file, the policy or its table. It loads a new version that is signed.
 #[test]
-fn a_forged_policy_or_table_leaves_the_one_in_force() {
+fn reload_forged_policy_or_table_old_policy_stays_active() {
     let version = Version::new("serve-policy-forged-later");
     let arguments = "--policy policy.toml --policy-key learn.pub --listen 127.0.0.1:0";
     let mut server = Server::start(&version.scratch, arguments, 1);

@@ -39,7 +39,7 @@ pub struct HostFacts {
     /// Why, where the reason is not a missing privilege, by inode.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unread_reasons: BTreeMap<u64, String>,
-    /// Number of processes of other users whose network namespace the caller may not see.
+    /// Number of processes of other users in network namespaces that the caller may not see.
     pub hidden_processes: u64,
     /// BPF programs of others that see the connections of cgroups under a policy of `uncork steer`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +61,7 @@ pub struct ActivePolicy {
     pub controllers: Vec<String>,
 }
 
-/// A BPF program beside that of `uncork steer`.
+/// A BPF program at the cgroup of a policy of `uncork steer`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OtherProgram {
@@ -69,7 +69,7 @@ pub struct OtherProgram {
     pub cgroup: String,
     /// The kernel's number of the program.
     pub number: u32,
-    /// Its name, where the kernel tells it.
+    /// Its name, if the kernel reports it.
     pub name: Option<String>,
     /// Whether it runs after the policy's.
     pub is_last: bool,

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_are_those_that_hold_and_do_not_wait() {
+    fn holders_exclude_waiting_processes() {
         let text = "1: FLOCK  ADVISORY  WRITE 311 00:2a:77 0 EOF\n\
                     1: -> FLOCK  ADVISORY  WRITE 312 00:2a:77 0 EOF\n\
                     2: POSIX  ADVISORY  WRITE 313 00:2a:77 0 EOF\n\

@@ -203,7 +203,7 @@ mod tests {
             assert!(error.contains(remedy), "{error}");
             allow(place, before);
         }
-        // Others may add to it, but not rename what is there.
+        // Others may add to it, but not rename existing files.
         allow(&above, 0o1777);
         directory(&path, 0o700).unwrap();
     }

@@ -16,7 +16,7 @@ fn normal(rng: &mut Rng) -> f64 {
     (0..12).map(|_| rng.below(1 << 32) as f64 / (1_u64 << 32) as f64).sum::<f64>() - 6.0
 }
 
-/// A host whose speed falls by two thirds over the test, with an autocorrelated load besides, and different transfers.
+/// A host that loses two thirds of its speed over the test, with an autocorrelated load and different transfers.
 struct World {
     pairs: u32,
     /// Effect on the logarithm of throughput.

@@ -1,4 +1,4 @@
-//! What the doctor says about each host in `tests/hosts`. `UPDATE_DOCS=1` writes the texts anew.
+//! What the doctor says about each host in `tests/hosts`. `UPDATE_DOCS=1` writes the texts again.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::collections::BTreeSet;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
-use uncork_host::watch::{Session, SocketSample, Turn, WatchSpec};
+use uncork_host::watch::{Session, SocketSample, Tick, WatchSpec};
 use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, TimeDelta};
@@ -30,7 +30,7 @@ fn emulation() -> Option<Emulation> {
     }
 }
 
-/// Connections over loopback, of which this process holds both sockets.
+/// Connections over loopback. This process holds both sockets of each.
 fn connections(host: &Namespace, count: usize) -> Vec<(TcpStream, TcpStream)> {
     let pairs = host.run(|| {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -100,7 +100,7 @@ fn session(host: &Namespace) -> Session {
 }
 
 fn pass(session: &mut Session) {
-    while let Turn::Wait(time) = session.turn().unwrap() {
+    while let Tick::Wait(time) = session.tick().unwrap() {
         pause(time, "the time between two passes");
     }
 }

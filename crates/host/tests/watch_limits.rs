@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
-use uncork_host::watch::{Limit, Session, Tracked, Turn, WatchSpec};
+use uncork_host::watch::{Limit, Session, Tick, Tracked, WatchSpec};
 use uncork_path::{Buffer, LossSpec, PathSpec, PolicerSpec};
 use uncork_testkit::{Capability, not_run, pause, wait_for};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
@@ -97,18 +97,18 @@ fn watched(case: &Case) -> Option<(Limit, f64, String)> {
     let _server = python(emulation.server(), SERVER, &server);
     let _client = python(emulation.client(), CLIENT, &client);
     let seen = wait_for("four seconds of the connection", Duration::from_secs(30), || {
-        while let Turn::Wait(_) = session.turn().unwrap() {
+        while let Tick::Wait(_) = session.tick().unwrap() {
             pause(Duration::from_millis(20), "the time between two passes");
         }
         let mut all = session.tracker().connections();
         let ours = all.find(|it| it.now.local.port() == PORT)?;
-        (ours.life.total() >= TimeDelta::from_secs(4)).then(|| told(ours))
+        (ours.life.total() >= TimeDelta::from_secs(4)).then(|| summary(ours))
     });
     emulation.stop().unwrap();
     Some(seen)
 }
 
-fn told(tracked: &Tracked) -> (Limit, f64, String) {
+fn summary(tracked: &Tracked) -> (Limit, f64, String) {
     let (limit, share) = tracked.life.main().unwrap();
     let times = Limit::ALL.map(|it| format!("{} {}", it.name(), tracked.life.time(it)));
     (limit, share, format!("{} {:?}", times.join(", "), tracked.now))

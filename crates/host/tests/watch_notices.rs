@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec};
 use uncork_flow::read_json_lines;
-use uncork_host::watch::{RecordsSpec, Session, Turn, WatchSpec};
+use uncork_host::watch::{RecordsSpec, Session, Tick, WatchSpec};
 use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, Scratch, not_run, now, wait_until};
 use uncork_units::{Rate, TimeDelta};
@@ -45,7 +45,7 @@ fn connections_between_two_passes_are_in_the_records() {
         ..WatchSpec::live(Duration::from_hours(1))
     };
     let mut session = emulation.server().run(|| Session::start(&spec)).unwrap().unwrap();
-    assert_eq!(session.turn().unwrap(), Turn::Passed);
+    assert_eq!(session.tick().unwrap(), Tick::Passed);
     let mut addresses: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into()];
     if emulation.server().addresses().v6.is_some() {
         addresses.push(Ipv6Addr::LOCALHOST.into());
@@ -63,7 +63,7 @@ fn connections_between_two_passes_are_in_the_records() {
     }
     let both_ends = 2 * sent.len() as u32;
     wait_until("a notice of each socket", Duration::from_secs(10), || {
-        assert!(matches!(session.turn().unwrap(), Turn::Wait(_)));
+        assert!(matches!(session.tick().unwrap(), Tick::Wait(_)));
         session.tracker().ended_connections() == both_ends
     });
     assert_eq!(session.tracker().unseen_connections(), u64::from(both_ends));

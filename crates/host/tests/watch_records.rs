@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec, HostSpec};
 use uncork_flow::{FlowRecord, read_json_lines};
-use uncork_host::watch::{RecordsSpec, Session, Turn, WatchSpec};
+use uncork_host::watch::{RecordsSpec, Session, Tick, WatchSpec};
 use uncork_path::{Buffer, LossSpec, PathSpec};
 use uncork_testkit::{Capability, Scratch, not_run, pause, wait_until};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
@@ -143,7 +143,7 @@ fn downloads(emulation: &Emulation, scratch: &Scratch) -> (Vec<Measured>, Vec<Fl
             .collect();
         let watch = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) || session.tracker().connections().count() > 0 {
-                if let Turn::Wait(_) = session.turn().unwrap() {
+                if let Tick::Wait(_) = session.tick().unwrap() {
                     pause(Duration::from_millis(20), "the time between two passes");
                 }
             }

@@ -50,8 +50,8 @@ pub(crate) struct CongestionOps {
     pub(crate) value: Structure,
     /// Where in that the structure begins.
     pub(crate) data: usize,
-    /// Whether `cong_control` tells which ACK it is about (Linux 6.10).
-    pub(crate) tells_ack: bool,
+    /// Whether `cong_control` has the ACK as an argument (Linux 6.10).
+    pub(crate) has_ack_argument: bool,
     /// Whether a link registers a structure (Linux 6.4). Otherwise writing it does.
     pub(crate) has_links: bool,
 }
@@ -126,7 +126,7 @@ impl KernelTypes {
         Some(Structure { id: found as u32 + 1, size, members: members.collect() })
     }
 
-    /// Whether the structure has a member of this name, also within parts without a name, so many deep.
+    /// Whether the structure has a member of this name, also within parts without a name, up to this depth.
     fn has_member(&self, id: u32, name: &str, depth: u32) -> bool {
         let found = || {
             let at = *self.types.get((id as usize).checked_sub(1)?)?;
@@ -178,14 +178,14 @@ impl KernelTypes {
             .structure("bpf_struct_ops_tcp_congestion_ops")
             .ok_or(missing("BPF programs cannot be congestion controls"))?;
         let control = ops.member("cong_control").and_then(|member| self.arguments(member));
-        let tells_ack = match control {
+        let has_ack_argument = match control {
             Some(2) => false,
             Some(4) => true,
             _ => return Err(missing("an unknown cong_control")),
         };
         let has_links = self.structure("bpf_struct_ops_link").is_some();
         let data = value.member("data").ok_or(missing("an unknown layout of struct_ops"))?.offset;
-        Ok(CongestionOps { ops, value, data, tells_ack, has_links })
+        Ok(CongestionOps { ops, value, data, has_ack_argument, has_links })
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_kernel_without_struct_ops_is_refused_with_the_remedy() {
         let types = KernelTypes::parse(tiny()).expect("it is well formed");
-        let error = types.congestion_ops().expect_err("there is no TCP").to_string();
+        let error = types.congestion_ops().expect_err("without TCP").to_string();
         assert_eq!(error, "this kernel cannot do it: no TCP; use Linux 6.1 or newer");
     }
 

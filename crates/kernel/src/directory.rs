@@ -25,7 +25,7 @@ const LINK: u32 = 0o120_000;
 ///
 /// # Errors
 ///
-/// If there is no BPF file system, or another user may write to one of the directories.
+/// Without a BPF file system, or if another user may write to one of the directories.
 pub fn make_pin_directory(directory: &Path) -> Result<(), Error> {
     for part in parts(directory)? {
         match DirBuilder::new().mode(0o700).create(&part) {
@@ -42,7 +42,7 @@ pub fn make_pin_directory(directory: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// If there is no BPF file system, or another user may write to one of the directories.
+/// Without a BPF file system, or if another user may write to one of the directories.
 pub fn has_pin_directory(directory: &Path) -> Result<bool, Error> {
     for part in parts(directory)? {
         if !check(&part, false)? {

@@ -26,7 +26,7 @@ impl Pins {
         {
             // Of an earlier load, or of a command that was killed.
             let _ = fs::remove_file(&path);
-            Map::note("earlier_default", earlier.as_bytes())?.pin(&path)?;
+            Map::blob("earlier_default", earlier.as_bytes())?.pin(&path)?;
         }
         set_default(algorithm.name())
     }

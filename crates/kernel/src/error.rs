@@ -9,7 +9,7 @@ use crate::sys;
 pub enum Error {
     /// Not one of ours.
     #[error(
-        "unknown controller {0}; there are uncork_bbr1, uncork_bbr2, uncork_bbr3, uncork_cubic and uncork_reno"
+        "unknown controller {0} (available: uncork_bbr1, uncork_bbr2, uncork_bbr3, uncork_cubic, uncork_reno)"
     )]
     Unknown(String),
     /// This machine cannot do it.
@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// Another user may change what is pinned in a directory.
     #[error(
-        "unsafe directory for pins: {directory}: {reason}; run `{remedy}`, and try again (what was pinned there is lost with it)"
+        "unsafe directory for pins: {directory}: {reason}; run `{remedy}`, and try again (it removes the pins in it)"
     )]
     Unsafe {
         /// The directory.
@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// The verifier refused a program.
     #[error(
-        "the kernel's verifier refuses {program}: {reason}; use another kernel (docs/evidence/kernel.md has those that were tried)"
+        "the kernel's verifier refuses {program}: {reason}; use another kernel (docs/evidence/kernel.md lists the tested ones)"
     )]
     Refused {
         /// The program's name.
@@ -98,7 +98,7 @@ pub enum Missing {
     )]
     Pin(String),
     /// No BPF file system.
-    #[error("no BPF file system at {0} keeps what is loaded; mount it: mount -t bpf bpf {0}")]
+    #[error("no BPF file system is mounted at {0}; mount it: mount -t bpf bpf {0}")]
     FileSystem(String),
     /// This mount namespace lacks it, as that of `ip netns exec` does (ip-netns(8)).
     #[error(
@@ -123,7 +123,7 @@ impl Error {
         Self::Step { step, error }
     }
 
-    /// Whether the environment cannot do it, whatever the arguments.
+    /// Whether the environment cannot do it, with any arguments.
     pub const fn is_environment(&self) -> bool {
         matches!(self, Self::Missing(_) | Self::Refused { .. } | Self::Unsafe { .. })
     }

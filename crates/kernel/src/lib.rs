@@ -2,7 +2,7 @@
 //! congestion control that sockets choose by name (`uncork_bbr3`).
 //!
 //! The objects in `bpf/` are committed, so that neither users nor `cargo build` need a BPF toolchain;
-//! `build-bpf.sh` builds them anew and says whether they are what the sources give.
+//! `build-bpf.sh` builds them again and compares them with the sources.
 //!
 //! [`Object`], [`Map`], [`Program`] and [`CgroupLink`] load other objects, too.
 #![cfg(target_os = "linux")]

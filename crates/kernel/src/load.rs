@@ -24,7 +24,7 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("ssthresh", "ssthresh"),
 ];
 
-/// Where a kernel has this member, it tells it what others tell `cwnd_event`.
+/// Kernels with this member call it in place of `cwnd_event` when a flow starts to send.
 const TX_START: &str = "cwnd_event_tx_start";
 
 const FLAG_LINK: u32 = 1 << 13;
@@ -69,7 +69,7 @@ pub struct VerifiedProgram {
     pub instructions: u32,
 }
 
-/// A controller whose programs the kernel has accepted. Sockets cannot choose it yet.
+/// A controller with programs that the kernel has accepted. Sockets cannot choose it yet.
 #[derive(Debug)]
 pub struct Loaded {
     algorithm: Algorithm,
@@ -144,8 +144,8 @@ impl Loader {
         if is_traced {
             self.object.set_constant("tracing", &1_u32.to_le_bytes())?;
         }
-        let tells_ack = u32::from(self.ops.tells_ack);
-        self.object.set_constant("tells_ack", &tells_ack.to_le_bytes())?;
+        let has_ack_argument = u32::from(self.ops.has_ack_argument);
+        self.object.set_constant("tells_ack", &has_ack_argument.to_le_bytes())?;
         let mut maps = Maps::new();
         for name in self.object.map_names() {
             let entries = (is_traced && name == "trace").then_some(RECORDS_TRACED);
@@ -173,7 +173,7 @@ impl Loader {
         Error::Object(self.algorithm.name(), what.to_owned())
     }
 
-    /// Those that this kernel calls.
+    /// The programs that this kernel calls.
     fn programs(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let not_called =
             if self.ops.ops.member(TX_START).is_some() { "cwnd_event" } else { TX_START };

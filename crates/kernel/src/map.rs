@@ -36,12 +36,12 @@ impl Map {
         Ok(Some(Self::new(fd, key_size as usize, value_size as usize)))
     }
 
-    /// A map of one element, that nobody changes: for what only user space reads.
+    /// A map of one element that no one changes, for data that only user space reads.
     ///
     /// # Errors
     ///
     /// If the kernel refuses it.
-    pub fn note(name: &str, bytes: &[u8]) -> Result<Self, Error> {
+    pub fn blob(name: &str, bytes: &[u8]) -> Result<Self, Error> {
         Self::constant(name, bytes, 0)
             .map_err(|error| Error::step(format!("create the map {name}"), error))
     }

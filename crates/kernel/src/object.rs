@@ -53,7 +53,7 @@ impl ProgramKind {
     }
 }
 
-/// An object whose types the kernel has.
+/// An object with types that the kernel has.
 #[derive(Debug)]
 pub struct Object {
     name: &'static str,
@@ -88,7 +88,7 @@ impl Object {
         Ok(Self { name, parsed, described: HashMap::new(), btf })
     }
 
-    /// Reads the object `name`, whose programs read no structure of the kernel.
+    /// Reads the object `name`. Its programs read no structure of the kernel.
     ///
     /// # Errors
     ///

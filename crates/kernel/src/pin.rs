@@ -53,8 +53,8 @@ impl Pins {
         self.is_pinned(algorithm) && is_registered(algorithm)
     }
 
-    /// Registers a controller until [`Self::remove`]. Whatever fails, or kills the process, before the
-    /// pin is there leaves nothing behind.
+    /// Registers a controller until [`Self::remove`]. A failure, or the end of the process, before the
+    /// pin exists leaves nothing behind.
     pub fn add(&self, loaded: &Loaded) -> Result<(), Error> {
         let algorithm = loaded.algorithm();
         self.check_free(algorithm)?;
@@ -82,8 +82,8 @@ impl Pins {
         Ok(())
     }
 
-    /// Puts another build of a loaded controller in its place: new connections get it, those that are
-    /// open keep theirs.
+    /// Replaces a loaded controller with another build: new connections get it, open
+    /// ones keep theirs.
     pub fn replace(&self, loaded: &Loaded) -> Result<(), Error> {
         let algorithm = loaded.algorithm();
         self.check_directory()?;

@@ -15,7 +15,7 @@ pub struct Program {
     name: String,
 }
 
-/// A program's place at a cgroup. It is in force as long as the link is open or pinned.
+/// A program's link to a cgroup. The program is active while the link is open or pinned.
 #[derive(Debug)]
 pub struct CgroupLink(OwnedFd);
 
@@ -48,7 +48,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn verified_instructions(&self) -> Result<u32, Error> {
         sys::program_info(self.as_fd())
             .map(|info| info.verified_instructions)
@@ -59,7 +59,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn id(&self) -> Result<u32, Error> {
         sys::program_info(self.as_fd()).map(|info| info.id).map_err(|error| self.asked(error))
     }
@@ -69,7 +69,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn cost(&self) -> Result<(u64, u64), Error> {
         let info = sys::program_info(self.as_fd()).map_err(|error| self.asked(error))?;
         Ok((info.run_ns, info.runs))
@@ -100,11 +100,11 @@ impl Program {
 }
 
 /// The `SockOps` programs that run for a cgroup, an open directory: its own and those of the cgroups above it, in the order in which
-/// they run. Their numbers, and their names where the kernel tells them (CAP_SYS_ADMIN).
+/// they run. Their numbers, and their names if the kernel reports them (CAP_SYS_ADMIN).
 ///
 /// # Errors
 ///
-/// If the kernel does not tell.
+/// If the kernel does not report them.
 pub fn programs_at(cgroup: BorrowedFd<'_>) -> io::Result<Vec<(u32, Option<String>)>> {
     let all = sys::programs_at(cgroup)?.into_iter();
     Ok(all.map(|id| (id, sys::program_name(id).ok())).collect())
@@ -123,7 +123,7 @@ impl From<Program> for OwnedFd {
 }
 
 impl CgroupLink {
-    /// Puts a `SockOps` program in force for a cgroup, an open directory.
+    /// Attaches a `SockOps` program to a cgroup, an open directory.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl CgroupLink {
             .map_err(|error| Error::step(format!("pin {}", path.display()), error))
     }
 
-    /// Puts another program in the place of the one in force, without a moment in between.
+    /// Replaces the active program with another one, without a moment in between.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl CgroupLink {
         sys::update_link(self.0.as_fd(), program.as_fd())
     }
 
-    /// Takes the program out of force.
+    /// Detaches the program.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl CgroupLink {
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn info(&self) -> io::Result<(u32, u64)> {
         sys::link_info(self.0.as_fd())
     }

@@ -9,7 +9,7 @@ use crate::sys;
 /// A structure of programs that the kernel has accepted.
 #[derive(Debug)]
 pub(crate) enum Structure {
-    /// A link registers it, as long as the link or a pin of it is there.
+    /// A link registers it, while the link or a pin of it exists.
     Linked(OwnedFd),
     /// Before Linux 6.4: writing the content into the map registers it, until the element is deleted.
     Written {
@@ -26,7 +26,7 @@ pub struct Registration(Registered);
 
 #[derive(Debug)]
 enum Registered {
-    Link(#[expect(dead_code, reason = "open as long as the registration is to last")] OwnedFd),
+    Link(#[expect(dead_code, reason = "open while the registration lasts")] OwnedFd),
     Map(OwnedFd),
 }
 
@@ -51,7 +51,7 @@ impl Structure {
         }))
     }
 
-    /// Registers it until [`unregister`]. Whatever fails, or kills the process, on the way leaves no
+    /// Registers it until [`unregister`]. A failure, or the end of the process, on the way leaves no
     /// registration without a pin.
     pub(crate) fn register_at(&self, path: &Path) -> io::Result<()> {
         match self {

@@ -25,7 +25,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// If the map is no ring, or there is no memory.
+    /// If the map is not a ring, or memory is short.
     pub fn open(map: &Map) -> io::Result<Self> {
         let size = crate::sys::max_entries(map)?;
         Ok(Self { memory: Mapping::of_ring(map, size as usize)?, size: size.into() })

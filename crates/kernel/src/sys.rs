@@ -52,7 +52,7 @@ const LOG_STATISTICS: u32 = 4;
 /// As many programs as a cgroup and those above it may have here.
 const PROGRAMS: usize = 64;
 
-/// Plain old data whose address and size are given to the kernel.
+/// Plain old data. The kernel gets its address and size.
 ///
 /// # Safety
 /// `Self` is `repr(C)`, is an argument of the command as in `linux/bpf.h`, and has no padding.
@@ -208,7 +208,7 @@ struct Batch {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for Batch {}
 
-/// Writes `count` elements, whose keys and values are one behind the other.
+/// Writes `count` elements. Their keys and values are one behind the other.
 pub(crate) fn set_elements(
     map: BorrowedFd<'_>,
     keys: &[u8],
@@ -336,7 +336,7 @@ struct LinkCreate {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for LinkCreate {}
 
-/// Registers the structure in `map`, as long as the link or a pin of it is there.
+/// Registers the structure in `map`, while the link or a pin of it exists.
 pub(crate) fn link(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let map = map.as_raw_fd() as u32;
     open(
@@ -345,7 +345,7 @@ pub(crate) fn link(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     )
 }
 
-/// Puts a program in force for a cgroup, as long as the link or a pin of it is there.
+/// Attaches a program to a cgroup, while the link or a pin of it exists.
 pub(crate) fn link_cgroup(program: BorrowedFd<'_>, cgroup: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let (map, target) = (program.as_raw_fd() as u32, cgroup.as_raw_fd() as u32);
     let attach_type = ATTACH_SOCK_OPS;
@@ -359,7 +359,7 @@ struct Link {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for Link {}
 
-/// Takes out of force what `link` has put in force.
+/// Detaches the program or structure of `link`.
 pub(crate) fn detach_link(link: BorrowedFd<'_>) -> io::Result<()> {
     bpf(LINK_DETACH, &mut Link { link: link.as_raw_fd() as u32 }).map(drop)
 }
@@ -429,12 +429,12 @@ pub(crate) fn next_link(id: u32) -> io::Result<u32> {
     bpf(LINK_GET_NEXT_ID, &mut next).map(|_| next.next)
 }
 
-/// The name of the program with this number. The kernel tells it only to those who have CAP_SYS_ADMIN.
+/// The name of the program with this number. The kernel reports it only with CAP_SYS_ADMIN.
 pub(crate) fn program_name(id: u32) -> io::Result<String> {
-    use aya_obj::generated::bpf_prog_info as Told;
+    use aya_obj::generated::bpf_prog_info;
     let program = program_by_id(id)?;
-    let info = info::<{ size_of::<Told>() }>(program.as_fd())?;
-    let name: [u8; 16] = bytes_at(&info, offset_of!(Told, name));
+    let info = info::<{ size_of::<bpf_prog_info>() }>(program.as_fd())?;
+    let name: [u8; 16] = bytes_at(&info, offset_of!(bpf_prog_info, name));
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }
@@ -447,7 +447,7 @@ struct IteratorCreate {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for IteratorCreate {}
 
-/// A file whose reader runs an iterator.
+/// A file that runs an iterator when it is read.
 pub(crate) fn open_iterator(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let (map, attach_type) = (program.as_raw_fd() as u32, ATTACH_ITERATOR);
     let link = open(LINK_CREATE, &mut LinkCreate { map, attach_type, ..LinkCreate::default() })?;
@@ -465,7 +465,7 @@ struct LinkUpdate {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for LinkUpdate {}
 
-/// Puts `new`, a program or the map of a structure, in the place of what `link` has put in force.
+/// Replaces the program or structure of `link` with `new`, a program or the map of a structure.
 pub(crate) fn update_link(link: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Result<()> {
     let (link, new) = (link.as_raw_fd() as u32, new.as_raw_fd() as u32);
     bpf(LINK_UPDATE, &mut LinkUpdate { link, new, ..LinkUpdate::default() }).map(drop)
@@ -519,7 +519,7 @@ struct Info {
 // SAFETY: as in linux/bpf.h.
 unsafe impl Attributes for Info {}
 
-/// What the kernel tells of a program, a map or a link: as much as fits, the rest is zero.
+/// The kernel's information about a program, a map or a link: as much as fits, the rest is zero.
 fn info<const N: usize>(fd: BorrowedFd<'_>) -> io::Result<[u8; N]> {
     let mut info = [0_u8; N];
     let (fd, size) = (fd.as_raw_fd() as u32, N as u32);
@@ -546,16 +546,16 @@ pub(crate) struct ProgramInfo {
 }
 
 pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
-    use aya_obj::generated::bpf_prog_info as Told;
-    let info = info::<{ size_of::<Told>() }>(program)?;
+    use aya_obj::generated::bpf_prog_info;
+    let info = info::<{ size_of::<bpf_prog_info>() }>(program)?;
     Ok(ProgramInfo {
-        id: u32::from_ne_bytes(bytes_at(&info, offset_of!(Told, id))),
+        id: u32::from_ne_bytes(bytes_at(&info, offset_of!(bpf_prog_info, id))),
         verified_instructions: u32::from_ne_bytes(bytes_at(
             &info,
-            offset_of!(Told, verified_insns),
+            offset_of!(bpf_prog_info, verified_insns),
         )),
-        run_ns: u64::from_ne_bytes(bytes_at(&info, offset_of!(Told, run_time_ns))),
-        runs: u64::from_ne_bytes(bytes_at(&info, offset_of!(Told, run_cnt))),
+        run_ns: u64::from_ne_bytes(bytes_at(&info, offset_of!(bpf_prog_info, run_time_ns))),
+        runs: u64::from_ne_bytes(bytes_at(&info, offset_of!(bpf_prog_info, run_cnt))),
     })
 }
 
@@ -701,7 +701,7 @@ impl Mapping {
         let consumer = memory(page, libc::PROT_READ | libc::PROT_WRITE, 0)?;
         let producer = memory(page + 2 * size, libc::PROT_READ, page as libc::off_t);
         let producer = producer.inspect_err(|_| {
-            // SAFETY: it was mapped above with this length, and nobody has a reference.
+            // SAFETY: it was mapped above with this length, and no reference exists.
             unsafe { libc::munmap(consumer.cast(), page) };
         })?;
         Ok(Self { consumer, producer, page, size })
@@ -709,7 +709,7 @@ impl Mapping {
 
     /// How far the reader is.
     pub(crate) fn consumed(&self) -> u64 {
-        // SAFETY: the page begins with this number, aligned, and is mapped as long as `self`.
+        // SAFETY: the page begins with this number, aligned, and is mapped while `self` exists.
         unsafe { (*self.consumer).load(Ordering::Relaxed) }
     }
 
@@ -735,10 +735,10 @@ impl Mapping {
         }
     }
 
-    /// The bytes of a record that was written, and not consumed yet: nobody changes them.
+    /// The bytes of a record that was written, and not consumed yet: the kernel does not change them.
     pub(crate) fn data(&self, place: usize, length: usize) -> &[u8] {
         assert!(place + length <= 2 * self.size, "a record is not longer than the ring");
-        // SAFETY: the bytes are mapped as long as `self`, and the kernel writes only behind what was consumed.
+        // SAFETY: the bytes are mapped while `self` exists, and the kernel writes only behind what was consumed.
         unsafe {
             std::slice::from_raw_parts(self.producer.cast::<u8>().add(self.page + place), length)
         }
@@ -772,7 +772,7 @@ fn seconds(clock: libc::clockid_t) -> i64 {
 }
 
 /// How many seconds the clock that programs read (TAI) is ahead of Unix time. Zero, unless a time service has
-/// told the kernel of leap seconds.
+/// set the kernel's leap seconds.
 pub fn tai_offset() -> i64 {
     loop {
         let (before, tai, after) = (

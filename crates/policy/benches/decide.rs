@@ -1,4 +1,4 @@
-//! The cost of a decision, for a policy of a hundred rules of which only the last matches, and for one with a
+//! The cost of a decision, for a policy of a hundred rules where only the last matches, and for one with a
 //! table of a million networks; and of the look-up in that table alone.
 
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use uncork_units::ByteCount;
 
 const RULES: usize = 100;
 
-/// A policy whose last rule matches, after rules with `condition` that do not.
+/// A policy where the last rule matches, after rules with `condition` that do not.
 fn text(condition: &dyn Fn(usize) -> String) -> String {
     let mut text = String::new();
     for n in 0..RULES - 1 {
@@ -89,7 +89,7 @@ fn learned(networks: usize) -> (Policy, String) {
     (policy, uncork_testkit::finished_table(&body))
 }
 
-/// So many addresses all over the address space.
+/// `count` addresses all over the address space.
 fn addresses(count: u32, address: fn(u32) -> IpAddr) -> Vec<IpAddr> {
     (0..count).map(|n| address(n.wrapping_mul(0x85eb_ca6b))).collect()
 }
@@ -103,8 +103,8 @@ fn v6(n: u32) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from((0x2000 | spread >> 12) << 112 | spread << 80 | u128::from(n)))
 }
 
-/// The table alone, as the server and the kernel read it: of clients whose part of it stays in the caches, and of so
-/// many that it does not.
+/// The table alone, as the server and the kernel read it: for a number of clients with their part of it in the caches,
+/// and for a larger one.
 fn look_up(criterion: &mut Criterion, loaded: &Policy) {
     let flat = loaded.flat(&[], &Origins::new()).unwrap_or_else(|error| panic!("{error}"));
     for (family, address) in [("IPv4", v4 as fn(u32) -> IpAddr), ("IPv6", v6)] {

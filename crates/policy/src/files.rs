@@ -16,7 +16,7 @@ pub enum FileError {
     /// The table's file cannot be read.
     #[error("cannot read the table '{file}': {1}", file = .0.display())]
     UnreadableTable(PathBuf, io::Error),
-    /// It is no policy.
+    /// It is not a policy.
     #[error("{}", .1.render(&.0.display().to_string(), false))]
     Policy(PathBuf, PolicyError),
     /// Its table is refused.
@@ -42,7 +42,7 @@ impl Policy {
         read: impl Fn(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Self, FileError> {
         let signed = key.map(|key| {
-            Signed::beside(file, key, &read)
+            Signed::next_to(file, key, &read)
                 .map_err(|error| FileError::Signature(key.into(), error))
         });
         let signed = signed.transpose()?;

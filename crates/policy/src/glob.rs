@@ -13,7 +13,7 @@ pub(crate) enum Kind {
 
 /// Maximum number of tokens from the first star on: the automaton has a bit per token and one for the
 /// end.
-pub(crate) const MOST: usize = u128::BITS as usize - 1;
+pub(crate) const MAX_TAIL: usize = u128::BITS as usize - 1;
 
 /// A compiled pattern: a bit-parallel automaton (the Shift-And method of Baeza-Yates and Gonnet). Matching
 /// takes time linear in the text, so a client cannot send a path that is slow to match.
@@ -39,7 +39,7 @@ pub(crate) struct Glob {
 pub(crate) enum GlobError {
     /// It ends with a backslash.
     Unfinished,
-    /// The part from the first star is longer than [`MOST`].
+    /// The part from the first star is longer than [`MAX_TAIL`].
     TooLong,
 }
 
@@ -55,7 +55,7 @@ impl Glob {
         let tokens = tokens(pattern, kind)?;
         let first_star = tokens.iter().position(|token| matches!(token, Token::Star { .. }));
         let (head, tail) = tokens.split_at(first_star.unwrap_or(tokens.len()));
-        if tail.len() > MOST {
+        if tail.len() > MAX_TAIL {
             return Err(GlobError::TooLong);
         }
         let byte = |token: &Token| if let Token::Byte(byte) = token { Some(*byte) } else { None };
@@ -200,8 +200,8 @@ mod tests {
         let long = "x".repeat(1000);
         assert!(matches(Kind::Path, &long, &long));
         assert!(matches(Kind::Path, &format!("{long}*y"), &format!("{long}zzy")));
-        let most = format!("*{}", "y".repeat(MOST - 1));
-        assert!(matches(Kind::Value, &most, &format!("xyx{}", "y".repeat(MOST))));
+        let most = format!("*{}", "y".repeat(MAX_TAIL - 1));
+        assert!(matches(Kind::Value, &most, &format!("xyx{}", "y".repeat(MAX_TAIL))));
         assert_eq!(Glob::new(&format!("{most}y"), Kind::Value).err(), Some(GlobError::TooLong));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Policy`] is a TOML file (`docs/reference/policy.md`) of rules in order, and of experiments that assign a
 //! deterministic share of the clients to one of several arms. [`Policy::decide`] takes the [`Facts`] known
-//! about a connection so far, and tells whether more facts could still change the [`Decision`]: a server
+//! about a connection so far, and reports whether more facts could still change the [`Decision`]: a server
 //! calls it when it accepts a connection, and again with the first request. [`Policy::explain`] shows the
 //! evaluation of every rule. A generated table of networks ([`Policy::table_file`]) is a file of its own, for
 //! which a rule may ask.

@@ -147,7 +147,7 @@ impl Policy {
     }
 
     /// Takes the table of networks from the bytes of its file. Before, and after it has expired, no rule that
-    /// asks for the table matches. The fingerprint tells tables apart.
+    /// asks for the table matches. Each table has another fingerprint.
     ///
     /// # Errors
     ///

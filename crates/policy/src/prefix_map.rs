@@ -1,9 +1,9 @@
 //! Longest-prefix match in about one cache miss, for programs and for the kernel.
 //!
 //! A trie compressed in levels and in paths (Nilsson and Karlsson, "IP-Address Lookup Using LC-Tries", 1999), with
-//! networks pushed down to disjoint leaves. A node tells apart as many bits as take the least memory; bits that all of
-//! its addresses share are compared at once; and where few segments are left, a cache line lists them. So the table of a
-//! million networks has two or three levels, of which the last is not in the caches. IPv4 and IPv6 have a trie each.
+//! networks pushed down to disjoint leaves. A node branches on the number of bits that takes the least memory; bits that all of
+//! its addresses share are compared at once; and a cache line lists the last few segments. So the table of a
+//! million networks has two or three levels. The last one is not in the caches. IPv4 and IPv6 have a trie each.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -18,19 +18,19 @@ const LIST: u32 = 1 << 29;
 const BITS_AT: u32 = 24;
 const UNIT: usize = 4;
 /// 256 MiB, as far as a place can be.
-const MOST_WORDS: usize = 1 << 26;
+const MAX_WORDS: usize = 1 << 26;
 /// So that the first node stays in a cache.
-const MOST_BITS: u32 = 20;
+const MAX_BITS: u32 = 20;
 /// To compare fewer shared bits costs more than to store them.
-const LEAST_SHARED: u32 = 3;
-const MOST_SHARED: u32 = 32;
+const MIN_SHARED: u32 = 3;
+const MAX_SHARED: u32 = 32;
 /// Entries that a cache line has, and segments of a list.
 const LINE: usize = 16;
 /// The highest of 16 is for comparing four at once.
 const LISTED_BITS: u32 = 15;
 /// A number times this is the number in four fields of 16 bits.
 const FIELDS: u64 = 0x0001_0001_0001_0001;
-/// A node of so few bits is no larger than a list, and quicker.
+/// Up to this number of bits, a node is as small as a list, and quicker.
 const FEW_BITS: u32 = 4;
 
 /// Where IPv4 addresses are (RFC 4291 §2.5.5.2).
@@ -59,7 +59,7 @@ impl Default for PrefixMap {
 }
 
 impl PrefixMap {
-    /// The map of `networks`, of which no two are equal. Other addresses have the value `outside`.
+    /// The map of `networks`, which must be distinct. Other addresses have the value `outside`.
     pub(crate) fn new(networks: &[Network], outside: u16) -> Result<Self, TooLarge> {
         let mut words = Words::default();
         let is_v4 = |(first, bits, _): &Network| *bits >= 96 && first >> 32 == MAPPED >> 32;
@@ -201,7 +201,7 @@ fn listed(list: &[u32; LINE], bits: u32) -> u16 {
     half(list, LINE + (begun as usize - 1) % LINE) as u16
 }
 
-/// Where a slot of a node of `bits` begins, whose addresses share `depth` bits.
+/// Where a slot of a node of `bits` begins. The node's addresses share `depth` bits.
 fn place(slot: u32, bits: u32, depth: u32) -> u128 {
     u128::from(slot) << (128 - bits) >> depth
 }
@@ -262,19 +262,19 @@ impl Segments {
         are_alike.then(|| (first, (first ^ (after - 1)).leading_zeros()))
     }
 
-    /// The bits that tell these segments apart, of the bits after `depth`.
+    /// The bits after `depth` that distinguish these segments.
     fn left(&self, inside: &Range<usize>, depth: u32) -> u32 {
         let free = self.borders(inside).iter().map(|border| border.trailing_zeros()).min();
         128 - free.unwrap_or(0) - depth
     }
 
-    /// How many of the `left` bits after `depth` a node tells apart: as many as take the least memory.
+    /// How many of the `left` bits after `depth` a node branches on: the number that takes the least memory.
     fn bits(&self, inside: &Range<usize>, depth: u32, left: u32) -> u32 {
         let borders = self.borders(inside);
         // With fewer, lists are too small even if all are full.
-        let least = (borders.len() / LINE).max(4).ilog2().min(MOST_BITS);
+        let least = (borders.len() / LINE).max(4).ilog2().min(MAX_BITS);
         let words = |bits: &u32| words(borders, depth + bits, left - bits) + (1 << bits);
-        (least..=MOST_BITS.min(left)).min_by_key(words).unwrap_or(least)
+        (least..=MAX_BITS.min(left)).min_by_key(words).unwrap_or(least)
     }
 
     /// The segments with an address in the block of 2^(128 - depth) addresses from `first`, of these.
@@ -313,7 +313,7 @@ impl Words {
         self.entry(&segments, 0..segments.starts.len(), 0, 0)
     }
 
-    /// The entry for these segments: those with an address in the block from `first`, whose addresses share `depth` bits.
+    /// The entry for the segments with an address in the block from `first`. Its addresses share `depth` bits.
     fn entry(
         &mut self,
         all: &Segments,
@@ -327,7 +327,7 @@ impl Words {
         }
         let left = all.left(&inside, depth);
         let is_listed = inside.len() <= LINE && left <= LISTED_BITS;
-        let shared = all.shared(&inside).filter(|(_, shared)| *shared >= depth + LEAST_SHARED);
+        let shared = all.shared(&inside).filter(|(_, shared)| *shared >= depth + MIN_SHARED);
         match shared {
             _ if left <= FEW_BITS => self.node(all, inside, left, (first, depth)),
             // Of one network it takes less than a list.
@@ -350,7 +350,7 @@ impl Words {
         (first, depth): (u128, u32),
     ) -> Result<u32, TooLarge> {
         let value = VALUE | u32::from(all.values[inside.start]);
-        let bits = MOST_SHARED.min(shared - depth);
+        let bits = MAX_SHARED.min(shared - depth);
         let expected = (address << depth >> (128 - bits)) as u32;
         let first = first | place(expected, bits, depth);
         let at = self.room(3)?;
@@ -419,11 +419,11 @@ impl Words {
         Ok(())
     }
 
-    /// The place of so many new words. What fits into a cache line is in one.
+    /// The place of `words` new words. They are in one cache line if they fit.
     fn room(&mut self, words: usize) -> Result<usize, TooLarge> {
         let unit = words.next_power_of_two().clamp(UNIT, LINE);
         let at = self.0.len().next_multiple_of(unit);
-        if at + words > MOST_WORDS {
+        if at + words > MAX_WORDS {
             return Err(TooLarge);
         }
         self.0.resize(at + words, 0);

@@ -17,7 +17,7 @@ use crate::Release;
 /// How the DER of an Ed25519 public key begins (RFC 8410 §4). The key's 32 bytes follow.
 const PREFIX: [u8; 12] = *b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
 
-/// A list of files by name with their SHA-256, whose signature has been checked.
+/// A list of files by name with their SHA-256. Its signature has been checked.
 #[derive(Clone, Debug)]
 pub struct Signed {
     sha256: BTreeMap<String, String>,
@@ -35,7 +35,7 @@ struct List {
 /// Why a policy does not count as signed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SignatureError {
-    /// The list or its signature is not beside the policy.
+    /// The list or its signature is not in the policy's directory.
     #[error("'{file}' is missing; plan with `--sign learn.key`, and apply that version", file = .0.display())]
     Unsigned(PathBuf),
     /// A file cannot be read.
@@ -43,7 +43,7 @@ pub enum SignatureError {
     Unreadable(PathBuf, String),
     /// The key is of another kind, or no key.
     #[error(
-        "the key is no Ed25519 public key in PEM; derive it with `openssl pkey -in learn.key -pubout`"
+        "the key is not an Ed25519 public key in PEM; derive it with `openssl pkey -in learn.key -pubout`"
     )]
     Key,
     /// The list is not as it was signed, or by somebody else.
@@ -58,24 +58,24 @@ pub enum SignatureError {
     /// The serial is not a number that others can be compared with.
     #[error("`serial` of {} is not a whole number (0 to 2^64 - 1); sign it again", Signed::LIST)]
     Serial,
-    /// A file is not the one that was signed.
+    /// A file differs from the signed one.
     #[error("'{0}' is not as it was signed; apply the version again, or plan a new one")]
     File(String),
 }
 
 impl Signed {
-    /// The list's file, beside the policy's.
+    /// The list's file, in the policy's directory.
     pub const LIST: &str = "inputs.json";
     /// The signature's file: the 64 bytes of Ed25519.
     pub const SIGNATURE: &str = "inputs.sig";
 
-    /// The checked list beside `policy`, whose signer's public key is in the file `key`. Files are read with
+    /// The checked list in the directory of `policy`. The signer's public key is in the file `key`. Files are read with
     /// `read`.
     ///
     /// # Errors
     ///
     /// If a file cannot be read, or the owner of the key did not sign this list.
-    pub fn beside(
+    pub fn next_to(
         policy: &Path,
         key: &Path,
         read: impl Fn(&Path) -> io::Result<Vec<u8>>,
@@ -83,7 +83,7 @@ impl Signed {
         let unreadable = |file: &Path, error: io::Error| {
             SignatureError::Unreadable(file.to_owned(), error.to_string())
         };
-        let beside = |name| {
+        let sibling = |name| {
             let file = policy.with_file_name(name);
             read(&file).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => SignatureError::Unsigned(file),
@@ -91,7 +91,7 @@ impl Signed {
             })
         };
         let key = read(key).map_err(|error| unreadable(key, error))?;
-        Self::verify(&key, &beside(Self::LIST)?, &beside(Self::SIGNATURE)?)
+        Self::verify(&key, &sibling(Self::LIST)?, &sibling(Self::SIGNATURE)?)
     }
 
     /// Checks the signature of a `list`. `key` is the signer's public key in PEM.
@@ -170,9 +170,9 @@ mod tests {
             _ => Err(io::ErrorKind::NotFound.into()),
         };
         let (policy, key) = (Path::new("v3/policy.toml"), Path::new("keys/learn.pub"));
-        assert!(Signed::beside(policy, key, all).is_ok());
+        assert!(Signed::next_to(policy, key, all).is_ok());
         let missing = |policy: &str, key: &str| {
-            Signed::beside(policy.as_ref(), key.as_ref(), all).unwrap_err().to_string()
+            Signed::next_to(policy.as_ref(), key.as_ref(), all).unwrap_err().to_string()
         };
         let unsigned = missing("v2/policy.toml", "keys/learn.pub");
         assert!(

@@ -69,10 +69,10 @@ impl TableUse {
     /// The client's entry, and the index of its arm; absent once the table has expired.
     fn entry(&self, section: usize, facts: &Facts<'_>) -> Fact<(Entry, usize)> {
         let Some(loaded) = &self.loaded else { return Fact::Absent };
-        let in_force = facts
+        let not_expired = facts
             .accepted
             .and_then(|now| Fact::known_or_absent((now < loaded.table.expires).then_some(())));
-        in_force.and_then(|()| {
+        not_expired.and_then(|()| {
             let Some(section) = loaded.section(section) else { return Fact::Absent };
             section.entry(facts).and_then(|entry| {
                 let arm = loaded.arms.get(usize::from(entry.arm));

@@ -22,7 +22,7 @@ impl Policy {
         self.warnings_of(unmatched, has_databases)
     }
 
-    /// The same of a server whose listeners are local ports: some have names, of the others the number is the name.
+    /// The same for a server with local ports as listeners. A port without a name has its number as its name.
     pub fn warnings_by_port(&self, named: &[(String, u16)], has_databases: bool) -> Vec<String> {
         let ports: HashSet<u16> = named.iter().map(|(_, port)| *port).collect();
         let unmatched = |globs: &[Glob]| {

@@ -52,9 +52,9 @@ pub struct Writer {
 pub(crate) fn start(sink: Box<dyn Sink>) -> io::Result<(Records, Writer)> {
     let (queue, received) = sync_channel(ROOM);
     let tally = Arc::new(Tally::default());
-    let told = Arc::clone(&tally);
+    let writers = Arc::clone(&tally);
     let named = thread::Builder::new().name("records".to_owned());
-    let thread = named.spawn(move || write(&received, sink, &told))?;
+    let thread = named.spawn(move || write(&received, sink, &writers))?;
     Ok((Records { queue, tally: Arc::clone(&tally) }, Writer { thread, tally }))
 }
 

@@ -75,7 +75,7 @@ impl Table {
     }
 
     /// Writes a file under a temporary name, then renames it to the name with this `number`. If
-    /// that fails, the records wait for the next time, as long as there is room.
+    /// that fails, the records wait for the next time, while there is room.
     fn write(&mut self, directory: &Path, number: u64) -> Outcome {
         let name = format!(
             "{}-{}-{}-{number:06}.parquet",

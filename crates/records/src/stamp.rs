@@ -1,4 +1,4 @@
-//! Timestamps in file names, whose alphabetical order is their order in time.
+//! Timestamps in file names. Their alphabetical order is their order in time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -36,7 +36,7 @@ fn tables(directory: &Path) -> (Vec<String>, Vec<FlowRecord>, Vec<FlowRecord>) {
 }
 
 #[test]
-fn a_directory_gets_a_file_for_so_many_records() {
+fn a_directory_gets_a_file_for_each_number_of_records() {
     let scratch = Scratch::new("records");
     let spec = RecordsSpec { rows: 600, ..RecordsSpec::new(scratch.path("")) };
     let (records, writer) = spec.open().expect("opens");

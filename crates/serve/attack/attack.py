@@ -119,7 +119,7 @@ def withstands(server, name, seconds):
     clients = [Clients(fetch, port, address) for address in ("127.0.0.1", "127.0.0.2")]
     over, result, outcome = multiprocessing.Event(), multiprocessing.Queue(), Outcome()
     attack = multiprocessing.Process(target=attack_until, args=(over, name, server.ports[version], result), daemon=True)
-    # First the process: a fork beside threads may inherit their locks.
+    # First the process: a fork with running threads may inherit their locks.
     for it in (attack, *clients):
         it.start()
     end = time.monotonic() + seconds

@@ -27,7 +27,7 @@ def slow_body():
 
 
 def pipeline():
-    """Requests without end, whose answers nobody reads."""
+    """Requests without end; the client reads no answer."""
     while True:
         yield b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100
 

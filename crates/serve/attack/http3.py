@@ -94,7 +94,7 @@ class Attack:
 
 
 class Swarm(Attacker):
-    """Keeps so many connections open, whatever the server does to them."""
+    """Keeps this number of connections open. Replaces each one closed by the server."""
 
     def run(self):
         asyncio.run(self.attack_all())

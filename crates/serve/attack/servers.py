@@ -26,7 +26,7 @@ NGINX_QUIC = "listen 127.0.0.1:{tls} quic; ssl_certificate {dir}/cert.pem; ssl_c
 
 
 class Server:
-    """A process, its ports by version of HTTP, and where it tells its health."""
+    """A process, its ports by version of HTTP, and the address of its health check."""
 
     def __init__(self, command, ports, health):
         self.ports, self.health = ports, health

@@ -61,7 +61,7 @@ class Connection:
 
 
 class Attacker(threading.Thread):
-    """Attacks until it is told that it is over."""
+    """Attacks until `is_over` is set."""
 
     def __init__(self, port, attack):
         super().__init__(daemon=True)
@@ -72,7 +72,7 @@ class Attacker(threading.Thread):
 
 
 class Swarm(Attacker):
-    """Keeps so many connections open, whatever the server does to them."""
+    """Keeps this number of connections open. Replaces each one closed by the server."""
 
     def run(self):
         connections = []

@@ -46,7 +46,7 @@ def play(options, directory):
         f"{options.uncork} serve --root {root} --listen {HOST}:{PORT} --self-signed --quiet --records {directory}/records.jsonl"
     )
     server = f"sh -c '{capture} 2>{directory}/tcpdump.txt & sleep 1; echo $$ >{directory}/pid; exec {serve}'"
-    clients = f"{sys.executable} {HERE}/clients.py {HOST} {PORT} {options.responses} {options.seed} {directory}/told.json"
+    clients = f"{sys.executable} {HERE}/clients.py {HOST} {PORT} {options.responses} {options.seed} {directory}/clients.json"
     stop = f"pid=$(cat {directory}/pid); kill $pid; for i in $(seq 200); do kill -0 $pid || break; sleep 0.3; done 2>/dev/null"
     client = ["sh", "-c", f"{clients} && {{ {stop}; }}"]
     path = ["--rate", options.rate, "--rtt", options.rtt, "--loss", options.loss, "--seed", options.seed]
@@ -285,20 +285,20 @@ def judge_sum(seen, name, record, captured):
 
 
 def compare(directory):
-    told = json.loads((directory / "told.json").read_text())
+    clients = json.loads((directory / "clients.json").read_text())
     responses, connections = read_records(directory / "records.jsonl")
-    flows = flows_of(told["connections"], *read_capture(directory / "capture.pcap"))
+    flows = flows_of(clients["connections"], *read_capture(directory / "capture.pcap"))
     judge, numbers = Judge(), {}
-    for seen in told["responses"]:
+    for seen in clients["responses"]:
         record, flow = responses.get(seen["host"]), flows[seen["connection"]]
         judge.response(seen, record, flow)
         if record:
             numbers[seen["connection"]] = record["flow"]
         if record and seen["end"] == "later" and seen["protocol"] != "h3":
             judge.completion(seen, record, flow)
-    for seen in told["connections"]:
+    for seen in clients["connections"]:
         judge.connection(seen, connections.get(numbers.get(seen["connection"])), flows[seen["connection"]])
-    print(f"{len(told['responses'])} responses on {len(told['connections'])} connections")
+    print(f"{len(clients['responses'])} responses on {len(clients['connections'])} connections")
     judge.show()
     return judge
 

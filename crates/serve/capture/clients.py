@@ -56,13 +56,13 @@ class Response:
         self.news.set()
 
     async def wait(self, bytes_wanted=None):
-        """For so many bytes, or for the end."""
+        """Waits for a number of bytes, or for the end."""
         deadline = time.monotonic() + PATIENCE
         while self.ended is None and (bytes_wanted is None or self.received < bytes_wanted):
             self.news.clear()
             await asyncio.wait_for(self.news.wait(), deadline - time.monotonic())
 
-    def told(self, end):
+    def report(self, end):
         whole = self.ended is not None and self.received == self.size
         names = ("host", "protocol", "connection", "size", "received", "asked", "ended")
         return {name: getattr(self, name) for name in names} | {"whole": whole, "end": end}
@@ -193,7 +193,7 @@ class Http3:
         asyncio.get_running_loop().call_later(3, self.kill)
 
     def kill(self):
-        """Whatever arrives, nothing more is sent."""
+        """Sends no more packets from now on."""
         self.client.transmit = lambda: None
 
     vanish = kill
@@ -238,7 +238,7 @@ class Plan:
     def __init__(self, responses, seed):
         self.random = random.Random(seed)
         self.left, self.number, self.connections = responses, 0, 0
-        self.told = collections.defaultdict(list)
+        self.report = collections.defaultdict(list)
 
     def response(self, protocol, connection):
         self.number += 1
@@ -272,11 +272,11 @@ class Plan:
         ended = getattr(client, end if end in ("reset", "kill", "vanish") else "close")()
         if ended is not None:
             await asyncio.wait_for(ended, PATIENCE)
-        self.told["connections"].append(connection)
-        self.told["responses"] += [it.told(connection["end"] if it is last else "") for it in responses]
+        self.report["connections"].append(connection)
+        self.report["responses"] += [it.report(connection["end"] if it is last else "") for it in responses]
 
     async def converse(self, client, ask, end, count):
-        """Asks for so many files; the response that ends in the way of the connection."""
+        """Asks for `count` files; returns the response that ends in the way of the connection."""
         left = count - 1
         while left > 0:
             together = [await ask() for _ in range(min(client.parallel, left))]
@@ -298,7 +298,7 @@ async def main(host, port, responses, seed, output):
     plan = Plan(int(responses), int(seed))
     await asyncio.gather(*(plan.play((host, int(port))) for _ in range(20)))
     with open(output, "w") as file:
-        json.dump(plan.told, file)
+        json.dump(plan.report, file)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The file server beside others: what each costs for large and for small objects, over each HTTP.
+"""The file server compared with others: what each costs for large and for small objects, over each HTTP.
 
     crates/serve/compare/compare.py --uncork target/release/uncork --repeat 3
     crates/serve/compare/compare.py --others /srv/chroot --protocols 3 --jobs large
@@ -245,7 +245,7 @@ def started(bench, server):
 
 
 def curl(bench, protocol, what, count):
-    """Fetches `what` so many times: bytes, how many failed, and how long it took."""
+    """Fetches `what` `count` times: bytes, failures, and seconds."""
     url = f"https://{SERVER}:{PORT}/{what}"
     if count > 1:
         url += f"?[1-{count}]"
@@ -289,7 +289,7 @@ def measure(bench, session, protocol, job):
 
 
 def measure_idle(bench, session, protocol):
-    """Memory for each of many connections, all of which are there at the end."""
+    """Memory for each of many connections. All of them are open at the end."""
     count = bench.options.idle
     before = resident_mb(session)
     url = f"https://{SERVER}:{PORT}/small"
@@ -343,7 +343,7 @@ def table(samples):
 
 
 def ratios(samples):
-    """Each server beside nginx in the same round: the median, and the range."""
+    """Each server compared with nginx in the same round: the median, and the range."""
     print("\n| HTTP | job | server | of nginx's figure | from, to |\n|---|---|---|---|---|")
     for (server, protocol, job), values in sorted(samples.items(), key=lambda it: (it[0][2], it[0][1])):
         pairs = zip(values, samples.get(("nginx", protocol, job), []), strict=False)

@@ -276,7 +276,7 @@ def main():
     if os.geteuid():
         sys.exit("network namespaces take root")
     only = options.only.split(",") if options.only else CLIENTS
-    bench, told, failed = Bench(options), [], 0
+    bench, results, failed = Bench(options), [], 0
     try:
         print("| client | check | |\n|---|---|---|")
         for name in only:
@@ -288,12 +288,12 @@ def main():
                 output = bench.play(command, loss)
                 is_right, note = judged(output, wanted)
                 failed += not is_right
-                told.append({"client": name, "check": check, "passed": is_right, "output": output})
+                results.append({"client": name, "check": check, "passed": is_right, "output": output})
                 print(f"| {name} | {check} | {'passed' if is_right else 'FAILED'}{note and ': ' + note} |", flush=True)
     finally:
         bench.remove()
         if options.json:
-            pathlib.Path(options.json).write_text(json.dumps(told, indent=1))
+            pathlib.Path(options.json).write_text(json.dumps(results, indent=1))
     sys.exit(1 if failed else 0)
 
 

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use listenfd::ListenFd;
 
-/// The sockets that nobody has taken yet.
+/// The sockets that no listener has taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Activated {
     tcp: Vec<(SocketAddr, OwnedFd)>,
@@ -14,7 +14,7 @@ pub(crate) struct Activated {
 }
 
 impl Activated {
-    /// Those that the environment says are for this process.
+    /// The sockets that the environment passes to this process.
     pub(crate) fn from_env() -> io::Result<Self> {
         let mut given = ListenFd::from_env();
         let mut activated = Self::default();

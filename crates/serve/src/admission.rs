@@ -12,18 +12,18 @@ use tokio::sync::Notify;
 use crate::guarded::guarded;
 use crate::limits::Limits;
 
-/// What a connection is taken to hold beside bodies: TLS, HTTP and buffers.
+/// Memory that counts for a connection without bodies: TLS, HTTP and buffers.
 const CONNECTION: u64 = 32 * 1024;
-/// What a response is taken to hold beside its body.
+/// Memory that counts for a response without its body.
 const RESPONSE: u64 = 4 * 1024;
 /// Who has made progress since is not idle, and only ended to save memory.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Bounds what each client network holds, and all together. Beyond a bound the connection ends that has made no
-/// progress for longest: of the same network, or of the one that holds most.
+/// Bounds the connections and memory of each client network, and of all together. Beyond a bound, the connection without
+/// progress for longest is closed: of the same network, or of the network with the most.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// Connections of a listener over TCP, each of which needs a descriptor. Over QUIC there may be
+    /// Maximum number of connections of a listener over TCP: each needs a descriptor. Over QUIC the maximum is
     /// [`Limits::connections`]: they share a socket.
     tcp_connections: usize,
     epoch: Instant,
@@ -61,7 +61,7 @@ struct Holder {
     signals: Arc<Signals>,
 }
 
-/// What a connection tells, and is told.
+/// Signals from and to a connection.
 #[derive(Debug)]
 struct Signals {
     /// When it made progress last, in nanoseconds of the epoch.
@@ -96,8 +96,8 @@ impl Admission {
         self.state().limits = *limits;
     }
 
-    /// A place for a client's connection. Beyond the network's share an idle one of the same network ends for it;
-    /// if none is idle, there is no place.
+    /// Admits a client's connection. Beyond the network's share, an idle one of the same network is closed for it;
+    /// if none is idle, the result is `None`.
     pub(crate) fn admit(
         self: &Arc<Self>,
         client: IpAddr,
@@ -129,7 +129,7 @@ impl Admission {
         Some(Arc::new(Claim { admission, network: address, number, signals }))
     }
 
-    /// There is no room for one more: ends an idle connection of the network that has most.
+    /// Ends an idle connection of the network with the most connections, to make room for one.
     pub(crate) fn make_room(&self, transport: Transport, now: Instant) {
         let mut state = self.state();
         let most = state.networks.iter().max_by_key(|(_, network)| network.count(transport));
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Tells a connection to end. What it holds does not count any more.
+    /// Signals a connection to end. Its memory does not count any more.
     fn end(&mut self, address: IpAddr, number: u64) {
         if let Some(holder) = self.remove(address, number) {
             holder.signals.end.notify_one();
@@ -243,7 +243,7 @@ impl Claim {
         self.hold(RESPONSE)
     }
 
-    /// `chunk`, which counts as long as it is in memory.
+    /// `chunk`, which counts while it is in memory.
     pub(crate) fn holding(self: &Arc<Self>, chunk: Bytes) -> Bytes {
         let held = self.hold(chunk.len() as u64);
         guarded(chunk, held)
@@ -341,7 +341,7 @@ mod tests {
         assert!(!has_ended(&bystander));
     }
 
-    /// Few descriptors leave room for 8 connections over TCP, of which a network may have 2.
+    /// Few descriptors leave room for 8 connections over TCP. A network may have 2 of them.
     #[test]
     fn connections_over_quic_need_no_descriptor() {
         let epoch = clock::now();

@@ -7,8 +7,8 @@ use rustix::process::{Resource, getrlimit};
 /// One in this many descriptors is for files of responses.
 const FILES: u64 = 4;
 /// The smallest and the largest number of open files of responses.
-const FEWEST_FILES: u64 = 8;
-const MOST_FILES: u64 = 65_536;
+const MIN_FILES: u64 = 8;
+const MAX_FILES: u64 = 65_536;
 /// Descriptors for the admin endpoint's connections, for databases that are read again and for
 /// files of records; at most one in this many.
 const RESERVE: u64 = 64;
@@ -16,7 +16,7 @@ const RESERVE_SHARE: u64 = 8;
 
 /// Most open files of responses.
 pub(crate) fn for_files() -> usize {
-    (allowed() / FILES).clamp(FEWEST_FILES, MOST_FILES) as usize
+    (allowed() / FILES).clamp(MIN_FILES, MAX_FILES) as usize
 }
 
 /// Most connections over TCP, given the descriptors that are open now. The rest is reserved, so

@@ -70,14 +70,14 @@ pub enum ServeError {
     Certificate(PathBuf, String),
     /// A file of keys is invalid.
     #[error(
-        "cannot use the keys '{path}': {1}; give --keys a directory whose files only this server's user may read, \
+        "cannot use the keys '{path}': {1}; give --keys a directory with files that only this server's user may read, \
          or that does not exist yet",
         path = .0.display()
     )]
     Keys(PathBuf, String),
     /// The sockets of the running server cannot be taken over.
     #[error(
-        "cannot take over from the server at '{path}': {1}; it goes on. Stop it, or leave --handover out",
+        "cannot take over from the server at '{path}': {1}; it keeps running; stop it, or leave --handover out",
         path = .0.display()
     )]
     TakeOver(PathBuf, io::Error),
@@ -85,7 +85,7 @@ pub enum ServeError {
     #[error("cannot listen for handovers on '{path}': {1}", path = .0.display())]
     Handover(PathBuf, io::Error),
     /// Another process failed to take over.
-    #[error("another process asked for the sockets, but does not serve: {0}; this one goes on")]
+    #[error("handover failed: {0}; keeping the sockets")]
     NotTaken(io::Error),
     /// Creating a self-signed certificate failed.
     #[error("cannot make a certificate: {0}")]
@@ -126,7 +126,7 @@ pub enum ServeError {
          --tls-cert and --tls-key"
     )]
     HostCertificateAlone(String),
-    /// Requests are to be sent on to HTTPS, which is not served.
+    /// Requests would be redirected to HTTPS, which is not served.
     #[error(
         "--redirect-http needs TLS: give --tls-cert and --tls-key, or --self-signed for a trial"
     )]
@@ -137,7 +137,7 @@ pub enum ServeError {
     )]
     NeedsRestart(&'static str),
     /// The limit of connections is zero.
-    #[error("'--connections 0' serves nobody: give at least 1")]
+    #[error("'--connections 0' serves no one: give at least 1")]
     NoConnections,
     /// Plain HTTP would be reachable from other machines, which the configuration does not allow.
     #[error(

@@ -35,7 +35,7 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
-/// The certificates in force, for all transports. A connection has that which is there when it comes.
+/// The active certificates, for all transports. A connection uses the certificate that is active when it begins.
 #[derive(Debug)]
 pub(crate) struct Certificates(ArcSwap<CertificateSet>);
 
@@ -63,7 +63,7 @@ impl Certificates {
         Ok(CertificateSet { hosts: of_hosts(spec)?, default })
     }
 
-    /// Puts others in force.
+    /// Activates other certificates.
     pub(crate) fn replace(&self, certificates: CertificateSet) {
         self.0.store(Arc::new(certificates));
     }

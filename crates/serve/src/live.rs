@@ -15,19 +15,19 @@ use crate::server_timing::ServerTiming;
 use crate::site::{Answer, SiteBody, Sites, Throttle, too_many};
 use crate::spec::ServerSpec;
 
-/// What requests find in force when they come.
+/// The part of the configuration that requests use and a reload replaces.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) sites: Sites,
     pub(crate) server_timing: ServerTiming,
-    /// Networks of proxies that tell for whom they connect.
+    /// Networks of proxies that name their clients.
     pub(crate) proxies: Prefixes,
     requests: Option<NetworkLimiter>,
     bytes: Option<Arc<NetworkLimiter>>,
 }
 
 impl Live {
-    /// What `spec` says. `before` is what was in force.
+    /// Opens the configuration in `spec`. `before` is the previous one.
     pub(crate) fn new(
         spec: &ServerSpec,
         before: Option<&Self>,

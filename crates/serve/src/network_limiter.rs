@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 ///
 /// The buckets are two rows of counters, which networks share by hash with secret keys. Units conform if they do in
 /// either row, so that a network is only limited by others if it meets one that sends too much in both. Each counter is
-/// the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371), so that nothing has to be refilled.
+/// the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371), which needs no refill.
 #[derive(Debug)]
 pub(crate) struct NetworkLimiter {
     rows: [Row; 2],

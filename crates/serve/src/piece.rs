@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// KiB does not fit into the first round trip of a connection.
 const FIRST: usize = 8 * 1024;
 /// The largest piece.
-const MOST: usize = 128 * 1024;
+const MAX_PIECE: usize = 128 * 1024;
 /// A client that takes longer for a piece is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,9 @@ impl PieceSize {
     /// The size of the next piece, which is read at the time `now`.
     pub(crate) fn next(&mut self, now: Instant) -> usize {
         self.bytes = match self.given.replace(now) {
-            Some(given) if now.saturating_duration_since(given) <= SLOW => MOST.min(2 * self.bytes),
+            Some(given) if now.saturating_duration_since(given) <= SLOW => {
+                MAX_PIECE.min(2 * self.bytes)
+            }
             _ => FIRST,
         };
         self.bytes

@@ -55,7 +55,7 @@ pub struct Server {
     qlog: Option<QlogWriter>,
     access_log: Option<AccessLogWriter>,
     policy: Option<Arc<ArcSwap<Policy>>>,
-    /// The configuration in force.
+    /// The active configuration.
     spec: ServerSpec,
     shared: Arc<Shared>,
     sources: Sources,
@@ -225,12 +225,12 @@ impl Server {
         &self.listening
     }
 
-    /// The policy in force, described in one line, if there is one.
+    /// The active policy in one line, if any.
     pub fn policy(&self) -> Option<String> {
         self.policy.as_ref().map(|policy| described(&policy.load()))
     }
 
-    /// Warnings about the policy in force, such as rules that never match here. `spec` is the one
+    /// Warnings about the active policy, such as rules that never match here. `spec` is the one
     /// given to [`Self::start`].
     pub fn warnings(&self, spec: &ServerSpec) -> Vec<String> {
         let mut warnings = spec.warnings(self.policy.as_deref());
@@ -238,8 +238,8 @@ impl Server {
         warnings
     }
 
-    /// Reads the policy, the databases and the certificates again, and opens the roots again. New connections have
-    /// what is new; where something is wrong, what was in force stays so.
+    /// Reads the policy, the databases and the certificates again, and opens the roots again. New connections use
+    /// the new versions. A file with an error is ignored, and its old version stays active.
     pub fn reload(&mut self) -> Vec<Reloaded> {
         let mut files = self.sources.reload();
         files.extend(self.shared.live.load().sites.all().filter_map(reopened));
@@ -251,13 +251,13 @@ impl Server {
     ///
     /// What cannot be served, or not without a restart, is the result's error.
     pub fn reconfigure(&mut self, spec: &ServerSpec) -> Reloaded {
-        let result = self.put_in_force(spec).map(|()| "the configuration".to_owned());
+        let result = self.activate(spec).map(|()| "the configuration".to_owned());
         let reloaded = Reloaded { what: "configuration", result };
         self.note(std::slice::from_ref(&reloaded));
         reloaded
     }
 
-    fn put_in_force(&mut self, spec: &ServerSpec) -> Result<(), ServeError> {
+    fn activate(&mut self, spec: &ServerSpec) -> Result<(), ServeError> {
         if let Some(setting) = self.spec.differs_for_good(spec) {
             return Err(ServeError::NeedsRestart(setting));
         }
@@ -265,7 +265,7 @@ impl Server {
         let live = Live::new(spec, Some(&self.shared.live.load()), self.shared.epoch)?;
         let certificates = self.sources.read_certificates(spec)?;
         if let Some(read) = certificates {
-            self.sources.put_in_force(spec, read);
+            self.sources.activate_certificates(spec, read);
         }
         self.shared.live.store(Arc::new(live));
         self.shared.admission.limit(&spec.limits);
@@ -345,11 +345,11 @@ impl Server {
     /// Stops accepting, lets responses finish for up to `patience`, and aborts the rest.
     pub fn stop(self, patience: Duration) -> RecordsSummary {
         let since = clock::now();
-        // If another process serves, nobody waits for this one to exit.
+        // If another process serves, no service manager waits for this one to exit.
         let (stall, linger) =
             if self.is_taken_over { (patience, patience) } else { (LAST_STALL, LINGER) };
         let stopping = Stopping { since, at: since + patience, stall, linger };
-        let _nobody_left = self.stop.send(Some(stopping));
+        let _no_receiver = self.stop.send(Some(stopping));
         self.quic.iter().for_each(|listener| listener.shut_down(patience));
         self.runtime.block_on(async {
             for listener in self.listeners {
@@ -370,7 +370,7 @@ impl Server {
         if let Some(log) = self.access_log {
             log.end();
         }
-        // The writer ends when nobody can leave records any more.
+        // The writer ends when no sender of records is left.
         drop((self.records, self.shared));
         self.writer.map_or_else(RecordsSummary::default, Writer::end)
     }

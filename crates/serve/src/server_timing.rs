@@ -1,4 +1,4 @@
-//! Who is told of the connection by `Server-Timing`.
+//! The clients that receive `Server-Timing`.
 
 use std::net::IpAddr;
 use std::str::FromStr;

@@ -25,8 +25,8 @@ pub(crate) struct Stopping {
     pub(crate) at: Instant,
     /// How long it waits for a QUIC client that makes no progress.
     pub(crate) stall: Duration,
-    /// How long a client may still use its connection after it was told to leave, or if it cannot
-    /// be told: a request may be in flight, or the client may not have processed a response yet.
+    /// How long a client may still use its connection after the server asked it to leave, or if the server
+    /// cannot ask: a request may be in flight, or the client may not have processed a response yet.
     pub(crate) linger: Duration,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     /// What a reload can change.
     pub(crate) live: ArcSwap<Live>,
     pub(crate) limits: Limits,
-    /// Most TCP connections per listener: each needs a descriptor.
+    /// Maximum number of TCP connections per listener: each needs a descriptor.
     pub(crate) tcp_connections: usize,
     pub(crate) stop: Stop,
     pub(crate) admission: Arc<Admission>,
@@ -73,7 +73,7 @@ impl Shared {
         Timeouts { stall: timeouts.stall.min(stall), ..timeouts }
     }
 
-    /// How long a client may still use its connection after it was told to leave.
+    /// How long a client may still use its connection after the server asked it to leave.
     pub(crate) fn linger(&self) -> Duration {
         self.stop.borrow().map_or(LINGER, |it| it.linger)
     }

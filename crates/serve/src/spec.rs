@@ -47,9 +47,9 @@ pub struct ServerSpec {
     pub listeners: Vec<ListenerSpec>,
     /// The file with the policy that chooses for connections of listeners which do not.
     pub policy: Option<PathBuf>,
-    /// The file with the public key of whoever must have signed the policy and its table.
+    /// The file with the public key of the signer of the policy and its table.
     pub policy_key: Option<PathBuf>,
-    /// Databases in MaxMind's format that tell where clients are, of which several are asked in turn.
+    /// Databases of client locations in MaxMind's format. Several are asked in order.
     pub geo: Vec<PathBuf>,
     /// Who the server is.
     pub identity: Identity,
@@ -59,7 +59,7 @@ pub struct ServerSpec {
     pub plain_anywhere: bool,
     /// What clients may take.
     pub limits: Limits,
-    /// Who is told of the connection by `Server-Timing`.
+    /// The clients that receive `Server-Timing`.
     pub server_timing: ServerTiming,
     /// Networks of proxies that say by the PROXY protocol for whom they connect.
     pub proxies: Prefixes,
@@ -69,13 +69,13 @@ pub struct ServerSpec {
     pub access_log: Option<PathBuf>,
     /// The directory for a file of qlog for each connection over QUIC.
     pub qlog: Option<PathBuf>,
-    /// Where operators are told what it does.
+    /// The endpoint for operators: status and metrics.
     pub admin: Option<AdminSpec>,
-    /// The user, or `USER:GROUP`, whose rights it has once it listens.
+    /// The user, or `USER:GROUP`, to which it drops its privileges once it listens.
     pub user: Option<String>,
     /// The directory with keys that outlive the process, and that a fleet can share.
     pub keys: Option<PathBuf>,
-    /// The Unix socket through which a new process takes over from the one that serves.
+    /// The Unix socket through which a new process takes over from the serving one.
     pub handover: Option<PathBuf>,
 }
 
@@ -138,7 +138,7 @@ impl ServerSpec {
         fault.into_iter().chain(policy.warnings(Some(&names), !self.geo.is_empty())).collect()
     }
 
-    /// Whose rights the server has once it listens.
+    /// The account to which the server drops its privileges once it listens.
     pub(crate) fn account(&self) -> Result<Option<Account>, ServeError> {
         let Some(user) = &self.user else { return Ok(None) };
         let found = Account::find(user).map_err(|error| ServeError::User(user.clone(), error))?;

@@ -1,4 +1,4 @@
-//! What `Server-Timing` says of the connection.
+//! The figures of the connection in `Server-Timing`.
 
 use std::time::{Duration, Instant};
 
@@ -7,23 +7,23 @@ use uncork_units::{Rate, TimeDelta};
 
 /// The header.
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
-/// How old it may be: responses that come closer together are told the same.
+/// Maximum age of a value: responses that come closer together have the same.
 const FRESH: Duration = Duration::from_millis(10);
 
-/// What is said of a connection, for as long as it is fresh.
+/// The value for a connection, while it is fresh.
 #[derive(Debug, Default)]
 pub(crate) struct Timing {
-    said: Option<Said>,
+    latest: Option<TimingValue>,
 }
 
 #[derive(Debug)]
-struct Said {
+struct TimingValue {
     at: Instant,
-    in_force: String,
+    active: String,
     value: Option<HeaderValue>,
 }
 
-/// What a transport knows of itself.
+/// The figures of a transport.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transport {
     pub(crate) rtt: TimeDelta,
@@ -33,26 +33,27 @@ pub(crate) struct Transport {
 }
 
 impl Timing {
-    /// What is to be said at the time `now`: what is in force, and what `look` finds.
+    /// The header's value at the time `now`: the active settings, and the figures from `look`.
     pub(crate) fn at(
         &mut self,
         now: Instant,
-        in_force: &str,
+        active: &str,
         look: impl FnOnce() -> Option<Transport>,
     ) -> Option<HeaderValue> {
-        let is_fresh = |said: &&Said| {
-            now.saturating_duration_since(said.at) < FRESH && said.in_force == in_force
+        let is_fresh = |latest: &&TimingValue| {
+            now.saturating_duration_since(latest.at) < FRESH && latest.active == active
         };
-        if let Some(said) = self.said.as_ref().filter(is_fresh) {
-            return said.value.clone();
+        if let Some(latest) = self.latest.as_ref().filter(is_fresh) {
+            return latest.value.clone();
         }
         // Where the controller is withheld, the pacing rate would report it.
-        let hidden = in_force.is_empty();
+        let hidden = active.is_empty();
         let seen = look().map(|seen| if hidden { seen.without_pacing() } else { seen });
-        let parts = [Some(in_force.to_owned()), seen.map(Transport::told)];
+        let parts = [Some(active.to_owned()), seen.map(Transport::metrics)];
         let parts: Vec<_> = parts.into_iter().flatten().filter(|it| !it.is_empty()).collect();
         let value = HeaderValue::try_from(parts.join(", ")).ok().filter(|it| !it.is_empty());
-        self.said = Some(Said { at: now, in_force: in_force.to_owned(), value: value.clone() });
+        self.latest =
+            Some(TimingValue { at: now, active: active.to_owned(), value: value.clone() });
         value
     }
 }
@@ -62,7 +63,7 @@ impl Transport {
         Self { pacing_rate: None, ..self }
     }
 
-    fn told(self) -> String {
+    fn metrics(self) -> String {
         let [rtt, min] = [self.rtt, self.min_rtt].map(TimeDelta::as_millis_f64);
         let pacing = self.pacing_rate.map_or(String::new(), |rate| {
             format!(", pacing;desc=\"{:.2} Mbit/s\"", rate.bits_per_sec() as f64 / 1e6)
@@ -77,13 +78,13 @@ mod tests {
     use crate::clock;
 
     #[test]
-    fn it_says_the_same_until_it_is_stale_or_something_else_is_in_force() {
+    fn the_value_stays_until_it_is_stale_or_the_settings_change() {
         let (cubic, bbr) = ("cc;desc=\"cubic\"", "cc;desc=\"bbr\"");
         let (start, mut timing) = (clock::now(), Timing::default());
-        let mut said = |after, in_force, rtt, pacing_rate| {
+        let mut said = |after, active, rtt, pacing_rate| {
             let rtt = TimeDelta::from_micros(rtt);
             let look = || Some(Transport { rtt, min_rtt: TimeDelta::from_millis(20), pacing_rate });
-            timing.at(start + after, in_force, look).expect("a header")
+            timing.at(start + after, active, look).expect("a header")
         };
         let first = format!("{cubic}, rtt;dur=20.11, min-rtt;dur=20.00");
         assert_eq!(said(Duration::ZERO, cubic, 20_114, None), first);

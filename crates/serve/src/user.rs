@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use nix::unistd::{Gid, Group, User, geteuid, initgroups, setgid, setuid};
 
-/// A user, and the group whose rights it has.
+/// A user, and its group.
 #[derive(Debug)]
 pub(crate) struct Account {
     user: User,
@@ -20,7 +20,7 @@ impl Account {
             None => (name, None),
         };
         let unknown = |what: &str, name: &str| {
-            io::Error::new(ErrorKind::NotFound, format!("there is no {what} '{name}'"))
+            io::Error::new(ErrorKind::NotFound, format!("{what} '{name}' does not exist"))
         };
         let user = User::from_name(user)?.ok_or_else(|| unknown("user", user))?;
         if user.uid.is_root() {

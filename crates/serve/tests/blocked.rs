@@ -151,7 +151,7 @@ fn slow_readers_of_one_network_do_not_affect_others() {
         let _refused = reader.send(b"GET /index.html HTTP/1.1\r\nHost: a\r\n\r\n");
         readers.push(reader);
         let answer = Client::from(BYSTANDER, served.address).request("GET", "/small", "");
-        assert_eq!(answer.expect("a response").body, b"small", "beside {}", readers.len());
+        assert_eq!(answer.expect("a response").body, b"small", "with {} readers", readers.len());
     }
     let (memory, files) = (resident().saturating_sub(memory), descriptors().saturating_sub(files));
     assert!(memory < 100, "{memory} MiB");
@@ -161,7 +161,7 @@ fn slow_readers_of_one_network_do_not_affect_others() {
     served.stop();
 }
 
-/// The same over HTTP/3, with 100 responses on each connection, of which only a few fit into its
+/// The same over HTTP/3, with 100 responses on each connection. Only a few of them fit into its
 /// window.
 #[test]
 fn blocked_http3_streams_do_not_affect_other_networks() {
@@ -195,7 +195,7 @@ fn blocked_http3_streams_do_not_affect_other_networks() {
             pause_async(Duration::from_millis(100), "the responses begin").await;
             for _ in 0..5 {
                 let answer = load::get_from(BYSTANDER, &bystander, served.address, "/small").await;
-                assert_eq!(answer.expect("a response"), b"small", "beside {number}");
+                assert_eq!(answer.expect("a response"), b"small", "with {number} connections");
             }
         }
         let (memory, files) =

@@ -154,7 +154,7 @@ fn abandoned_connections_leave_nothing() {
     for _ in 0..10 {
         let mut clients: Vec<_> = (0..100).map(|_| served.connect()).collect();
         for (index, client) in clients.iter_mut().enumerate() {
-            // Nothing, a part of a head, or a request whose response is not read.
+            // Nothing, a part of a head, or a request; its response is not read.
             client.send(&request[..[0, 10, request.len()][index % 3]]).expect("sent");
         }
     }

@@ -35,8 +35,8 @@ impl Flood {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider);
         let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).expect("a version");
-        let nobody = rustls::RootCertStore::empty();
-        let mut tls = tls.with_root_certificates(nobody).with_no_client_auth();
+        let no_roots = rustls::RootCertStore::empty();
+        let mut tls = tls.with_root_certificates(no_roots).with_no_client_auth();
         tls.alpn_protocols = vec![b"h3".to_vec()];
         let crypto = QuicClientConfig::try_from(tls).expect("what QUIC needs");
         Self { config: ClientConfig::new(Arc::new(crypto)), to }
@@ -89,7 +89,7 @@ impl Senders {
                 self.hear();
             }
         }
-        pause(Duration::from_millis(50), "answers on their way, some of which may be lost");
+        pause(Duration::from_millis(50), "answers on their way; some may be lost");
         self.hear();
     }
 
@@ -141,13 +141,13 @@ fn clients_that_validate_their_address_are_served() {
     }
     let (retries, handshakes) = (senders.retries, senders.handshakes);
     // As in any flood, some packets are lost, and Initial packets are repeated several times.
-    assert!(retries > 9000, "{retries} were told to come again");
+    assert!(retries > 9000, "{retries} retries");
     assert!(handshakes < workers * TRUSTED * 8, "{handshakes} packets of handshakes");
     assert!(resident() < before + 64, "{} MiB after {before}", resident());
     for [sent, heard] in &senders.bytes {
         assert!(
             *heard <= 3 * sent,
-            "{heard} bytes for {sent}: whoever is meant suffers (RFC 9000 §8)"
+            "{heard} bytes for {sent}: amplification harms the owner of the address (RFC 9000 §8)"
         );
     }
     // The server forgets clients that never answer.

@@ -44,7 +44,7 @@ fn site(name: &str) -> (Scratch, ServerSpec) {
     (scratch, spec)
 }
 
-/// The same server, whose responses contain its name.
+/// The same server, with its name in all responses.
 fn called(name: &'static str, spec: &ServerSpec) -> ServerSpec {
     let mut spec = spec.clone();
     spec.site.cache_control = Some(name.parse().unwrap());
@@ -99,7 +99,7 @@ fn two_restarts_under_load_fail_no_request() {
     });
     drop(third);
     for (protocol, tally) in Protocol::ALL.into_iter().zip(&tallies) {
-        let (served, failures) = tally.told();
+        let (served, failures) = tally.counts();
         println!("{protocol:?}: {served:?}");
         assert_eq!(failures, Vec::<String>::new(), "{protocol:?}");
         for server in ["first", "second", "third"] {
@@ -136,7 +136,7 @@ fn responses_received_during_shutdown_are_not_broken_off() {
     let records = records(&scratch.path("records"));
     let is_broken = |it: &&FlowRecord| it.service.as_ref().is_some_and(|it| it.broken_off > 0);
     let broken = records.iter().filter(is_broken).count();
-    let arrived: usize = tallies.iter().flat_map(|it| it.told().0.into_values()).sum();
+    let arrived: usize = tallies.iter().flat_map(|it| it.counts().0.into_values()).sum();
     assert_eq!((records.len(), broken), (arrived, 0));
     assert!(arrived > 300, "{arrived}");
 }
@@ -166,7 +166,7 @@ fn a_failed_takeover_leaves_the_old_server_running() {
         let _asked = served.server.hand_over();
         checked.is_finished().then_some(())
     });
-    checked.join().unwrap().expect("a check beside a server that serves");
+    checked.join().unwrap().expect("a check while a server serves");
     assert!(scratch.path("handover.sock").exists());
     served.stop();
     assert!(!scratch.path("handover.sock").exists());
@@ -236,7 +236,7 @@ fn sessions_over_tcp_resume_after_many_others_and_on_another_server() {
     assert!(!handshake(&client, one.address), "no key opens");
     write_keys(&scratch.path("keys/tickets"), "7");
     assert!(one.server.reload().iter().any(|it| it.what == "keys" && it.result.is_err()));
-    assert!(handshake(&client, one.address), "what is wrong leaves the keys in force");
+    assert!(handshake(&client, one.address), "a bad file leaves the active keys");
 }
 
 /// Counts how often the server showed its certificate, which it does not for a session that it resumes.

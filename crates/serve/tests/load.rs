@@ -82,7 +82,7 @@ fn shutdown_at_full_load_completes_or_visibly_aborts_responses() {
     // The deadline, plus a second for late packets, plus one for threads that wait for a disk.
     assert!(ended < patience + Duration::from_secs(3), "{ended:?}");
     assert!(whole.get() > 20, "no load: {}", whole.get());
-    assert_eq!((cut.get(), refused.get()), (8, 8), "each is told");
+    assert_eq!((cut.get(), refused.get()), (8, 8), "each client gets an error");
 }
 
 fn policy(quic: &str, tcp: &str) -> String {
@@ -151,7 +151,7 @@ fn a_hundred_reloads_at_full_load_over_http3() {
     for record in records(&scratch.path("records")) {
         let choice = record.choice.expect("a policy");
         let protocol = record.service.expect("whom it served").protocol;
-        assert_eq!(choice.cc.as_ref(), Some(&record.cc), "what was chosen was in force");
+        assert_eq!(choice.cc.as_ref(), Some(&record.cc), "the chosen controller was active");
         let policy = of_connection.entry(record.flow).or_insert_with(|| choice.policy.clone());
         assert_eq!(*policy, choice.policy);
         seen.insert((protocol, record.cc));

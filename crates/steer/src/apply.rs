@@ -1,4 +1,4 @@
-//! Puts a policy in force, or exchanges the one that is.
+//! Activates a policy, or replaces the active one.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -19,7 +19,7 @@ use crate::tables::{self, Loaded, Shared};
 /// The kind of file system of cgroups of version 2 (statfs(2)); those of version 1 have other files of the same names.
 const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
 
-/// A policy to put in force.
+/// A policy to activate.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// The policy, with its table.
@@ -41,14 +41,14 @@ pub struct Request<'a> {
 /// What `apply` has done.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// Whether another policy was in force.
+    /// Whether it replaced an active policy.
     pub exchanged: bool,
-    /// What is in force.
+    /// The active policy.
     pub description: Description,
 }
 
-/// Puts a policy in force for all connections that sockets of the cgroup accept or open from now on. Until the last step
-/// nothing has changed; whatever fails, or kills the process, before it leaves the policy that was in force.
+/// Activates a policy for all connections that sockets of the cgroup accept or open from now on. The last step replaces the
+/// previous policy. If an earlier step fails or the process is killed, the previous policy stays active.
 ///
 /// # Errors
 ///
@@ -69,15 +69,15 @@ pub fn apply(pins: &Pins, request: &Request<'_>) -> Result<Applied, Error> {
         ..Description::new(policy, &flat, listeners.to_vec())
     };
     own.make()?;
-    let in_force = own.in_force()?;
-    let done = exchange(&own, &directory, &flat, &description, in_force, ttl);
-    if let (Err(_), None) = (&done, in_force) {
-        // The error counts, not what is left.
+    let active = own.active_program()?;
+    let done = exchange(&own, &directory, &flat, &description, active, ttl);
+    if let (Err(_), None) = (&done, active) {
+        // The error counts, not a failure to clean up.
         let _ = own.remove();
         pins.tidy();
     }
     done?;
-    Ok(Applied { exchanged: in_force.is_some(), description })
+    Ok(Applied { exchanged: active.is_some(), description })
 }
 
 fn exchange(
@@ -85,10 +85,10 @@ fn exchange(
     cgroup: &File,
     flat: &Flat,
     description: &Description,
-    in_force: Option<u32>,
+    active: Option<u32>,
     ttl: Option<Duration>,
 ) -> Result<(), Error> {
-    if in_force.is_none() {
+    if active.is_none() {
         // Left by a process that was killed, or by a cgroup that was removed.
         own.remove()?;
         own.make()?;
@@ -98,16 +98,16 @@ fn exchange(
     let (loaded, _shared) = Loaded::load(object, flat, description.key(), shared)?;
     let directory = own.policy(loaded.steer.id()?);
     let earlier = own.pending()?;
-    // What is pending is not returned to.
+    // A rollback never returns to a pending policy.
     let pending =
-        ttl.map(|ttl| Pending::new(ttl, earlier.map_or(in_force, |earlier| earlier.before)));
-    let put_in_force = || {
+        ttl.map(|ttl| Pending::new(ttl, earlier.map_or(active, |earlier| earlier.before)));
+    let activate = || {
         pin(own, &directory, &loaded, description)?;
         if let Some(pending) = pending {
             own.set_pending(pending)?;
             post(own)?;
         }
-        if in_force.is_some() {
+        if active.is_some() {
             let link = CgroupLink::open(&own.link())?.ok_or_else(|| Error::Damaged {
                 path: own.path().to_owned(),
                 reason: "the link is gone".to_owned(),
@@ -117,8 +117,8 @@ fn exchange(
         let link = CgroupLink::attach(&loaded.steer, cgroup.as_fd());
         Ok(link.map_err(Error::step("attach to the cgroup"))?.pin(&own.link())?)
     };
-    if let Err(error) = put_in_force() {
-        // The error counts, not what is left.
+    if let Err(error) = activate() {
+        // The error counts, not a failure to clean up.
         let _ = remove_directory(&directory);
         let _ = earlier.map_or_else(|| own.clear_pending(), |earlier| own.set_pending(earlier));
         return Err(error);
@@ -126,7 +126,7 @@ fn exchange(
     if pending.is_none() {
         own.clear_pending()?;
     }
-    own.remove_policies_but(&[own.in_force()?, pending.and_then(|pending| pending.before)])
+    own.remove_policies_but(&[own.active_program()?, pending.and_then(|pending| pending.before)])
 }
 
 fn pin(
@@ -141,12 +141,12 @@ fn pin(
     loaded.steer.pin(&directory.join("program"))?;
     loaded.ask.pin(&directory.join("ask"))?;
     loaded.counters.pin(&directory.join("counters"))?;
-    let note = Map::note("description", &text)?;
-    note.pin(&directory.join("description"))?;
-    own.keep_names(description.key(), &note)
+    let blob = Map::blob("description", &text)?;
+    blob.pin(&directory.join("description"))?;
+    own.archive(description.key(), &blob)
 }
 
-/// The maps that stay: those that are pinned, or new ones.
+/// The maps that outlive a policy: pinned ones, or new ones.
 fn shared(own: &CgroupPins, object: &Object) -> Result<Shared, Error> {
     let pinned = [own.sockets(), own.ends(), own.lost()].map(|path| Map::open(&path));
     let [sockets, ends, lost] = pinned;

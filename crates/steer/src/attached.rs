@@ -5,7 +5,7 @@ use std::fs::File;
 use uncork_kernel::{Map, Ring};
 
 use crate::error::Error;
-use crate::layout::{Decision, End};
+use crate::layout::{CloseEvent, Decision};
 use crate::sockets::Sockets;
 use crate::steered::Steered;
 
@@ -14,7 +14,7 @@ use crate::steered::Steered;
 pub(crate) struct Attached {
     steered: Steered,
     ring: Ring,
-    /// What was decided for each open connection.
+    /// The decisions for open connections.
     sockets: Sockets,
     lost: Map,
     lost_before: u64,
@@ -42,22 +42,22 @@ impl Attached {
         self.inode.is_some() && self.inode == self.steered.ring_inode()
     }
 
-    /// Calls `each` with the ends that have come.
-    pub(crate) fn read(&mut self, mut each: impl FnMut(End)) {
-        self.ring.read(|bytes| each(End::read(bytes)));
+    /// Calls `each` with the close events since the last call.
+    pub(crate) fn read(&mut self, mut each: impl FnMut(CloseEvent)) {
+        self.ring.read(|bytes| each(CloseEvent::read(bytes)));
     }
 
-    /// What was decided for a connection that has ended. Its place is free from now on.
+    /// The decision for a connection that has ended. Its entry is free from now on.
     pub(crate) fn take(&self, cookie: u64) -> Option<Decision> {
         self.sockets.take(cookie).ok().flatten()
     }
 
-    /// The ends that found no room in the ring since it was opened.
+    /// The close events that the ring dropped since it was opened.
     pub(crate) fn lost(&self) -> Result<u64, Error> {
         Ok(count(&self.lost)?.saturating_sub(self.lost_before))
     }
 }
 
 fn count(lost: &Map) -> Result<u64, Error> {
-    lost.count(0).map_err(Error::step("read the count of lost ends"))
+    lost.count(0).map_err(Error::step("read the count of dropped events"))
 }

@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher24;
 use uncork_policy::{By, Flat, Policy, Release};
 use uncork_units::Rate;
 
-/// A policy in force.
+/// An active policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// The policy's name: its file.

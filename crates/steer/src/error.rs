@@ -26,7 +26,7 @@ pub enum Error {
         place: String,
         /// The controller.
         name: String,
-        /// Those that there are.
+        /// The available ones.
         known: String,
     },
     /// A pacing cap that the kernel's socket option cannot express.
@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// Not a cgroup.
     #[error(
-        "{path} is no cgroup of version 2: {reason}; choose a directory below that of `findmnt -t cgroup2`",
+        "{path} is not a cgroup v2 directory: {reason}; choose a directory below that of `findmnt -t cgroup2`",
         path = .path.display()
     )]
     Cgroup {
@@ -55,7 +55,7 @@ pub enum Error {
     /// Connections cannot be watched.
     #[error(transparent)]
     Watch(#[from] WatchError),
-    /// The kernel does not tell of open connections.
+    /// The kernel does not report open connections.
     #[error(transparent)]
     Diag(#[from] DiagError),
     /// Records have no place.

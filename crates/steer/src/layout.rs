@@ -99,14 +99,14 @@ pub(crate) fn places(cookie: u64) -> impl Iterator<Item = u32> {
     (0..TRIES).map(move |number| (cookie.wrapping_add(number * 0x9e377) % PLACES) as u32)
 }
 
-/// A place in the table of connections: `struct kept`.
-pub(crate) struct Kept {
+/// An entry of the table of connections: `struct kept`.
+pub(crate) struct ConnectionEntry {
     pub(crate) decision: Decision,
     /// The socket's.
     pub(crate) cookie: u64,
 }
 
-impl Kept {
+impl ConnectionEntry {
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let mut fields = Fields(bytes);
         Self { decision: Decision::read(&mut fields), cookie: fields.u64() }
@@ -115,19 +115,19 @@ impl Kept {
 
 /// The end of a connection: `struct end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct CloseEvent {
     /// The socket's.
     pub(crate) cookie: u64,
     pub(crate) decision: Decision,
-    /// Empty if it is not known.
-    pub(crate) in_force: String,
+    /// The controller at the end; empty if it is not known.
+    pub(crate) controller: String,
 }
 
-impl End {
+impl CloseEvent {
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let mut fields = Fields(bytes);
         let (cookie, decision) = (fields.u64(), Decision::read(&mut fields));
-        Self { cookie, decision, in_force: name(&fields.take::<NAME>()) }
+        Self { cookie, decision, controller: name(&fields.take::<NAME>()) }
     }
 }
 

@@ -1,12 +1,13 @@
-//! Puts a policy in force for all TCP connections of a cgroup, by BPF: for a server that knows nothing of it.
+//! Applies a policy to all TCP connections of a cgroup, by BPF. The server needs no change.
 //!
 //! [`apply`] turns a policy (`uncork-policy`) into maps and a program of `bpf/steer.bpf.c`, which gives each
-//! connection its controller and its pacing cap when its handshake is done. A policy is exchanged as a whole.
+//! connection its controller and its pacing cap when its handshake is done. A policy is replaced as a whole.
 //! Everything is kept by pins in the BPF file system, and [`Steered::revert`] takes all of it away.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
 mod apply;
+mod archive;
 mod attached;
 mod description;
 mod error;
@@ -14,7 +15,6 @@ mod layout;
 mod lock;
 mod lookup;
 mod moves;
-mod names;
 mod networks;
 mod pending;
 mod pins;

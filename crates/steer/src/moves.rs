@@ -1,4 +1,4 @@
-//! Open connections, moved to what the policy in force says.
+//! Moves open connections to the decisions of the active policy.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -10,10 +10,10 @@ use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, default};
 use uncork_policy::Prefixes;
 
 use crate::apply::open_cgroup;
+use crate::archive::PolicyArchive;
 use crate::description::{Decided, Description};
 use crate::error::Error;
 use crate::layout::{self, Decision};
-use crate::names::Names;
 use crate::question::Question;
 use crate::sockets::Sockets;
 use crate::steered::Steered;
@@ -22,14 +22,14 @@ const OBJECT: &[u8] = include_bytes!("../bpf/move.bpf.o");
 /// The kernel's word for no cap.
 const NO_CAP: u32 = u32::MAX;
 
-/// Which connections to move.
+/// The connections to move.
 #[derive(Clone, Debug)]
 pub struct MoveRequest<'a> {
-    /// Those of clients in these networks; `None` is all.
+    /// Connections of clients in these networks; `None` is all.
     pub clients: Option<&'a Prefixes>,
-    /// Those for which this rule decides now.
+    /// Connections for which this rule decides now.
     pub rule: Option<&'a str>,
-    /// Those that have this controller.
+    /// Connections with this controller.
     pub from: Option<&'a str>,
     /// Now.
     pub unix_s: i64,
@@ -44,29 +44,29 @@ pub struct Moves {
     pub cgroup: String,
     /// Open connections that were asked for.
     pub connections: u64,
-    /// Those to move, by their controller and the one that they get.
+    /// Connections to move, by their old and new controller.
     pub to_move: BTreeMap<(String, String), u64>,
-    /// Those that were.
+    /// Connections that were moved.
     pub moved: u64,
-    /// Those whose controller or cap the kernel refused.
+    /// Connections for which the kernel refused the controller or the cap.
     pub refused: u64,
 }
 
-/// What a connection has, and what it gets.
+/// A connection and its new settings.
 struct Target {
     cookie: u64,
     value: Vec<u8>,
 }
 
 impl Steered {
-    /// Gives open connections of the cgroup, in this network namespace, what the policy in force says. Those that have it already
-    /// are left alone. The records of the others have no arm from now on.
+    /// Gives open connections of the cgroup, in this network namespace, the settings that the active policy decides. Connections that
+    /// have them already do not change. The records of the others have no arm from now on.
     ///
     /// # Errors
     ///
-    /// If nothing is in force, the kernel does not tell, or without the privilege.
+    /// If no policy is active, the kernel does not report connections, or without the privilege.
     pub fn move_open(&self, request: &MoveRequest<'_>) -> Result<Moves, Error> {
-        let (ask, description) = self.in_force()?;
+        let (ask, description) = self.question_program()?;
         let path = Path::new(&description.cgroup);
         let (_, number) = open_cgroup(path)?;
         let _lock = self.pins().lock()?;
@@ -76,7 +76,7 @@ impl Steered {
         let (listening, open) = connections(&cgroups)?;
         let cgroup = description.cgroup.clone();
         let (mut moves, mut targets) = (Moves { cgroup, ..Moves::default() }, Vec::new());
-        let mut planner = Planner { ask, description, names: Names::of(self), sockets };
+        let mut planner = Planner { ask, description, archive: PolicyArchive::of(self), sockets };
         for connection in &open {
             let is_accepted = listening.contains(&connection.local.port());
             if let Some(target) = planner.target(connection, is_accepted, request, &mut moves)? {
@@ -102,7 +102,7 @@ fn add_children(path: &Path, cgroups: &mut HashSet<u64>) {
     }
 }
 
-/// The ports on which somebody listens, and the cgroups' connections that may still send.
+/// The ports with listeners, and the cgroups' connections that may still send.
 fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>), Error> {
     let states = States::SENDING.with(TcpState::Listen);
     let query = Query { states, ..Query::default() };
@@ -121,12 +121,12 @@ fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>)
 struct Planner {
     ask: Program,
     description: Description,
-    names: Names,
+    archive: PolicyArchive,
     sockets: Sockets,
 }
 
 impl Planner {
-    /// What to give to the connection; `None` if it has it, or nobody asks for it.
+    /// The connection's new settings; `None` if it has them, or the request does not select it.
     fn target(
         &mut self,
         connection: &Connection,
@@ -171,10 +171,10 @@ impl Planner {
         Ok(Some(Target { cookie: connection.cookie, value }))
     }
 
-    /// What was decided for a connection before, if a policy decided.
+    /// The earlier decision for a connection, if a policy decided.
     fn before(&mut self, cookie: u64) -> Result<Option<Decided>, Error> {
         let Some(decision) = self.sockets.find(cookie)? else { return Ok(None) };
-        Ok(self.names.decided(&decision).cloned())
+        Ok(self.archive.decided(&decision).cloned())
     }
 }
 

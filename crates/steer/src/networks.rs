@@ -29,7 +29,7 @@ pub enum NetworksError {
         /// What is wrong with it.
         reason: String,
     },
-    /// There is no line with a network.
+    /// No line has a network.
     #[error("no networks; {EXPECTED}")]
     Empty,
 }

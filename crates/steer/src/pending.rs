@@ -33,7 +33,7 @@ pub(crate) struct Pending {
 
 /// A process, pinned by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Guard {
+pub(crate) struct WatchdogProcess {
     process: u32,
     /// When it began, in the kernel's ticks since the boot: another process with this number began later.
     started: u64,
@@ -57,7 +57,7 @@ impl Pending {
     }
 }
 
-impl Guard {
+impl WatchdogProcess {
     fn own() -> Option<Self> {
         let process = std::process::id();
         Some(Self { process, started: started(process)? })
@@ -68,7 +68,7 @@ impl Guard {
     }
 }
 
-/// Field 22 of /proc/PID/stat (proc_pid_stat(5)); `None` if there is no such process, or it has ended.
+/// Field 22 of /proc/PID/stat (proc_pid_stat(5)); `None` if the process does not exist, or has ended.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     started_in(&stat)
@@ -128,7 +128,7 @@ fn start_service(program: &Path, arguments: [&str; 3]) -> io::Result<()> {
 }
 
 fn is_guarded(own: &CgroupPins) -> bool {
-    own.guard().ok().flatten().is_some_and(Guard::is_alive)
+    own.guard().ok().flatten().is_some_and(WatchdogProcess::is_alive)
 }
 
 /// Rolls back the policy of the cgroup with this number when it is due. Returns when no policy there is pending any more. What
@@ -138,10 +138,10 @@ fn is_guarded(own: &CgroupPins) -> bool {
 ///
 /// If this process cannot be pinned as the guard.
 pub fn guard(pins: &Pins, number: u64) -> Result<(), Error> {
-    // Fails for the leader of a process group, such as a service: then there is no session to leave.
+    // Fails for the leader of a process group, such as a service. Such a leader needs no new session.
     let _ = setsid();
     let own = pins.of(number);
-    if let Some(guard) = Guard::own() {
+    if let Some(guard) = WatchdogProcess::own() {
         own.set_guard(guard)?;
     }
     loop {
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_number_and_its_start() {
-        let own = Guard::own().expect("this process is seen");
+        let own = WatchdogProcess::own().expect("this process is seen");
         assert!(own.is_alive());
-        assert!(!Guard { started: own.started + 1, ..own }.is_alive());
+        assert!(!WatchdogProcess { started: own.started + 1, ..own }.is_alive());
         let fields = "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 4711 0";
         let stat = |state: &str| started_in(&format!("7 (a) b) {state} {fields}"));
         assert_eq!((stat("S"), stat("Z")), (Some(4711), None));

@@ -1,12 +1,12 @@
-//! What keeps a policy in force after `apply` has ended: files of the BPF file system.
+//! Files of the BPF file system that keep a policy active after `apply` has ended.
 //!
 //! ```text
 //! steer/CGROUP/link          the program's place at the cgroup
 //! steer/CGROUP/sockets ends lost
-//!                            what stays when policies are exchanged
-//! steer/CGROUP/names-POLICY  the description of each policy that was in force, for connections that it decided
+//!                            maps that stay when a policy is replaced
+//! steer/CGROUP/names-POLICY  the description of each policy that was active, for connections that it decided
 //! steer/CGROUP/pending guard
-//!                            that the active policy is rolled back unless it is confirmed, and the process that does so
+//!                            the deadline to confirm the active policy, and the process that rolls it back
 //! steer/CGROUP/PROGRAM/      one policy, named after its program's number: program, ask, counters, description
 //! ```
 //!
@@ -23,14 +23,14 @@ use uncork_kernel::{CgroupLink, Map, has_pin_directory, make_pin_directory};
 
 use crate::error::Error;
 use crate::lock::lock;
-use crate::pending::{Guard, Pending};
+use crate::pending::{Pending, WatchdogProcess};
 
 const STEER: &str = "steer";
 const NAMES: &str = "names-";
 const PENDING: &str = "pending";
 const GUARD: &str = "guard";
-/// Policies whose descriptions are kept.
-const POLICIES: usize = 64;
+/// Maximum number of archived descriptions.
+const MAX_ARCHIVED: usize = 64;
 
 /// The pins below a directory of a BPF file system.
 #[derive(Clone, Debug)]
@@ -123,11 +123,11 @@ impl CgroupPins {
 
     /// The policy that is not confirmed.
     pub(crate) fn pending(&self) -> Result<Option<Pending>, Error> {
-        self.note(&self.0.join(PENDING))
+        self.read_blob(&self.0.join(PENDING))
     }
 
     pub(crate) fn set_pending(&self, pending: Pending) -> Result<(), Error> {
-        self.set_note(PENDING, &pending)
+        self.write_blob(PENDING, &pending)
     }
 
     /// Nothing is pending from now on: its guard ends.
@@ -141,27 +141,27 @@ impl CgroupPins {
     }
 
     /// The process that rolls it back.
-    pub(crate) fn guard(&self) -> Result<Option<Guard>, Error> {
-        self.note(&self.0.join(GUARD))
+    pub(crate) fn guard(&self) -> Result<Option<WatchdogProcess>, Error> {
+        self.read_blob(&self.0.join(GUARD))
     }
 
-    pub(crate) fn set_guard(&self, guard: Guard) -> Result<(), Error> {
-        self.set_note(GUARD, &guard)
+    pub(crate) fn set_guard(&self, guard: WatchdogProcess) -> Result<(), Error> {
+        self.write_blob(GUARD, &guard)
     }
 
-    /// What a pinned note says.
-    pub(crate) fn note<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
-        let Some(note) = Map::open(path)? else { return Ok(None) };
-        let text = note.value(0, 1).map_err(Error::step(format!("read {}", path.display())))?;
+    /// The value of a pinned blob.
+    pub(crate) fn read_blob<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
+        let Some(blob) = Map::open(path)? else { return Ok(None) };
+        let text = blob.value(0, 1).map_err(Error::step(format!("read {}", path.display())))?;
         // The value is rounded up to a multiple of eight bytes.
         let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         let read = serde_json::from_slice(&text[..end]);
         read.map(Some).map_err(|error| self.damaged(&error.to_string()))
     }
 
-    fn set_note(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
+    fn write_blob(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
         let text = serde_json::to_vec(value).map_err(|error| self.damaged(&error.to_string()))?;
-        self.replace(&self.0.join(name), &Map::note(name, &text)?)
+        self.replace(&self.0.join(name), &Map::blob(name, &text)?)
     }
 
     /// Pins a map in the place of the one at `path`, without a moment in between.
@@ -180,23 +180,23 @@ impl CgroupPins {
     }
 
     /// The description of the policy with this key.
-    pub(crate) fn names(&self, policy: u64) -> PathBuf {
+    pub(crate) fn archived(&self, policy: u64) -> PathBuf {
         self.0.join(format!("{NAMES}{policy:016x}"))
     }
 
-    /// Keeps the description of a policy, and of as many before it as may matter.
-    pub(crate) fn keep_names(&self, policy: u64, note: &Map) -> Result<(), Error> {
-        let path = self.names(policy);
-        // The active policy may be the same: it is never without names.
-        self.replace(&path, note)?;
-        let is_names = |path: &PathBuf| {
+    /// Archives the description of a policy, and removes the oldest ones.
+    pub(crate) fn archive(&self, policy: u64, blob: &Map) -> Result<(), Error> {
+        let path = self.archived(policy);
+        // The active policy may be the same: it is never without a description.
+        self.replace(&path, blob)?;
+        let is_archived = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| name.starts_with(NAMES))
         };
-        let mut kept: Vec<PathBuf> = children(&self.0)?.into_iter().filter(is_names).collect();
-        kept.sort_by_key(|path| fs::metadata(path).and_then(|it| it.modified()).ok());
-        let surplus = kept.len().saturating_sub(POLICIES);
-        kept[..surplus].iter().filter(|one| **one != path).try_for_each(|one| remove_file(one))
+        let mut all: Vec<PathBuf> = children(&self.0)?.into_iter().filter(is_archived).collect();
+        all.sort_by_key(|path| fs::metadata(path).and_then(|it| it.modified()).ok());
+        let surplus = all.len().saturating_sub(MAX_ARCHIVED);
+        all[..surplus].iter().filter(|one| **one != path).try_for_each(|one| remove_file(one))
     }
 
     /// The directory of the policy with this program.
@@ -204,12 +204,12 @@ impl CgroupPins {
         self.0.join(program.to_string())
     }
 
-    /// The number of the program in force, if one is.
-    pub(crate) fn in_force(&self) -> Result<Option<u32>, Error> {
+    /// The number of the active program, if any.
+    pub(crate) fn active_program(&self) -> Result<Option<u32>, Error> {
         let Some(link) = CgroupLink::open(&self.link())? else { return Ok(None) };
         let (program, cgroup) =
             link.info().map_err(Error::step(format!("ask about {}", self.link().display())))?;
-        // A link whose cgroup was removed is in force no more.
+        // A link is inactive once its cgroup is removed.
         Ok((cgroup != 0).then_some(program))
     }
 
@@ -228,7 +228,7 @@ impl CgroupPins {
         Ok(())
     }
 
-    /// Removes everything, the link first: from then on no policy is in force.
+    /// Removes everything, the link first: from then on no policy is active.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         if let Some(link) = CgroupLink::open(&self.link())? {
             // The link of a removed cgroup is detached already.

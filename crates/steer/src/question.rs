@@ -1,4 +1,4 @@
-//! What the program in force decides for a client: asked of the program itself.
+//! Asks the active program itself what it decides for a client.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use uncork_kernel::Program;
 use crate::error::Error;
 use crate::layout::{Bytes, Fields};
 
-/// The least packet that the kernel takes for a question.
+/// The smallest packet that the kernel takes for a question.
 const SMALLEST: usize = 64;
 /// Where the answer is.
 const ANSWER: usize = 32;

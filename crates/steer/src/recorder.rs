@@ -1,7 +1,7 @@
-//! A record for each steered connection that ends: what it was given, and how it went.
+//! Writes a record for each steered connection that ends: its decision and its figures.
 //!
-//! How it went is in the kernel's notice of the destroyed socket (`uncork host watch`). What it was given the program
-//! tells when the connection is closed, which is always before its socket is destroyed. The socket's cookie joins the two.
+//! The figures are in the kernel's event of the destroyed socket (`uncork host watch`). The program reports the decision
+//! in a close event, which always comes before the socket is destroyed. The socket's cookie joins the two.
 
 use std::collections::HashMap;
 use std::mem;
@@ -10,26 +10,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use uncork_flow::{Arm, Choice, FlowRecord};
-use uncork_host::watch::{Session, Turn, WatchSpec};
+use uncork_host::watch::{Session, Tick, WatchSpec};
 use uncork_policy::{Origins, bucket};
 use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 
+use crate::archive::PolicyArchive;
 use crate::attached::Attached;
 use crate::error::Error;
-use crate::layout::End;
-use crate::names::Names;
+use crate::layout::CloseEvent;
 use crate::networks::Networks;
 use crate::pins::Pins;
 use crate::steered::Steered;
 
-/// Half of the ends that wait for their sockets at most.
-const MOST_WAITING: usize = 1 << 19;
+/// Half of the maximum number of close events that wait for their sockets.
+const MAX_WAITING: usize = 1 << 19;
 
 /// Writes the records of one steered cgroup.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     session: Session,
-    ends: Ends<'a>,
+    events: CloseEvents<'a>,
     /// The cgroup's directory, to find it again.
     cgroup: PathBuf,
     pins: Pins,
@@ -40,7 +40,7 @@ pub struct Recorder<'a> {
     writer: Writer,
 }
 
-/// What has happened to the policy that is recorded.
+/// A change of the recorded policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It was removed. The recorder waits for another one.
@@ -49,7 +49,7 @@ pub enum Event {
     Applied,
 }
 
-/// What records say of clients.
+/// The client's properties in records.
 #[derive(Clone, Copy, Debug)]
 pub struct Clients<'a> {
     /// Databases of autonomous systems and countries.
@@ -60,63 +60,63 @@ pub struct Clients<'a> {
     pub has_ports: bool,
 }
 
-/// What was written.
+/// The counts of written records and of losses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Records written, and lost because the disk was full or too slow.
     pub records: RecordsSummary,
     /// Why the last records were not written.
     pub problem: Option<String>,
-    /// Connections of which the program could not tell: the ring was full.
-    pub untold: u64,
-    /// Connections of policies whose description is gone.
-    pub unnamed: u64,
-    /// Connections whose end the program has told, and the kernel has not told of their sockets.
-    pub unnoticed: u64,
-    /// How often the kernel's notices came faster than they were read.
-    pub lost_notices: u64,
+    /// Connections without a close event, because the ring was full.
+    pub ring_dropped: u64,
+    /// Connections of policies without a description any more.
+    pub policy_unknown: u64,
+    /// Connections with the program's close event, but without the kernel's event of the destroyed socket.
+    pub close_event_missing: u64,
+    /// How often the kernel sent events faster than they were read.
+    pub lost_events: u64,
 }
 
-/// Ends of connections whose sockets are not destroyed yet, and the meaning of what they were given.
+/// Close events that wait for the destruction of their sockets, and the policies that give them their meaning.
 #[derive(Debug)]
-struct Ends<'a> {
+struct CloseEvents<'a> {
     clients: Clients<'a>,
     attached: Attached,
-    /// The pins before a `revert`: connections that were open then have their decisions there.
+    /// The pins before a `revert`. They have the decisions for connections that were open then.
     before: Option<Attached>,
     waiting: Waiting,
-    names: Names,
-    /// Ends that found no room in rings of before.
-    untold: u64,
-    unnamed: u64,
+    archive: PolicyArchive,
+    /// Close events that earlier rings dropped.
+    ring_dropped: u64,
+    policy_unknown: u64,
 }
 
-/// Ends that wait for the kernel's notices of their sockets, by cookie. It may never come: a program may keep the socket of a
-/// dead connection open, notices are lost, or the socket is in another network namespace.
+/// Close events that wait for the kernel's events of their sockets, by cookie. Such an event may never come: a program keeps the
+/// socket of a dead connection open, events are lost, or the socket is in another network namespace.
 #[derive(Debug, Default)]
 struct Waiting {
-    new: HashMap<u64, End>,
-    old: HashMap<u64, End>,
-    given_up: u64,
+    new: HashMap<u64, CloseEvent>,
+    old: HashMap<u64, CloseEvent>,
+    dropped: u64,
 }
 
 impl Waiting {
-    /// Where there are too many, the older half is given up.
-    fn insert(&mut self, end: End) {
-        if self.new.len() >= MOST_WAITING {
-            self.given_up += self.old.len() as u64;
+    /// Drops the older half if there are too many.
+    fn insert(&mut self, end: CloseEvent) {
+        if self.new.len() >= MAX_WAITING {
+            self.dropped += self.old.len() as u64;
             self.old = mem::take(&mut self.new);
         }
         self.new.insert(end.cookie, end);
     }
 
-    fn remove(&mut self, cookie: u64) -> Option<End> {
+    fn remove(&mut self, cookie: u64) -> Option<CloseEvent> {
         self.new.remove(&cookie).or_else(|| self.old.remove(&cookie))
     }
 
-    /// All that came to nothing.
-    fn unnoticed(&self) -> u64 {
-        self.given_up + self.new.len() as u64 + self.old.len() as u64
+    /// The number of close events without the kernel's event.
+    fn unmatched(&self) -> u64 {
+        self.dropped + self.new.len() as u64 + self.old.len() as u64
     }
 }
 
@@ -134,25 +134,25 @@ impl<'a> Recorder<'a> {
     ) -> Result<Self, Error> {
         let cgroup = steered.active()?.ok_or_else(|| steered.inactive())?.cgroup.into();
         let attached = Attached::open(steered)?;
-        let mut ends = Ends {
+        let mut events = CloseEvents {
             clients,
             attached,
             before: None,
             waiting: Waiting::default(),
-            names: Names::of(steered),
-            untold: 0,
-            unnamed: 0,
+            archive: PolicyArchive::of(steered),
+            ring_dropped: 0,
+            policy_unknown: 0,
         };
-        ends.names.read_active();
+        events.archive.read_active();
         let session = Session::start(&WatchSpec::live(period))?;
         // Their sockets were destroyed before the session.
-        ends.attached.read(|_| {});
+        events.attached.read(|_| {});
         let (records, writer) = spec.open()?;
         let (pins, event) = (steered.pins().clone(), None);
-        Ok(Self { session, ends, cgroup, pins, event, is_removed: false, records, writer })
+        Ok(Self { session, events, cgroup, pins, event, is_removed: false, records, writer })
     }
 
-    /// What is missing, in one line.
+    /// The figures that the session lacks, in one line.
     pub fn warning(&self) -> Option<&str> {
         self.session.warning()
     }
@@ -162,7 +162,7 @@ impl<'a> Recorder<'a> {
         self.records.tally().problem()
     }
 
-    /// What has happened to the policy, once for each time.
+    /// The change of the policy, once for each.
     pub fn event(&mut self) -> Option<Event> {
         self.event.take()
     }
@@ -172,37 +172,37 @@ impl<'a> Recorder<'a> {
         &self.cgroup
     }
 
-    /// Does what is due; the result is how long there is nothing to do.
+    /// Performs the due work, and returns the time until the next.
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
-    pub fn turn(&mut self) -> Result<Duration, Error> {
-        let Self { session, ends, records, .. } = self;
-        let turn = session.turn_with(&mut |cookie, record| {
-            if let Some(told) = ends.told(cookie, record) {
-                records.leave(told);
+    /// If the kernel does not report sockets.
+    pub fn tick(&mut self) -> Result<Duration, Error> {
+        let Self { session, events, records, .. } = self;
+        let tick = session.tick_with(&mut |cookie, record| {
+            if let Some(steered) = events.steered_record(cookie, record) {
+                records.leave(steered);
             }
         })?;
-        ends.read();
+        events.read();
         self.follow()?;
-        Ok(match turn {
-            Turn::Wait(time) => time,
-            Turn::Passed | Turn::Ended => Duration::ZERO,
+        Ok(match tick {
+            Tick::Wait(time) => time,
+            Tick::Passed | Tick::Ended => Duration::ZERO,
         })
     }
 
-    /// Goes on with the pins of the next policy where the policy was removed.
+    /// Switches to the pins of the next policy if the policy was removed.
     fn follow(&mut self) -> Result<(), Error> {
-        if self.ends.attached.are_pinned() {
-            self.ends.names.read_active();
+        if self.events.attached.are_pinned() {
+            self.events.archive.read_active();
             return Ok(());
         }
         if !self.is_removed {
             (self.is_removed, self.event) = (true, Some(Event::Removed));
         }
         let Some(steered) = Steered::active_at(&self.pins, &self.cgroup)? else { return Ok(()) };
-        match self.ends.move_to(&steered) {
+        match self.events.move_to(&steered) {
             Ok(()) => (self.is_removed, self.event) = (false, Some(Event::Applied)),
             Err(error @ Error::Recorded(..)) => return Err(error),
             // It was removed again meanwhile.
@@ -217,61 +217,61 @@ impl<'a> Recorder<'a> {
     ///
     /// If the kernel does not report the sockets or the count of losses. The records are written nevertheless.
     pub fn end(self) -> (Summary, Result<(), Error>) {
-        let Self { session, ends, records, writer, .. } = self;
-        let lost_notices = session.tracker().lost_notices();
+        let Self { session, events, records, writer, .. } = self;
+        let lost_events = session.tracker().lost_notices();
         let ended = session.end().map(drop).map_err(Error::from);
         let tally = Arc::clone(records.tally());
         drop(records);
         let records = writer.end();
-        let lost = ends.attached.lost();
+        let lost = events.attached.lost();
         let summary = Summary {
             records,
             problem: tally.problem(),
-            untold: ends.untold + lost.as_ref().copied().unwrap_or(0),
-            unnamed: ends.unnamed,
-            unnoticed: ends.waiting.unnoticed(),
-            lost_notices,
+            ring_dropped: events.ring_dropped + lost.as_ref().copied().unwrap_or(0),
+            policy_unknown: events.policy_unknown,
+            close_event_missing: events.waiting.unmatched(),
+            lost_events,
         };
         (summary, ended.and(lost.map(drop)))
     }
 }
 
-impl Ends<'_> {
-    /// Takes what has come, so that the ring has room.
+impl CloseEvents<'_> {
+    /// Reads the events in the ring, so that it has room.
     fn read(&mut self) {
         let waiting = &mut self.waiting;
         self.attached.read(|end| waiting.insert(end));
     }
 
-    /// Goes on with the pins of another policy.
+    /// Switches to the pins of another policy.
     fn move_to(&mut self, steered: &Steered) -> Result<(), Error> {
         let attached = Attached::open(steered)?;
-        self.untold += self.attached.lost()?;
-        self.names.move_to(steered);
+        self.ring_dropped += self.attached.lost()?;
+        self.archive.move_to(steered);
         self.before = Some(mem::replace(&mut self.attached, attached));
         Ok(())
     }
 
-    /// The end of a connection of which the program has not told, because another program of the cgroup has changed which events
-    /// the socket tells.
-    fn untold(&self, cookie: u64, record: &FlowRecord) -> Option<End> {
+    /// The close event of a connection that the program has not reported, because another program of the cgroup has changed
+    /// the socket's subscription to events.
+    fn unreported(&self, cookie: u64, record: &FlowRecord) -> Option<CloseEvent> {
         let mut attached = std::iter::once(&self.attached).chain(&self.before);
         let decision = attached.find_map(|it| it.take(cookie))?;
-        Some(End { cookie, decision, in_force: record.cc.to_string() })
+        Some(CloseEvent { cookie, decision, controller: record.cc.to_string() })
     }
 
-    /// The record of a steered connection with what it was given; `None` for others.
-    fn told(&mut self, cookie: u64, record: &FlowRecord) -> Option<FlowRecord> {
-        // The program has told before the kernel's notice came.
+    /// The record of a steered connection with its decision; `None` for others.
+    fn steered_record(&mut self, cookie: u64, record: &FlowRecord) -> Option<FlowRecord> {
+        // The program's event is in the ring before the kernel's event comes.
         self.read();
-        let end = self.waiting.remove(cookie).or_else(|| self.untold(cookie, record))?;
+        let end = self.waiting.remove(cookie).or_else(|| self.unreported(cookie, record))?;
         let decision = end.decision;
-        let Some(description) = self.names.description(decision.policy) else {
-            self.unnamed += 1;
+        let Some(description) = self.archive.description(decision.policy) else {
+            self.policy_unknown += 1;
             return None;
         };
         let decided = description.decided.get(decision.outcome as usize)?;
-        // A connection that was moved had more than one arm, or none for a while: it is nobody's evidence.
+        // A moved connection had more than one arm, or none for a while: it is not evidence for any.
         let arm = decided.experiment.as_ref().zip(decided.arm.as_ref());
         let arm = arm.filter(|_| !decision.is_moved);
         let choice = Choice {
@@ -287,7 +287,7 @@ impl Ends<'_> {
             }),
         };
         let mut record =
-            FlowRecord { choice: Some(choice), cc: end.in_force.into(), ..record.clone() };
+            FlowRecord { choice: Some(choice), cc: end.controller.into(), ..record.clone() };
         if let Some(service) = &mut record.service {
             if let Some(name) = name_of(&service.listener, &description.listeners) {
                 service.listener = name.into();
@@ -323,19 +323,19 @@ mod tests {
     use crate::layout::Decision;
 
     #[test]
-    fn ends_that_wait_are_bounded_and_counted() {
+    fn waiting_close_events_are_bounded_and_counted() {
         let mut waiting = Waiting::default();
         let decision = Decision { policy: 0, unit: 0, outcome: 0, is_moved: false };
-        let end = |cookie| End { cookie, decision, in_force: String::new() };
-        for cookie in 0..3 * MOST_WAITING as u64 + 7 {
+        let end = |cookie| CloseEvent { cookie, decision, controller: String::new() };
+        for cookie in 0..3 * MAX_WAITING as u64 + 7 {
             waiting.insert(end(cookie));
         }
-        assert_eq!(waiting.new.len() + waiting.old.len(), MOST_WAITING + 7);
-        assert_eq!(waiting.unnoticed(), 3 * MOST_WAITING as u64 + 7);
-        let newest = 3 * MOST_WAITING as u64;
+        assert_eq!(waiting.new.len() + waiting.old.len(), MAX_WAITING + 7);
+        assert_eq!(waiting.unmatched(), 3 * MAX_WAITING as u64 + 7);
+        let newest = 3 * MAX_WAITING as u64;
         assert!(waiting.remove(0).is_none());
         assert!(waiting.remove(newest).is_some(), "of the new ones");
         assert!(waiting.remove(newest - 1).is_some(), "of the old ones");
-        assert_eq!(waiting.unnoticed(), 3 * MOST_WAITING as u64 + 5);
+        assert_eq!(waiting.unmatched(), 3 * MAX_WAITING as u64 + 5);
     }
 }

@@ -1,4 +1,4 @@
-//! A cgroup that is steered: what is in force there, what it counted, and its end.
+//! A steered cgroup: its active policy, its counters, and how to remove it.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -25,12 +25,12 @@ pub struct Steered {
     own: CgroupPins,
 }
 
-/// What is in force, and what it counted.
+/// The active policy and its counters.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// The policy.
     pub description: Description,
-    /// By what was decided.
+    /// By decision.
     pub counts: Vec<Count>,
     /// How long the program has run in all, in nanoseconds, and how often, if the kernel counts
     /// (`sysctl kernel.bpf_stats_enabled=1`).
@@ -46,10 +46,10 @@ pub struct Status {
 pub struct Count {
     /// All.
     pub connections: u64,
-    /// Those whose controller or cap the kernel refused.
+    /// Connections for which the kernel refused the controller or the cap.
     pub refused: u64,
-    /// Those of which no record will tell, for lack of memory.
-    pub unkept: u64,
+    /// Connections without a record, because the table was full.
+    pub table_full: u64,
 }
 
 /// A program of another owner that sees the same connections.
@@ -57,7 +57,7 @@ pub struct Count {
 pub struct Other {
     /// The kernel's number of it.
     pub number: u32,
-    /// Its name, where the kernel tells it.
+    /// Its name, if the kernel reports it.
     pub name: Option<String>,
     /// It runs after the policy's program, so its choice counts.
     pub is_last: bool,
@@ -78,7 +78,7 @@ impl Steered {
     ///
     /// # Errors
     ///
-    /// If it is no cgroup, or not steered.
+    /// If it is not a cgroup v2 directory, or not steered.
     pub fn at(pins: &Pins, cgroup: &Path) -> Result<Self, Error> {
         let (_, number) = open_cgroup(cgroup)?;
         let own = pins.of(number);
@@ -88,11 +88,11 @@ impl Steered {
         Ok(Self { pins: pins.clone(), own })
     }
 
-    /// The active policy of a cgroup; `None` if it has none, or if there is no such cgroup any more.
+    /// The active policy of a cgroup; `None` if it has none, or does not exist any more.
     pub(crate) fn active_at(pins: &Pins, cgroup: &Path) -> Result<Option<Self>, Error> {
         let Ok((_, number)) = open_cgroup(cgroup) else { return Ok(None) };
         let own = pins.of(number);
-        let is_active = own.is_there()? && own.in_force()?.is_some();
+        let is_active = own.is_there()? && own.active_program()?.is_some();
         Ok(is_active.then(|| Self { pins: pins.clone(), own }))
     }
 
@@ -106,7 +106,7 @@ impl Steered {
 
     /// The number of the active policy's program, if there is one.
     pub(crate) fn program(&self) -> Result<Option<u32>, Error> {
-        self.own.in_force()
+        self.own.active_program()
     }
 
     /// The active policy's description, if there is one.
@@ -115,7 +115,7 @@ impl Steered {
     ///
     /// If the pins are damaged, or without the privilege.
     pub fn active(&self) -> Result<Option<Description>, Error> {
-        let Some(program) = self.own.in_force()? else { return Ok(None) };
+        let Some(program) = self.own.active_program()? else { return Ok(None) };
         self.description(&self.own.policy(program)).map(Some)
     }
 
@@ -128,13 +128,13 @@ impl Steered {
         fs::symlink_metadata(self.own.ends()).ok().map(|about| about.ino())
     }
 
-    /// What is in force; `None` if nothing is, because `apply` was killed or the cgroup was removed.
+    /// The active policy; `None` if `apply` was killed or the cgroup was removed.
     ///
     /// # Errors
     ///
     /// If the pins are damaged, or without the privilege.
     pub fn status(&self) -> Result<Option<Status>, Error> {
-        let Some(program) = self.own.in_force()? else { return Ok(None) };
+        let Some(program) = self.own.active_program()? else { return Ok(None) };
         let directory = self.own.policy(program);
         let description = self.description(&directory)?;
         let processors = uncork_kernel::processors();
@@ -153,24 +153,24 @@ impl Steered {
     }
 
     pub(crate) fn description(&self, directory: &Path) -> Result<Description, Error> {
-        let found = self.own.note(&directory.join("description"))?;
-        found.ok_or_else(|| self.damaged("no description"))
+        let description = self.own.read_blob(&directory.join("description"))?;
+        description.ok_or_else(|| self.damaged("no description"))
     }
 
     /// The description of an active or earlier policy, by its key.
-    pub(crate) fn names(&self, policy: u64) -> Result<Option<Description>, Error> {
-        self.own.note(&self.own.names(policy))
+    pub(crate) fn archived(&self, policy: u64) -> Result<Option<Description>, Error> {
+        self.own.read_blob(&self.own.archived(policy))
     }
 
-    /// Where the program tells of connections that end, and how many found no room.
+    /// The ring of close events, and the count of events that it dropped.
     pub(crate) fn ring(&self) -> Result<(Ring, Map), Error> {
         let open = |path: &Path, what| Map::open(path)?.ok_or_else(|| self.damaged(what));
         let ends = open(&self.own.ends(), "no ring")?;
         let ring = Ring::open(&ends).map_err(Error::step("map the ring"))?;
-        Ok((ring, open(&self.own.lost(), "no count of what was lost")?))
+        Ok((ring, open(&self.own.lost(), "no count of dropped events")?))
     }
 
-    /// What was decided for each connection that is open.
+    /// The decisions for open connections.
     pub(crate) fn sockets(&self) -> Result<Sockets, Error> {
         let map = Map::open(&self.own.sockets())?;
         map.map(Sockets).ok_or_else(|| self.damaged("no connections"))
@@ -201,10 +201,10 @@ impl Steered {
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
+    /// If the kernel does not report the programs.
     pub fn others(&self, cgroup: &Path) -> Result<Vec<Other>, Error> {
         let Ok((directory, _)) = open_cgroup(cgroup) else { return Ok(Vec::new()) };
-        let own = self.own.in_force()?;
+        let own = self.own.active_program()?;
         let all = programs_at(directory.as_fd()).map_err(Error::step("ask for other programs"))?;
         let place = all.iter().position(|(number, _)| Some(*number) == own);
         let others = all.into_iter().enumerate().filter(|(index, _)| Some(*index) != place);
@@ -213,33 +213,33 @@ impl Steered {
             .collect())
     }
 
-    /// The program to ask, and what its answers mean.
-    pub(crate) fn in_force(&self) -> Result<(Program, Description), Error> {
-        let program = self.own.in_force()?.ok_or_else(|| self.inactive())?;
+    /// The program that answers questions, and the description of the policy.
+    pub(crate) fn question_program(&self) -> Result<(Program, Description), Error> {
+        let program = self.own.active_program()?.ok_or_else(|| self.inactive())?;
         let directory = self.own.policy(program);
         let ask = Program::open(&directory.join("ask"))?;
         let ask = ask.ok_or_else(|| self.damaged("nothing to ask"))?;
         Ok((ask, self.description(&directory)?))
     }
 
-    /// What the program in force decides for a client, with its meaning.
+    /// What the active program decides for a client, with its meaning.
     ///
     /// # Errors
     ///
-    /// If nothing is in force, or without the privilege.
+    /// If no policy is active, or without the privilege.
     pub fn ask(&self, question: &Question) -> Result<(Answer, Decided), Error> {
-        let (ask, description) = self.in_force()?;
+        let (ask, description) = self.question_program()?;
         let answer = Answer { policy: description.fingerprint(), ..question.ask(&ask)? };
         let decided = description.decided.into_iter().nth(answer.outcome);
         Ok((answer, decided.ok_or_else(|| self.damaged("an unknown decision"))?))
     }
 
-    /// Takes the policy out of force and removes everything. Connections that are open keep what they have. The result is the
-    /// policy that was in force.
+    /// Removes the policy and all pins. Open connections keep their settings. Returns the
+    /// policy that was active.
     ///
     /// # Errors
     ///
-    /// If a pin cannot be removed; then the policy is out of force nevertheless, unless it is the link's.
+    /// If a pin cannot be removed. The policy is removed nevertheless, unless the pin is the link's.
     pub fn revert(&self) -> Result<Option<Description>, Error> {
         let _lock = self.pins.lock()?;
         let description = self.status().ok().flatten().map(|status| status.description);
@@ -257,7 +257,7 @@ fn count(values: &[u8]) -> Count {
         Count {
             connections: sum.connections + fields.u64(),
             refused: sum.refused + fields.u64(),
-            unkept: sum.unkept + fields.u64(),
+            table_full: sum.table_full + fields.u64(),
         }
     })
 }

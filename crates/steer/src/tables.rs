@@ -12,17 +12,17 @@ use crate::question::{Answer, Question};
 
 const OBJECT: &[u8] = include_bytes!("../bpf/steer.bpf.o");
 
-/// What stays when policies are exchanged.
+/// Maps that stay when a policy is replaced.
 pub(crate) struct Shared {
     /// What was decided for each socket.
     pub(crate) sockets: Map,
-    /// Ends of connections, to be read.
+    /// The ring of close events.
     pub(crate) ends: Map,
-    /// How many of them found no room.
+    /// The count of events that the ring dropped.
     pub(crate) lost: Map,
 }
 
-/// A policy that the kernel has accepted. It is not in force yet.
+/// A policy that the kernel has accepted. It is not active yet.
 #[derive(Debug)]
 pub struct Loaded {
     pub(crate) steer: Program,
@@ -32,13 +32,13 @@ pub struct Loaded {
 
 /// Bytes of keys and values, one behind the other.
 #[derive(Default)]
-struct Content {
+struct MapData {
     count: u32,
     keys: Vec<u8>,
     values: Vec<u8>,
 }
 
-impl Content {
+impl MapData {
     fn add(&mut self, key: &[u8], value: &[u8]) {
         self.count += 1;
         self.keys.extend_from_slice(key);
@@ -97,7 +97,7 @@ impl Loaded {
     ///
     /// # Errors
     ///
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn verified_instructions(&self) -> Result<[u32; 2], Error> {
         Ok([self.steer.verified_instructions()?, self.ask.verified_instructions()?])
     }
@@ -110,18 +110,18 @@ impl Loaded {
         shared: Shared,
     ) -> Result<(Self, Shared), Error> {
         let head = layout::head(flat, policy, tai_offset());
-        let mut ports = Content::default();
+        let mut ports = MapData::default();
         for (port, mask) in &flat.listeners.ports {
             ports.add(&u32::from(*port).to_ne_bytes(), &mask.to_ne_bytes());
         }
         let contents = [
-            ("heads", Content::listed(std::iter::once(head))),
-            ("lines", Content::of(layout::lines(flat.table.words()), layout::LINE)),
+            ("heads", MapData::listed(std::iter::once(head))),
+            ("lines", MapData::of(layout::lines(flat.table.words()), layout::LINE)),
             ("ports", ports),
-            ("rows", Content::listed(flat.rows.iter().map(|row| layout::row(row)))),
-            ("rules", Content::listed(flat.rules.iter().map(layout::rule))),
-            ("experiments", Content::listed(flat.experiments.iter().map(layout::experiment))),
-            ("outcomes", Content::listed(flat.outcomes.iter().map(layout::outcome))),
+            ("rows", MapData::listed(flat.rows.iter().map(|row| layout::row(row)))),
+            ("rules", MapData::listed(flat.rules.iter().map(layout::rule))),
+            ("experiments", MapData::listed(flat.experiments.iter().map(layout::experiment))),
+            ("outcomes", MapData::listed(flat.outcomes.iter().map(layout::outcome))),
         ];
         let mut maps: Maps = HashMap::new();
         for (name, content) in contents {

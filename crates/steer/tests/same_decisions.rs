@@ -129,7 +129,7 @@ AS64504 one
 ";
 const EXPIRES: i64 = 1_805_673_600;
 
-/// What is known of networks, each in a database of its own: a country, or a system. The first one counts.
+/// The origin of networks, each in a database of its own: a country, or an AS. The first one counts.
 const DATABASES: [(&str, &str); 11] = [
     ("100.0.0.0/6", "64500"),
     ("96.0.0.0/5", "PE"),
@@ -144,7 +144,7 @@ const DATABASES: [(&str, &str); 11] = [
     ("fd00:0:8000::/33", "64504"),
 ];
 
-/// Local ports, and the names of their listeners; those that the service opens have none.
+/// Local ports, and the names of their listeners; `None` for connections that the service opens.
 const PORTS: [Option<(u16, &str)>; 5] =
     [Some((443, "443")), Some((80, "public")), Some((8443, "internal")), Some((81, "81")), None];
 
@@ -190,7 +190,7 @@ fn rule(decision: &Decision<'_>) -> Option<u16> {
 fn the_program_decides_as_the_policy_for_a_million_clients() {
     let (policy, origins) = (policy(POLICY, TABLE), origins());
     let Some(loaded) = load(&policy, &origins) else { return };
-    let [steer, ask] = loaded.verified_instructions().expect("the kernel tells");
+    let [steer, ask] = loaded.verified_instructions().expect("reported by the kernel");
     println!("verified instructions: {steer} for connections, {ask} for questions");
     assert!(steer.max(ask) < 600_000);
     let flat = policy.flat(&listeners(), &origins).expect("it was loaded");
@@ -243,7 +243,7 @@ fn load(policy: &Policy, origins: &Origins) -> Option<Loaded> {
     }
 }
 
-/// Rules of many networks each, of all lengths, that nest and touch, and a table of such networks. The clients are beside their
+/// Rules of many networks each, of all lengths, that nest and touch, and a table of such networks. The clients are next to their
 /// ends.
 #[test]
 fn the_program_finds_the_longest_of_many_networks() {
@@ -288,7 +288,7 @@ fn the_program_finds_the_longest_of_many_networks() {
     assert!(decided.iter().all(|count| *count > 100), "each is decided often: {decided:?}");
 }
 
-/// A network in few places; and the addresses at its ends and beside them. Those of later rules are shorter, too.
+/// A network in few places; and the addresses at its ends and just outside. Networks of later rules are shorter, too.
 fn network(rule: u64, random: &mut Rng, clients: &mut Vec<IpAddr>) -> String {
     let is_v4 = random.below(2) == 0;
     let (wide, least) = if is_v4 { (32, 24 - rule) } else { (128, 64 - 2 * rule) };
@@ -335,7 +335,7 @@ fn time(random: &mut Rng) -> i64 {
     }
 }
 
-/// A quarter in the networks, at their ends and beside them. The others: IPv4 everywhere; IPv6 in few networks, so that rules
+/// A quarter in the networks, at their ends and just outside. The others: IPv4 everywhere; IPv6 in few networks, so that rules
 /// meet.
 fn client(number: u64, networks: &[(u128, u128)], random: &mut Rng) -> IpAddr {
     let low = u128::from(random.below(1 << 32)) << 64 | u128::from(random.below(1 << 32));

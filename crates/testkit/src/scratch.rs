@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Creates an empty directory whose name starts with `name`.
+    /// Creates an empty directory. Its name starts with `name`.
     pub fn new(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let parent = parent();

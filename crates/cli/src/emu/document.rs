@@ -35,7 +35,7 @@ struct Way {
     rtt_ms: f64,
     /// Name of its link in reports.
     path: String,
-    /// The scenario's classes whose clients the host represents.
+    /// The scenario's classes of clients that the host represents.
     classes: Vec<String>,
 }
 

@@ -13,11 +13,11 @@ use crate::lab::source;
 /// An emulation and the scenario classes it represents.
 pub(super) struct Specification {
     pub(super) spec: EmulationSpec,
-    /// For each host the classes whose clients it represents.
+    /// For each host, the classes of clients that it represents.
     pub(super) classes: Vec<Vec<String>>,
 }
 
-/// A host, and the classes whose clients it represents.
+/// A host and the classes of clients that it represents.
 type StandIn = (HostSpec, Vec<String>);
 
 /// The specification from the arguments, checked.

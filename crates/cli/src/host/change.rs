@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use uncork_host::change::{
-    self, ChangeError, DesiredState, Guard, Host, Journal, LiveHost, OtherJournal, PlanError,
-    Report, Source, StateDirectory,
+    self, ChangeError, DesiredState, Host, Journal, LiveHost, OtherJournal, PlanError, Report,
+    Source, StateDirectory, Watchdog,
 };
 use uncork_host::lock::Lock;
 
@@ -68,7 +68,7 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
         Format::Human => status.text(host.now().unix_s),
     };
     stdout::write(text.as_bytes())?;
-    let is_dead = status.guard == Some(Guard::Dead);
+    let is_dead = status.guard == Some(Watchdog::Dead);
     if is_dead && directory(&args.state).is_own() {
         host.post_guard().map_err(failure)?;
         eprintln!("note: another process that undoes the changes was started");
@@ -108,7 +108,7 @@ fn forget(args: &StateArgs) -> Result<(), Failure> {
             "All settings stay as they are; nothing of them will be restored. The old journal is {}.\n",
             moved.display()
         ),
-        None => "There is no journal.\n".to_owned(),
+        None => "The host has no journal.\n".to_owned(),
     };
     let forgotten = known.as_ref().map(Journal::forgotten).unwrap_or_default();
     stdout::write((text + &forgotten).as_bytes())
@@ -130,7 +130,7 @@ fn changing(
         );
     }
     let report = done.map_err(failure)?;
-    if report.remaining_s.is_some() && host.guard() == Guard::Dead {
+    if report.remaining_s.is_some() && host.guard() == Watchdog::Dead {
         host.post_guard().map_err(failure)?;
     }
     stdout::write(report.text(nothing).as_bytes())?;
@@ -149,7 +149,7 @@ pub(super) fn lock(args: &StateArgs) -> Result<Lock, Failure> {
             "note: another uncork command{holder} changes this host; waiting until it has ended"
         );
         let mut host = host(args);
-        if host.guard() == Guard::Dead {
+        if host.guard() == Watchdog::Dead {
             // Then waiting ends with an error.
             let _ = host.post_guard();
         }

@@ -43,7 +43,7 @@ Example:
   sudo uncork host confirm";
 
 const CONFIRM_AFTER: &str = "\
-Exit status: 0 kept, also if they were kept before, 1 nothing is applied or the changes were undone, 3 a file cannot be written, 5 a bug.";
+Exit status: 0 kept, also if they were kept before, 1 nothing is applied or the changes were rolled back, 3 a file cannot be written, 5 a bug.";
 
 const REVERT_EXAMPLES: &str = "\
 Examples:
@@ -168,7 +168,7 @@ pub(crate) struct StateArgs {
     pub(super) root: PathBuf,
 }
 
-/// `m` are minutes here: nobody confirms within milliseconds.
+/// `m` are minutes here: no one confirms within milliseconds.
 pub(crate) fn ttl(text: &str) -> Result<TimeDelta, String> {
     if text.parse::<f64>().is_ok() {
         return Err(format!("write {text}s, {text}min or {text}h"));

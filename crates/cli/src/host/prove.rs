@@ -8,7 +8,8 @@ use std::thread;
 
 use uncork_host::change::{ChangeError, PlanError};
 use uncork_host::prove::{
-    self, Answer, Ended, Limits, ProveDocument, ProveError, ProveSpec, Prover, Stop, Turn, Verdict,
+    self, AbortReason, Answer, Limits, ProveDocument, ProveError, ProveSpec, Prover, TestResult,
+    Tick, Verdict,
 };
 use uncork_host::watch::RecordsSpec;
 
@@ -42,11 +43,11 @@ pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
         eprintln!("note: {warning}");
     }
     while !stop.load(Ordering::Relaxed) {
-        match prover.turn() {
-            Turn::Wait(time) => thread::sleep(time),
-            Turn::Block(text) if !args.quiet => eprintln!("{text}"),
-            Turn::Block(_) => {}
-            Turn::Ended => break,
+        match prover.tick() {
+            Tick::Wait(time) => thread::sleep(time),
+            Tick::Block(text) if !args.quiet => eprintln!("{text}"),
+            Tick::Block(_) => {}
+            Tick::Ended => break,
         }
     }
     let ended = prover.end(stop.load(Ordering::Relaxed));
@@ -88,8 +89,8 @@ fn left_by_a_test(directory: &Path) -> Option<String> {
 }
 
 /// Prints the result before it is written: the disk may be full. It is written if it cannot be printed, too.
-fn report(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
-    let Ended { document, stop, records, .. } = ended;
+fn report(ended: &TestResult, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
+    let TestResult { document, stop, records, .. } = ended;
     let result = pretty(document)?;
     let text = match format {
         Format::Json => result.clone(),
@@ -106,15 +107,15 @@ fn report(ended: &Ended, format: Format, directory: Option<&Path>) -> Result<(),
     printed.and_then(|()| status(document, stop.as_ref()))
 }
 
-fn status(document: &ProveDocument, stop: Option<&Stop>) -> Result<(), Failure> {
+fn status(document: &ProveDocument, stop: Option<&AbortReason>) -> Result<(), Failure> {
     match stop {
-        Some(Stop::Interrupted) => Err(Failure::Interrupted(
+        Some(AbortReason::Interrupted) => Err(Failure::Interrupted(
             "the host is restored; the blocks until then count".to_owned(),
         )),
-        Some(stop @ (Stop::Change(_) | Stop::Watch(_))) => {
+        Some(stop @ (AbortReason::Change(_) | AbortReason::Watch(_))) => {
             Err(Failure::Environment(stop.to_string()))
         }
-        Some(Stop::Breach { .. } | Stop::Disturbed(_)) => Err(Failure::Status(1)),
+        Some(AbortReason::Breach { .. } | AbortReason::Disturbed(_)) => Err(Failure::Status(1)),
         None => {
             let Verdict { answer, status, .. } = &document.verdict;
             let is_done = *answer != Answer::Open && *status == 0 && document.left.is_empty();

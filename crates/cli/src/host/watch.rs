@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_host::watch::{
-    Given, GroupBy, RecordsSpec, Session, Turn, View, ViewSettings, WatchError, WatchSpec,
+    GroupBy, PolicyChoice, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
 };
 use uncork_steer::Lookup;
 
@@ -58,7 +58,7 @@ pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
     shown?;
-    if let Some(lost) = summary.and_then(|it| lost_records::told(it.written, it.lost)) {
+    if let Some(lost) = summary.and_then(|it| lost_records::warning(it.written, it.lost)) {
         eprintln!("warning: {lost}");
     }
     Ok(())
@@ -82,15 +82,15 @@ fn in_lines(
     session: &mut Session,
     view: &mut View,
     args: &WatchArgs,
-    given: &mut dyn FnMut(u64) -> Option<Given>,
+    given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     while !is_over() {
-        match session.turn_given(given).map_err(|error| refused(&error))? {
-            Turn::Wait(time) => thread::sleep(time),
-            Turn::Ended => break,
-            Turn::Passed if args.quiet => {}
-            Turn::Passed => {
+        match session.tick_with_policy(given).map_err(|error| refused(&error))? {
+            Tick::Wait(time) => thread::sleep(time),
+            Tick::Ended => break,
+            Tick::Passed if args.quiet => {}
+            Tick::Passed => {
                 view.update(session.tracker());
                 if !stdout::stream(view.plain(args.rows as usize).as_bytes())? {
                     break;
@@ -108,16 +108,16 @@ fn in_lines(
 fn on_screen(
     session: &mut Session,
     view: &mut View,
-    given: &mut dyn FnMut(u64) -> Option<Given>,
+    given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     const KEYS: Duration = Duration::from_millis(100);
     let mut screen = Screen::open().map_err(|error| terminal(&error))?;
     while !is_over() {
-        let wait = match session.turn_given(given).map_err(|error| refused(&error))? {
-            Turn::Wait(time) => time.min(KEYS),
-            Turn::Ended => KEYS,
-            Turn::Passed => {
+        let wait = match session.tick_with_policy(given).map_err(|error| refused(&error))? {
+            Tick::Wait(time) => time.min(KEYS),
+            Tick::Ended => KEYS,
+            Tick::Passed => {
                 view.update(session.tracker());
                 screen.draw(view).map_err(|error| terminal(&error))?;
                 Duration::ZERO

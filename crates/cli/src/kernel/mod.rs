@@ -75,8 +75,8 @@ fn chosen(
 fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
     let names = chosen(names, |one| pins.has(one))?;
     let upgrade = |algorithm| pins.replace(&Loaded::new(algorithm)?);
-    let told = |algorithm| format!("new connections get this program's {algorithm}\n");
-    let Others { results, hidden_processes } = each_then_renew(&names, upgrade, told)?;
+    let line = |algorithm| format!("new connections get this program's {algorithm}\n");
+    let Others { results, hidden_processes } = each_then_renew(&names, upgrade, line)?;
     let names = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     let consequence = format!(
         "where {names} is the default, new connections get the old copy until it is set again; run `uncork kernel upgrade` as the host's root"
@@ -99,13 +99,13 @@ fn upgrade(pins: &Pins, names: &[Algorithm]) -> Result<(), Failure> {
 fn each_then_renew(
     names: &[Algorithm],
     step: impl Fn(Algorithm) -> Result<(), Error>,
-    told: impl Fn(Algorithm) -> String,
+    line: impl Fn(Algorithm) -> String,
 ) -> Result<Others<Option<Algorithm>>, Failure> {
     let mut done = Vec::new();
     let all = names.iter().try_for_each(|&algorithm| {
         step(algorithm).map_err(failure)?;
         done.push(algorithm);
-        stdout::write(told(algorithm).as_bytes())
+        stdout::write(line(algorithm).as_bytes())
     });
     let others = renew(done)?;
     all.map(|()| others)
@@ -199,7 +199,7 @@ fn everywhere() -> Result<(BTreeMap<String, u64>, u64), DiagError> {
 fn connections_by_controller() -> Result<BTreeMap<String, u64>, DiagError> {
     let mut users = BTreeMap::new();
     Diag::open()?.dump(&Query::default(), |connection| {
-        // A listener is no connection, but has a controller, too.
+        // A listener has a controller, too, but does not count as a connection.
         if let (Some(cc), true) = (connection.cc, connection.state != TcpState::Listen) {
             *users.entry(cc.as_str().to_owned()).or_default() += 1;
         }
@@ -222,7 +222,7 @@ pub(crate) struct ControllerStatus {
     pub(crate) loaded: bool,
     pub(crate) default: bool,
     pub(crate) connections: u64,
-    /// `None` if it is not loaded by our pin, or the kernel does not tell.
+    /// `None` if it is not loaded by our pin, or the kernel does not report it.
     verified_instructions: Option<u32>,
 }
 
@@ -271,7 +271,7 @@ fn status(pins: &Pins, format: TextFormat) -> Result<(), Failure> {
     }
     match missing {
         None => Ok(()),
-        // Nobody asked this user to load: what there is was told.
+        // `status` loads nothing, and has reported what is loaded.
         Some(Error::Missing(missing @ Missing::Privilege { .. })) => {
             eprintln!("note: it is not known whether more can be loaded: {missing}");
             Ok(())

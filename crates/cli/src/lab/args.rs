@@ -132,7 +132,7 @@ pub(crate) struct RunArgs {
 /// The default of `--tolerance`.
 const USUAL_TOLERANCE: Probability = Probability::of(10, 100);
 
-/// Which runs, of whatever scenario.
+/// The runs of any scenario.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunsArgs {
     /// Override a value of the scenarios, such as path.loss=2%
@@ -464,7 +464,7 @@ impl RunsArgs {
 }
 
 impl AgreeArgs {
-    /// The arguments of one side, whose runs are stored in a directory with its name.
+    /// The arguments of one side. Its runs are stored in a directory with its name.
     pub(crate) fn side(&self, on: Engine) -> RunArgs {
         let output = self.output.output.as_ref().map(|place| place.join(on.name()));
         RunArgs {

@@ -44,7 +44,7 @@ pub(super) enum DirectoryError {
 }
 
 /// The state of a run's entry.
-pub(super) enum Kept {
+pub(super) enum StoredRun {
     /// A usable entry.
     Run(Box<FinishedRun>),
     /// No entry.
@@ -139,16 +139,16 @@ pub(super) struct RunReader {
 
 impl RunReader {
     /// The stored state of the run `item`.
-    pub(super) fn kept(&mut self, item: Item) -> io::Result<Kept> {
+    pub(super) fn kept(&mut self, item: Item) -> io::Result<StoredRun> {
         let Some((place, file)) = self.index.entry(item).zip(self.file.as_mut()) else {
-            return Ok(Kept::Missing);
+            return Ok(StoredRun::Missing);
         };
         let mut entry = vec![0; usize::try_from(place.end - place.start).unwrap_or(usize::MAX)];
         file.seek(SeekFrom::Start(place.start))?;
         file.read_exact(&mut entry)?;
         Ok(match FinishedRun::from_entry(&entry, item, &self.fingerprint, &mut self.names) {
-            Ok(run) => Kept::Run(Box::new(run)),
-            Err(damage) => Kept::Damaged(damage),
+            Ok(run) => StoredRun::Run(Box::new(run)),
+            Err(damage) => StoredRun::Damaged(damage),
         })
     }
 

@@ -113,7 +113,7 @@ fn world(args: &WorldArgs) -> Result<World, Failure> {
         .map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The policy given, or the one that only tries both controllers.
+/// The policy of `--policy`, or a default that only tries both controllers.
 fn policy(args: &RecordsArgs) -> Result<Policy, Failure> {
     match &args.policy {
         Some(file) => policy::read(file, None, Color::Auto),

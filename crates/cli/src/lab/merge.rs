@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use uncork_lab::{FinishedRun, Item, Manifest, Scenario, Suite};
 
 use super::args::{MergeArgs, run_command};
-use super::directory::{DirectoryError, Kept, RunDirectory, RunReader};
+use super::directory::{DirectoryError, RunDirectory, RunReader, StoredRun};
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
 use crate::args::Color;
@@ -149,9 +149,9 @@ impl<'a> Group<'a> {
             let mut copies = Vec::new();
             for reader in &mut readers {
                 match reader.kept(*item) {
-                    Ok(Kept::Run(run)) => copies.push((reader.path.clone(), *run)),
-                    Ok(Kept::Missing) => {}
-                    Ok(Kept::Damaged(damage)) => {
+                    Ok(StoredRun::Run(run)) => copies.push((reader.path.clone(), *run)),
+                    Ok(StoredRun::Missing) => {}
+                    Ok(StoredRun::Damaged(damage)) => {
                         let run = run_in_words(&self.sweep.scenario, *item);
                         note(quiet, &format!("{}: {run}: {damage}", reader.path.display()));
                     }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use uncork_lab::{FinishedRun, Item, Shard, Suite};
 
 use super::args::RunArgs;
-use super::directory::{DirectoryError, Kept, RunDirectory, RunWriter};
+use super::directory::{DirectoryError, RunDirectory, RunWriter, StoredRun};
 use super::dry_run;
 use super::finish::{Finish, places};
 use super::interrupt;
@@ -151,9 +151,9 @@ impl Work<'_> {
         }
         for item in items {
             match reader.kept(*item).map_err(unreadable)? {
-                Kept::Run(run) => runs.push(*run),
-                Kept::Missing => missing.push(*item),
-                Kept::Damaged(damage) => {
+                StoredRun::Run(run) => runs.push(*run),
+                StoredRun::Missing => missing.push(*item),
+                StoredRun::Damaged(damage) => {
                     let run = run_in_words(&self.sweep.scenario, *item);
                     let path = reader.path.display();
                     self.note(&format!("{path}: {run}: {damage}; it is run again"));

@@ -51,7 +51,7 @@ pub(crate) fn scenario(
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::unreadable(argument, path, &error))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let files = Beside::of(path);
+        let files = ScenarioFiles::of(path);
         (Scenario::parse(&name, &text, set, &files), files.read.into_inner())
     } else {
         let builtin = Builtin::find(given)
@@ -87,19 +87,19 @@ fn unreadable(error: &io::Error) -> String {
 }
 
 /// The files in a scenario's directory, with those read so far.
-struct Beside {
+struct ScenarioFiles {
     directory: PathBuf,
     read: RefCell<BTreeMap<String, String>>,
 }
 
-impl Beside {
+impl ScenarioFiles {
     fn of(scenario: &Path) -> Self {
         let directory = scenario.parent().unwrap_or(Path::new("")).to_path_buf();
         Self { directory, read: RefCell::default() }
     }
 }
 
-impl Files for Beside {
+impl Files for ScenarioFiles {
     fn read(&self, name: &str) -> Result<String, String> {
         if let Some(text) = self.read.borrow().get(name) {
             return Ok(text.clone());

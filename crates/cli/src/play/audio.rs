@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::{color, stdout};
 
 /// Each listener has a connection and thus a file descriptor.
-const MOST_LISTENERS: u32 = 100_000;
+const MAX_LISTENERS: u32 = 100_000;
 
 pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
@@ -44,8 +44,8 @@ pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
 }
 
 fn specification(args: &AudioArgs) -> Result<ListenSpec, Failure> {
-    if args.listeners == 0 || args.listeners > MOST_LISTENERS {
-        let reason = format!("expected 1 to {MOST_LISTENERS}");
+    if args.listeners == 0 || args.listeners > MAX_LISTENERS {
+        let reason = format!("expected 1 to {MAX_LISTENERS}");
         return Err(Failure::value(&shown("play audio", "listeners"), args.listeners, reason));
     }
     let spec = ListenSpec {

@@ -232,11 +232,11 @@ impl std::str::FromStr for Listen {
 }
 
 /// Below it, many responses at once would each wait for longer than a stalled client may.
-const LEAST_RATE: Rate = Rate::from_mbit(1);
+const MIN_RATE: Rate = Rate::from_mbit(1);
 
 fn network_rate(text: &str) -> Result<Rate, String> {
     let rate: Rate = text.parse().map_err(|error| format!("{error}"))?;
-    if rate < LEAST_RATE {
+    if rate < MIN_RATE {
         return Err("expected at least 1mbit".to_owned());
     }
     Ok(rate)

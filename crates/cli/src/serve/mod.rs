@@ -1,4 +1,4 @@
-//! `uncork serve`: a file server whose congestion control is chosen.
+//! `uncork serve`: a file server with a choice of congestion control.
 
 mod args;
 #[cfg(target_os = "linux")]
@@ -13,10 +13,9 @@ pub(crate) const AFTER: &str = args::AFTER;
 #[cfg(target_os = "linux")]
 pub(crate) use run::serve;
 
-/// There are no sockets whose congestion control could be chosen.
+/// Other systems have no sockets with a choice of congestion control.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn serve(_: &ServeArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
-    let message =
-        "`uncork serve` takes Linux, whose sockets let a program choose the congestion control";
+    let message = "`uncork serve` runs on Linux only: programs choose the congestion control of sockets there";
     Err(crate::failure::Failure::Environment(message.to_owned()))
 }

@@ -72,7 +72,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
     let admin = server.admin().map(|admin| format!("admin endpoint on {admin}"));
     note(&args, admin.as_slice());
     let why = wait(&stop, &reload, |event| match event {
-        Event::Turn => hands_over(&mut server),
+        Event::Tick => hands_over(&mut server),
         Event::Look | Event::Reload => {
             let ordered = matches!(event, Event::Reload);
             if ordered {
@@ -90,7 +90,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
             }
             let files = if ordered { server.reload() } else { server.reload_changed() };
             for reloaded in &files {
-                tell(reloaded, &args);
+                report(reloaded, &args);
             }
             if files.iter().any(|reloaded| reloaded.result.is_ok()) {
                 note(&args, &server.warnings(&spec));
@@ -106,7 +106,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
         );
     }
     let records = server.stop(grace);
-    if let Some(lost) = lost_records::told(records.written, records.lost)
+    if let Some(lost) = lost_records::warning(records.written, records.lost)
         && !args.quiet
     {
         eprintln!("note: {lost}");
@@ -123,14 +123,14 @@ fn reconfigured(
     let new = match Configuration::read(given, matches) {
         Ok(new) => new,
         Err(failure) => {
-            // The server goes on, whatever the status would be.
+            // The server keeps running, so the exit status is not used.
             let _status = failure.report();
             eprintln!("note: the previous configuration stays active");
             return None;
         }
     };
     let reloaded = server.reconfigure(&new.spec);
-    tell(&reloaded, &new.args);
+    report(&reloaded, &new.args);
     reloaded.result.is_ok().then_some(new)
 }
 
@@ -151,7 +151,7 @@ fn too_few_files(spec: &ServerSpec) -> Option<String> {
 #[derive(Clone, Copy)]
 enum Event {
     /// Every [`INTERVAL`].
-    Turn,
+    Tick,
     /// Files may have changed.
     Look,
     /// A signal wants files to be read again.
@@ -164,16 +164,16 @@ fn wait(
     reload: &AtomicBool,
     mut attend: impl FnMut(Event) -> bool,
 ) -> &'static str {
-    let mut turn = 0_u32;
+    let mut tick = 0_u32;
     while !stop.load(Ordering::Relaxed) {
-        turn = turn.wrapping_add(1);
-        let is_look = turn.is_multiple_of(LOOKS);
+        tick = tick.wrapping_add(1);
+        let is_look = tick.is_multiple_of(LOOKS);
         let look = if reload.swap(false, Ordering::Relaxed) {
             Some(Event::Reload)
         } else {
             is_look.then_some(Event::Look)
         };
-        if [Some(Event::Turn), look].into_iter().flatten().any(&mut attend) {
+        if [Some(Event::Tick), look].into_iter().flatten().any(&mut attend) {
             return "another process has taken over";
         }
         thread::sleep(INTERVAL);
@@ -206,7 +206,7 @@ fn note(args: &ServeArgs, lines: &[String]) {
     }
 }
 
-fn tell(reloaded: &Reloaded, args: &ServeArgs) {
+fn report(reloaded: &Reloaded, args: &ServeArgs) {
     match &reloaded.result {
         Ok(line) => note(args, &[format!("read again: {line}")]),
         Err(error) => {
@@ -280,7 +280,7 @@ fn identity(args: &ServeArgs) -> Identity {
     }
 }
 
-/// Those that send requests on to HTTPS come last.
+/// Listeners that redirect requests to HTTPS come last.
 fn listeners(args: &ServeArgs) -> Vec<ListenerSpec> {
     let listener = |listen: &Listen| ListenerSpec {
         name: listen.name.clone(),

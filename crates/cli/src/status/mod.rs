@@ -6,7 +6,7 @@ mod text;
 
 use clap::Args;
 use rustix::process::geteuid;
-use uncork_host::change::{Guard, State};
+use uncork_host::change::{State, Watchdog};
 use uncork_steer::Error;
 
 use crate::args::TextFormat;
@@ -116,7 +116,7 @@ impl StatusDocument {
             }
             _ => {}
         }
-        if status.guard == Some(Guard::Dead) {
+        if status.guard == Some(Watchdog::Dead) {
             found.push("the process that rolls settings back is dead; `uncork host status` as root starts another one");
         }
         if status.settings.iter().any(|setting| setting.changed)
@@ -132,7 +132,7 @@ impl StatusDocument {
             let name = other.journal.display();
             match (&other.unreadable, other.guard) {
                 (Some(error), _) => Some(format!("{name}: {error}")),
-                (None, Some(Guard::Dead)) => Some(format!(
+                (None, Some(Watchdog::Dead)) => Some(format!(
                     "{name}: the process that rolls its settings back is dead; run `uncork host status` in its network namespace"
                 )),
                 _ => None,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use uncork_host::change::{Guard, OtherJournal, State, Status, span};
+use uncork_host::change::{OtherJournal, State, Status, Watchdog, span};
 
 use super::document::StatusDocument;
 use crate::steer::StatusOfCgroup;
@@ -121,9 +121,9 @@ fn settings(status: &Status, ago: &impl Fn(Option<u64>) -> String) -> Vec<String
         }
     };
     lines.extend(status.guard.map(|guard| match guard {
-        Guard::Alive => "guard alive".to_owned(),
-        Guard::Dead => "guard dead".to_owned(),
-        Guard::Unknown => "guard not visible".to_owned(),
+        Watchdog::Alive => "watchdog alive".to_owned(),
+        Watchdog::Dead => "watchdog dead".to_owned(),
+        Watchdog::Unknown => "watchdog not visible".to_owned(),
     }));
     if let Some(policy) = &status.policy {
         lines.push(format!("{} routes by {}", policy.routes, policy.file));

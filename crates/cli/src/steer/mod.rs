@@ -1,4 +1,4 @@
-//! `uncork steer`: a policy in force for the connections of any server.
+//! `uncork steer`: a policy for the connections of any server.
 
 mod args;
 mod netns;
@@ -28,7 +28,7 @@ pub(crate) use show::{StatusOfCgroup, SteerDocument, steer_document};
 pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
     let pins = Pins::in_directory(DIRECTORY);
     match &args.command {
-        SteerCommand::Apply(args) => put_in_force(&pins, args),
+        SteerCommand::Apply(args) => apply_policy(&pins, args),
         SteerCommand::Confirm(args) => confirm(&pins, args),
         SteerCommand::Guard { number } => guard(&pins, *number).map_err(failure),
         SteerCommand::Revert(args) => revert(&pins, args),
@@ -44,7 +44,7 @@ fn failure(error: Error) -> Failure {
         Error::NotSteered(_) => Failure::Missed(error.to_string()),
         Error::Cgroup { path, reason } => {
             let remedy = "choose one below the directory that `findmnt -t cgroup2` shows";
-            let reason = format!("no cgroup of version 2: {reason}; {remedy}");
+            let reason = format!("not a cgroup v2 directory: {reason}; {remedy}");
             Failure::value("--cgroup <DIR>", path.display(), reason)
         }
         error if error.is_users() => Failure::Usage(error.to_string()),
@@ -52,7 +52,7 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-fn put_in_force(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
+fn apply_policy(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
     let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
     let origins = origins(&args.geo)?;
     let warnings = policy.warnings_by_port(&args.listener, !args.geo.is_empty());
@@ -115,12 +115,12 @@ fn show_warnings(warnings: &[String]) {
     }
 }
 
-/// Routes whose controller nothing can override. Without a list of routes there is nothing to warn of.
+/// Warns about routes that lock their controller. If the routes cannot be listed, does not warn.
 fn warn_of_routes() {
     for route in uncork_host::routes().unwrap_or_default().iter().filter(|route| route.is_locked) {
         let (to, cc, table) = (&route.destination, &route.congctl, route.table);
         eprintln!(
-            "warning: connections to {to} keep {cc}, whatever the policy says: a route locks it (ip route show table {table} {to})"
+            "warning: connections to {to} keep {cc} despite the policy: a route locks it (ip route show table {table} {to})"
         );
     }
 }
@@ -128,7 +128,7 @@ fn warn_of_routes() {
 /// Programs of others that also see the connections.
 fn warn_of_others(steered: &Steered, cgroup: &Path) {
     let others = steered.others(cgroup).unwrap_or_else(|_| {
-        eprintln!("note: without CAP_NET_ADMIN the kernel does not tell whether other programs choose controllers, too");
+        eprintln!("note: without CAP_NET_ADMIN the kernel does not report whether other programs choose controllers, too");
         Vec::new()
     });
     for Other { number, name, is_last } in others {
@@ -141,7 +141,7 @@ fn warn_of_others(steered: &Steered, cgroup: &Path) {
     }
 }
 
-/// The same of all cgroups that are steered, for `uncork host doctor`. What the kernel does not tell is not there.
+/// The other programs of all steered cgroups, for `uncork host doctor`; none if the kernel does not report them.
 pub(crate) fn other_programs() -> Vec<OtherProgram> {
     let mut found = Vec::new();
     for steered in all_steered() {

@@ -44,7 +44,7 @@ pub(super) fn warn_of_others(cgroup: &Path) {
     });
     if let Some(file) = others.next() {
         eprintln!(
-            "warning: {} has processes in another network namespace, whose connections are not seen here; add --netns {file}",
+            "warning: {} has processes in another network namespace; their connections are not included; add --netns {file}",
             cgroup.display()
         );
     }

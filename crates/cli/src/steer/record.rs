@@ -53,7 +53,7 @@ pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
 /// Records while it `is_due`.
 fn follow(recorder: &mut Recorder<'_>, is_due: impl Fn() -> bool) -> Result<(), Failure> {
     loop {
-        let idle = recorder.turn().map_err(failure)?;
+        let idle = recorder.tick().map_err(failure)?;
         if let Some(problem) = recorder.problem() {
             eprintln!("warning: {problem}; the recording goes on");
         }
@@ -96,33 +96,40 @@ fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
     }
 }
 
-/// What was written, where, and what the records do not have.
+/// Reports how many records were written, where, and which connections have none.
 fn show(summary: &Summary, path: &Path) {
-    let Summary { records, problem, untold, unnamed, unnoticed, lost_notices } = summary;
+    let Summary {
+        records,
+        problem,
+        ring_dropped,
+        policy_unknown,
+        close_event_missing,
+        lost_events,
+    } = summary;
     eprintln!("note: {} records written to {}", records.written, path.display());
     if let Some(problem) = problem {
         eprintln!("warning: {problem}");
     }
-    if let Some(lost) = lost_records::told(records.written, records.lost) {
+    if let Some(lost) = lost_records::warning(records.written, records.lost) {
         eprintln!("warning: {lost}");
     }
-    if *untold > 0 {
-        eprintln!("warning: {untold} connections have no record: too many ended at once");
+    if *ring_dropped > 0 {
+        eprintln!("warning: lost {ring_dropped} connections: too many ended at once");
     }
-    if *unnamed > 0 {
+    if *policy_unknown > 0 {
         eprintln!(
-            "warning: {unnamed} connections have no record: the description of their policy is gone"
+            "warning: lost {policy_unknown} connections: the description of their policy does not exist any more"
         );
     }
-    if *lost_notices > 0 {
+    if *lost_events > 0 {
         eprintln!(
-            "warning: the kernel's notices of ended sockets came faster than they were read, {lost_notices} times; \
-             with CAP_NET_ADMIN there is room for more"
+            "warning: lost close events {lost_events} times: the kernel sent them faster than they were read; \
+             CAP_NET_ADMIN allows a larger buffer"
         );
     }
-    if *unnoticed > 0 {
+    if *close_event_missing > 0 {
         eprintln!(
-            "warning: {unnoticed} connections have no record: the kernel sent no close event; a program has them \
+            "warning: lost {close_event_missing} connections: the kernel sent no close event; a program has them \
              open, they are in another network namespace (--netns), or events were lost"
         );
     }

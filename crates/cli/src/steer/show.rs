@@ -81,8 +81,8 @@ pub(crate) fn steer_document(all: &[Status]) -> SteerDocument {
 
 fn counted(description: &Description, counts: &[Count]) -> impl Iterator<Item = DecidedStatus> {
     description.decided.iter().cloned().zip(counts).map(|(decided, count)| {
-        let Count { connections, refused, unkept } = *count;
-        DecidedStatus { decided, connections, refused, unkept }
+        let Count { connections, refused, table_full } = *count;
+        DecidedStatus { decided, connections, refused, unkept: table_full }
     })
 }
 
@@ -123,9 +123,10 @@ pub(super) fn status(all: &[Status]) -> String {
         if refused > 0 {
             let _ = writeln!(text, "  the kernel refused the settings of {refused} of them");
         }
-        let unkept: u64 = counts.iter().map(|count| count.unkept).sum();
-        if unkept > 0 {
-            let _ = writeln!(text, "  no memory was left to note what {unkept} of them got");
+        let table_full: u64 = counts.iter().map(|count| count.table_full).sum();
+        if table_full > 0 {
+            let _ =
+                writeln!(text, "  {table_full} of them will have no record: the table was full");
         }
     }
     text
@@ -174,7 +175,7 @@ pub(super) fn moves_json(all: &[Moves], dry_run: bool) -> Result<String, Failure
     pretty(&MoveDocument { schema: MOVE_SCHEMA, dry_run, cgroups: cgroups.collect() })
 }
 
-/// Those that ended before they could be moved.
+/// Connections that ended before they could be moved.
 fn ended(Moves { to_move, moved, refused, .. }: &Moves) -> u64 {
     to_move.values().sum::<u64>().saturating_sub(moved + refused)
 }

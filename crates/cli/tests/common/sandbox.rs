@@ -44,7 +44,7 @@ ended() { for i in $(seq 200); do pgrep -x uncork > /dev/null || return 0; sleep
 pub fn run(scratch: &Scratch, script: &str) -> Option<Finished> {
     let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
     let Some(other) = allowed.split_whitespace().find(|name| *name != "reno") else {
-        not_run(Capability::Bbr, "no algorithm is allowed besides reno");
+        not_run(Capability::Bbr, "reno is the only algorithm allowed");
         return None;
     };
     let unshare = || {

@@ -1,4 +1,4 @@
-# Kills `kernel load`, `upgrade` and `unload` at each of their steps, and tells how many there are. It needs the functions
+# Kills `kernel load`, `upgrade` and `unload` at each of their steps, and prints the number of steps. It needs the functions
 # of common/killed.sh, kernel, registered, and connect, which prints the controller of a connection that has moved data.
 call= number=
 failed() { echo "$command, killed at $call $number: $*"; exit 9; }

@@ -1,8 +1,8 @@
-"""bad_disk.py reads|inodes COMMAND...: runs it with a disk that cannot be read from the second MiB of any file on, or
-whose inodes cannot be read.
+"""bad_disk.py reads|inodes COMMAND...: runs it with a disk that fails to read from the second MiB of any file on, or
+that fails to read inodes.
 
-The kernel itself answers so: a filter of system calls (seccomp, no root needed) that gives EIO to pread64 and preadv2
-whose offset is that high, or to fstat, which glibc has had no need of since 2.33. All else goes through.
+The kernel itself answers so: a filter of system calls (seccomp, no root needed) returns EIO to pread64 and preadv2
+at such offsets, or to fstat, which glibc does not need since 2.33. All other calls go through.
 """
 
 import ctypes

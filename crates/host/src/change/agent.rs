@@ -6,9 +6,11 @@ use uncork_policy::Release;
 use super::desired_state::DesiredState;
 use super::files::SYSCTLS;
 use super::host::{Host, HostError, Now};
-use super::journal::{Applied, Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
-use super::knob::{Knob, Value};
+use super::journal::{
+    Applied, Change, Journal, Open, Purpose, Rollback, SkippedSetting, UndoReason,
+};
 use super::plan::{Plan, PlanError, plan};
+use super::setting::{SettingKey, Value};
 
 /// A desired state and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +27,7 @@ pub struct Source<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Earlier open changes, which were undone first.
-    pub undone: Option<Ended>,
+    pub undone: Option<Rollback>,
     /// The changes made.
     pub steps: Vec<Change>,
     /// Settings that another program has changed since, and that were not touched.
@@ -48,7 +50,7 @@ pub enum ChangeError {
     #[error(transparent)]
     Host(#[from] HostError),
     /// A change failed, and all changes were undone.
-    #[error("{reason}\nall changes were undone{}", left_text(.left))]
+    #[error("{reason}\nall changes were rolled back{}", left_text(.left))]
     Undone {
         /// The change that failed, and why.
         reason: String,
@@ -56,7 +58,7 @@ pub enum ChangeError {
         left: Vec<SkippedSetting>,
     },
     /// A change failed, and undoing the changes failed, too.
-    #[error("{reason}\nthe host is between two states: {}\nfix that and run `uncork host revert` again", .failed.join("; "))]
+    #[error("{reason}\nrollback incomplete: {}\nfix that and run `uncork host revert` again", .failed.join("; "))]
     Stuck {
         /// The operation that failed first.
         reason: String,
@@ -65,7 +67,7 @@ pub enum ChangeError {
     },
     /// Another desired state waits for `confirm`.
     #[error(
-        "{file} waits for confirmation for another {remaining_s} s: `uncork host confirm` keeps it, `uncork host revert` undoes it"
+        "{file} waits for confirmation for another {remaining_s} s: `uncork host confirm` keeps it, `uncork host revert` rolls it back"
     )]
     Waiting {
         /// The file of that desired state.
@@ -98,12 +100,12 @@ pub(super) type Result<T> = std::result::Result<T, ChangeError>;
 /// # Errors
 ///
 /// If the host cannot be read or changed.
-pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
+pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Rollback>)> {
     let now = host.now();
     let Some(mut journal) = host.load()? else { return Ok((Journal::new(&now.boot), None)) };
     let mut why = UndoReason::Interrupted;
     if journal.boot != now.boot {
-        rebooted(host, &mut journal, &now)?;
+        on_reboot(host, &mut journal, &now)?;
         host.note(&journal);
         why = UndoReason::Rebooted;
     }
@@ -111,7 +113,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     if open.purpose == Purpose::Revert {
         let (steps, mut left) = (open.steps.clone(), Vec::new());
         restore(host, &mut journal, &steps, &mut left)?;
-        let ended = Ended { why: UndoReason::Reverted, at_unix_s: now.unix_s, left };
+        let ended = Rollback { why: UndoReason::Reverted, at_unix_s: now.unix_s, left };
         (journal.open, journal.applied) = (None, None);
         journal.ended = Some(ended.clone());
         host.note(&journal);
@@ -126,7 +128,7 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     let ended = undo(host, &mut journal, why, "earlier changes")?;
     if let (UndoReason::Rebooted, Some(applied)) = (why, &journal.applied) {
         // The undone changes may have removed the unit that applies the desired state at boot. If
-        // it cannot be restored now, the desired state is still in force, and `status` reports what
+        // it cannot be restored now, the desired state is still active, and `status` reports what
         // is missing.
         let _ = apply_stored(host, applied, true);
         journal = host.load()?.unwrap_or(journal);
@@ -135,9 +137,9 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
 }
 
 /// Updates the journal after a reboot, which undoes everything except files and the sysctls that a
-/// file sets at boot. A persistent desired state is in force again. A `revert` that had begun
+/// file sets at boot. A persistent desired state is active again. A `revert` that had begun
 /// continues.
-fn rebooted(
+fn on_reboot(
     host: &mut impl Host,
     journal: &mut Journal,
     now: &Now,
@@ -152,29 +154,32 @@ fn rebooted(
     let lost = journal.applied.take_if(|applied| !applied.persist);
     if lost.is_some() {
         let (why, at_unix_s) = (UndoReason::Rebooted, now.unix_s);
-        journal.ended = Some(Ended { why, at_unix_s, left: Vec::new() });
+        journal.ended = Some(Rollback { why, at_unix_s, left: Vec::new() });
     }
     let Some(open) = &mut journal.open else { return Ok(()) };
     open.complete = false;
-    let was_read = |step: &Change| matches!(&step.knob, Knob::File { path } if path == SYSCTLS);
+    let was_read =
+        |step: &Change| matches!(&step.setting, SettingKey::File { path } if path == SYSCTLS);
     let was_read = match open.steps.iter().find(|step| was_read(step)) {
-        Some(step) => step.after.holds(&host.read(&step.knob)?),
+        Some(step) => step.after.holds(&host.read(&step.setting)?),
         None => false,
     };
-    let is_read = |knob: &Knob| was_read && matches!(knob, Knob::Sysctl { namespace: None, .. });
-    open.steps.retain(|step| step.knob.survives_reboot() || is_read(&step.knob));
-    // A persistent desired state is in force again, so undoing a change restores its values.
+    let is_read = |setting: &SettingKey| {
+        was_read && matches!(setting, SettingKey::Sysctl { namespace: None, .. })
+    };
+    open.steps.retain(|step| step.setting.survives_reboot() || is_read(&step.setting));
+    // A persistent desired state is active again, so undoing a change restores its values.
     for earlier in journal.applied.iter().flat_map(|applied| &applied.changes) {
-        let step = open.steps.iter_mut().find(|step| step.knob == earlier.knob);
-        if let Some(step) = step.filter(|step| is_read(&step.knob)) {
+        let step = open.steps.iter_mut().find(|step| step.setting == earlier.setting);
+        if let Some(step) = step.filter(|step| is_read(&step.setting)) {
             step.before = earlier.after.clone();
         }
     }
     // The boot also undid the changes of a desired state that was not persistent.
     for earlier in lost.into_iter().flat_map(|lost| lost.changes) {
-        match open.steps.iter_mut().find(|step| step.knob == earlier.knob) {
+        match open.steps.iter_mut().find(|step| step.setting == earlier.setting) {
             Some(step) if earlier.after.holds(&step.before) => step.before = earlier.before,
-            None if is_read(&earlier.knob) => open.steps.push(earlier),
+            None if is_read(&earlier.setting) => open.steps.push(earlier),
             _ => {}
         }
     }
@@ -187,7 +192,7 @@ fn rebooted(
 /// # Errors
 ///
 /// If the host cannot match the desired state, or a change fails. The host is then unchanged. If only
-/// its policy is refused, and the table of the routes in force has expired, these are removed.
+/// its policy is refused, and the table of the active routes has expired, these routes are removed.
 pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Result<Report> {
     apply_or(host, source, ttl_s, false)
 }
@@ -231,14 +236,14 @@ fn apply_or(
             host.store(&journal)?;
         }
         if ttl_s.is_some() {
-            warnings.push("--ttl counts for nothing: there is no change to undo".to_owned());
+            warnings.push("--ttl has no effect: nothing changes".to_owned());
         }
         warnings.extend(accept(host, release.as_ref()));
         return Ok(Report { undone, warnings, refused, ..Report::default() });
     }
     // Until the changes are confirmed, a reboot must restore the old state, too.
-    let is_late = |step: &Change| ttl_s.is_some() && step.knob.survives_reboot();
-    let at_confirm = steps.extract_if(.., |step| is_late(step)).collect();
+    let is_deferred = |step: &Change| ttl_s.is_some() && step.setting.survives_reboot();
+    let at_confirm = steps.extract_if(.., |step| is_deferred(step)).collect();
     let open = Open {
         purpose: Purpose::Apply,
         steps: steps.clone(),
@@ -264,13 +269,13 @@ fn accept(host: &mut impl Host, release: Option<&Release>) -> Option<String> {
     release.and_then(|release| host.accept_release(release).err())
 }
 
-/// Whether the table of the routes in force has expired.
+/// Whether the table of the active routes has expired.
 fn has_expired(journal: &Journal, now: &Now) -> bool {
     let expires = journal.applied.as_ref().and_then(|applied| applied.expires_unix_s);
     expires.is_some_and(|expires| expires <= now.unix_s.cast_signed())
 }
 
-/// Applies the desired state in force again, if there is one, with what its policy says now. After a reboot it is
+/// Applies the active desired state again, if any, with the current decisions of its policy. After a reboot it is
 /// applied without its policy, if that is refused.
 ///
 /// # Errors
@@ -323,7 +328,7 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
         return match (&journal.ended, &journal.applied) {
             (None, Some(_)) => Ok(Report::default()),
             (Some(ended), _) => Err(ChangeError::NothingToConfirm(format!(
-                ": the last changes were undone, {}",
+                ": the last changes were rolled back, {}",
                 ended.why
             ))),
             (None, None) => Err(ChangeError::NothingToConfirm(": nothing is applied".to_owned())),
@@ -331,10 +336,10 @@ pub fn confirm(host: &mut impl Host) -> Result<Report> {
     };
     let steps = std::mem::take(&mut open.at_confirm);
     for step in &steps {
-        if !step.before.holds(&host.read(&step.knob)?) {
+        if !step.before.holds(&host.read(&step.setting)?) {
             let reason = format!(
                 "{} was changed since: restore it, or run `uncork host revert` and `apply` again",
-                step.knob
+                step.setting
             );
             return Err(HostError(reason).into());
         }
@@ -365,19 +370,19 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
     let mut left = Vec::new();
     let mut steps = Vec::new();
     let mut changes = journal.changes().to_vec();
-    changes.retain(|change| !matches!(change.knob, Knob::Module { .. }));
+    changes.retain(|change| !matches!(change.setting, SettingKey::Module { .. }));
     let found = read_all(host, &changes)?;
-    for (Change { knob, before, after }, found) in changes.into_iter().zip(found) {
+    for (Change { setting, before, after }, found) in changes.into_iter().zip(found) {
         if before.holds(&found) {
             continue;
         }
         if after.holds(&found) {
-            steps.push(Change { knob, before: found, after: before });
+            steps.push(Change { setting, before: found, after: before });
         } else {
-            left.push(SkippedSetting { knob, given: after, found });
+            left.push(SkippedSetting { setting, given: after, found });
         }
     }
-    steps.sort_by_key(|step| step.knob.revert_rank(&step.after));
+    steps.sort_by_key(|step| step.setting.revert_rank(&step.after));
     if journal.applied.is_some() {
         let open = Open {
             purpose: Purpose::Revert,
@@ -395,7 +400,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
         }
         restore(host, &mut journal, &steps, &mut left)?;
         let at_unix_s = host.now().unix_s;
-        journal.ended = Some(Ended { why: UndoReason::Reverted, at_unix_s, left: left.clone() });
+        journal.ended = Some(Rollback { why: UndoReason::Reverted, at_unix_s, left: left.clone() });
         (journal.open, journal.applied) = (None, None);
         host.note(&journal);
     }
@@ -412,14 +417,14 @@ fn restore(
     left: &mut Vec<SkippedSetting>,
 ) -> Result<()> {
     let undone = |step: &Change| Change {
-        knob: step.knob.clone(),
+        setting: step.setting.clone(),
         before: step.after.clone(),
         after: step.before.clone(),
     };
     let changes: Vec<Change> = steps.iter().map(undone).collect();
     let mut failed = Vec::new();
     for run in runs(&changes) {
-        if let Err(error) = undo_run(host, run, left, &mut failed) {
+        if let Err(error) = roll_back_batch(host, run, left, &mut failed) {
             failed.push(error.to_string());
         }
     }
@@ -462,7 +467,7 @@ fn fail(host: &mut impl Host, journal: &mut Journal, reason: &str) -> Result<()>
 
 /// Changes that are made together: consecutive routes, which are read at once, and each other setting.
 fn runs(steps: &[Change]) -> impl Iterator<Item = &[Change]> {
-    let is_route = |step: &Change| matches!(step.knob, Knob::Route { .. });
+    let is_route = |step: &Change| matches!(step.setting, SettingKey::Route { .. });
     steps.chunk_by(move |one, next| is_route(one) && is_route(next))
 }
 
@@ -470,14 +475,14 @@ fn runs(steps: &[Change]) -> impl Iterator<Item = &[Change]> {
 fn change(host: &mut impl Host, steps: &[Change]) -> std::result::Result<(), HostError> {
     let mut made = Vec::new();
     for (step, current) in steps.iter().zip(read_all(host, steps)?) {
-        let Change { knob, before, after } = step;
+        let Change { setting, before, after } = step;
         if after.holds(&current) {
             continue;
         }
         if !before.holds(&current) {
-            return Err(HostError(format!("{knob} was changed meanwhile, to {current}")));
+            return Err(HostError(format!("{setting} was changed meanwhile, to {current}")));
         }
-        host.write(knob, &current, after)?;
+        host.write(setting, &current, after)?;
         made.push(step);
     }
     match unmade(host, &made)?.into_iter().next() {
@@ -491,10 +496,10 @@ fn unmade(
     host: &mut impl Host,
     made: &[&Change],
 ) -> std::result::Result<Vec<HostError>, HostError> {
-    let found = host.read_all(&made.iter().map(|step| &step.knob).collect::<Vec<_>>())?;
+    let found = host.read_all(&made.iter().map(|step| &step.setting).collect::<Vec<_>>())?;
     let unmade = made.iter().zip(found).filter(|(step, found)| !step.after.holds(found));
-    let error = |(Change { knob, after, .. }, found): (&&Change, Value)| {
-        HostError(format!("{knob} is {found} after it was set to {after}"))
+    let error = |(Change { setting, after, .. }, found): (&&Change, Value)| {
+        HostError(format!("{setting} is {found} after it was set to {after}"))
     };
     Ok(unmade.map(error).collect())
 }
@@ -504,7 +509,7 @@ fn read_all(
     host: &mut impl Host,
     changes: &[Change],
 ) -> std::result::Result<Vec<Value>, HostError> {
-    host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())
+    host.read_all(&changes.iter().map(|change| &change.setting).collect::<Vec<_>>())
 }
 
 /// Stores the values that the kernel reports, which are more exact than the desired state.
@@ -544,27 +549,27 @@ pub(super) fn undo(
     journal: &mut Journal,
     why: UndoReason,
     reason: &str,
-) -> Result<Ended> {
+) -> Result<Rollback> {
     let now_s = host.now().boot_s;
     let is_due = |open: &Open| open.deadline_boot_s.is_some_and(|deadline| deadline <= now_s);
     if let Some(open) = journal.open.as_mut().filter(|open| open.complete && !is_due(open)) {
-        // If this process dies from here on, `recover` undoes the changes at once, whatever the
-        // deadline.
+        // If this process dies from here on, `recover` undoes the changes at once, before the
+        // deadline, too.
         open.complete = false;
         host.note(journal);
     }
     let (mut left, mut failed) = (Vec::new(), Vec::new());
     let mut steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
-    steps.retain(|step| !matches!(step.knob, Knob::Module { .. }));
+    steps.retain(|step| !matches!(step.setting, SettingKey::Module { .. }));
     for run in runs(&steps) {
-        if let Err(error) = undo_run(host, run, &mut left, &mut failed) {
+        if let Err(error) = roll_back_batch(host, run, &mut left, &mut failed) {
             failed.push(error.to_string());
         }
     }
     if !failed.is_empty() {
         return Err(ChangeError::Stuck { reason: reason.to_owned(), failed });
     }
-    let ended = Ended { why, at_unix_s: host.now().unix_s, left };
+    let ended = Rollback { why, at_unix_s: host.now().unix_s, left };
     journal.open = None;
     journal.ended = Some(ended.clone());
     host.note(journal);
@@ -572,8 +577,8 @@ pub(super) fn undo(
 }
 
 /// Undoes changes that were made together, as many as possible: `left` gets those of other programs, `failed` the
-/// reasons of those that could not be undone.
-fn undo_run(
+/// reasons of failures.
+fn roll_back_batch(
     host: &mut impl Host,
     steps: &[Change],
     left: &mut Vec<SkippedSetting>,
@@ -581,16 +586,16 @@ fn undo_run(
 ) -> std::result::Result<(), HostError> {
     let mut back = Vec::new();
     for (step, found) in steps.iter().zip(read_all(host, steps)?) {
-        let Change { knob, before, after } = step.clone();
+        let Change { setting, before, after } = step.clone();
         if before.holds(&found) {
             continue;
         }
         if !after.holds(&found) {
-            left.push(SkippedSetting { knob, given: after, found });
+            left.push(SkippedSetting { setting, given: after, found });
             continue;
         }
-        match host.write(&knob, &found, &before) {
-            Ok(()) => back.push(Change { knob, before: found, after: before }),
+        match host.write(&setting, &found, &before) {
+            Ok(()) => back.push(Change { setting, before: found, after: before }),
             Err(error) => failed.push(error.to_string()),
         }
     }
@@ -605,7 +610,7 @@ pub(super) fn undo_one(
     step: Change,
 ) -> std::result::Result<Option<SkippedSetting>, HostError> {
     let (mut left, mut failed) = (Vec::new(), Vec::new());
-    undo_run(host, &[step], &mut left, &mut failed)?;
+    roll_back_batch(host, &[step], &mut left, &mut failed)?;
     match failed.pop() {
         Some(reason) => Err(HostError(reason)),
         None => Ok(left.pop()),

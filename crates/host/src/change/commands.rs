@@ -1,27 +1,29 @@
 //! Shell commands equivalent to a change.
 
 use super::journal::Change;
-use super::knob::{DEFAULT_QDISC, Knob, Qdisc, Value};
+use super::setting::{DEFAULT_QDISC, Qdisc, SettingKey, Value};
 
 /// The commands equivalent to `change`.
 pub(crate) fn commands(change: &Change) -> Vec<String> {
-    let Change { knob, before, after } = change;
-    match (knob, after) {
-        (Knob::Module { name }, _) => vec![format!("modprobe {name}")],
-        (Knob::Sysctl { key, namespace }, Value::Text { text }) => {
+    let Change { setting, before, after } = change;
+    match (setting, after) {
+        (SettingKey::Module { name }, _) => vec![format!("modprobe {name}")],
+        (SettingKey::Sysctl { key, namespace }, Value::Text { text }) => {
             let inside = namespace.as_ref().map(|name| format!("ip netns exec {} ", word(name)));
             vec![format!("{}sysctl -w {key}={}", inside.unwrap_or_default(), word(text))]
         }
-        (Knob::Qdisc { interface }, Value::Qdisc(qdisc)) => vec![tc(interface, qdisc)],
-        (Knob::Route { to }, after) => vec![ip(to, before, after)],
-        (Knob::File { path }, Value::Text { text }) => {
+        (SettingKey::Qdisc { interface }, Value::Qdisc(qdisc)) => vec![tc(interface, qdisc)],
+        (SettingKey::Route { to }, after) => vec![ip(to, before, after)],
+        (SettingKey::File { path }, Value::Text { text }) => {
             vec![directory(path), format!("cat > {} << 'END'\n{text}END", word(path))]
         }
-        (Knob::Link { path }, Value::Text { text }) => {
+        (SettingKey::Link { path }, Value::Text { text }) => {
             vec![directory(path), format!("ln -sfn {} {}", word(text), word(path))]
         }
-        (Knob::File { path } | Knob::Link { path }, _) => vec![format!("rm {}", word(path))],
-        _ => vec![format!("# {knob}: uncork host apply")],
+        (SettingKey::File { path } | SettingKey::Link { path }, _) => {
+            vec![format!("rm {}", word(path))]
+        }
+        _ => vec![format!("# {setting}: uncork host apply")],
     }
 }
 
@@ -72,7 +74,7 @@ mod tests {
     #[test]
     fn a_sysctl_of_several_words_is_quoted() {
         let change = Change {
-            knob: Knob::sysctl("net.ipv4.tcp_wmem"),
+            setting: SettingKey::sysctl("net.ipv4.tcp_wmem"),
             before: Value::text("4096 16384 4194304"),
             after: Value::text("4096 16384 16000000"),
         };
@@ -81,11 +83,11 @@ mod tests {
 
     #[test]
     fn names_cannot_become_commands() {
-        let knob = Knob::Sysctl {
+        let setting = SettingKey::Sysctl {
             key: "net.ipv4.tcp_congestion_control".into(),
             namespace: Some("a;b'".into()),
         };
-        let change = Change { knob, before: Value::Absent, after: Value::text("bbr") };
+        let change = Change { setting, before: Value::Absent, after: Value::text("bbr") };
         assert_eq!(
             commands(&change),
             [r"ip netns exec 'a;b'\''' sysctl -w net.ipv4.tcp_congestion_control=bbr"]

@@ -65,12 +65,12 @@ pub struct DesiredRoute {
     pub lock: bool,
 }
 
-/// A policy whose decisions by client network become routes.
+/// A policy. Its decisions by client network become routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutesPolicy {
     /// Its file, as an absolute path: it is read again at boot.
     pub file: PathBuf,
-    /// The public key of whoever must have signed it.
+    /// The public key of the signer. Without a key, the policy needs no signature.
     pub key: Option<PathBuf>,
     /// Databases of origins.
     pub geo: Vec<PathBuf>,
@@ -133,7 +133,7 @@ fn read(text: &str) -> Result<DesiredState> {
     Ok(desired)
 }
 
-/// The kernel always allows its default algorithm, whatever the list says.
+/// The kernel always allows its default algorithm, even if the list lacks it.
 fn allows_its_default(desired: &DesiredState, file: &Section<'_>) -> Result<()> {
     match (&desired.algorithm, &desired.allowed) {
         (Some(default), Some(allowed)) if !allowed.contains(default) => {

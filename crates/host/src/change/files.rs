@@ -1,7 +1,7 @@
 //! The files that make a desired state survive a reboot.
 
-use super::host::Surroundings;
-use super::knob::{Knob, Value};
+use super::host::HostContext;
+use super::setting::{SettingKey, Value};
 
 /// Read after `99-sysctl.conf`, systemd's link to `/etc/sysctl.conf` (sysctl.d(5)).
 pub(crate) const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
@@ -16,12 +16,12 @@ const HEAD: &str = "# Written by `uncork host apply`; `uncork host revert` remov
 /// The files that load `modules` and set `sysctls` at boot, and then apply the desired state.
 pub(crate) fn files(
     modules: &[String],
-    sysctls: &[(Knob, Value)],
-    around: &Surroundings,
-) -> Vec<(Knob, Value)> {
+    sysctls: &[(SettingKey, Value)],
+    context: &HostContext,
+) -> Vec<(SettingKey, Value)> {
     let mut sysctls: Vec<_> = sysctls.iter().collect();
-    sysctls.sort_by_key(|(knob, value)| knob.apply_rank(value));
-    let line = |(knob, value): &&(Knob, Value)| format!("{knob} = {value}\n");
+    sysctls.sort_by_key(|(setting, value)| setting.apply_rank(value));
+    let line = |(setting, value): &&(SettingKey, Value)| format!("{setting} = {value}\n");
     let mut files = Vec::new();
     if !sysctls.is_empty() {
         files.push(file(SYSCTLS, HEAD.to_owned() + &sysctls.iter().map(line).collect::<String>()));
@@ -31,17 +31,17 @@ pub(crate) fn files(
     }
     // The unit applies settings that sysctl.d cannot, and undoes changes that a power failure
     // interrupted.
-    files.push(file(UNIT, unit(around)));
-    files.push((Knob::Link { path: ENABLED.to_owned() }, Value::text(UNIT)));
+    files.push(file(UNIT, unit(context)));
+    files.push((SettingKey::Link { path: ENABLED.to_owned() }, Value::text(UNIT)));
     files
 }
 
-fn file(path: &str, text: String) -> (Knob, Value) {
-    (Knob::File { path: path.to_owned() }, Value::Text { text })
+fn file(path: &str, text: String) -> (SettingKey, Value) {
+    (SettingKey::File { path: path.to_owned() }, Value::Text { text })
 }
 
-fn unit(around: &Surroundings) -> String {
-    let [program, state] = [&around.program, &around.state].map(|path| quoted(path));
+fn unit(context: &HostContext) -> String {
+    let [program, state] = [&context.program, &context.state].map(|path| quoted(path));
     format!(
         "{HEAD}[Unit]\n\
          Description=Apply the desired state of uncork host\n\

@@ -10,21 +10,21 @@ use uncork_policy::Release;
 
 use super::desired_state::Prefix;
 use super::journal::Journal;
-use super::knob::{Knob, Route, Value};
+use super::setting::{Route, SettingKey, Value};
 use crate::releases::ReleaseError;
 
 /// A host, or one of its network namespaces. The commands read and change it only through this
 /// trait.
 pub trait Host {
     /// The properties of the host that limit which changes are possible.
-    fn surroundings(&mut self) -> Result<Surroundings, HostError>;
+    fn context(&mut self) -> Result<HostContext, HostError>;
 
     /// The value of a setting.
-    fn read(&mut self, knob: &Knob) -> Result<Value, HostError>;
+    fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError>;
 
     /// The values of several settings, in their order.
-    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
-        knobs.iter().map(|knob| self.read(knob)).collect()
+    fn read_all(&mut self, settings: &[&SettingKey]) -> Result<Vec<Value>, HostError> {
+        settings.iter().map(|setting| self.read(setting)).collect()
     }
 
     /// The bytes of a file that a desired state names.
@@ -39,7 +39,7 @@ pub trait Host {
     }
 
     /// Changes a setting from `from` to `to`, atomically.
-    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError>;
+    fn write(&mut self, setting: &SettingKey, from: &Value, to: &Value) -> Result<(), HostError>;
 
     /// The stored journal.
     fn load(&mut self) -> Result<Option<Journal>, HostError>;
@@ -83,7 +83,7 @@ pub trait Host {
     fn post_guard(&mut self) -> Result<(), HostError>;
 
     /// Whether such a process lives.
-    fn guard(&mut self) -> Guard;
+    fn guard(&mut self) -> Watchdog;
 
     /// The time.
     fn now(&self) -> Now;
@@ -92,7 +92,7 @@ pub trait Host {
 /// Whether a process lives that undoes open changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Guard {
+pub enum Watchdog {
     /// It does.
     Alive,
     /// It does not: it was killed, or is stopped.
@@ -103,7 +103,7 @@ pub enum Guard {
 
 /// Properties of the host that changes depend on.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct HostContext {
     /// Registered algorithms.
     pub available: Vec<String>,
     /// Algorithms that unprivileged processes may choose.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uncork_policy::Release;
 
-use super::knob::{Knob, Value};
+use super::setting::{SettingKey, Value};
 
 /// Schema of a [`Journal`].
 pub const JOURNAL_SCHEMA: &str = "uncork.host-journal/1";
@@ -22,7 +22,7 @@ pub struct Journal {
     /// Changes under way, or waiting for `confirm`.
     pub open: Option<Open>,
     /// How the last undone changes ended.
-    pub ended: Option<Ended>,
+    pub ended: Option<Rollback>,
 }
 
 /// A desired state that was applied.
@@ -52,7 +52,8 @@ pub struct Applied {
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// The setting.
-    pub knob: Knob,
+    #[serde(rename = "knob")]
+    pub setting: SettingKey,
     /// Its value before.
     pub before: Value,
     /// Its value after.
@@ -90,7 +91,7 @@ pub enum Purpose {
 /// Changes that were undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ended {
+pub struct Rollback {
     /// The reason.
     pub why: UndoReason,
     /// The time, in seconds of Unix time.
@@ -120,7 +121,8 @@ pub enum UndoReason {
 #[serde(deny_unknown_fields)]
 pub struct SkippedSetting {
     /// The setting.
-    pub knob: Knob,
+    #[serde(rename = "knob")]
+    pub setting: SettingKey,
     /// The value that the desired state set.
     pub given: Value,
     /// The current value.
@@ -148,8 +150,8 @@ impl Journal {
         let applied = self.applied.iter().chain(self.open.iter().filter_map(|it| it.next.as_ref()));
         let open = self.open.iter().flat_map(|open| open.steps.iter().chain(&open.at_confirm));
         let changes = applied.flat_map(|applied| &applied.changes).chain(open);
-        match changes.map(|change| &change.knob).find(|knob| !knob.is_known()) {
-            Some(knob) => Err(format!("it names {knob}, which uncork never changes")),
+        match changes.map(|change| &change.setting).find(|setting| !setting.is_known()) {
+            Some(setting) => Err(format!("it names {setting}, which uncork never changes")),
             None => Ok(()),
         }
     }
@@ -165,8 +167,8 @@ impl Open {
     pub(crate) fn undoing(&self) -> Vec<Change> {
         let mut steps = self.steps.clone();
         match self.purpose {
-            Purpose::Apply => steps.sort_by_key(|step| step.knob.revert_rank(&step.before)),
-            Purpose::Revert => steps.sort_by_key(|step| step.knob.apply_rank(&step.before)),
+            Purpose::Apply => steps.sort_by_key(|step| step.setting.revert_rank(&step.before)),
+            Purpose::Revert => steps.sort_by_key(|step| step.setting.apply_rank(&step.before)),
         }
         steps
     }

@@ -12,24 +12,24 @@ mod desired_state;
 mod files;
 mod host;
 mod journal;
-mod knob;
 mod linux;
 mod plan;
 mod policy;
 mod render;
 mod route;
+mod setting;
 mod status;
 mod trial;
 
 pub use agent::{ChangeError, Report, Source, apply, apply_again, confirm, recover, revert};
 pub use desired_state::{DesiredRoute, DesiredState, Prefix, RoutesPolicy};
-pub use host::{Guard, Host, HostError, Now, Surroundings};
+pub use host::{Host, HostContext, HostError, Now, Watchdog};
 pub use journal::{
-    Applied, Change, Ended, JOURNAL_SCHEMA, Journal, Open, Purpose, SkippedSetting, UndoReason,
+    Applied, Change, JOURNAL_SCHEMA, Journal, Open, Purpose, Rollback, SkippedSetting, UndoReason,
 };
-pub use knob::{Installed, Knob, Qdisc, Route, Value};
 pub use linux::{LiveHost, OtherJournal, StateDirectory, watch};
 pub use plan::{Plan, PlanError, plan};
 pub use render::{PLAN_SCHEMA, PlanDocument, PlannedChange, span};
+pub use setting::{Installed, Qdisc, Route, SettingKey, Value};
 pub use status::{LastUndo, PolicyOfRoutes, STATUS_SCHEMA, Setting, State, Status, status};
 pub use trial::Trial;

@@ -10,14 +10,14 @@ use uncork_policy::Release;
 
 use super::desired_state::{DesiredRoute, DesiredState, Prefix};
 use super::files;
-use super::host::{Host, HostError, Surroundings};
+use super::host::{Host, HostContext, HostError};
 use super::journal::{Change, Journal};
-use super::knob::{
-    ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, RECEIVE_BUFFER, Route,
-    SEND_BUFFER, Value,
-};
 use super::policy::{self, PolicyRoutes, Without};
 use super::route;
+use super::setting::{
+    ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, LOADED, Qdisc, RECEIVE_BUFFER, Route, SEND_BUFFER,
+    SettingKey, Value,
+};
 
 /// Disciplines that can be restored from their options alone.
 const RESTORABLE: [&str; 15] = [
@@ -82,10 +82,10 @@ pub fn plan(
     desired: &DesiredState,
     journal: &Journal,
 ) -> Result<Plan, PlanError> {
-    let around = host.surroundings()?;
-    let changes = journal.changes().iter().map(|change| (&change.knob, change)).collect();
+    let context = host.context()?;
+    let changes = journal.changes().iter().map(|change| (&change.setting, change)).collect();
     let (goals, problems) = (BTreeMap::new(), Vec::new());
-    let mut planner = Planner { host, around, changes, goals, problems };
+    let mut planner = Planner { host, context, changes, goals, problems };
     let own = planner.own_routes();
     let PolicyRoutes { routes, expires_unix_s, warnings, release } =
         planner.of_policy(desired, &own)?;
@@ -104,21 +104,21 @@ pub fn plan(
 
 struct Planner<'a, H> {
     host: &'a mut H,
-    around: Surroundings,
+    context: HostContext,
     /// The changes of earlier desired states.
-    changes: BTreeMap<&'a Knob, &'a Change>,
+    changes: BTreeMap<&'a SettingKey, &'a Change>,
     /// The current value and the desired value of each setting.
-    goals: BTreeMap<Knob, (Value, Value)>,
+    goals: BTreeMap<SettingKey, (Value, Value)>,
     problems: Vec<String>,
 }
 
 impl<H: Host> Planner<'_, H> {
-    fn goal(&mut self, knob: Knob, current: Value, desired: Value) {
-        self.goals.insert(knob, (current, desired));
+    fn goal(&mut self, setting: SettingKey, current: Value, desired: Value) {
+        self.goals.insert(setting, (current, desired));
     }
 
-    fn problem(&mut self, knob: &Knob, reason: &str) {
-        self.problems.push(format!("{knob}: {reason}"));
+    fn problem(&mut self, setting: &SettingKey, reason: &str) {
+        self.problems.push(format!("{setting}: {reason}"));
     }
 
     fn kernel(&mut self, desired: &DesiredState) -> Result<(), HostError> {
@@ -132,9 +132,10 @@ impl<H: Host> Planner<'_, H> {
             }
         }
         for (name, algorithm) in &desired.namespaces {
-            let knob = Knob::Sysctl { key: DEFAULT.to_owned(), namespace: Some(name.clone()) };
-            self.sysctl(knob, algorithm)?;
-            let is_allowed = self.around.allowed.contains(algorithm)
+            let setting =
+                SettingKey::Sysctl { key: DEFAULT.to_owned(), namespace: Some(name.clone()) };
+            self.sysctl(setting, algorithm)?;
+            let is_allowed = self.context.allowed.contains(algorithm)
                 || desired.allowed.as_ref().is_some_and(|allowed| allowed.contains(algorithm))
                 || desired.algorithm.as_ref() == Some(algorithm);
             if !is_allowed {
@@ -155,21 +156,21 @@ impl<H: Host> Planner<'_, H> {
     /// `tcp_set_allowed_congestion_control`).
     fn modules(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         for name in &desired.modules {
-            let knob = Knob::Module { name: name.clone() };
-            let current = self.host.read(&knob)?;
+            let setting = SettingKey::Module { name: name.clone() };
+            let current = self.host.read(&setting)?;
             let goal = if current == Value::Absent { Value::text(LOADED) } else { current.clone() };
-            self.module(knob, current, goal, "`modinfo` finds modules by name")?;
+            self.module(setting, current, goal, "`modinfo` finds modules by name")?;
         }
-        if !self.around.is_initial {
+        if !self.context.is_initial {
             return Ok(());
         }
         for algorithm in desired.algorithms().collect::<BTreeSet<_>>() {
-            let knob = Knob::Module { name: format!("tcp_{algorithm}") };
-            let current = self.host.read(&knob)?;
-            let is_there = self.around.available.contains(algorithm);
+            let setting = SettingKey::Module { name: format!("tcp_{algorithm}") };
+            let current = self.host.read(&setting)?;
+            let is_there = self.context.available.contains(algorithm);
             if current.as_text() == Some(LOADED) || !is_there {
-                let remedy = format!("choose one of {}", self.around.available.join(", "));
-                self.module(knob, current, Value::text(LOADED), &remedy)?;
+                let remedy = format!("choose one of {}", self.context.available.join(", "));
+                self.module(setting, current, Value::text(LOADED), &remedy)?;
             }
         }
         Ok(())
@@ -177,17 +178,17 @@ impl<H: Host> Planner<'_, H> {
 
     fn module(
         &mut self,
-        knob: Knob,
+        setting: SettingKey,
         current: Value,
         goal: Value,
         remedy: &str,
     ) -> Result<(), HostError> {
-        if let (Knob::Module { name }, Value::Absent) = (&knob, &current)
+        if let (SettingKey::Module { name }, Value::Absent) = (&setting, &current)
             && !self.host.may_load(name)?
         {
-            self.problem(&knob, &format!("this kernel does not have it: {remedy}"));
+            self.problem(&setting, &format!("this kernel does not have it: {remedy}"));
         }
-        self.goal(knob, current, goal);
+        self.goal(setting, current, goal);
         Ok(())
     }
 
@@ -195,37 +196,37 @@ impl<H: Host> Planner<'_, H> {
     /// net/ipv4/tcp_cong.c, `tcp_set_default_congestion_control`), so the list is changed first and
     /// restored like any other setting.
     fn allowed(&mut self, desired: &DesiredState) -> Result<(), HostError> {
-        let knob = Knob::sysctl(ALLOWED);
-        let current = self.host.read(&knob)?;
-        let before = self.before(&knob, current.clone());
+        let setting = SettingKey::sysctl(ALLOWED);
+        let current = self.host.read(&setting)?;
+        let before = self.before(&setting, current.clone());
         let base = before.as_text().unwrap_or_default();
         let mut names: Vec<String> = base.split(' ').map(str::to_owned).collect();
         match (&desired.allowed, &desired.algorithm) {
             (Some(allowed), _) => names.clone_from(allowed),
-            (None, Some(default)) if self.around.is_initial => names.push(default.clone()),
+            (None, Some(default)) if self.context.is_initial => names.push(default.clone()),
             _ => return Ok(()),
         }
         names.sort();
         names.dedup();
         let goal = Value::text(names.join(" "));
-        if current != goal && !self.around.is_initial {
+        if current != goal && !self.context.is_initial {
             let now = &current;
             let reason = format!(
                 "only the initial namespace may change it, and here it is `{now}`: run this on the host \
                  itself, or leave `allowed` out"
             );
-            self.problem(&knob, &reason);
+            self.problem(&setting, &reason);
         }
-        self.goal(knob, current, goal);
+        self.goal(setting, current, goal);
         Ok(())
     }
 
     fn default(&mut self, algorithm: &str) -> Result<(), HostError> {
-        let knob = Knob::sysctl(DEFAULT);
-        let Surroundings { available, allowed, is_initial, .. } = &self.around;
+        let setting = SettingKey::sysctl(DEFAULT);
+        let HostContext { available, allowed, is_initial, .. } = &self.context;
         let has = |names: &[String]| names.iter().any(|name| name == algorithm);
         // The initial namespace loads a missing module itself (`request_module("tcp_%s")`).
-        let is_possible = *is_initial || self.host.read(&knob)?.as_text() == Some(algorithm);
+        let is_possible = *is_initial || self.host.read(&setting)?.as_text() == Some(algorithm);
         let reason = if is_possible || (has(available) && has(allowed)) {
             None
         } else if has(available) {
@@ -236,60 +237,63 @@ impl<H: Host> Planner<'_, H> {
         } else {
             let there = available.join(", ");
             Some(format!(
-                "there is no algorithm {algorithm} here, but {there}; on the host itself: {}",
+                "algorithm {algorithm} does not exist here (available: {there}); on the host itself: {}",
                 Missing(algorithm)
             ))
         };
         if let Some(reason) = reason {
-            self.problem(&knob, &reason);
+            self.problem(&setting, &reason);
         }
-        self.sysctl(knob, algorithm)
+        self.sysctl(setting, algorithm)
     }
 
-    fn sysctl(&mut self, knob: Knob, desired: &str) -> Result<(), HostError> {
-        let current = self.host.read(&knob)?;
+    fn sysctl(&mut self, setting: SettingKey, desired: &str) -> Result<(), HostError> {
+        let current = self.host.read(&setting)?;
         if current == Value::Absent {
-            let reason = match &knob {
-                Knob::Sysctl { namespace: Some(name), .. } => {
+            let reason = match &setting {
+                SettingKey::Sysctl { namespace: Some(name), .. } => {
                     format!("no namespace {name} in /run/netns: make it with ip netns add {name}")
                 }
                 _ => "this kernel or this network namespace does not have it: remove it here"
                     .to_owned(),
             };
-            self.problem(&knob, &reason);
+            self.problem(&setting, &reason);
         }
-        self.goal(knob, current, Value::text(desired));
+        self.goal(setting, current, Value::text(desired));
         Ok(())
     }
 
     /// Sets the last of three words: the largest buffer that TCP's autotuning may choose.
     fn buffer(&mut self, key: &str, size: u64) -> Result<(), HostError> {
-        let current = self.host.read(&Knob::sysctl(key))?;
+        let current = self.host.read(&SettingKey::sysctl(key))?;
         let text = current.as_text().unwrap_or_default();
         let sizes: Vec<u64> = text.split(' ').filter_map(|word| word.parse().ok()).collect();
         let [least, usual, _] = sizes[..] else {
             return Err(HostError(format!("{key} is `{text}`, expected three numbers")));
         };
-        self.sysctl(Knob::sysctl(key), &format!("{} {} {size}", least.min(size), usual.min(size)))
+        self.sysctl(
+            SettingKey::sysctl(key),
+            &format!("{} {} {size}", least.min(size), usual.min(size)),
+        )
     }
 
     fn qdiscs(&mut self, desired: &DesiredState) -> Result<(), HostError> {
         let mut below = None;
         if let Some(name) = &desired.default_qdisc {
-            let knob = Knob::sysctl(DEFAULT_QDISC);
-            if self.host.read(&knob)?.as_text() != Some(name) {
-                self.check_qdisc(&knob, name)?;
+            let setting = SettingKey::sysctl(DEFAULT_QDISC);
+            if self.host.read(&setting)?.as_text() != Some(name) {
+                self.check_qdisc(&setting, name)?;
             }
-            self.sysctl(knob, name)?;
+            self.sysctl(setting, name)?;
             below = Some(name.clone());
-        } else if let Value::Text { text } = self.host.read(&Knob::sysctl(DEFAULT_QDISC))? {
+        } else if let Value::Text { text } = self.host.read(&SettingKey::sysctl(DEFAULT_QDISC))? {
             below = Some(text);
         }
         for (interface, name) in &desired.qdiscs {
-            let knob = Knob::Qdisc { interface: interface.clone() };
-            let current = self.host.read(&knob)?;
+            let setting = SettingKey::Qdisc { interface: interface.clone() };
+            let current = self.host.read(&setting)?;
             let Value::Qdisc(now) = &current else {
-                self.problem(&knob, "no such interface: `ip link` lists them");
+                self.problem(&setting, "no such interface: `ip link` lists them");
                 continue;
             };
             let desired = if now.name == "mq" && name != "mq" {
@@ -300,24 +304,24 @@ impl<H: Host> Planner<'_, H> {
             let is_there = now.name == desired.name
                 && (desired.leaves.is_empty() || now.leaves == desired.leaves);
             if is_there {
-                self.goal(knob, current.clone(), current);
+                self.goal(setting, current.clone(), current);
                 continue;
             }
-            self.check_qdisc(&knob, name)?;
+            self.check_qdisc(&setting, name)?;
             if let Some(reason) = cannot_replace(now, name, below.as_deref()) {
-                self.problem(&knob, &reason);
+                self.problem(&setting, &reason);
             }
-            self.goal(knob, current, Value::Qdisc(desired));
+            self.goal(setting, current, Value::Qdisc(desired));
         }
         Ok(())
     }
 
-    fn check_qdisc(&mut self, knob: &Knob, name: &str) -> Result<(), HostError> {
+    fn check_qdisc(&mut self, setting: &SettingKey, name: &str) -> Result<(), HostError> {
         if !self.host.may_have_qdisc(name)? {
             let reason = format!(
                 "this kernel has no queue discipline {name}: choose another one, such as pfifo"
             );
-            self.problem(knob, &reason);
+            self.problem(setting, &reason);
         }
         Ok(())
     }
@@ -325,10 +329,10 @@ impl<H: Host> Planner<'_, H> {
     /// The host's routes without the changes of earlier desired states.
     fn own_routes(&self) -> BTreeMap<Prefix, Route> {
         let mut routes = BTreeMap::new();
-        for (to, route) in &self.around.routes {
-            let knob = Knob::Route { to: to.to_string() };
+        for (to, route) in &self.context.routes {
+            let setting = SettingKey::Route { to: to.to_string() };
             let current = Value::Route(route.clone());
-            if let Value::Route(own) = self.before(&knob, current) {
+            if let Value::Route(own) = self.before(&setting, current) {
                 routes.insert(*to, own);
             }
         }
@@ -336,8 +340,8 @@ impl<H: Host> Planner<'_, H> {
     }
 
     /// The value without the change of an earlier desired state.
-    fn before(&self, knob: &Knob, current: Value) -> Value {
-        match self.changes.get(knob) {
+    fn before(&self, setting: &SettingKey, current: Value) -> Value {
+        match self.changes.get(setting) {
             Some(earlier) if earlier.after.holds(&current) => earlier.before.clone(),
             _ => current,
         }
@@ -349,7 +353,7 @@ impl<H: Host> Planner<'_, H> {
         own: &BTreeMap<Prefix, Route>,
     ) -> Result<PolicyRoutes, PlanError> {
         let Some(source) = &desired.policy else { return Ok(PolicyRoutes::default()) };
-        let default = Knob::sysctl(DEFAULT);
+        let default = SettingKey::sysctl(DEFAULT);
         let current = self.host.read(&default)?;
         let current = self.before(&default, current);
         let current = current.as_text().unwrap_or_default();
@@ -370,7 +374,7 @@ impl<H: Host> Planner<'_, H> {
 
     /// Whether the host has no way to this network on purpose. A route would make one.
     fn is_closed(&self, to: Prefix, own: &BTreeMap<Prefix, Route>) -> bool {
-        let closed = &self.around.closed;
+        let closed = &self.context.closed;
         let nearest = std::iter::once(to).chain(to.around());
         let mut nearest = nearest.skip_while(|to| !own.contains_key(to) && !closed.contains(to));
         nearest.next().is_some_and(|to| !own.contains_key(&to))
@@ -382,21 +386,21 @@ impl<H: Host> Planner<'_, H> {
         desired: &[DesiredRoute],
         own: &BTreeMap<Prefix, Route>,
     ) -> Result<(), HostError> {
-        let knobs: Vec<Knob> =
-            desired.iter().map(|route| Knob::Route { to: route.to.to_string() }).collect();
-        let current = self.host.read_all(&knobs.iter().collect::<Vec<_>>())?;
-        for ((desired, knob), current) in desired.iter().zip(knobs).zip(current) {
+        let settings: Vec<SettingKey> =
+            desired.iter().map(|route| SettingKey::Route { to: route.to.to_string() }).collect();
+        let current = self.host.read_all(&settings.iter().collect::<Vec<_>>())?;
+        for ((desired, setting), current) in desired.iter().zip(settings).zip(current) {
             let base =
                 own.get(&desired.to).or_else(|| desired.to.around().find_map(|to| own.get(&to)));
             let Some(base) = base else {
-                self.problem(&knob, "no route to it: add one, or remove it");
+                self.problem(&setting, "no route to it: add one, or remove it");
                 continue;
             };
             let same = current == Value::Route(base.clone())
                 && base.congctl.as_ref() == Some(&desired.algorithm)
                 && base.locked == desired.lock;
             let goal = if same { base.clone() } else { route::choosing(base, desired)? };
-            self.goal(knob, current, Value::Route(goal));
+            self.goal(setting, current, Value::Route(goal));
         }
         Ok(())
     }
@@ -404,7 +408,7 @@ impl<H: Host> Planner<'_, H> {
     /// The files that are read at boot. `is_listed`: the desired state has the list of allowed algorithms; if not, the boot has
     /// its own, to which the kernel adds the default.
     fn files(&mut self, is_listed: bool) {
-        if !self.around.boots {
+        if !self.context.boots {
             self.problems.push(
                 "persist: the files that are read at boot do not concern this network namespace: leave \
                  `persist` out here"
@@ -412,24 +416,24 @@ impl<H: Host> Planner<'_, H> {
             );
             return;
         }
-        let sysctls: Vec<(Knob, Value)> = self
+        let sysctls: Vec<(SettingKey, Value)> = self
             .goals
             .iter()
-            .filter(|(knob, _)| matches!(knob, Knob::Sysctl { namespace: None, .. }))
-            .filter(|(knob, _)| is_listed || **knob != Knob::sysctl(ALLOWED))
-            .map(|(knob, (_, desired))| (knob.clone(), desired.clone()))
+            .filter(|(setting, _)| matches!(setting, SettingKey::Sysctl { namespace: None, .. }))
+            .filter(|(setting, _)| is_listed || **setting != SettingKey::sysctl(ALLOWED))
+            .map(|(setting, (_, desired))| (setting.clone(), desired.clone()))
             .collect();
         let is_loaded = |(_, desired): &(Value, Value)| desired.as_text() == Some(LOADED);
         let modules = self.goals.iter().filter(|(_, goal)| is_loaded(goal));
         let modules: Vec<String> = modules
-            .filter_map(|(knob, _)| match knob {
-                Knob::Module { name } => Some(name.clone()),
+            .filter_map(|(setting, _)| match setting {
+                SettingKey::Module { name } => Some(name.clone()),
                 _ => None,
             })
             .collect();
-        for (knob, desired) in files::files(&modules, &sysctls, &self.around) {
-            match self.host.read(&knob) {
-                Ok(current) => self.goal(knob, current, desired),
+        for (setting, desired) in files::files(&modules, &sysctls, &self.context) {
+            match self.host.read(&setting) {
+                Ok(current) => self.goal(setting, current, desired),
                 Err(error) => self.problems.push(error.to_string()),
             }
         }
@@ -441,40 +445,41 @@ impl<H: Host> Planner<'_, H> {
         }
         let mut steps = Vec::new();
         let mut changes = Vec::new();
-        let dropped = self.changes.values().filter(|it| !self.goals.contains_key(&it.knob));
+        let dropped = self.changes.values().filter(|it| !self.goals.contains_key(&it.setting));
         let dropped: Vec<&Change> = dropped.copied().collect();
-        let current =
-            self.host.read_all(&dropped.iter().map(|change| &change.knob).collect::<Vec<_>>())?;
+        let current = self
+            .host
+            .read_all(&dropped.iter().map(|change| &change.setting).collect::<Vec<_>>())?;
         for (earlier, current) in dropped.into_iter().zip(current) {
             // Keep the value if another program has changed it since.
             if earlier.after.holds(&current) && !earlier.before.holds(&current) {
-                let (knob, after) = (earlier.knob.clone(), earlier.before.clone());
-                steps.push(Change { knob, before: current, after });
+                let (setting, after) = (earlier.setting.clone(), earlier.before.clone());
+                steps.push(Change { setting, before: current, after });
             }
         }
-        for (knob, (current, desired)) in std::mem::take(&mut self.goals) {
-            let before = match self.changes.get(&knob) {
+        for (setting, (current, desired)) in std::mem::take(&mut self.goals) {
+            let before = match self.changes.get(&setting) {
                 Some(earlier) if earlier.after.holds(&current) => earlier.before.clone(),
                 Some(earlier) if earlier.before.holds(&current) => earlier.before.clone(),
                 _ => current.clone(),
             };
             if !desired.holds(&current) {
-                let (knob, after) = (knob.clone(), desired.clone());
-                steps.push(Change { knob, before: current, after });
+                let (setting, after) = (setting.clone(), desired.clone());
+                steps.push(Change { setting, before: current, after });
             }
             if !desired.holds(&before) {
-                changes.push(Change { knob, before, after: desired });
+                changes.push(Change { setting, before, after: desired });
             }
         }
         // Modules are never unloaded.
         steps.retain(|step| {
-            !matches!(step.knob, Knob::Module { .. }) || step.after != Value::Absent
+            !matches!(step.setting, SettingKey::Module { .. }) || step.after != Value::Absent
         });
-        steps.sort_by_key(|step| step.knob.apply_rank(&step.after));
-        changes.sort_by_key(|change| change.knob.apply_rank(&change.after));
+        steps.sort_by_key(|step| step.setting.apply_rank(&step.after));
+        changes.sort_by_key(|change| change.setting.apply_rank(&change.after));
         let mut warnings = warnings(&steps);
-        let has_files = steps.iter().any(|step| step.knob.survives_reboot());
-        if has_files && !self.around.has_systemd {
+        let has_files = steps.iter().any(|step| step.setting.survives_reboot());
+        if has_files && !self.context.has_systemd {
             warnings.push(
                 "systemd does not run here: have your init read the files in /etc, and call \
                  `uncork host apply --boot`"
@@ -525,7 +530,7 @@ pub(crate) fn warnings(steps: &[Change]) -> Vec<String> {
         _ => false,
     };
     let warning = |step: &Change| {
-        format!("{}: connections that fq paced there are no longer paced", step.knob)
+        format!("{}: connections that fq paced there are no longer paced", step.setting)
     };
     steps.iter().filter(loses_fq).map(warning).collect()
 }

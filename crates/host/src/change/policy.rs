@@ -7,10 +7,10 @@ use std::path::Path;
 use uncork_policy::{NetworkDecision, NetworksAsked, Origins, Policy, Release, UnixTime};
 
 use super::desired_state::{DesiredRoute, Prefix, RoutesPolicy};
-use super::knob::Route;
+use super::setting::Route;
 
 /// As many as `apply` makes within seconds.
-const MOST_ROUTES: usize = 50_000;
+const MAX_ROUTES: usize = 50_000;
 
 /// The routes of a policy.
 #[derive(Debug, Default)]
@@ -24,10 +24,10 @@ pub(crate) struct PolicyRoutes {
     pub(crate) release: Option<Release>,
 }
 
-/// What is there without the routes of the policy.
+/// The host's settings without the routes of the policy.
 #[derive(Clone, Copy)]
 pub(crate) struct Without<'a> {
-    /// The algorithm of connections whose route sets none.
+    /// The algorithm of connections if their route sets none.
     pub(crate) algorithm: &'a str,
     /// The host's own routes.
     pub(crate) routes: &'a BTreeMap<Prefix, Route>,
@@ -59,10 +59,10 @@ pub(crate) fn routes(
     let asked = NetworksAsked { origins: &origins, now, within: &within, also: &also };
     let decisions = policy.by_network(&asked).map_err(|error| error.to_string())?;
     let routes = differing(&decisions, without);
-    if routes.len() > MOST_ROUTES {
+    if routes.len() > MAX_ROUTES {
         let (name, count) = (policy.name(), routes.len());
         return Err(format!(
-            "{name}: it takes {count} routes, and {MOST_ROUTES} are the most; a wide network with a random share takes one for \
+            "{name}: it takes {count} routes, more than {MAX_ROUTES}; a wide network with a random share takes one for \
              each /24 or /48 with another arm: say in [routes] in which `networks` the policy is to count"
         ));
     }
@@ -95,7 +95,7 @@ fn is_default(policy: &Policy, algorithm: &str) -> Result<(), String> {
     match default {
         Some(default) if default != algorithm => Err(format!(
             "{}: [default] is {default}, but clients without a route get {algorithm}, the host's algorithm; set algorithm = \
-             \"{default}\" beside [routes]",
+             \"{default}\" next to [routes]",
             policy.name()
         )),
         _ => Ok(()),

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::agent::Report;
 use super::commands::commands;
-use super::host::Guard;
-use super::journal::{Change, Ended, Journal, SkippedSetting, UndoReason};
+use super::host::Watchdog;
+use super::journal::{Change, Journal, Rollback, SkippedSetting, UndoReason};
 use super::plan::Plan;
 use super::status::{State, Status};
 
@@ -44,7 +44,7 @@ impl Plan {
     /// The plan as a document; `file` is the file of the desired state.
     pub fn document(&self, file: &str) -> PlanDocument {
         let planned = |step: &Change| PlannedChange {
-            setting: step.knob.to_string(),
+            setting: step.setting.to_string(),
             now: step.before.to_string(),
             then: step.after.to_string(),
             commands: commands(step),
@@ -96,7 +96,7 @@ impl Report {
                 .steps
                 .iter()
                 .map(|step| {
-                    [step.knob.to_string(), step.before.to_string(), step.after.to_string()]
+                    [step.setting.to_string(), step.before.to_string(), step.after.to_string()]
                 })
                 .collect();
             text += &table(
@@ -109,7 +109,7 @@ impl Report {
         if let Some(remaining) = self.remaining_s {
             let span = span(remaining);
             text.extend([format!(
-                "All changes will be undone in {span} unless you run `uncork host confirm`.\n"
+                "All changes will be rolled back in {span} unless you run `uncork host confirm`.\n"
             )]);
         }
         text
@@ -120,7 +120,8 @@ impl Journal {
     /// The changes that a journal knows, as text: the values before them are what is lost without it.
     pub fn forgotten(&self) -> String {
         let changes = self.open.iter().flat_map(|open| &open.steps).chain(self.changes());
-        let row = |it: &Change| [it.knob.to_string(), it.before.to_string(), it.after.to_string()];
+        let row =
+            |it: &Change| [it.setting.to_string(), it.before.to_string(), it.after.to_string()];
         let cells: Vec<[String; 3]> = changes.map(row).collect();
         if cells.is_empty() {
             return String::new();
@@ -144,7 +145,7 @@ impl Status {
             State::Applied => format!("{file} was applied {since}; it {lasts}.\n"),
             State::Waiting => {
                 let remaining = span(self.remaining_s.unwrap_or(0));
-                format!("{file} was applied {since}; it will be undone in {remaining} unless you run `uncork host confirm`.\n")
+                format!("{file} was applied {since}; it will be rolled back in {remaining} unless you run `uncork host confirm`.\n")
             }
             State::Unfinished => {
                 "Changes are in progress. If no uncork command is running, it died: `uncork host revert` undoes them.\n".to_owned()
@@ -154,12 +155,12 @@ impl Status {
             ),
             State::Rebooted => format!("{file} was applied {since}; the last reboot undid it.\n"),
         };
-        if self.guard == Some(Guard::Dead) {
-            text += "The process that would undo it is dead: until another one is started, nothing is undone.\n";
+        if self.guard == Some(Watchdog::Dead) {
+            text += "The watchdog that would roll it back is dead: without another one, nothing is rolled back.\n";
         }
         if let Some(ended) = &self.ended {
             let (then, why) = (ago(ended.at_unix_s), ended.why);
-            text.extend([format!("The last changes were undone {then}: {why}.\n")]);
+            text.extend([format!("The last changes were rolled back {then}: {why}.\n")]);
             text.extend(ended.left.iter().map(|left| format!("left: {left}\n")));
         }
         if !self.settings.is_empty() {
@@ -186,17 +187,17 @@ impl fmt::Display for UndoReason {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for Rollback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Earlier changes were undone: {}.", self.why)?;
+        write!(f, "Earlier changes were rolled back: {}.", self.why)?;
         self.left.iter().try_for_each(|left| write!(f, "\nleft: {left}"))
     }
 }
 
 impl fmt::Display for SkippedSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { knob, given, found } = self;
-        write!(f, "{knob} is {found}; uncork set {given}, and something else changed it since")
+        let Self { setting, given, found } = self;
+        write!(f, "{setting} is {found}; uncork set {given}, and something else changed it since")
     }
 }
 

@@ -13,7 +13,7 @@ use netlink_packet_route::route::{
 
 use super::desired_state::{DesiredRoute, Prefix};
 use super::host::HostError;
-use super::knob::Route;
+use super::setting::Route;
 
 /// `RTAX_CC_ALGO` in the bits of `RTAX_LOCK` (linux/rtnetlink.h).
 const CONGCTL: u32 = 1 << 16;

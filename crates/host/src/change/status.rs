@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::desired_state::DesiredState;
-use super::host::{Guard, Host, HostError};
-use super::journal::{Applied, Change, Ended, Journal, SkippedSetting};
-use super::knob::{Knob, Value};
+use super::host::{Host, HostError, Watchdog};
+use super::journal::{Applied, Change, Journal, Rollback, SkippedSetting};
+use super::setting::{SettingKey, Value};
 
 /// Schema of a [`Status`].
 pub const STATUS_SCHEMA: &str = "uncork.host-status/1";
@@ -26,7 +26,7 @@ pub struct Status {
     /// Seconds until it is undone unless it is confirmed.
     pub remaining_s: Option<u64>,
     /// Whether the process lives that undoes open changes; absent if none are open.
-    pub guard: Option<Guard>,
+    pub guard: Option<Watchdog>,
     /// The policy that its routes follow, if it has one.
     pub policy: Option<PolicyOfRoutes>,
     /// The settings that it changed.
@@ -39,9 +39,9 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// No desired state is in force.
+    /// No desired state is active.
     Nothing,
-    /// A desired state is in force.
+    /// A desired state is active.
     Applied,
     /// A desired state waits for `confirm`.
     Waiting,
@@ -119,7 +119,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
     }
     let is_open = matches!(state, State::Waiting | State::Unfinished);
     let policy = desired.as_ref().and_then(|desired| policy(desired, &changes));
-    let found = host.read_all(&changes.iter().map(|change| &change.knob).collect::<Vec<_>>())?;
+    let found = host.read_all(&changes.iter().map(|change| &change.setting).collect::<Vec<_>>())?;
     let settings = changes.into_iter().zip(found).map(setting).collect();
     Ok(Status {
         schema: STATUS_SCHEMA,
@@ -137,7 +137,7 @@ pub fn status(host: &mut impl Host) -> Result<Status, HostError> {
 
 fn policy(desired: &Applied, changes: &[Change]) -> Option<PolicyOfRoutes> {
     let state = DesiredState::parse(&desired.desired).ok()?;
-    let is_route = |change: &&Change| matches!(change.knob, Knob::Route { .. });
+    let is_route = |change: &&Change| matches!(change.setting, SettingKey::Route { .. });
     Some(PolicyOfRoutes {
         file: state.policy?.file.display().to_string(),
         routes: changes.iter().filter(is_route).count(),
@@ -146,14 +146,14 @@ fn policy(desired: &Applied, changes: &[Change]) -> Option<PolicyOfRoutes> {
 }
 
 fn setting((change, found): (Change, Value)) -> Setting {
-    let Change { knob, before, after } = change;
+    let Change { setting, before, after } = change;
     Setting {
-        setting: knob.to_string(),
+        setting: setting.to_string(),
         changed: !after.holds(&found),
         before: before.to_string(),
         applied: after.to_string(),
-        found: match (&knob, &found) {
-            (Knob::File { .. }, Value::Text { .. }) if !after.holds(&found) => {
+        found: match (&setting, &found) {
+            (SettingKey::File { .. }, Value::Text { .. }) if !after.holds(&found) => {
                 "another text".to_owned()
             }
             _ => found.to_string(),
@@ -161,7 +161,7 @@ fn setting((change, found): (Change, Value)) -> Setting {
     }
 }
 
-fn last_end(Ended { why, at_unix_s, left }: Ended) -> LastUndo {
+fn last_end(Rollback { why, at_unix_s, left }: Rollback) -> LastUndo {
     LastUndo { why, at_unix_s, left: left.iter().map(SkippedSetting::to_string).collect() }
 }
 
@@ -170,7 +170,7 @@ impl Status {
     /// changed a setting.
     pub fn needs_action(&self) -> bool {
         matches!(self.state, State::Unfinished | State::Rebooted)
-            || self.guard == Some(Guard::Dead)
+            || self.guard == Some(Watchdog::Dead)
             || self.settings.iter().any(|setting| setting.changed)
     }
 }

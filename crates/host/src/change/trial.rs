@@ -3,23 +3,23 @@
 use super::agent::{Result, begin, perform, recover, undo, undo_one, waiting_for};
 use super::desired_state::DesiredState;
 use super::host::{Host, HostError};
-use super::journal::{Change, Ended, Journal, Open, Purpose, SkippedSetting, UndoReason};
-use super::knob::{DEFAULT, Knob, NO_METRICS_SAVE, Value};
+use super::journal::{Change, Journal, Open, Purpose, Rollback, SkippedSetting, UndoReason};
 use super::plan::plan;
+use super::setting::{DEFAULT, NO_METRICS_SAVE, SettingKey, Value};
 
 /// Takes a host from state to state. Its process must be the only one to change the host ([`crate::lock::Lock`]) until it ends: then the
-/// guard takes the lock, and undoes whatever is left.
+/// guard takes the lock, and undoes all remaining changes.
 #[derive(Debug)]
 pub struct Trial {
     journal: Journal,
-    /// How earlier changes ended, which the journal tells again after the trial.
-    ended: Option<Ended>,
+    /// How earlier changes ended. The journal has it again after the trial.
+    ended: Option<Rollback>,
     /// The changes that last for the whole test.
     base: Vec<Change>,
     /// The changes of the present state.
     present: Vec<Change>,
     /// The values that the test depends on.
-    expected: Vec<(Knob, Value)>,
+    expected: Vec<(SettingKey, Value)>,
 }
 
 impl Trial {
@@ -34,12 +34,12 @@ impl Trial {
             return Err(waiting_for(open, host.now().boot_s));
         }
         let ended = journal.ended.clone();
-        let (knob, after) = (Knob::sysctl(NO_METRICS_SAVE), Value::text("1"));
-        let before = host.read(&knob)?;
+        let (setting, after) = (SettingKey::sysctl(NO_METRICS_SAVE), Value::text("1"));
+        let before = host.read(&setting)?;
         let base = if before == Value::Absent || before == after {
             Vec::new()
         } else {
-            vec![Change { knob, before, after }]
+            vec![Change { setting, before, after }]
         };
         let open = Open {
             purpose: Purpose::Apply,
@@ -61,7 +61,7 @@ impl Trial {
     /// The host cannot fulfil the state, a change failed, or somebody else changed a setting meanwhile: [`Self::end`] comes next.
     pub fn switch(&mut self, host: &mut impl Host, next: &DesiredState) -> Result<()> {
         let Self { journal, base, present, expected, .. } = self;
-        present.sort_by_key(|step| step.knob.revert_rank(&step.before));
+        present.sort_by_key(|step| step.setting.revert_rank(&step.before));
         for step in present.drain(..) {
             if let Some(left) = undo_one(host, step)? {
                 return Err(HostError(left.to_string()).into());
@@ -76,11 +76,11 @@ impl Trial {
         perform(host, journal, &steps)?;
         present.clone_from(&steps);
         expected.clear();
-        let default = next.algorithm.iter().map(|_| Knob::sysctl(DEFAULT));
-        let routes = next.routes.iter().map(|route| Knob::Route { to: route.to.to_string() });
-        for knob in default.chain(routes).chain([Knob::sysctl(NO_METRICS_SAVE)]) {
-            let value = host.read(&knob)?;
-            expected.push((knob, value));
+        let default = next.algorithm.iter().map(|_| SettingKey::sysctl(DEFAULT));
+        let routes = next.routes.iter().map(|route| SettingKey::Route { to: route.to.to_string() });
+        for setting in default.chain(routes).chain([SettingKey::sysctl(NO_METRICS_SAVE)]) {
+            let value = host.read(&setting)?;
+            expected.push((setting, value));
         }
         Ok(())
     }
@@ -91,11 +91,11 @@ impl Trial {
     ///
     /// The host cannot be read.
     pub fn disturbed(&self, host: &mut impl Host) -> Result<Option<SkippedSetting>> {
-        for (knob, given) in &self.expected {
-            let found = host.read(knob)?;
+        for (setting, given) in &self.expected {
+            let found = host.read(setting)?;
             if !given.holds(&found) {
                 return Ok(Some(SkippedSetting {
-                    knob: knob.clone(),
+                    setting: setting.clone(),
                     given: given.clone(),
                     found,
                 }));

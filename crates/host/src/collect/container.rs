@@ -14,7 +14,7 @@ pub(super) fn container() -> Option<Container> {
     below(Path::new("/"), std::env::var_os(SERVICE).is_some())
 }
 
-/// The container whose files are below `root`. A pod may lack any one of the signs: programs clear their
+/// The container with its files below `root`. A pod may lack any one of the signs: programs clear their
 /// environment, `automountServiceAccountToken: false` leaves the account out, and a namespace hides the cgroup.
 fn below(root: &Path, has_service: bool) -> Option<Container> {
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_sign_alone_tells_a_pod() {
+    fn each_sign_alone_identifies_a_pod() {
         let kubepods = "0::/kubepods.slice/kubepods-burstable.slice/cri-containerd-7.scope\n";
         let hosts =
             "901 880 8:1 /var/lib/kubelet/pods/0b5c/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n";

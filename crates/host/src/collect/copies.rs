@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SocketType, connect, socket};
 use uncork_diag::{Diag, Query, States};
 
 /// Whether new connections of the calling thread's namespace get an old copy of its default, `name`, where another has that name
-/// now. The kernel does not tell, but it has the states of two copies in two maps: a connection over loopback takes the default,
+/// now. The kernel does not report it, but it has the states of two copies in two maps: a connection over loopback takes the default,
 /// another one asks for the name. `None` without loopback, or without the privilege to read the states.
 pub(super) fn default_is_old(name: &str) -> Option<bool> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;

@@ -13,7 +13,7 @@ use super::{copies, modprobe, sockets};
 use crate::facts::{Kernel, Module, Namespace};
 
 const LOADED: &str = "/proc/modules";
-/// Modules that are reported even if there is no trace of them.
+/// Modules that are always reported, also if absent.
 const MODULES: [&str; 4] = ["tcp_bbr", "tcp_cubic", "sch_fq", "sch_fq_codel"];
 
 pub(super) fn kernel(own: &Namespace) -> io::Result<Kernel> {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn without_lib_modules_the_configuration_tells_built_in_from_absent() {
+    fn without_lib_modules_the_configuration_distinguishes_built_in_from_absent() {
         let found = |line: &str| configured("tcp_bbr", Some(line));
         assert_eq!(found("CONFIG_TCP_CONG_BBR=y"), Module::BuiltIn);
         assert_eq!(found("CONFIG_TCP_CONG_BBR=m"), Module::Unknown);

@@ -36,8 +36,8 @@ pub fn routes() -> io::Result<Vec<Route>> {
 }
 
 /// Takes a snapshot. Changes nothing; opens a connection over loopback to determine the kernel's version of BBR, and two in each
-/// namespace whose default `uncork kernel` has loaded, to find old copies. [`HostFacts::other_programs`] and [`HostFacts::policies`] are left to the caller. Namespaces that the caller may not enter are listed in
-/// [`HostFacts::unread_namespaces`].
+/// namespace with a default that `uncork kernel` loaded, to find old copies. The caller fills in [`HostFacts::other_programs`] and
+/// [`HostFacts::policies`]. Namespaces that the caller may not enter are listed in [`HostFacts::unread_namespaces`].
 ///
 /// # Errors
 ///

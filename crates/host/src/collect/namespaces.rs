@@ -61,7 +61,7 @@ fn inside<T: Send + 'static>(
 pub struct Others<T> {
     /// Some of the processes of each namespace, and the result there: an error, too, if it could not be entered.
     pub results: Vec<(Vec<String>, io::Result<T>)>,
-    /// Processes whose namespace the caller may not see.
+    /// Processes in namespaces that the caller may not see.
     pub hidden_processes: u64,
 }
 

@@ -6,22 +6,22 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// Most processes named per namespace.
-const MOST: usize = 3;
+const MAX_PROCESSES: usize = 3;
 
 /// Init is in the namespace in which the others of its PID namespace began.
 const INIT: u32 = 1;
 
 /// A network namespace and some of its processes.
-pub(super) struct Found {
+pub(super) struct NamespaceProcesses {
     /// `/proc/PID/ns/net`, or a file that `ip netns` made.
     pub(super) file: PathBuf,
     pub(super) processes: Vec<String>,
 }
 
-/// The namespaces of processes and of `ip netns`, by inode; and the number of processes whose
-/// namespace the caller may not see.
-pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
-    let (mut all, mut hidden) = (BTreeMap::<u64, Found>::new(), 0);
+/// The namespaces of processes and of `ip netns`, by inode; and the number of processes in
+/// namespaces that the caller may not see.
+pub(super) fn namespaces() -> (BTreeMap<u64, NamespaceProcesses>, u64) {
+    let (mut all, mut hidden) = (BTreeMap::<u64, NamespaceProcesses>::new(), 0);
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = process.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
@@ -31,8 +31,8 @@ pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
             hidden += u64::from(pid != INIT && may_have_namespace(&stat));
             continue;
         };
-        let found = all.entry(inode).or_insert(Found { file, processes: Vec::new() });
-        if found.processes.len() < MOST {
+        let found = all.entry(inode).or_insert(NamespaceProcesses { file, processes: Vec::new() });
+        if found.processes.len() < MAX_PROCESSES {
             let command = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
             found.processes.push(format!("{} ({pid})", command.trim()));
         }
@@ -44,7 +44,7 @@ pub(super) fn namespaces() -> (BTreeMap<u64, Found>, u64) {
         if let Some(metadata) = metadata.filter(|it| Some(it.dev()) == of_namespaces) {
             let inode = metadata.ino();
             let processes = vec![format!("netns {}", named.file_name().to_string_lossy())];
-            all.entry(inode).or_insert(Found { file: named.path(), processes });
+            all.entry(inode).or_insert(NamespaceProcesses { file: named.path(), processes });
         }
     }
     (all, hidden)

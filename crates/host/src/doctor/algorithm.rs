@@ -189,7 +189,7 @@ fn not_default(host: Host<'_>) -> Option<Finding> {
         finding
             .remedy(format!("{place}sysctl -w net.ipv4.tcp_congestion_control={wanted}"))
             .remedy(format!(
-                "or, to undo it in 10 minutes unless confirmed: {place}echo 'algorithm = \"{wanted}\"' > host.toml; \
+                "or, to roll it back in 10 minutes unless confirmed: {place}echo 'algorithm = \"{wanted}\"' > host.toml; \
                  uncork host apply host.toml --ttl 10min"
             ))
     } else {

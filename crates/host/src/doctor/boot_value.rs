@@ -79,7 +79,7 @@ pub(super) fn refusal(host: Host<'_>, setting: &Setting) -> Option<Refusal> {
 
 fn controller(host: Host<'_>, name: &str) -> Option<Refusal> {
     if is_kernel_controller(name) {
-        let why = "`uncork kernel load` registers it after sysctl.d is read: then there is no such name, and the line \
+        let why = "`uncork kernel load` registers it after sysctl.d is read: the name does not exist yet, and the line \
                    fails. uncork-kernel.service makes it the default.";
         return Some(Refusal::new(why, None));
     }

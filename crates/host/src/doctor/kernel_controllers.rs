@@ -27,7 +27,7 @@ fn not_loaded(host: Host<'_>) -> Option<Finding> {
     };
     Some(
         Finding::problem("kernel-controller-not-loaded", format!("{wanted} is not loaded."))
-            .why("It is no part of Linux: `uncork kernel` loads it, until the next boot.")
+            .why("It is not a part of Linux: `uncork kernel` loads it, until the next boot.")
             .remedy(format!("{place}uncork kernel load {wanted}"))
             .remedy(format!(
                 "{place}systemctl enable uncork-kernel.service, to load it at each boot"
@@ -63,16 +63,16 @@ fn old_default(host: Host<'_>, namespace: &Namespace) -> Option<Finding> {
     if !is_kernel_controller(default) || (is_loaded && namespace.default_is_old != Some(true)) {
         return None;
     }
-    let whose = if namespace.inode == host.own.inode {
+    let default_of = if namespace.inode == host.own.inode {
         "The default".to_owned()
     } else {
         format!("The default of the namespace of {}", super::namespaces::name(namespace))
     };
     let what = if is_loaded {
-        format!("{whose} is an old copy of {default}, not the one that is loaded now.")
+        format!("{default_of} is an old copy of {default}, not the loaded one.")
     } else {
         format!(
-            "{whose} is {default}, which is not loaded any more: new connections get an old copy."
+            "{default_of} is {default}, which is not loaded any more: new connections get an old copy."
         )
     };
     let load = if is_loaded { String::new() } else { format!("uncork kernel load {default}; ") };

@@ -22,7 +22,7 @@ pub(super) fn is_pod(host: Host<'_>) -> bool {
 pub(super) fn with_remedies(finding: Finding, wanted: &str) -> Finding {
     let finding = finding
         .remedy(format!(
-            "on the node, then delete the pod, so that it is made anew: sysctl -w \
+            "on the node, then delete the pod, so that it is created again: sysctl -w \
              net.ipv4.tcp_congestion_control={wanted}"
         ))
         .remedy(format!(
@@ -40,7 +40,7 @@ pub(super) fn with_remedies(finding: Finding, wanted: &str) -> Finding {
 
 fn on_the_node() -> Finding {
     Finding::note("pod-uses-node-network", "This pod has the network namespace of its node (hostNetwork).").why(
-        "All that is told here is the node's, and a change of the default changes it for the node and for pods made \
+        "This report is about the node: a change of the default changes it for the node and for pods made \
          later. /proc/sys is read-only in a container that is not privileged.",
     )
 }

@@ -101,7 +101,7 @@ impl Host<'_> {
     }
 }
 
-/// Diagnoses a host whose new connections should run `wanted`, or its own default. `None` if the
+/// Diagnoses a host. Its new connections should run `wanted`, or its own default. `None` if the
 /// snapshot has no namespace.
 pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     let own = facts.own()?;

@@ -53,7 +53,7 @@ fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
     Finding::warning("namespace-differs", what)
         .why("A namespace copies the host's default when it is made; later changes of the host's do not reach it.")
         .remedy(remedy)
-        .remedy("or start the containers anew")
+        .remedy("or restart the containers")
 }
 
 pub(super) fn name(namespace: &Namespace) -> String {

@@ -50,10 +50,8 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     let paced =
         host.own.connections().filter(|socket| socket.bbr.is_some() || socket.pacing_cap.is_some());
     let paced = paced.count();
-    let has_caps = format!(
-        "SO_MAX_PACING_RATE limits {}, and there is no fq on {names}.",
-        connections(capped)
-    );
+    let has_caps =
+        format!("SO_MAX_PACING_RATE limits {}, without fq on {names}.", connections(capped));
     if capped > 0 && host.is_before((4, 13)) {
         let finding = Finding::problem("pacing-cap-ignored", has_caps);
         findings.push(replace(

@@ -69,7 +69,7 @@ fn is_chosen(host: Host<'_>, socket: &Socket) -> bool {
     host.own.routes.iter().any(|route| route.congctl == socket.cc)
 }
 
-/// A listener whose algorithm is not the default: set with setsockopt, or opened before the default changed.
+/// Listeners with another algorithm than the default: set with setsockopt, or opened before the default changed.
 fn listeners(host: Host<'_>) -> Vec<Finding> {
     let default = &host.own.default;
     let different = host.own.listeners().filter(|listener| listener.cc != *default);
@@ -89,7 +89,7 @@ fn listeners(host: Host<'_>) -> Vec<Finding> {
                     "All its connections run {cc}. Either they are all older than the default, or the program \
                      sets TCP_CONGESTION."
                 ))
-                .remedy(format!("Connect anew, and look: ss -tin sport = :{port}"))
+                .remedy(format!("Open a new connection and run: ss -tin sport = :{port}"))
                 .remedy(format!("If it still runs {cc}: change it in the program's configuration."))
         } else {
             Finding::note("listener-older-than-default", what).likely().why(format!(

@@ -21,7 +21,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
             if other.is_last { Finding::warning(id, what) } else { Finding::note(id, what) };
         findings.push(
             finding
-                .why("Programs of a cgroup run before those of the cgroups above it; the last choice is in force.")
+                .why("Programs of a cgroup run before those of the cgroups above it; the last choice is active.")
                 .remedy(format!("bpftool prog show id {}", other.number)),
         );
     }

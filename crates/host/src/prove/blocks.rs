@@ -12,7 +12,7 @@ use crate::watch::UNKNOWN_CC;
 
 /// What the records of a test name as its policy.
 const POLICY: &str = "uncork host prove";
-/// A service follows the test unless more than one in so many of its connections run another controller.
+/// A service follows the test unless more than one in this number of its connections run another controller.
 const TOLERATED: u64 = 20;
 /// The least time that completion is taken for: busy times are in ticks of the kernel, 1 to 10 ms.
 const TICK_NS: u64 = 1_000_000;
@@ -30,7 +30,7 @@ pub struct Blocks {
     windows: Vec<(u64, Option<u64>)>,
     /// The index of each service.
     services: BTreeMap<String, usize>,
-    seen: Vec<Seen>,
+    seen: Vec<BlockConnection>,
     left_out: LeftOut,
 }
 
@@ -47,7 +47,7 @@ pub struct LeftOut {
     pub other_route: u64,
     /// They ran another controller than their block's.
     pub other_controller: u64,
-    /// Many connections of their service port ran another controller than the block's, whichever that was.
+    /// Many connections of their service port ran any controller other than the block's.
     pub other_service: u64,
     /// They were open at the end of the test, and had sent too little to be large.
     pub unfinished: u64,
@@ -58,7 +58,7 @@ pub struct LeftOut {
 pub struct BlockFigures {
     /// The traffic of each client network; `None`: of clients with an unknown network.
     pub networks: BTreeMap<Option<Prefix>, Traffic>,
-    /// Counted connections whose controller no pass saw: they lived between two.
+    /// Counted connections with an unknown controller: they lived between two passes.
     pub unseen: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct Traffic {
 
 /// What is kept of a connection that began in a block.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct BlockConnection {
     block: u32,
     service: u32,
     client: Option<Prefix>,
@@ -159,7 +159,7 @@ impl Blocks {
         record.choice = Some(self.choice(arm, index, pair));
         let services = self.services.len();
         let service = *self.services.entry(record.group.to_string()).or_insert(services);
-        self.seen.push(Seen {
+        self.seen.push(BlockConnection {
             block: index as u32,
             service: service as u32,
             client,
@@ -172,7 +172,7 @@ impl Blocks {
         });
     }
 
-    /// The block whose window has this moment. Each window begins behind the pass at its start and has the one at its end.
+    /// The block with this moment in its window. Each window begins behind the pass at its start, and includes the pass at its end.
     fn block_at(&self, start_ns: u64) -> Option<usize> {
         let index = self.windows.partition_point(|(start, _)| *start < start_ns).checked_sub(1)?;
         self.windows[index].1.is_none_or(|end| start_ns <= end).then_some(index)
@@ -245,7 +245,7 @@ fn client_network(record: &FlowRecord) -> Option<Prefix> {
 }
 
 impl BlockFigures {
-    fn add(&mut self, seen: &Seen, large: bool) {
+    fn add(&mut self, seen: &BlockConnection, large: bool) {
         let busy_s = seen.busy_ns.max(TICK_NS) as f64 / 1e9;
         let traffic = self.networks.entry(seen.client).or_default();
         if large {

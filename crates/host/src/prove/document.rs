@@ -38,7 +38,7 @@ pub struct ProveDocument {
     pub pairs: u32,
     /// Length of a block.
     pub block_ns: u64,
-    /// Time at the start of each block whose connections do not count.
+    /// Time at the start of each block. Connections that begin in it do not count.
     pub burn_in_ns: u64,
     /// Payload from which a transfer is large.
     pub large_bytes: u64,
@@ -83,7 +83,7 @@ pub struct BlockDocument {
 
 /// What only a live test knows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct RunContext {
     /// Name of the test.
     pub(super) experiment: String,
     /// When the session began, in nanoseconds since 1970 (UTC).
@@ -98,7 +98,7 @@ pub(super) struct Outcome {
 
 impl ProveDocument {
     /// The result from what connections did in each block.
-    pub(super) fn of(spec: &ProveSpec, blocks: &Blocks, outcome: Outcome) -> Self {
+    pub(super) fn of(spec: &ProveSpec, blocks: &Blocks, outcome: RunContext) -> Self {
         let schedule = spec.schedule();
         let (figures, left_out) = blocks.figures();
         let effects = effects(&schedule, &figures, spec.seed);

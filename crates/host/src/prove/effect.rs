@@ -10,7 +10,7 @@ use super::within::{Comparison, MIN_SAMPLES, Pair};
 
 /// Fewer pairs have no 95 % interval: the widest that five differences can give has 94 %.
 pub const MIN_PAIRS: usize = 6;
-/// Subsets whose means bound an interval.
+/// Number of subsets. Their means bound an interval.
 const SUBSETS: usize = 4095;
 /// Pairs up to which there are no more subsets than these.
 const ENUMERATED: usize = 12;
@@ -58,7 +58,7 @@ pub struct Effect {
     pub interval: Option<[f64; 2]>,
     /// Two-sided p-value of no effect.
     pub p: Option<f64>,
-    /// Why there is no interval.
+    /// Why the interval is missing.
     pub missing: Option<String>,
 }
 
@@ -173,7 +173,7 @@ fn effect(
     }
 }
 
-/// The pairs of which both blocks are complete, A's block first.
+/// The pairs with two complete blocks, A's block first.
 fn pairs<'a>(schedule: &[Block], figures: &'a [Option<BlockFigures>]) -> Vec<Pair<'a>> {
     let two = schedule.chunks_exact(2).zip(figures.chunks_exact(2));
     two.filter_map(|(blocks, figures)| {
@@ -186,8 +186,8 @@ fn pairs<'a>(schedule: &[Block], figures: &'a [Option<BlockFigures>]) -> Vec<Pai
 /// A 95 % interval of the centre of independent `differences`, each symmetric about it; `None` for fewer than
 /// [`MIN_PAIRS`].
 ///
-/// The random order makes a pair's difference symmetric about a constant effect, whatever else changes with time. The means
-/// of all subsets of the differences then divide the line into parts that contain the centre with equal probability
+/// The random order makes a pair's difference symmetric about a constant effect, although other conditions change with time.
+/// The means of all subsets of the differences then divide the line into parts that contain the centre with equal probability
 /// (Hartigan, Using Subsample Values as Typical Values, JASA 64, 1969): no assumption about distribution or load. Of many
 /// pairs it takes random subsets, for which the same holds.
 pub fn interval(differences: &[f64], seed: u64) -> Option<[f64; 2]> {

@@ -8,12 +8,12 @@ use uncork_units::{Probability, TimeDelta};
 
 use crate::watch::Tracked;
 
-/// Passes that are judged together: one bad second is no breach.
+/// Passes that are judged together, so that one bad second does not breach a limit.
 const PASSES: usize = 10;
 /// Payload in these passes below which no share is judged.
-const LEAST_SENT: u64 = 500_000;
+const MIN_SENT: u64 = 500_000;
 /// Round-trip times in these passes below which their 95th percentile is not judged.
-const LEAST_RTTS: usize = 20;
+const MIN_RTTS: usize = 20;
 
 /// What a test may not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +46,19 @@ pub enum Breach {
 
 /// Judges the last passes of a block, over all connections of the host that sent something.
 #[derive(Debug)]
-pub struct Guard {
+pub struct SafetyMonitor {
     limits: Limits,
-    passes: VecDeque<Seen>,
+    passes: VecDeque<PassTotals>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct PassTotals {
     sent: u64,
     resent: u64,
     rtts_ms: Vec<f64>,
 }
 
-impl Guard {
+impl SafetyMonitor {
     /// A guard that has seen nothing.
     pub fn new(limits: Limits) -> Self {
         Self { limits, passes: VecDeque::new() }
@@ -69,9 +69,9 @@ impl Guard {
         self.passes.clear();
     }
 
-    /// Takes in the connections of a pass, and tells whether a limit is exceeded.
+    /// Takes in the connections of a pass, and returns the limit that they exceed.
     pub fn see<'a>(&mut self, connections: impl Iterator<Item = &'a Tracked>) -> Option<Breach> {
-        let mut seen = Seen::default();
+        let mut seen = PassTotals::default();
         for connection in connections.filter(|connection| connection.is_active()) {
             seen.sent += connection.change.bytes_sent;
             seen.resent += connection.change.bytes_retransmitted;
@@ -85,15 +85,15 @@ impl Guard {
     }
 
     fn breach(&self) -> Option<Breach> {
-        let sum = |of: fn(&Seen) -> u64| self.passes.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&PassTotals) -> u64| self.passes.iter().map(of).sum::<u64>();
         let (sent, resent) = (sum(|seen| seen.sent), sum(|seen| seen.resent));
         let (share, limit) = (resent as f64 / sent as f64, self.limits.retransmitted.as_f64());
-        if sent >= LEAST_SENT && share > limit {
+        if sent >= MIN_SENT && share > limit {
             return Some(Breach::Retransmitted { share, limit });
         }
         let rtts: Vec<f64> = self.passes.iter().flat_map(|seen| &seen.rtts_ms).copied().collect();
         let limit_ms = self.limits.rtt_p95.as_millis_f64();
-        let p95_ms = quantile(&rtts, 0.95).filter(|_| rtts.len() >= LEAST_RTTS)?;
+        let p95_ms = quantile(&rtts, 0.95).filter(|_| rtts.len() >= MIN_RTTS)?;
         (p95_ms > limit_ms).then_some(Breach::Rtt { p95_ms, limit_ms })
     }
 }
@@ -135,7 +135,7 @@ mod tests {
     fn judged(retransmitted: &str, rtt_ms: u64, passes: usize) -> Option<Breach> {
         let (tracker, rtt_p95) = (tracker(), TimeDelta::from_millis(rtt_ms));
         let retransmitted = retransmitted.parse().expect("a share");
-        let mut guard = Guard::new(Limits { retransmitted, rtt_p95 });
+        let mut guard = SafetyMonitor::new(Limits { retransmitted, rtt_p95 });
         (0..passes).map(|_| guard.see(tracker.connections())).last().expect("a pass")
     }
 
@@ -152,12 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn the_next_block_is_judged_anew() {
+    fn the_next_block_is_judged_alone() {
         let limits = Limits {
             retransmitted: "10%".parse().expect("a share"),
             rtt_p95: TimeDelta::from_millis(60),
         };
-        let (mut guard, tracker) = (Guard::new(limits), tracker());
+        let (mut guard, tracker) = (SafetyMonitor::new(limits), tracker());
         let breached = (0..5).filter_map(|_| guard.see(tracker.connections())).count();
         assert_eq!(breached, 1);
         guard.clear();

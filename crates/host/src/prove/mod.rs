@@ -2,7 +2,7 @@
 //!
 //! The host alternates between two controllers in pairs of blocks, each pair in random order ([`schedule`]). Only connections
 //! opened within a block count ([`Blocks`]); blocks of a pair are compared within client networks ([`effects`]); the rules of
-//! `uncork-decide` decide ([`Verdict`]); a [`Guard`] stops the test when a
+//! `uncork-decide` decide ([`Verdict`]); a [`SafetyMonitor`] stops the test when a
 //! limit is exceeded. All this is pure. [`Prover`] runs it on a live host, with [`crate::change`] and [`crate::watch`].
 
 mod blocks;
@@ -19,9 +19,9 @@ mod within;
 pub use blocks::{BlockFigures, Blocks, LeftOut, Traffic};
 pub use document::{BlockDocument, PROVE_SCHEMA, ProveDocument};
 pub use effect::{Effect, MIN_PAIRS, Metric, effects, interval};
-pub use guard::{Breach, Guard, Limits};
+pub use guard::{Breach, Limits, SafetyMonitor};
 pub use schedule::{Arm, Block, schedule};
-pub use session::{Ended, ProveError, Prover, Stop, Turn, check};
+pub use session::{AbortReason, ProveError, Prover, TestResult, Tick, check};
 pub use spec::{ProveSpec, SpecError};
 pub use verdict::{Answer, Choice, Verdict};
 pub use within::Comparison;

@@ -33,8 +33,8 @@ impl Arm {
     }
 }
 
-/// `pairs` pairs of blocks, each with both arms. A coin of the seed decides the order within a pair, so whatever changes with
-/// time is as likely to favour one arm as the other.
+/// `pairs` pairs of blocks, each with both arms. A coin of the seed decides the order within a pair, so changes with time are
+/// as likely to favour one arm as the other.
 pub fn schedule(pairs: u32, seed: u64) -> Vec<Block> {
     let mut rng = Rng::new(seed, STREAM);
     let pair = |pair| {

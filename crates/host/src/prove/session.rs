@@ -5,15 +5,15 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::blocks::Blocks;
-use super::document::{Outcome, ProveDocument};
-use super::guard::{Breach, Guard};
+use super::document::{ProveDocument, RunContext};
+use super::guard::{Breach, SafetyMonitor};
 use super::schedule::{Arm, Block};
 use super::spec::{ProveSpec, SpecError};
 use super::verdict::End;
 use crate::change::{ChangeError, Host, Journal, SkippedSetting, Trial, plan, span};
 use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
-/// A test. It advances when [`Self::turn`] is called.
+/// A test. It advances when [`Self::tick`] is called.
 #[derive(Debug)]
 pub struct Prover<H> {
     spec: ProveSpec,
@@ -22,12 +22,12 @@ pub struct Prover<H> {
     trial: Trial,
     session: Session,
     blocks: Blocks,
-    guard: Guard,
+    guard: SafetyMonitor,
     phase: Phase,
     /// Session time at which the phase ends, in nanoseconds.
     until_ns: u64,
-    outcome: Outcome,
-    stop: Option<Stop>,
+    outcome: RunContext,
+    stop: Option<AbortReason>,
 }
 
 /// Where a test is.
@@ -43,10 +43,10 @@ enum Phase {
     Draining,
 }
 
-/// What a turn did.
+/// What a tick did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Nothing to tell. The next turn is due after this time.
+pub enum Tick {
+    /// No event. The next tick is due after this time.
     Wait(Duration),
     /// A block began; in words, with part and whole.
     Block(String),
@@ -70,7 +70,7 @@ pub enum ProveError {
 
 /// Why a test ended early.
 #[derive(Debug, Error)]
-pub enum Stop {
+pub enum AbortReason {
     /// A limit was exceeded.
     #[error("in block {block} ({arm}) {breach}")]
     Breach {
@@ -95,7 +95,7 @@ pub enum Stop {
     Watch(#[from] WatchError),
 }
 
-impl Stop {
+impl AbortReason {
     fn end(&self, schedule: &[Block]) -> End {
         match self {
             Self::Breach { block, .. } if schedule[block - 1].arm == Arm::B => End::UnsafeCandidate,
@@ -119,7 +119,7 @@ pub fn check(spec: &ProveSpec, host: &mut impl Host) -> Result<(), ProveError> {
 }
 
 impl<H: Host> Prover<H> {
-    /// Begins a test on `host`, which nobody else may change until this process ends. With `records`, each connection that ends
+    /// Begins a test on `host`. No other process may change the host until this one ends. With `records`, each connection that ends
     /// leaves a record.
     ///
     /// # Errors
@@ -145,14 +145,14 @@ impl<H: Host> Prover<H> {
             host,
             trial,
             session,
-            guard: Guard::new(spec.limits),
+            guard: SafetyMonitor::new(spec.limits),
             phase: Phase::Start,
             until_ns: 0,
-            outcome: Outcome {
+            outcome: RunContext {
                 experiment,
                 session_unix_ns: at.unix_ns - at.session_ns,
                 start_unix_ns: at.unix_ns,
-                ..Outcome::default()
+                ..RunContext::default()
             },
             stop: None,
             spec,
@@ -165,40 +165,40 @@ impl<H: Host> Prover<H> {
     }
 
     /// Does what is due.
-    pub fn turn(&mut self) -> Turn {
+    pub fn tick(&mut self) -> Tick {
         if self.stop.is_some() {
-            return Turn::Ended;
+            return Tick::Ended;
         }
         self.step().unwrap_or_else(|stop| {
             self.stop = Some(stop);
-            Turn::Ended
+            Tick::Ended
         })
     }
 
-    fn step(&mut self) -> Result<Turn, Stop> {
+    fn step(&mut self) -> Result<Tick, AbortReason> {
         // A phase ends with a pass, which sees the connections that began in it.
         let left_ns = self.until_ns.saturating_sub(self.session.moment().session_ns);
         if left_ns == 0 {
             self.session.hasten();
         }
         let Self { session, blocks, guard, phase, .. } = self;
-        match session.turn_with(&mut |_, record| blocks.take(record, false))? {
-            watch::Turn::Wait(time) => Ok(Turn::Wait(time.min(Duration::from_nanos(left_ns)))),
-            watch::Turn::Ended => Ok(Turn::Ended),
-            watch::Turn::Passed => {
+        match session.tick_with(&mut |_, record| blocks.take(record, false))? {
+            watch::Tick::Wait(time) => Ok(Tick::Wait(time.min(Duration::from_nanos(left_ns)))),
+            watch::Tick::Ended => Ok(Tick::Ended),
+            watch::Tick::Passed => {
                 let breach = guard.see(session.tracker().connections());
                 let at_ns = session.tracker().at().session_ns;
                 if let (Phase::BurnIn(index) | Phase::Counting(index), Some(breach)) =
                     (*phase, breach)
                 {
                     let arm = self.spec.name(self.schedule[index].arm);
-                    return Err(Stop::Breach { block: index + 1, arm, breach });
+                    return Err(AbortReason::Breach { block: index + 1, arm, breach });
                 }
                 if let Some(left) = self.trial.disturbed(&mut self.host)? {
-                    return Err(Stop::Disturbed(Box::new(left)));
+                    return Err(AbortReason::Disturbed(Box::new(left)));
                 }
                 if at_ns < self.until_ns {
-                    Ok(Turn::Wait(Duration::ZERO))
+                    Ok(Tick::Wait(Duration::ZERO))
                 } else {
                     self.advance(at_ns)
                 }
@@ -207,7 +207,7 @@ impl<H: Host> Prover<H> {
     }
 
     /// Goes on to the next phase, after a pass at `at_ns`.
-    fn advance(&mut self, at_ns: u64) -> Result<Turn, Stop> {
+    fn advance(&mut self, at_ns: u64) -> Result<Tick, AbortReason> {
         let burn_in_ns = self.spec.burn_in.as_nanos();
         match self.phase {
             Phase::Start => self.begin_block(0),
@@ -215,7 +215,7 @@ impl<H: Host> Prover<H> {
                 self.blocks.open(at_ns);
                 self.phase = Phase::Counting(index);
                 self.until_ns += self.spec.block.as_nanos() - burn_in_ns;
-                Ok(Turn::Wait(Duration::ZERO))
+                Ok(Tick::Wait(Duration::ZERO))
             }
             Phase::Counting(index) => {
                 self.blocks.close(at_ns);
@@ -225,13 +225,13 @@ impl<H: Host> Prover<H> {
                 self.restore()?;
                 self.phase = Phase::Draining;
                 self.until_ns = at_ns + burn_in_ns;
-                Ok(Turn::Wait(Duration::ZERO))
+                Ok(Tick::Wait(Duration::ZERO))
             }
-            Phase::Draining => Ok(Turn::Ended),
+            Phase::Draining => Ok(Tick::Ended),
         }
     }
 
-    fn begin_block(&mut self, index: usize) -> Result<Turn, Stop> {
+    fn begin_block(&mut self, index: usize) -> Result<Tick, AbortReason> {
         let arm = self.schedule[index].arm;
         self.trial.switch(&mut self.host, &self.spec.desired(arm))?;
         self.guard.clear();
@@ -241,7 +241,7 @@ impl<H: Host> Prover<H> {
         let left = Duration::from(self.spec.block) * (blocks - index) as u32;
         let left = span((left + Duration::from(self.spec.burn_in)).as_secs());
         let (number, name) = (index + 1, self.spec.name(arm));
-        Ok(Turn::Block(format!("block {number} of {blocks}: {name}; {left} left")))
+        Ok(Tick::Block(format!("block {number} of {blocks}: {name}; {left} left")))
     }
 
     fn restore(&mut self) -> Result<(), ChangeError> {
@@ -251,7 +251,7 @@ impl<H: Host> Prover<H> {
     }
 
     /// Restores the host, also after a failure, and returns the result. `interrupted` says that the user ends the test.
-    pub fn end(mut self, interrupted: bool) -> Ended {
+    pub fn end(mut self, interrupted: bool) -> TestResult {
         let restored = self.restore();
         let Self { mut session, mut blocks, spec, schedule, mut outcome, mut stop, .. } = self;
         session.end_open(&mut |_, record| blocks.take(record, true));
@@ -265,21 +265,21 @@ impl<H: Host> Prover<H> {
         let failure =
             restored.map_err(ProveError::from).and(written.map_err(ProveError::from)).err();
         if interrupted {
-            stop.get_or_insert(Stop::Interrupted);
+            stop.get_or_insert(AbortReason::Interrupted);
         }
         outcome.stopped = stop.as_ref().map(ToString::to_string);
         outcome.end = stop.as_ref().map_or(End::Planned, |stop| stop.end(&schedule));
-        Ended { document: ProveDocument::of(&spec, &blocks, outcome), stop, records, failure }
+        TestResult { document: ProveDocument::of(&spec, &blocks, outcome), stop, records, failure }
     }
 }
 
 /// A test that is over.
 #[derive(Debug)]
-pub struct Ended {
+pub struct TestResult {
     /// The result.
     pub document: ProveDocument,
     /// Why it ended early.
-    pub stop: Option<Stop>,
+    pub stop: Option<AbortReason>,
     /// What became of the records.
     pub records: Option<RecordsSummary>,
     /// Why the host could not be restored, or records not be written.

@@ -14,7 +14,7 @@ use crate::change::{DesiredRoute, DesiredState, Prefix, span};
 /// Maximum number of pairs of blocks.
 const MAX_PAIRS: u32 = 1000;
 const MAX_BLOCK: TimeDelta = TimeDelta::from_secs(7 * 86_400);
-/// Records name clients by such networks (`ClientNetwork`), so routes to smaller ones cannot be told apart.
+/// Records name clients by such networks (`ClientNetwork`), so they cannot distinguish routes to smaller ones.
 const MAX_PREFIX: [u8; 2] = [24, 48];
 
 /// A test.
@@ -28,7 +28,7 @@ pub struct ProveSpec {
     pub pairs: u32,
     /// Length of a block.
     pub block: TimeDelta,
-    /// Time at the start of each block whose connections do not count.
+    /// Time at the start of each block. Connections that begin in it do not count.
     pub burn_in: TimeDelta,
     /// Payload from which a transfer is large.
     pub large: ByteCount,
@@ -72,7 +72,7 @@ pub enum SpecError {
     Controller(String),
     /// Route.
     #[error(
-        "invalid value '{0}' for '--to <NETWORK>': connections are told apart by /24 of IPv4 and /48 of IPv6; choose a network that contains one"
+        "invalid value '{0}' for '--to <NETWORK>': connections are distinguished by /24 of IPv4 and /48 of IPv6; choose a network that contains one"
     )]
     Route(Prefix),
     /// Route.

@@ -132,9 +132,10 @@ impl LeftOut {
             (self.other_service, "of services that choose their controller"),
             (self.unfinished, "small and still open at the end"),
         ];
-        let told = reasons.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, reason)| format!("{count} {reason}")).collect();
-        (!told.is_empty()).then(|| told.join(", "))
+        let counted = reasons.iter().filter(|(count, _)| *count > 0);
+        let texts: Vec<String> =
+            counted.map(|(count, reason)| format!("{count} {reason}")).collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
     }
 }
 

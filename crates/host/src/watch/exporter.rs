@@ -92,12 +92,13 @@ fn answer(request: &Request<Incoming>, text: &Mutex<String>) -> Response<String>
         response
     };
     if *request.method() != Method::GET {
-        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "GET alone is answered\n");
+        let mut response =
+            plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; try GET /metrics\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
         return response;
     }
     if request.uri().path() != "/metrics" {
-        return plain(StatusCode::NOT_FOUND, "there is /metrics\n");
+        return plain(StatusCode::NOT_FOUND, "not found; try GET /metrics\n");
     }
     let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut response = Response::new(text);

@@ -13,7 +13,7 @@ use uncork_diag::CcName;
 use uncork_flow::Buckets;
 use uncork_units::TimeDelta;
 
-use super::given::Given;
+use super::policy_choice::PolicyChoice;
 use super::totals::{Label, Sums, Totals};
 use super::tracker::Tracker;
 use super::why::Limit;
@@ -54,7 +54,7 @@ const HISTOGRAMS: [Spread; 4] = [
 struct Snapshot {
     totals: Totals,
     connections: BTreeMap<Label, u64>,
-    steered: BTreeMap<Given, i64>,
+    steered: BTreeMap<PolicyChoice, i64>,
     passes: u64,
     unseen: u64,
     lost_notices: u64,
@@ -146,7 +146,7 @@ impl Snapshot {
         if self.steered.is_empty() && self.totals.steered().next().is_none() {
             return Ok(());
         }
-        let labels = |given: &Given| {
+        let labels = |given: &PolicyChoice| {
             let arm = given.arm.map(|arm| arm.to_string()).unwrap_or_default();
             [("rule", given.rule.to_string()), ("arm", arm)]
         };

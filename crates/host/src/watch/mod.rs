@@ -7,9 +7,9 @@
 
 mod event;
 mod exporter;
-mod given;
 mod live;
 mod metrics;
+mod policy_choice;
 mod record;
 mod row;
 mod sample;
@@ -25,12 +25,12 @@ mod view;
 mod why;
 
 pub use event::{Destroyed, Event, Moment, Pass};
-pub use given::{Given, ShortName};
 pub use metrics::{METRICS_TYPE, metrics};
+pub use policy_choice::{PolicyChoice, ShortName};
 pub use record::UNKNOWN_CC;
 pub use row::{GroupBy, Name, Row, SortBy};
 pub use sample::{BbrSample, SocketSample};
-pub use session::{Session, Turn, WatchError, WatchSpec};
+pub use session::{Session, Tick, WatchError, WatchSpec};
 pub use tape::{TapeError, TapeReader, TapeWriter, WATCH_SCHEMA};
 pub use totals::{Label, Sums, Totals};
 pub use tracker::{Tracked, Tracker};

@@ -9,7 +9,7 @@ use uncork_diag::{BbrState, CcName};
 use uncork_flow::ClientNetwork;
 use uncork_units::{Rate, TimeDelta};
 
-use super::given::{Given, ShortName};
+use super::policy_choice::{PolicyChoice, ShortName};
 use super::service_port::service_port;
 use super::tracker::Tracked;
 use super::why::Limits;
@@ -58,7 +58,7 @@ pub struct Row {
     pub cc: Option<CcName>,
     client: ClientNetwork,
     port: u16,
-    given: Option<Given>,
+    given: Option<PolicyChoice>,
     /// Connections.
     pub connections: u32,
     /// Connections that sent data in the last period.

@@ -8,7 +8,7 @@ use uncork_flow::TransportFigures;
 use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use uncork_units::{Rate, TimeDelta};
 
-use super::given::Given;
+use super::policy_choice::PolicyChoice;
 
 /// The state of a TCP socket at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub struct SocketSample {
     pub bbr: Option<BbrSample>,
     /// What a policy of `uncork steer` gave it; `None` of others, and in events of destroyed sockets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub given: Option<Given>,
+    pub given: Option<PolicyChoice>,
 }
 
 /// BBR's model of the path.

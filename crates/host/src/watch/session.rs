@@ -13,9 +13,9 @@ use uncork_records::{Records, RecordsError, RecordsSpec, RecordsSummary, Writer}
 
 use super::event::{Event, Moment, Pass};
 use super::exporter::Exporter;
-use super::given::Given;
 use super::live::{Live, default_controller, now};
 use super::metrics::metrics;
+use super::policy_choice::PolicyChoice;
 use super::tape::{TapeError, TapeReader, TapeWriter};
 use super::tracker::Tracker;
 
@@ -29,7 +29,7 @@ pub struct WatchSpec {
     pub period: Duration,
     /// A recorded session to replay, instead of the live kernel.
     pub replay: Option<PathBuf>,
-    /// Whether a replay takes as long as the session did. Otherwise it is as fast as it can be.
+    /// Whether a replay takes the time of the session. Otherwise it is as fast as possible.
     pub in_real_time: bool,
     /// Where to record the session.
     pub record: Option<PathBuf>,
@@ -50,7 +50,7 @@ impl WatchSpec {
 /// Why a session cannot begin or go on. The message names the remedy.
 #[derive(Debug, Error)]
 pub enum WatchError {
-    /// The kernel does not tell.
+    /// The kernel does not report connections.
     #[error(transparent)]
     Kernel(#[from] DiagError),
     /// A recorded session cannot be read.
@@ -67,10 +67,10 @@ pub enum WatchError {
     Listen(SocketAddr, #[source] io::Error),
 }
 
-/// What a turn of a session did.
+/// What a tick of a session did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Nothing to show. The next turn is due after this time.
+pub enum Tick {
+    /// Nothing to show. The next tick is due after this time.
     Wait(Duration),
     /// A pass over all sockets.
     Passed,
@@ -99,7 +99,7 @@ struct Replay {
     tape: TapeReader<BufReader<File>>,
     /// When the replay began, if it is in real time.
     start: Option<Instant>,
-    /// A pass whose time has not come.
+    /// A pass that is not due yet.
     waiting: Option<Event>,
 }
 
@@ -116,7 +116,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A kernel that does not tell, a file that cannot be read or written, an address in use.
+    /// If the kernel does not report connections, a file cannot be read or written, or an address is in use.
     pub fn start(spec: &WatchSpec) -> Result<Self, WatchError> {
         let (source, warning) = Source::open(spec)?;
         let has_notices = source.has_notices();
@@ -153,40 +153,40 @@ impl Session {
     /// # Errors
     ///
     /// As of [`Self::start`].
-    pub fn turn(&mut self) -> Result<Turn, WatchError> {
-        self.turn_with(&mut |_, _| {})
+    pub fn tick(&mut self) -> Result<Tick, WatchError> {
+        self.tick_with(&mut |_, _| {})
     }
 
-    /// [`Self::turn`]. Calls `each` with the socket's cookie and the record of each connection that has ended, before the record
+    /// [`Self::tick`]. Calls `each` with the socket's cookie and the record of each connection that has ended, before the record
     /// is written.
     ///
     /// # Errors
     ///
     /// As of [`Self::start`].
-    pub fn turn_with(
+    pub fn tick_with(
         &mut self,
         each: &mut dyn FnMut(u64, &mut FlowRecord),
-    ) -> Result<Turn, WatchError> {
-        self.turn_of(each, &mut |_| None)
+    ) -> Result<Tick, WatchError> {
+        self.advance(each, &mut |_| None)
     }
 
-    /// [`Self::turn`]. Asks `given` with each socket's cookie what a policy gave it.
+    /// [`Self::tick`]. Asks `given` with each socket's cookie what a policy gave it.
     ///
     /// # Errors
     ///
     /// As of [`Self::start`].
-    pub fn turn_given(
+    pub fn tick_with_policy(
         &mut self,
-        given: &mut dyn FnMut(u64) -> Option<Given>,
-    ) -> Result<Turn, WatchError> {
-        self.turn_of(&mut |_, _| {}, given)
+        given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
+    ) -> Result<Tick, WatchError> {
+        self.advance(&mut |_, _| {}, given)
     }
 
-    fn turn_of(
+    fn advance(
         &mut self,
         each: &mut dyn FnMut(u64, &mut FlowRecord),
-        given: &mut dyn FnMut(u64) -> Option<Given>,
-    ) -> Result<Turn, WatchError> {
+        given: &mut dyn FnMut(u64) -> Option<PolicyChoice>,
+    ) -> Result<Tick, WatchError> {
         let Self { source, tracker, outputs, .. } = self;
         match source {
             Source::Live { live, period, due, pass } => {
@@ -198,7 +198,7 @@ impl Session {
                 recorded?;
                 let left = due.saturating_duration_since(now());
                 if !left.is_zero() {
-                    return Ok(Turn::Wait(left.min(TICK)));
+                    return Ok(Tick::Wait(left.min(TICK)));
                 }
                 *due = (*due + *period).max(now());
                 if let Event::Pass(pass) = pass {
@@ -207,20 +207,20 @@ impl Session {
                 }
                 outputs.take(tracker, pass, each)?;
                 outputs.show(tracker, default_controller);
-                Ok(Turn::Passed)
+                Ok(Tick::Passed)
             }
             Source::Replay(replay) => {
-                let Some((event, left)) = replay.next()? else { return Ok(Turn::Ended) };
+                let Some((event, left)) = replay.next()? else { return Ok(Tick::Ended) };
                 if !left.is_zero() {
                     replay.waiting = Some(event);
-                    return Ok(Turn::Wait(left.min(TICK)));
+                    return Ok(Tick::Wait(left.min(TICK)));
                 }
                 outputs.take(tracker, &event, each)?;
                 if !matches!(event, Event::Pass(_)) {
-                    return Ok(Turn::Wait(Duration::ZERO));
+                    return Ok(Tick::Wait(Duration::ZERO));
                 }
                 outputs.show(tracker, || None);
-                Ok(Turn::Passed)
+                Ok(Tick::Passed)
             }
         }
     }

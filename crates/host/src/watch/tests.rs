@@ -472,7 +472,7 @@ fn eighty_columns_show_what_decides() {
 }
 
 fn given_to(socket: &SocketSample, rule: &str, arm: Option<&str>) -> SocketSample {
-    let given = Given { rule: ShortName::new(rule), arm: arm.map(ShortName::new) };
+    let given = PolicyChoice { rule: ShortName::new(rule), arm: arm.map(ShortName::new) };
     SocketSample { given: Some(given), ..*socket }
 }
 

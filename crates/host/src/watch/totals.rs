@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uncork_diag::CcName;
 use uncork_flow::{Buckets, RATE_EDGES, RATIO_EDGES, TIME_EDGES, TransportFigures};
 
-use super::given::{Given, ShortName};
+use super::policy_choice::{PolicyChoice, ShortName};
 use super::sample::SocketSample;
 use super::service_port::service_port;
 use super::why::Limits;
@@ -22,7 +22,7 @@ const MAX_GIVEN: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     series: BTreeMap<Label, Sums>,
-    steered: BTreeMap<Given, Sums>,
+    steered: BTreeMap<PolicyChoice, Sums>,
 }
 
 /// The labels of the counters: at most 17 controllers and 21 ports.
@@ -95,16 +95,16 @@ impl Totals {
     }
 
     /// The sums by what a policy of `uncork steer` gave.
-    pub fn steered(&self) -> impl Iterator<Item = (&Given, &Sums)> {
+    pub fn steered(&self) -> impl Iterator<Item = (&PolicyChoice, &Sums)> {
         self.steered.iter()
     }
 
     /// The label of what a policy gave.
-    pub fn given(&self, given: Given) -> Given {
+    pub fn given(&self, given: PolicyChoice) -> PolicyChoice {
         if self.steered.contains_key(&given) || self.steered.len() < MAX_GIVEN {
             return given;
         }
-        Given { rule: ShortName::new("other"), arm: None }
+        PolicyChoice { rule: ShortName::new("other"), arm: None }
     }
 
     /// The label of a socket.

@@ -52,7 +52,7 @@ pub struct Tracked {
 }
 
 impl Tracker {
-    /// A tracker without connections. `has_notices` tells whether it will receive notices of
+    /// A tracker without connections. `has_notices`: whether it will receive events of
     /// destroyed sockets. Without them, a connection has ended when a pass no longer sees it.
     pub fn new(has_notices: bool) -> Self {
         Self {
@@ -117,10 +117,10 @@ impl Tracker {
         self.unseen += u64::from(tracked.is_none());
         let (began, mut tracked) = match tracked {
             Some(tracked) => (tracked.began, Some(tracked)),
-            // It existed at least as long as it was busy.
+            // It existed at least for the time that it was busy.
             None => (at.before(socket.figures.busy), None),
         };
-        // The end of every transfer is application-limited, whatever limited the rest of it.
+        // The end of every transfer is application-limited. The flag says nothing about the rest.
         let given = tracked.as_ref().and_then(|tracked| tracked.now.given);
         let last = SocketSample { is_app_limited: false, given, ..*socket };
         let since = tracked.as_ref().map_or(began, |_| self.at);
@@ -138,8 +138,8 @@ impl Tracker {
     }
 
     /// Ends the connections that the latest pass did not see, with their last sample. With notices,
-    /// these are sockets that a program keeps open although the connection has ended, or sockets
-    /// whose notice was lost.
+    /// these are sockets that a program keeps open although the connection has ended, or their
+    /// events were lost.
     pub fn end_absent(&mut self, each: impl FnMut(u64, FlowRecord)) {
         let newest = self.passes;
         self.end_where(|tracked| tracked.pass < newest, each);

@@ -17,7 +17,7 @@ pub struct ViewSettings {
     pub is_reversed: bool,
     /// Whether connections that sent nothing are shown.
     pub has_idle: bool,
-    /// Only connections whose text contains this are shown.
+    /// Only connections with this in their text are shown.
     pub filter: String,
 }
 

@@ -40,7 +40,7 @@ impl Limit {
     }
 }
 
-/// How long each limit was in force.
+/// How long each limit was active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// By [`Limit`], in the order of [`Limit::ALL`].
@@ -101,7 +101,7 @@ impl Limits {
         limits
     }
 
-    /// How long `limit` was in force.
+    /// How long `limit` was active.
     pub const fn time(&self, limit: Limit) -> TimeDelta {
         self.times[limit as usize]
     }
@@ -123,7 +123,7 @@ impl Limits {
         self.application_busy += other.application_busy;
     }
 
-    /// The limit that was in force longest, and its share of the time; `None` if there was no time.
+    /// The limit that was active longest, and its share of the time; `None` if there was no time.
     pub fn main(&self) -> Option<(Limit, f64)> {
         let total = self.total().as_secs_f64();
         // If two are equal, the later one wins: the network rather than the application.

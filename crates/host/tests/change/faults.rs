@@ -1,6 +1,8 @@
 //! Kills every command before each of its operations: the host ends in the old or the new state.
 
-use uncork_host::change::{ChangeError, Journal, Knob, PlanError, Value, confirm, recover, revert};
+use uncork_host::change::{
+    ChangeError, Journal, PlanError, SettingKey, Value, confirm, recover, revert,
+};
 
 use crate::desired_states::{ALL, LASTING, LITTLE, OTHER, apply_text};
 use crate::memory::{Memory, qdisc, sysctl};
@@ -196,8 +198,12 @@ fn a_full_disk_keeps_nothing_from_being_undone() {
 fn revert_restores_what_it_can() {
     let mut host = applied(LASTING, None);
     let new = Memory::new().visible();
-    host.broken =
-        host.values.keys().filter(|knob| matches!(knob, Knob::File { .. })).cloned().collect();
+    host.broken = host
+        .values
+        .keys()
+        .filter(|setting| matches!(setting, SettingKey::File { .. }))
+        .cloned()
+        .collect();
     assert!(!host.broken.is_empty());
     let error = revert(&mut host).unwrap_err().to_string();
     assert!(error.contains("is broken") && error.contains("uncork host revert"), "{error}");
@@ -230,17 +236,17 @@ fn apply_is_idempotent() {
 /// A change that fails in the middle undoes the changes before it.
 #[test]
 fn a_failed_change_undoes_the_others() {
-    let all: Vec<Knob> = applied(ALL, None).values.into_keys().collect();
+    let all: Vec<SettingKey> = applied(ALL, None).values.into_keys().collect();
     let mut failures = 0;
-    for knob in all {
+    for setting in all {
         let mut host = Memory::new();
-        host.broken = vec![knob.clone()];
+        host.broken = vec![setting.clone()];
         let error = apply_text(&mut host, ALL, None).expect_err("a failure").to_string();
         assert!(
-            error.contains("is broken") && error.contains("all changes were undone"),
+            error.contains("is broken") && error.contains("all changes were rolled back"),
             "{error}"
         );
-        assert_eq!(host.visible(), Memory::new().visible(), "{knob}");
+        assert_eq!(host.visible(), Memory::new().visible(), "{setting}");
         failures += 1;
     }
     assert!(failures >= 12, "{failures}");
@@ -249,12 +255,12 @@ fn a_failed_change_undoes_the_others() {
 #[test]
 fn settings_changed_by_others_are_skipped_and_reported() {
     let mut host = applied(ALL, None);
-    let eth0 = Knob::Qdisc { interface: "eth0".to_owned() };
+    let eth0 = SettingKey::Qdisc { interface: "eth0".to_owned() };
     let wmem = sysctl("net.ipv4.tcp_wmem");
     host.set(&eth0, qdisc("pfifo", true));
     host.set(&wmem, Value::text("1 2 3"));
     let report = revert(&mut host).unwrap();
-    let mut left: Vec<String> = report.left.iter().map(|left| left.knob.to_string()).collect();
+    let mut left: Vec<String> = report.left.iter().map(|left| left.setting.to_string()).collect();
     left.sort();
     assert_eq!(left, ["net.ipv4.tcp_wmem", "root qdisc of eth0"]);
     let mut expected = Memory::new();
@@ -268,10 +274,10 @@ fn settings_changed_by_others_are_skipped_and_reported() {
 #[test]
 fn a_route_is_created_from_the_route_that_covers_it() {
     let mut host = applied(ALL, None);
-    let to = Knob::Route { to: "10.0.0.0/8".to_owned() };
+    let to = SettingKey::Route { to: "10.0.0.0/8".to_owned() };
     let made = host.values[&to].to_string();
     assert_eq!(made, "via 192.0.2.1 dev eth0 proto static congctl cubic");
-    let to_all = Knob::Route { to: "0.0.0.0/0".to_owned() };
+    let to_all = SettingKey::Route { to: "0.0.0.0/0".to_owned() };
     let changed = host.values[&to_all].to_string();
     assert_eq!(changed, "via 192.0.2.1 dev eth0 proto dhcp congctl lock bbr");
     revert(&mut host).unwrap();

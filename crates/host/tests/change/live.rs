@@ -7,14 +7,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use uncork_host::change::{
-    Guard, Host, HostError, Journal, Knob, LiveHost, Now, StateDirectory, Surroundings, Value,
-    confirm, recover, revert,
+    Host, HostContext, HostError, Journal, LiveHost, Now, SettingKey, StateDirectory, Value,
+    Watchdog, confirm, recover, revert,
 };
 use uncork_testkit::{Capability, Scratch, not_run};
 
 use crate::desired_states::apply_text;
 
-/// Tells the test that it runs in new namespaces. The value is the outer network namespace, which
+/// A variable that is set if the test runs in new namespaces. The value is the outer network namespace, which
 /// the test must not be in.
 const OUTER: &str = "UNCORK_TEST_OUTER_NETNS";
 
@@ -66,7 +66,7 @@ algorithm = "reno"
 legacy = "reno"
 "#;
 
-/// A host whose process dies after a number of operations.
+/// A host with a process that dies after a number of operations.
 pub(crate) struct KillableHost {
     pub(crate) host: LiveHost,
     pub(crate) left: u32,
@@ -84,16 +84,16 @@ impl KillableHost {
 }
 
 impl Host for KillableHost {
-    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
-        self.alive()?.surroundings()
+    fn context(&mut self) -> Result<HostContext, HostError> {
+        self.alive()?.context()
     }
-    fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
-        self.alive()?.read(knob)
+    fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError> {
+        self.alive()?.read(setting)
     }
     /// Killed at each of them, not only before the first.
-    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
-        knobs.iter().try_for_each(|_| self.alive().map(drop))?;
-        self.host.read_all(knobs)
+    fn read_all(&mut self, settings: &[&SettingKey]) -> Result<Vec<Value>, HostError> {
+        settings.iter().try_for_each(|_| self.alive().map(drop))?;
+        self.host.read_all(settings)
     }
     fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.host.file(path)
@@ -101,8 +101,8 @@ impl Host for KillableHost {
     fn may_load(&mut self, module: &str) -> Result<bool, HostError> {
         self.alive()?.may_load(module)
     }
-    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
-        self.alive()?.write(knob, from, to)
+    fn write(&mut self, setting: &SettingKey, from: &Value, to: &Value) -> Result<(), HostError> {
+        self.alive()?.write(setting, from, to)
     }
     fn load(&mut self) -> Result<Option<Journal>, HostError> {
         self.alive()?.load()
@@ -114,8 +114,8 @@ impl Host for KillableHost {
     fn post_guard(&mut self) -> Result<(), HostError> {
         Ok(())
     }
-    fn guard(&mut self) -> Guard {
-        Guard::Alive
+    fn guard(&mut self) -> Watchdog {
+        Watchdog::Alive
     }
     fn now(&self) -> Now {
         let now = self.host.now();
@@ -137,7 +137,7 @@ pub(crate) fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
     }
     let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
     let Some(other) = allowed.split_whitespace().find(|name| *name != "reno") else {
-        return not_run(Capability::Bbr, "no algorithm is allowed besides reno");
+        return not_run(Capability::Bbr, "reno is the only algorithm allowed");
     };
     let unshare = || {
         let mut unshare = Command::new("unshare");
@@ -268,7 +268,7 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
     in_namespaces("live::what_this_kernel_lacks_is_refused_and_undone", |scratch| {
         let old = seen(&root(scratch));
         let cases = [
-            ("algorithm = \"vegas2\"", "there is no algorithm vegas2 here"),
+            ("algorithm = \"vegas2\"", "algorithm vegas2 does not exist here"),
             ("algorithm = \"reno\"\n[qdisc]\nt0 = \"nosuch\"", "no queue discipline nosuch"),
             ("algorithm = \"reno\"\n[qdisc]\neth7 = \"pfifo\"", "no such interface"),
             (

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::thread::UnshareFlags;
 use uncork_host::change::{
-    Host, Installed, Knob, LiveHost, Qdisc, StateDirectory, Value, confirm, recover, revert,
+    Host, Installed, LiveHost, Qdisc, SettingKey, StateDirectory, Value, confirm, recover, revert,
 };
 use uncork_units::Rng;
 
@@ -56,11 +56,11 @@ algorithm = "reno"
 
 const TEXTS: [&str; 2] = [ONE, TWO];
 
-fn knobs() -> [Knob; 7] {
-    let route = |to: &str| Knob::Route { to: to.to_owned() };
+fn settings() -> [SettingKey; 7] {
+    let route = |to: &str| SettingKey::Route { to: to.to_owned() };
     let sysctls = [DEFAULT, ALLOWED, "net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"].map(sysctl);
     let [one, two, three, four] = sysctls;
-    let qdisc = Knob::Qdisc { interface: "t0".to_owned() };
+    let qdisc = SettingKey::Qdisc { interface: "t0".to_owned() };
     [one, two, three, four, qdisc, route("10.0.0.0/8"), route("203.0.113.0/24")]
 }
 
@@ -80,14 +80,14 @@ fn boot(number: &mut u32) -> KillableHost {
 }
 
 fn visible(host: &mut KillableHost) -> Values {
-    let seen = |knob: Knob| match host.host.read(&knob).unwrap() {
+    let seen = |setting: SettingKey| match host.host.read(&setting).unwrap() {
         Value::Absent => None,
         Value::Qdisc(Qdisc { installed: None, .. }) => {
-            Some((knob.to_string(), "kernel".to_owned()))
+            Some((setting.to_string(), "kernel".to_owned()))
         }
-        value => Some((knob.to_string(), value.to_string())),
+        value => Some((setting.to_string(), value.to_string())),
     };
-    knobs().into_iter().filter_map(seen).collect()
+    settings().into_iter().filter_map(seen).collect()
 }
 
 fn agrees(model: &Model, host: &mut KillableHost) -> bool {
@@ -95,7 +95,7 @@ fn agrees(model: &Model, host: &mut KillableHost) -> bool {
     model.agrees(&values, host.host.load().unwrap().as_ref())
 }
 
-/// The settings of each desired state: those that it changes in a new namespace.
+/// The settings that each desired state changes in a new namespace.
 fn goals(number: &mut u32) -> DesiredSettings {
     let goals = |text| {
         let mut host = boot(number);
@@ -114,7 +114,7 @@ fn meddle(rng: &mut Rng, host: &mut KillableHost, model: &mut Model) {
         let installed = Some(Installed { handle: 0, options: None, unrestorable: None });
         Value::Qdisc(Qdisc { name: name.to_owned(), leaves: Vec::new(), installed })
     };
-    let [default, _, wmem, rmem, t0, route, _] = knobs();
+    let [default, _, wmem, rmem, t0, route, _] = settings();
     let changes = [
         (default, Value::text("reno")),
         (wmem, Value::text("4096 16384 5000000")),
@@ -124,11 +124,11 @@ fn meddle(rng: &mut Rng, host: &mut KillableHost, model: &mut Model) {
         (route, Value::Absent),
     ];
     let at = usize::try_from(rng.below(changes.len() as u64)).unwrap();
-    let (knob, value) = &changes[at];
-    let current = host.host.read(knob).unwrap();
-    host.host.write(knob, &current, value).unwrap();
+    let (setting, value) = &changes[at];
+    let current = host.host.read(setting).unwrap();
+    host.host.write(setting, &current, value).unwrap();
     model.set(
-        &knob.to_string(),
+        &setting.to_string(),
         Some(value).filter(|it| **it != Value::Absent).map(Value::to_string),
     );
 }

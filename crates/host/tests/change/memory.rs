@@ -11,8 +11,8 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteType,
 };
 use uncork_host::change::{
-    Guard, Host, HostError, Installed, Journal, Knob, Now, Prefix, Qdisc, Route, Surroundings,
-    Value, apply_again,
+    Host, HostContext, HostError, Installed, Journal, Now, Prefix, Qdisc, Route, SettingKey, Value,
+    Watchdog, apply_again,
 };
 
 pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
@@ -25,14 +25,14 @@ const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.s
 /// The initial network namespace of a host with systemd, with the kernel's initial values.
 #[derive(Clone)]
 pub(crate) struct Memory {
-    pub(crate) values: BTreeMap<Knob, Value>,
+    pub(crate) values: BTreeMap<SettingKey, Value>,
     pub(crate) journal: Option<Journal>,
     pub(crate) boots: u32,
     pub(crate) clock: u64,
     /// Operations left until it is killed.
     pub(crate) fuse: Option<u32>,
     /// Settings that cannot be changed.
-    pub(crate) broken: Vec<Knob>,
+    pub(crate) broken: Vec<SettingKey>,
     /// Whether nothing can be written to its disk.
     pub(crate) is_full: bool,
     /// Destinations that lead nowhere.
@@ -41,8 +41,8 @@ pub(crate) struct Memory {
     pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-pub(crate) fn sysctl(key: &str) -> Knob {
-    Knob::Sysctl { key: key.to_owned(), namespace: None }
+pub(crate) fn sysctl(key: &str) -> SettingKey {
+    SettingKey::Sysctl { key: key.to_owned(), namespace: None }
 }
 
 pub(crate) fn qdisc(name: &str, is_installed: bool) -> Value {
@@ -51,8 +51,8 @@ pub(crate) fn qdisc(name: &str, is_installed: bool) -> Value {
     Value::Qdisc(Qdisc { name: name.to_owned(), leaves: Vec::new(), installed })
 }
 
-fn bbr() -> Knob {
-    Knob::Module { name: "tcp_bbr".to_owned() }
+fn bbr() -> SettingKey {
+    SettingKey::Module { name: "tcp_bbr".to_owned() }
 }
 
 fn default_route() -> Value {
@@ -88,14 +88,17 @@ impl Memory {
             closed: BTreeSet::new(),
             files: BTreeMap::new(),
         };
-        memory.make_anew();
+        memory.reset();
         memory
     }
 
     /// Sets everything except files to its value at boot.
-    fn make_anew(&mut self) {
-        self.values.retain(|knob, _| matches!(knob, Knob::File { .. } | Knob::Link { .. }));
-        let legacy = Knob::Sysctl { key: DEFAULT.to_owned(), namespace: Some("legacy".to_owned()) };
+    fn reset(&mut self) {
+        self.values.retain(|setting, _| {
+            matches!(setting, SettingKey::File { .. } | SettingKey::Link { .. })
+        });
+        let legacy =
+            SettingKey::Sysctl { key: DEFAULT.to_owned(), namespace: Some("legacy".to_owned()) };
         let texts = [
             (sysctl(DEFAULT), "cubic"),
             (sysctl(ALLOWED), "cubic reno"),
@@ -104,16 +107,16 @@ impl Memory {
             (sysctl("net.ipv4.tcp_rmem"), "4096 131072 6291456"),
             (legacy, "cubic"),
         ];
-        self.values.extend(texts.map(|(knob, text)| (knob, Value::text(text))));
+        self.values.extend(texts.map(|(setting, text)| (setting, Value::text(text))));
         let interface = "eth0".to_owned();
-        self.values.insert(Knob::Qdisc { interface }, qdisc("pfifo_fast", false));
-        self.values.insert(Knob::Route { to: "0.0.0.0/0".to_owned() }, default_route());
+        self.values.insert(SettingKey::Qdisc { interface }, qdisc("pfifo_fast", false));
+        self.values.insert(SettingKey::Route { to: "0.0.0.0/0".to_owned() }, default_route());
     }
 
     /// A reboot: the unit runs if it is enabled.
     pub(crate) fn reboot(&mut self) {
         self.boot();
-        if self.values.contains_key(&Knob::Link { path: ENABLED.to_owned() }) {
+        if self.values.contains_key(&SettingKey::Link { path: ENABLED.to_owned() }) {
             apply_again(self).unwrap();
         }
     }
@@ -122,13 +125,13 @@ impl Memory {
     pub(crate) fn boot(&mut self) {
         self.boots += 1;
         self.clock = 0;
-        self.make_anew();
-        let file = Knob::File { path: SYSCTLS.to_owned() };
+        self.reset();
+        let file = SettingKey::File { path: SYSCTLS.to_owned() };
         let text = match self.values.get(&file) {
             Some(Value::Text { text }) => text.clone(),
             _ => String::new(),
         };
-        let file = Knob::File { path: MODULES.to_owned() };
+        let file = SettingKey::File { path: MODULES.to_owned() };
         if let Some(Value::Text { text }) = self.values.get(&file)
             && text.lines().any(|line| line == "tcp_bbr")
         {
@@ -145,23 +148,23 @@ impl Memory {
     }
 
     /// Changes a setting like the kernel, with the side effects on other settings.
-    pub(crate) fn set(&mut self, knob: &Knob, value: Value) {
-        let value = match (knob, value) {
+    pub(crate) fn set(&mut self, setting: &SettingKey, value: Value) {
+        let value = match (setting, value) {
             (_, Value::Absent) => {
-                self.values.remove(knob);
+                self.values.remove(setting);
                 return;
             }
-            (Knob::Qdisc { .. }, Value::Qdisc(Qdisc { installed: None, .. })) => {
+            (SettingKey::Qdisc { .. }, Value::Qdisc(Qdisc { installed: None, .. })) => {
                 let chosen = self.values[&sysctl(DEFAULT_QDISC)].to_string();
                 qdisc(&chosen, false)
             }
-            (Knob::Qdisc { .. }, Value::Qdisc(Qdisc { name, .. })) => qdisc(&name, true),
+            (SettingKey::Qdisc { .. }, Value::Qdisc(Qdisc { name, .. })) => qdisc(&name, true),
             (_, value) => value,
         };
         if value.to_string().split(' ').any(|word| word == "bbr") {
             self.values.insert(bbr(), Value::text("loaded"));
         }
-        if *knob == sysctl(DEFAULT) {
+        if *setting == sysctl(DEFAULT) {
             let allowed = self.values[&sysctl(ALLOWED)].to_string();
             let mut names: Vec<&str> = allowed.split(' ').collect();
             let Value::Text { text } = &value else { panic!("{value}") };
@@ -171,15 +174,15 @@ impl Memory {
             let names = Value::text(names.join(" "));
             self.values.insert(sysctl(ALLOWED), names);
         }
-        self.values.insert(knob.clone(), value);
+        self.values.insert(setting.clone(), value);
     }
 
     /// The state visible from outside, without loaded modules.
     pub(crate) fn visible(&self) -> BTreeMap<String, String> {
-        let seen = |(knob, value): (&Knob, &Value)| match (knob, value) {
-            (Knob::Module { .. }, _) => None,
-            (Knob::File { path }, Value::Text { text }) => Some((path.clone(), text.clone())),
-            _ => Some((knob.to_string(), value.to_string())),
+        let seen = |(setting, value): (&SettingKey, &Value)| match (setting, value) {
+            (SettingKey::Module { .. }, _) => None,
+            (SettingKey::File { path }, Value::Text { text }) => Some((path.clone(), text.clone())),
+            _ => Some((setting.to_string(), value.to_string())),
         };
         self.values.iter().filter_map(seen).collect()
     }
@@ -202,16 +205,16 @@ impl Memory {
 }
 
 impl Host for Memory {
-    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
+    fn context(&mut self) -> Result<HostContext, HostError> {
         self.step()?;
         let words = |text: String| text.split(' ').map(str::to_owned).collect();
-        let route = |(knob, value): (&Knob, &Value)| match (knob, value) {
-            (Knob::Route { to }, Value::Route(route)) => {
+        let route = |(setting, value): (&SettingKey, &Value)| match (setting, value) {
+            (SettingKey::Route { to }, Value::Route(route)) => {
                 Some((to.parse::<Prefix>().unwrap(), route.clone()))
             }
             _ => None,
         };
-        Ok(Surroundings {
+        Ok(HostContext {
             available: words(self.available().join(" ")),
             allowed: words(self.values[&sysctl(ALLOWED)].to_string()),
             is_initial: true,
@@ -224,9 +227,9 @@ impl Host for Memory {
         })
     }
 
-    fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
+    fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError> {
         self.step()?;
-        Ok(self.values.get(knob).cloned().unwrap_or(Value::Absent))
+        Ok(self.values.get(setting).cloned().unwrap_or(Value::Absent))
     }
 
     fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -242,13 +245,13 @@ impl Host for Memory {
         Ok(name != "nosuch")
     }
 
-    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
+    fn write(&mut self, setting: &SettingKey, from: &Value, to: &Value) -> Result<(), HostError> {
         self.step()?;
-        assert_eq!(self.values.get(knob).unwrap_or(&Value::Absent), from, "{knob}");
-        if self.broken.contains(knob) {
-            return Err(HostError(format!("{knob} is broken")));
+        assert_eq!(self.values.get(setting).unwrap_or(&Value::Absent), from, "{setting}");
+        if self.broken.contains(setting) {
+            return Err(HostError(format!("{setting} is broken")));
         }
-        self.set(knob, to.clone());
+        self.set(setting, to.clone());
         Ok(())
     }
 
@@ -271,8 +274,8 @@ impl Host for Memory {
         self.step()
     }
 
-    fn guard(&mut self) -> Guard {
-        Guard::Alive
+    fn guard(&mut self) -> Watchdog {
+        Watchdog::Alive
     }
 
     fn now(&self) -> Now {

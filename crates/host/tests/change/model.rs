@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use uncork_host::change::{Applied, Change, Journal, Knob, Qdisc, Value};
+use uncork_host::change::{Applied, Change, Journal, Qdisc, SettingKey, Value};
 
 use crate::memory::{ALLOWED, DEFAULT};
 
@@ -52,14 +52,15 @@ fn is_file(name: &str) -> bool {
 
 /// The values that an applied state replaced, without modules, which stay loaded.
 fn bases(applied: &Applied) -> BTreeMap<String, Option<String>> {
-    let changes = applied.changes.iter().filter(|it| !matches!(it.knob, Knob::Module { .. }));
+    let changes =
+        applied.changes.iter().filter(|it| !matches!(it.setting, SettingKey::Module { .. }));
     let base = |change: &Change| match &change.before {
         Value::Absent => None,
         Value::Text { text } => Some(text.clone()),
         Value::Qdisc(Qdisc { installed: None, .. }) => Some("kernel".to_owned()),
         other => Some(other.to_string()),
     };
-    changes.map(|change| (change.knob.to_string(), base(change))).collect()
+    changes.map(|change| (change.setting.to_string(), base(change))).collect()
 }
 
 impl Target {
@@ -194,10 +195,10 @@ impl Model {
         let before = self.clone();
         // The recovery restores the sysctls of an applied state before it applies the desired state
         // again.
-        let in_force = self.applied.as_ref().filter(|applied| persists(applied.text));
-        let in_force = in_force.map(|applied| self.goals[applied.text].clone()).unwrap_or_default();
+        let active = self.applied.as_ref().filter(|applied| persists(applied.text));
+        let active = active.map(|applied| self.goals[applied.text].clone()).unwrap_or_default();
         let sysctls =
-            in_force.iter().filter(|(name, _)| name.starts_with("net.") && !name.contains(' '));
+            active.iter().filter(|(name, _)| name.starts_with("net.") && !name.contains(' '));
         let lines: Vec<String> = sysctls.map(|(name, value)| format!("{name} = {value}")).collect();
         self.boot(&lines.join("\n"));
         let lost = before.applied.as_ref().filter(|applied| !persists(applied.text));

@@ -1,6 +1,6 @@
 //! Random sequences of commands, kills, reboots and changes by other programs, on a host in memory.
 
-use uncork_host::change::{ChangeError, Knob, Value, confirm, recover, revert};
+use uncork_host::change::{ChangeError, SettingKey, Value, confirm, recover, revert};
 use uncork_units::Rng;
 
 use crate::desired_states::{ALL, BUFFERS, LASTING, OTHER, apply_text};
@@ -23,7 +23,7 @@ fn visible(host: &Memory) -> Values {
     values
 }
 
-/// The settings of each desired state: those that it changes on a host.
+/// The settings that each desired state changes on a host.
 fn goals() -> DesiredSettings {
     let goals = |text| {
         let mut host = Memory::new();
@@ -38,7 +38,7 @@ fn goals() -> DesiredSettings {
 
 /// Another program changes a setting.
 fn meddle(rng: &mut Rng, host: &mut Memory, model: &mut Model) {
-    let eth0 = Knob::Qdisc { interface: "eth0".to_owned() };
+    let eth0 = SettingKey::Qdisc { interface: "eth0".to_owned() };
     let changes = [
         (sysctl(DEFAULT), Value::text("reno")),
         (sysctl(ALLOWED), Value::text("bbr cubic dctcp reno")),
@@ -46,18 +46,18 @@ fn meddle(rng: &mut Rng, host: &mut Memory, model: &mut Model) {
         (sysctl("net.ipv4.tcp_wmem"), Value::text("4096 16384 16000000")),
         (eth0.clone(), qdisc("fq", true)),
         (eth0, qdisc("bfifo", true)),
-        (Knob::Route { to: "10.0.0.0/8".to_owned() }, Value::Absent),
-        (Knob::File { path: SYSCTLS.to_owned() }, Value::text("# by hand\n")),
+        (SettingKey::Route { to: "10.0.0.0/8".to_owned() }, Value::Absent),
+        (SettingKey::File { path: SYSCTLS.to_owned() }, Value::text("# by hand\n")),
     ];
     let at = usize::try_from(rng.below(changes.len() as u64)).unwrap();
-    let (knob, value) = changes[at].clone();
+    let (setting, value) = changes[at].clone();
     let text = match &value {
         Value::Absent => None,
         value => Some(value.to_string()),
     };
-    let name = knob.to_string();
+    let name = setting.to_string();
     let text = if name.starts_with('/') { Some("# by hand\n".to_owned()) } else { text };
-    host.set(&knob, value);
+    host.set(&setting, value);
     model.set(&name, text);
 }
 

@@ -106,7 +106,7 @@ fn what_somebody_else_changes_ends_a_trial_and_is_left() {
     trial.switch(&mut host, &DesiredState::parse(STATES[0]).unwrap()).unwrap();
     host.set(&sysctl(DEFAULT), Value::text("reno"));
     let left = trial.disturbed(&mut host).unwrap().unwrap();
-    assert_eq!((left.knob, left.found), (sysctl(DEFAULT), Value::text("reno")));
+    assert_eq!((left.setting, left.found), (sysctl(DEFAULT), Value::text("reno")));
     let error = trial.switch(&mut host, &DesiredState::parse(STATES[1]).unwrap()).unwrap_err();
     assert!(error.to_string().contains("something else changed it since"), "{error}");
     assert_eq!(trial.end(&mut host).unwrap()[0].found, Value::text("reno"));

@@ -1,4 +1,4 @@
-//! A call that the kernel made of a controller, as told to user space.
+//! A call that the kernel made of a controller, as reported to user space.
 
 use crate::glue::{Connection, Staged};
 

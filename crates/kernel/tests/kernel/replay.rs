@@ -17,7 +17,7 @@ use crate::traffic::Downloads;
 use crate::{alone, loaded};
 
 /// Calls that wait to be replayed, of about a kilobyte each.
-const MOST_KEPT: usize = 1 << 18;
+const MAX_QUEUED: usize = 1 << 18;
 
 /// Builds a controller.
 type Start<C> = fn(&Settings) -> C;
@@ -39,7 +39,7 @@ struct Replayed {
 struct Native<C> {
     /// Each with the number of its next call.
     connections: HashMap<u64, (u32, Box<Connection<C>>)>,
-    /// Bytes acknowledged in all calls that were told, and when the first and the last of them was.
+    /// Bytes acknowledged in all reported calls, and the times of the first and the last call.
     acked: u64,
     span: [u64; 2],
 }
@@ -122,7 +122,7 @@ fn replay<C: Staged + Debug>(
             let run = |downloads: Downloads| scope.spawn(move || downloads.run(algorithm.name()));
             let running: Vec<_> = batch.into_iter().map(run).collect();
             // Replaying takes longer than the kernel's calls, at their fastest: another thread keeps its queue empty.
-            let (keep, kept) = sync_channel(MOST_KEPT);
+            let (keep, kept) = sync_channel(MAX_QUEUED);
             let running = scope.spawn(move || {
                 loop {
                     let is_over = running.iter().all(ScopedJoinHandle::is_finished);

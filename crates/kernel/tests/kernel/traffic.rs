@@ -34,7 +34,7 @@ pub(crate) struct Downloads {
     pub(crate) jitter_ms: u64,
     pub(crate) flows: usize,
     pub(crate) bytes: usize,
-    /// Each flow has so many, `bytes` together, with pauses between.
+    /// The bursts of each flow, `bytes` together, with pauses between.
     pub(crate) bursts: usize,
     /// The server's device gets this MTU after a third of the first burst.
     pub(crate) later_mtu: Option<u32>,
@@ -218,7 +218,7 @@ fn send(stream: &mut TcpStream, bytes: usize) {
     }
 }
 
-/// The lengths of pieces that are so many bytes together. Memory for all of them would cost more than TCP.
+/// The lengths of pieces that are `bytes` together. Memory for all of them would cost more than TCP.
 fn pieces(bytes: usize) -> impl Iterator<Item = usize> {
     (0..bytes).step_by(PIECE).map(move |at| PIECE.min(bytes - at))
 }

@@ -1,4 +1,4 @@
-//! What the shim tells a controller, beside what the kernel and the path say: `tcp_info`, the counters of
+//! What the shim reports to a controller, compared with the kernel and the path: `tcp_info`, the counters of
 //! `/proc/net/netstat`, and the packets that the path dropped. `docs/evidence/kernel.md` has the figures.
 
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use crate::traffic::{Downloads, Served};
 use crate::{alone, loaded};
 
 /// A download and every call that the controller got.
-struct Told {
+struct CallLog {
     served: Served,
     calls: Vec<(u32, Call)>,
     mss: u64,
 }
 
-impl Told {
+impl CallLog {
     fn of(downloads: Downloads) -> Option<Self> {
         let _alone = alone(Algorithm::Bbr3);
         let loaded = loaded(Loaded::traced, Algorithm::Bbr3)?;
@@ -32,9 +32,9 @@ impl Told {
             calls.push((record.kind, record.connection.call));
         }
         let mss = calls.first().expect("a connection").1.mss;
-        let told = Self { served, calls, mss };
-        println!("{downloads:?}\n{}", told.figures());
-        Some(told)
+        let log = Self { served, calls, mss };
+        println!("{downloads:?}\n{}", log.figures());
+        Some(log)
     }
 
     fn calls(&self, kind: u32) -> impl Iterator<Item = &Call> {
@@ -77,7 +77,7 @@ impl Told {
     fn figures(&self) -> String {
         let [start, end] = &self.served.infos[0];
         format!(
-            "told: {} delivered, {} lost, {} of them spurious, {} repaired by probes, {} timeouts, {} CE; \
+            "reported: {} delivered, {} lost, {} of them spurious, {} repaired by probes, {} timeouts, {} CE; \
              kernel: {} delivered, {} retransmitted, {} undone, {} repaired by probes, {} timeouts, \
              {} CE; path: {} dropped",
             self.packets(ACK, |call| call.acked),
@@ -96,7 +96,7 @@ impl Told {
         )
     }
 
-    /// What holds whatever the path does.
+    /// Checks invariants for any path.
     fn check(&self) {
         let [_, end] = &self.served.infos[0];
         assert_eq!(self.packets(ACK, |call| call.acked), u64::from(self.delivered()));
@@ -125,7 +125,7 @@ impl Told {
         differences
     }
 
-    /// ACKs with another number of losses before the departure of the newest packet delivered than was told
+    /// ACKs with another number of losses before the departure of the newest packet delivered than was reported
     /// until then, and all.
     fn misdated(&self) -> (usize, usize) {
         let (mut lost, mut log) = (0, vec![(0, 0)]);
@@ -142,12 +142,12 @@ impl Told {
 }
 
 #[test]
-fn what_arrives_is_told_with_what_was_in_flight() {
+fn arrivals_are_reported_with_the_bytes_in_flight() {
     let download = Downloads { buffer: "10bdp", ..Downloads::new(20, "0%", 1, 3_000_000) };
-    let Some(told) = Told::of(download) else { return };
-    told.check();
-    assert_eq!((told.served.dropped, told.packets(ACK, |call| call.lost)), (0, 0));
-    let flights = told.flights();
+    let Some(log) = CallLog::of(download) else { return };
+    log.check();
+    assert_eq!((log.served.dropped, log.packets(ACK, |call| call.lost)), (0, 0));
+    let flights = log.flights();
     println!("in flight at departure less delivered since: {flights:?}");
     // Packets that left as one have one stamp, and the first of them is delivered before the last.
     let near = flights.range(0..=3).map(|(_, acks)| acks).sum::<usize>();
@@ -155,43 +155,43 @@ fn what_arrives_is_told_with_what_was_in_flight() {
 }
 
 #[test]
-fn losses_are_told_when_the_kernel_finds_them() {
+fn losses_are_reported_when_the_kernel_detects_them() {
     for download in [Downloads::new(20, "1%", 1, 6_000_000), Downloads::new(20, "5%", 1, 2_000_000)]
     {
-        let Some(told) = Told::of(download) else { return };
-        told.check();
-        assert!(told.served.dropped > 20, "{}", told.figures());
-        if told.undone() == 0 && told.calls(TIMEOUT).count() == 0 {
-            let repaired = told.acks_with(REPAIRED_BY_PROBE);
-            let lost = told.packets(ACK, |call| call.lost);
-            assert_eq!(lost + repaired, told.served.dropped, "{}", told.figures());
+        let Some(log) = CallLog::of(download) else { return };
+        log.check();
+        assert!(log.served.dropped > 20, "{}", log.figures());
+        if log.undone() == 0 && log.calls(TIMEOUT).count() == 0 {
+            let repaired = log.acks_with(REPAIRED_BY_PROBE);
+            let lost = log.packets(ACK, |call| call.lost);
+            assert_eq!(lost + repaired, log.served.dropped, "{}", log.figures());
         }
-        let (misdated, all) = told.misdated();
+        let (misdated, all) = log.misdated();
         println!("{misdated} of {all} ACKs count losses that came earlier or later");
         assert!(misdated * 20 < all);
     }
 }
 
 #[test]
-fn tails_and_idle_times_are_told() {
+fn tails_and_idle_times_are_reported() {
     let bursts = 60;
     let download = Downloads { bursts, ..Downloads::new(20, "8%", 1, 360_000) };
-    let Some(told) = Told::of(download) else { return };
-    told.check();
+    let Some(log) = CallLog::of(download) else { return };
+    log.check();
     // The first packet of each burst, and retransmissions of what was in flight alone.
-    let starts = told.calls(SENT).filter(|call| call.unacked == told.mss).count();
+    let starts = log.calls(SENT).filter(|call| call.unacked == log.mss).count();
     assert!(starts >= bursts, "{starts}");
-    assert!(told.acks_with(REPAIRED_BY_PROBE) > 0, "{}", told.figures());
-    assert!(told.acks_with(APP_LIMITED) * 2 > told.calls(ACK).count() as u64);
+    assert!(log.acks_with(REPAIRED_BY_PROBE) > 0, "{}", log.figures());
+    assert!(log.acks_with(APP_LIMITED) * 2 > log.calls(ACK).count() as u64);
 }
 
 #[test]
-fn timeouts_are_told() {
+fn timeouts_are_reported() {
     let mut timeouts = 0;
     for _ in 0..10 {
-        let Some(told) = Told::of(Downloads::new(20, "40%", 1, 20_000)) else { return };
-        told.check();
-        timeouts += told.calls(TIMEOUT).count();
+        let Some(log) = CallLog::of(Downloads::new(20, "40%", 1, 20_000)) else { return };
+        log.check();
+        timeouts += log.calls(TIMEOUT).count();
         if timeouts > 0 {
             break;
         }
@@ -200,33 +200,33 @@ fn timeouts_are_told() {
 }
 
 #[test]
-fn marks_are_told() {
+fn marks_are_reported() {
     let download = Downloads { queue: "codel:ecn", ..Downloads::new(20, "0%", 1, 3_000_000) };
-    let Some(told) = Told::of(download) else { return };
-    told.check();
-    assert!(told.marked() > 100, "{}", told.figures());
+    let Some(log) = CallLog::of(download) else { return };
+    log.check();
+    assert!(log.marked() > 100, "{}", log.figures());
 }
 
 #[test]
-fn spurious_losses_are_told_as_the_kernel_takes_them_back() {
+fn spurious_losses_are_reported_when_the_kernel_detects_them() {
     let download = Downloads { jitter_ms: 20, ..Downloads::new(20, "0%", 1, 12_000_000) };
-    let Some(told) = Told::of(download) else { return };
-    told.check();
-    assert!(told.undone() > 0, "{}", told.figures());
-    // Not told are those of an episode whose losses were not told before, either.
-    assert!(told.calls(SPURIOUS).count() as u64 <= told.undone(), "{}", told.figures());
+    let Some(log) = CallLog::of(download) else { return };
+    log.check();
+    assert!(log.undone() > 0, "{}", log.figures());
+    // Losses that were not reported are not reported as spurious, either.
+    assert!(log.calls(SPURIOUS).count() as u64 <= log.undone(), "{}", log.figures());
 }
 
 #[test]
 fn another_mtu_changes_the_size_of_the_packets() {
     let download = Downloads { later_mtu: Some(1_000), ..Downloads::new(20, "0%", 1, 3_000_000) };
-    let Some(told) = Told::of(download) else { return };
-    told.check();
-    assert_eq!(told.served.infos[0][1].snd_mss, 1_000 - 52);
-    let sizes: Vec<u64> = told.calls(RESIZED).map(|call| call.mss).collect();
+    let Some(log) = CallLog::of(download) else { return };
+    log.check();
+    assert_eq!(log.served.infos[0][1].snd_mss, 1_000 - 52);
+    let sizes: Vec<u64> = log.calls(RESIZED).map(|call| call.mss).collect();
     assert_eq!(sizes, [1_000 - 52], "once");
     // The same bytes leave in more packets: the window in bytes goes on where it was.
-    let acks: Vec<&Call> = told.calls(ACK).collect();
+    let acks: Vec<&Call> = log.calls(ACK).collect();
     let after = acks.iter().position(|call| call.mss == sizes[0]).expect("an ACK");
     let (before, after) = (acks[after - 1], acks[after]);
     println!("window before {} and after {} bytes", before.cwnd, after.cwnd);

@@ -4,8 +4,8 @@ use uncork_kernel::{Algorithm, Loaded};
 
 use crate::loaded;
 
-/// Room for other kernels, whose verifiers may follow more paths.
-const MOST: u32 = 600_000;
+/// Room for other kernels. Their verifiers may follow more paths.
+const MAX_INSTRUCTIONS: u32 = 600_000;
 
 #[test]
 fn verification_stays_far_below_the_limit() {
@@ -16,7 +16,7 @@ fn verification_stays_far_below_the_limit() {
                 "{algorithm} {}: {} instructions verified",
                 program.name, program.instructions
             );
-            assert!(program.instructions < MOST, "{algorithm} {program:?}");
+            assert!(program.instructions < MAX_INSTRUCTIONS, "{algorithm} {program:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::policy::Action;
 use crate::{Fact, Facts, Origins, Policy, Prefix, UnixTime, slot};
 
 /// Units that are dealt to the arms of experiments: an IPv4 /4, an IPv6 /28.
-const MOST_UNITS: u128 = 1 << 20;
+const MAX_UNITS: u128 = 1 << 20;
 const REMEDY: &str = "remove it, or use `uncork steer` or `uncork serve --policy`";
 
 /// What is asked of a policy.
@@ -23,7 +23,7 @@ pub struct NetworksAsked<'a> {
     pub origins: &'a Origins,
     /// Now: tables expire.
     pub now: UnixTime,
-    /// The networks to decide for; empty: those that the policy's rules and its table name.
+    /// The networks to decide for; empty: the networks that the policy's rules and its table name.
     pub within: &'a [Prefix],
     /// Networks inside of these that the answer is to have, too.
     pub also: &'a [Prefix],
@@ -53,7 +53,7 @@ struct Item {
 
 /// The nearest network around another one.
 #[derive(Clone, Copy, Debug)]
-struct Around {
+struct Enclosing {
     last: u128,
     row: u16,
     is_v4: bool,
@@ -66,7 +66,7 @@ struct Around {
 }
 
 impl Policy {
-    /// The controllers by network, each network before those that it contains.
+    /// The controllers by network, each network before the networks in it.
     ///
     /// # Errors
     ///
@@ -74,11 +74,11 @@ impl Policy {
     pub fn by_network(&self, asked: &NetworksAsked<'_>) -> Result<Vec<NetworkDecision>, FlatError> {
         let flat = self.flat(&[], asked.origins)?;
         refusal::check_by_network(self, REMEDY)?;
-        let dealer = Dealer { policy: self, flat: &flat, asked };
-        let mut items = dealer.named();
-        items.extend(dealer.units(&items)?);
+        let assigner = ArmAssigner { policy: self, flat: &flat, asked };
+        let mut items = assigner.named();
+        items.extend(assigner.units(&items)?);
         merge(&mut items);
-        Ok(dealer.decisions(&items))
+        Ok(assigner.decisions(&items))
     }
 
     /// What a policy by network leaves out, in words.
@@ -102,14 +102,14 @@ impl Policy {
     }
 }
 
-struct Dealer<'a> {
+struct ArmAssigner<'a> {
     policy: &'a Policy,
     flat: &'a Flat,
     asked: &'a NetworksAsked<'a>,
 }
 
-impl Dealer<'_> {
-    /// The networks that the policy names, and those that are asked for, sorted.
+impl ArmAssigner<'_> {
+    /// The networks of the policy and of the question, sorted.
     fn named(&self) -> Vec<Item> {
         let named = self.flat.networks.iter().map(|FlatNetwork { address, bits, row }| Item {
             first: address.to_bits(),
@@ -143,15 +143,14 @@ impl Dealer<'_> {
             if deals && !around.is_dealt {
                 wide.push(*item);
             }
-            Around { is_dealt: deals || around.is_dealt, ..own }
+            Enclosing { is_dealt: deals || around.is_dealt, ..own }
         });
         let count = |item: &Item| 1_u128 << (unit_bits(is_v4(item.first, item.bits)) - item.bits);
         let all: u128 = wide.iter().map(count).sum();
-        if let Some(widest) =
-            wide.iter().max_by_key(|item| count(item)).filter(|_| all > MOST_UNITS)
+        if let Some(widest) = wide.iter().max_by_key(|item| count(item)).filter(|_| all > MAX_UNITS)
         {
             let problem = format!(
-                "its experiments deal {all} networks of /24 or /48, of which {} are in {}, and routes take {MOST_UNITS} at most",
+                "its experiments deal {all} networks of /24 or /48 ({} of them in {}), and routes take {MAX_UNITS} at most",
                 count(widest),
                 prefix(widest.first, widest.bits)
             );
@@ -170,14 +169,18 @@ impl Dealer<'_> {
                 let network = prefix(item.first, item.bits);
                 decisions.push(NetworkDecision { network, tcp: tcp(outcome).clone() });
             }
-            Around { outcome, ..own }
+            Enclosing { outcome, ..own }
         });
         decisions
     }
 
-    /// Visits sorted items. `visit` gets each one with what is known of it so far, and what is around it.
-    fn each(&self, items: &[Item], mut visit: impl FnMut(&Item, Around, &Around) -> Around) {
-        let outside = Around {
+    /// Visits sorted items. `visit` gets each one with its facts so far, and the network around it.
+    fn each(
+        &self,
+        items: &[Item],
+        mut visit: impl FnMut(&Item, Enclosing, &Enclosing) -> Enclosing,
+    ) {
+        let outside = Enclosing {
             last: u128::MAX,
             row: 0,
             is_v4: false,
@@ -193,13 +196,13 @@ impl Dealer<'_> {
             let mut around = stack.last().copied().unwrap_or(outside);
             let is_v4 = is_v4(item.first, item.bits);
             if is_v4 != around.is_v4 {
-                around = Around { row: around.row, is_v4, ..outside };
+                around = Enclosing { row: around.row, is_v4, ..outside };
             }
             let is_root = match self.asked.within {
                 [] => item.row.is_some(),
                 _ => item.is_within,
             };
-            let own = Around {
+            let own = Enclosing {
                 last: item.first | free(item.bits),
                 row: item.row.unwrap_or(around.row),
                 is_asked: around.is_asked || is_root,
@@ -234,7 +237,7 @@ impl Dealer<'_> {
         0
     }
 
-    /// The arm of the unit of a network that is no wider.
+    /// The arm of the unit of a network, which must not be wider than a unit.
     fn arm(&self, experiment: usize, item: &Item) -> Option<u16> {
         if item.bits < unit_bits(is_v4(item.first, item.bits)) {
             return None;

@@ -1,7 +1,7 @@
 //! A policy as plain tables, for an evaluator that cannot run this crate: the kernel.
 //!
 //! All that a policy asks about a client's address becomes one longest-prefix match. It finds a *row*: the
-//! rules that hold for this network, in order. What is left to ask of each is the listener, the time, and the
+//! rules that hold for this network, in order. Each of them still asks for the listener, the time, and the
 //! slot in an experiment.
 
 mod by_network;
@@ -62,7 +62,7 @@ pub struct Candidate {
     pub outcome: u16,
 }
 
-/// What is left to ask of a rule.
+/// The conditions of a rule that a network does not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlatRule {
     /// The line that it starts on, from 1.
@@ -139,11 +139,11 @@ pub struct Listeners {
     pub ports: Vec<(u16, u64)>,
 }
 
-/// Rules that a mask of 64 bits can tell apart.
-const MOST_RULES: usize = 64;
+/// Maximum number of rules: a mask has a bit for each.
+const MAX_RULES: usize = 64;
 /// What fits into the words that the kernel hashes.
-const MOST_SALT: usize = 100;
-const MOST_ARMS: usize = 32;
+const MAX_SALT: usize = 100;
+const MAX_ARMS: usize = 32;
 
 impl Policy {
     /// The policy as tables. `listeners` names local ports; a port without a name has its number as name.
@@ -254,7 +254,7 @@ impl Policy {
         if opened == mask(&|_| true) {
             return Listeners { opened, others: opened, ports: Vec::new() };
         }
-        // Most ports are alike: those that no rule names.
+        // Ports that no rule names are alike.
         let others = of_port(0);
         let ports = (0..=u16::MAX).map(|port| (port, of_port(port)));
         Listeners { opened, others, ports: ports.filter(|(_, mask)| *mask != others).collect() }

@@ -12,13 +12,13 @@ use crate::table_use::TableUse;
 use crate::{Country, Fact, Facts, Origin, Origins, Policy, Verdict};
 
 /// So that the rows stay in the processor's caches, and the kernel's map small.
-const MOST_ROWS: usize = 1 << 16;
+const MAX_ROWS: usize = 1 << 16;
 /// Where IPv4 addresses are.
 pub(super) const MAPPED: (u128, u8) = (0xffff << 32, 96);
 
-/// What is said of a network. Several may be said of the same.
+/// A fact about a network. A network may have several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Said {
+enum Attribute {
     /// Here the IPv4 addresses begin: databases and tables keep them apart.
     Mapped,
     /// The `client` of this rule has it.
@@ -31,12 +31,12 @@ enum Said {
     Arm(u8, u16),
 }
 
-type Item = (u128, u8, Said);
+type Item = (u128, u8, Attribute);
 
-/// What is known of an address by its network.
+/// The facts about an address that its network decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Known {
-    /// Whose `client` has it, as bits by rule.
+struct NetworkFacts {
+    /// The rules with this network in `client`, a bit for each.
     clients: u64,
     system: Option<(u8, u32)>,
     country: Option<(u8, Country)>,
@@ -50,14 +50,14 @@ pub(super) fn fill(
     bases: &[u16],
     flat: &mut Flat,
 ) -> Result<(), FlatError> {
-    let mut rows = Rows { policy, bases, by_known: HashMap::new(), index: HashMap::new() };
+    let mut rows = Rows { policy, bases, by_facts: HashMap::new(), index: HashMap::new() };
     let sections = policy.table.as_ref().map_or(0, |table| table.sections.len());
-    let nothing = Known { arms: vec![None; sections], ..Known::default() };
+    let nothing = NetworkFacts { arms: vec![None; sections], ..NetworkFacts::default() };
     let outside = rows.of(&nothing, flat)?;
     let mut items = items(policy, origins);
     items.sort_unstable();
-    // The networks around the current one, outermost first: last address, what is known, row.
-    let mut around: Vec<(u128, Known, u16)> = vec![(u128::MAX, nothing, outside)];
+    // The networks around the current one, outermost first: last address, facts, row.
+    let mut around: Vec<(u128, NetworkFacts, u16)> = vec![(u128::MAX, nothing, outside)];
     for same in items.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
         let (first, bits, _) = same[0];
         while around.len() > 1 && around.last().is_some_and(|(last, ..)| *last < first) {
@@ -65,8 +65,8 @@ pub(super) fn fill(
         }
         let Some((_, outer, outer_row)) = around.last() else { continue };
         let (mut known, outer_row) = (outer.clone(), *outer_row);
-        for (_, _, said) in same {
-            known.take(*said);
+        for (_, _, attribute) in same {
+            known.take(*attribute);
         }
         let row = rows.of(&known, flat)?;
         if row != outer_row {
@@ -83,53 +83,55 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// All that is said of networks.
+/// All facts about networks.
 fn items(policy: &Policy, origins: &Origins) -> Vec<Item> {
-    let mut items = vec![(MAPPED.0, MAPPED.1, Said::Mapped)];
+    let mut items = vec![(MAPPED.0, MAPPED.1, Attribute::Mapped)];
     for (index, rule) in policy.rules.iter().enumerate() {
         for condition in &rule.conditions {
             let Test::Client(prefixes) = &condition.test else { continue };
-            let said = Said::Client(index as u8);
-            items.extend(prefixes.blocks().map(|(first, bits)| (first, bits, said)));
+            let attribute = Attribute::Client(index as u8);
+            items.extend(prefixes.blocks().map(|(first, bits)| (first, bits, attribute)));
         }
     }
     if let Some(table) = &policy.table {
         for section in 0..table.sections.len() {
             table.each_network(section, |first, bits, arm| {
-                items.push((first, bits, Said::Arm(section as u8, arm as u16)));
+                items.push((first, bits, Attribute::Arm(section as u8, arm as u16)));
             });
         }
     }
     if policy.asks_origin() || policy.table.as_ref().is_some_and(TableUse::asks_origin) {
         origins.each(|database, network, Origin { asn, country }| {
             let (first, bits) = network.mapped();
-            let system = asn.map(|asn| Said::System(database, asn));
-            let country = country.map(|country| Said::Country(database, country));
-            items.extend(system.into_iter().chain(country).map(|said| (first, bits, said)));
+            let system = asn.map(|asn| Attribute::System(database, asn));
+            let country = country.map(|country| Attribute::Country(database, country));
+            items.extend(
+                system.into_iter().chain(country).map(|attribute| (first, bits, attribute)),
+            );
         });
     }
     items
 }
 
-impl Known {
-    fn take(&mut self, said: Said) {
-        match said {
-            Said::Mapped => {
+impl NetworkFacts {
+    fn take(&mut self, attribute: Attribute) {
+        match attribute {
+            Attribute::Mapped => {
                 (self.system, self.country) = (None, None);
                 self.arms.fill(None);
             }
-            Said::Client(rule) => self.clients |= 1 << rule,
-            Said::System(database, asn) => {
+            Attribute::Client(rule) => self.clients |= 1 << rule,
+            Attribute::System(database, asn) => {
                 if self.system.is_none_or(|(other, _)| database <= other) {
                     self.system = Some((database, asn));
                 }
             }
-            Said::Country(database, country) => {
+            Attribute::Country(database, country) => {
                 if self.country.is_none_or(|(other, _)| database <= other) {
                     self.country = Some((database, country));
                 }
             }
-            Said::Arm(section, arm) => self.arms[usize::from(section)] = Some(arm),
+            Attribute::Arm(section, arm) => self.arms[usize::from(section)] = Some(arm),
         }
     }
 }
@@ -137,14 +139,14 @@ impl Known {
 struct Rows<'a> {
     policy: &'a Policy,
     bases: &'a [u16],
-    by_known: HashMap<Known, u16>,
+    by_facts: HashMap<NetworkFacts, u16>,
     index: HashMap<Vec<Candidate>, u16>,
 }
 
 impl Rows<'_> {
-    /// The row for what is known, new if there is none yet.
-    fn of(&mut self, known: &Known, flat: &mut Flat) -> Result<u16, FlatError> {
-        if let Some(row) = self.by_known.get(known) {
+    /// The row for these facts, a new one if none exists yet.
+    fn of(&mut self, known: &NetworkFacts, flat: &mut Flat) -> Result<u16, FlatError> {
+        if let Some(row) = self.by_facts.get(known) {
             return Ok(*row);
         }
         let candidates = self.candidates(known);
@@ -153,15 +155,15 @@ impl Rows<'_> {
             flat.rows.push(candidates.clone());
             next as u16
         });
-        if flat.rows.len() > MOST_ROWS {
-            let problem = format!("more than {MOST_ROWS} combinations of rules among its networks");
+        if flat.rows.len() > MAX_ROWS {
+            let problem = format!("more than {MAX_ROWS} combinations of rules among its networks");
             return Err(refusal::whole(self.policy, problem, "use fewer rules by network"));
         }
-        self.by_known.insert(known.clone(), row);
+        self.by_facts.insert(known.clone(), row);
         Ok(row)
     }
 
-    fn candidates(&self, known: &Known) -> Vec<Candidate> {
+    fn candidates(&self, known: &NetworkFacts) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         for (index, rule) in self.policy.rules.iter().enumerate() {
             let Some(arm) = self.arm(index, rule, known) else { continue };
@@ -175,7 +177,7 @@ impl Rows<'_> {
     }
 
     /// If the rule's conditions on the address hold: which of its outcomes it is, before the experiment.
-    fn arm(&self, index: usize, rule: &Rule, known: &Known) -> Option<u16> {
+    fn arm(&self, index: usize, rule: &Rule, known: &NetworkFacts) -> Option<u16> {
         let facts = Facts {
             asn: Fact::known_or_absent(known.system.map(|(_, asn)| asn)),
             country: Fact::known_or_absent(known.country.map(|(_, country)| country)),

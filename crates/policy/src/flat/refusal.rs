@@ -1,8 +1,8 @@
-//! What a policy must not ask if it is to be flat.
+//! Conditions that flat tables do not support.
 
 use thiserror::Error;
 
-use super::{MOST_ARMS, MOST_RULES, MOST_SALT, Unit};
+use super::{MAX_ARMS, MAX_RULES, MAX_SALT, Unit};
 use crate::Policy;
 use crate::condition::Test;
 use crate::policy::{Action, Rule};
@@ -23,8 +23,8 @@ const REMEDY: &str = "remove it, or serve with `uncork serve --policy`";
 
 /// Looks for everything that is not known when a connection is accepted.
 pub(super) fn check(policy: &Policy) -> Result<(), FlatError> {
-    if policy.rules.len() > MOST_RULES {
-        let problem = format!("{} rules; a kernel takes {MOST_RULES}", policy.rules.len());
+    if policy.rules.len() > MAX_RULES {
+        let problem = format!("{} rules; a kernel takes {MAX_RULES}", policy.rules.len());
         return Err(whole(policy, problem, "join rules that use the same settings"));
     }
     if !policy.has_table() {
@@ -59,18 +59,18 @@ fn check_rule(policy: &Policy, rule: &Rule) -> Result<(), FlatError> {
         let problem = named(&format!("the kernel does not know {}", experiment.unit));
         return Err(in_rule(policy, rule, problem, "write unit = \"prefix\""));
     }
-    if experiment.salt.len() > MOST_SALT {
-        let problem = named(&format!("the kernel hashes a salt of {MOST_SALT} bytes at most"));
+    if experiment.salt.len() > MAX_SALT {
+        let problem = named(&format!("the kernel hashes a salt of {MAX_SALT} bytes at most"));
         return Err(in_rule(policy, rule, problem, "give it a short `salt`"));
     }
-    if experiment.arms.len() > MOST_ARMS {
-        let problem = named(&format!("the kernel takes {MOST_ARMS} arms at most"));
+    if experiment.arms.len() > MAX_ARMS {
+        let problem = named(&format!("the kernel takes {MAX_ARMS} arms at most"));
         return Err(in_rule(policy, rule, problem, "use fewer arms"));
     }
     Ok(())
 }
 
-/// Looks for everything that the client's network does not tell.
+/// Refuses conditions that the client's network does not decide.
 pub(super) fn check_by_network(policy: &Policy, remedy: &str) -> Result<(), FlatError> {
     if policy.default.pacing_cap.is_some() {
         let problem = "`pacing_cap` in [default]: a route sets none".to_owned();

@@ -6,7 +6,7 @@ use uncork_units::ByteCount;
 use super::{keys, members, time};
 use crate::Country;
 use crate::condition::{Condition, Named, Test};
-use crate::glob::{Glob, GlobError, Kind, MOST};
+use crate::glob::{Glob, GlobError, Kind, MAX_TAIL};
 use crate::prefix::{Prefix, Prefixes};
 
 /// The conditions of a rule, in the order in which their facts become known.
@@ -74,7 +74,7 @@ fn glob(node: &Node, kind: Kind) -> Result<Glob> {
         }
         GlobError::TooLong => ConfigError::new(
             &node.place,
-            format!("from the first star on a pattern has at most {MOST} characters"),
+            format!("from the first star on a pattern has at most {MAX_TAIL} characters"),
         )
         .help("write a shorter one, or several in a list"),
     })

@@ -40,7 +40,7 @@ fn path(node: &Node) -> Result<Box<str>> {
 pub(crate) fn section(node: &Node, table: &mut Option<TableUse>) -> Result<usize> {
     let name = node.text()?;
     let Some(table) = table else {
-        return Err(ConfigError::new(&node.place, "there is no table")
+        return Err(ConfigError::new(&node.place, "the policy has no table")
             .help("write [table] with the name of its file"));
     };
     let found = table.sections.iter().position(|(known, _)| &**known == name);

@@ -53,7 +53,7 @@ fn hours(section: &Section<'_>) -> Result<Option<(i64, i64)>> {
 
 fn alone(section: &Section<'_>, key: &str, other: &str) -> ConfigError {
     ConfigError::new(section.key_place(key), format!("`{key}` needs `{other}`"))
-        .help(format!("write {other} = \"23:00\" beside it"))
+        .help(format!("write {other} = \"23:00\" next to it"))
 }
 
 /// A time of day in seconds after midnight; `24:00` is the end of the day.

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// But those that others cover: networks of one length cover a shorter one, or IPv4's space one of IPv6.
+        /// Except covered networks: all networks of one length cover a shorter one, or IPv4's space one of IPv6.
         #[test]
         fn all_networks_come_again(
             drawn in prop::collection::btree_map((0_u128..64, 96_u8..=128), 0_u8..2, 0..60),

@@ -15,7 +15,7 @@ use crate::{Country, UnixTime};
 const FIRST_LINE: &str = "uncork-table 1";
 const LAST: &str = "sha256 ";
 /// Arms have an index of one byte.
-const MOST_ARMS: usize = 255;
+const MAX_ARMS: usize = 255;
 
 type Result<T> = std::result::Result<T, TableError>;
 
@@ -64,7 +64,7 @@ fn checked(text: &str) -> Result<(&str, [u8; 32])> {
     if written.chars().eq(digits.filter_map(|digit| char::from_digit(digit.into(), 16))) {
         Ok((body, found))
     } else {
-        Err(whole("its text does not have the hash in its last line", remedy))
+        Err(whole("checksum mismatch: file truncated or edited", remedy))
     }
 }
 
@@ -107,7 +107,7 @@ fn sections<'a>(
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     while let Some(line) = lines.next() {
         let Some((key, value)) = line.split_once(' ') else {
-            return Err(lines.error(format!("`{line}` is no entry"), "write NETWORK ARM"));
+            return Err(lines.error(format!("`{line}` is not an entry"), "write NETWORK ARM"));
         };
         if key == "section" {
             if drafts.iter().any(|draft| draft.name == value) {
@@ -118,8 +118,8 @@ fn sections<'a>(
         }
         let arm = match arms.iter().position(|arm| *arm == value) {
             Some(arm) => arm,
-            None if arms.len() == MOST_ARMS => {
-                return Err(lines.error(format!("more than {MOST_ARMS} arms"), "use fewer"));
+            None if arms.len() == MAX_ARMS => {
+                return Err(lines.error(format!("more than {MAX_ARMS} arms"), "use fewer"));
             }
             None => {
                 arms.push(value);
@@ -150,7 +150,8 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     fn add(&mut self, key: &str, arm: u8) -> std::result::Result<(), (String, String)> {
-        let wrong = |remedy: String| (format!("`{key}` is no network, AS, country or *"), remedy);
+        let wrong =
+            |remedy: String| (format!("`{key}` is not a network, AS, country or *"), remedy);
         let mut network_written = None;
         let is_new = if key == "*" {
             self.everybody.replace(arm).is_none()

@@ -134,7 +134,7 @@ proptest! {
     }
 }
 
-/// A learned policy, ten thousand networks of all widths, in force and expired.
+/// A learned policy, ten thousand networks of all widths, active and expired.
 #[test]
 fn a_learned_policy_decides_alike_in_ten_thousand_networks() {
     let (mut entries, mut clients) = (String::new(), Vec::new());
@@ -199,7 +199,7 @@ fn refused(policy: &Policy, within: &[Prefix]) -> String {
 
 #[test]
 fn what_a_route_does_not_know_is_refused_with_its_place() {
-    for (text, told) in [
+    for (text, expected) in [
         (
             "[[rule]]\nlistener = \"a\"\nuse = { tcp = \"bbr\" }",
             "test:1: `listener = a`: a route does not know the listener; remove it, or",
@@ -219,16 +219,16 @@ fn what_a_route_does_not_know_is_refused_with_its_place() {
         ),
     ] {
         let refused = refused(&policy(text), &[]);
-        assert!(refused.contains(told), "{told}: {refused}");
+        assert!(refused.contains(expected), "{expected}: {refused}");
     }
 }
 
 #[test]
 fn too_many_units_are_refused_and_fewer_can_be_asked_for() {
     let policy = learned("2001:d00::/24 bbr\n10.0.0.0/8 bbr\n");
-    let told = refused(&policy, &[]);
-    assert!(told.contains("deal 16842752 networks of /24 or /48"), "{told}");
-    assert!(told.contains("of which 16777216 are in 2001:d00::/24"), "{told}");
+    let refusal = refused(&policy, &[]);
+    assert!(refusal.contains("deal 16842752 networks of /24 or /48"), "{refusal}");
+    assert!(refusal.contains("16777216 of them in 2001:d00::/24"), "{refusal}");
     let origins = Origins::new();
     let within = [prefix("10.0.0.0/8")];
     let decisions = policy.by_network(&asked(&origins, &within, 0)).expect("decisions");
@@ -239,11 +239,11 @@ fn too_many_units_are_refused_and_fewer_can_be_asked_for() {
 }
 
 #[test]
-fn what_is_left_out_is_told() {
-    let told = learned("* bbr\nAS64500 bbr\nPE control\n10.0.0.0/24 bbr\n");
-    let without = told.left_out_by_network(false);
+fn left_out_entries_are_reported() {
+    let policy = learned("* bbr\nAS64500 bbr\nPE control\n10.0.0.0/24 bbr\n");
+    let without = policy.left_out_by_network(false);
     assert!(without[0].contains("2 entries of its table by AS or country"), "{without:?}");
-    let with = told.left_out_by_network(true);
+    let with = policy.left_out_by_network(true);
     assert!(with.len() == 1 && with[0].contains("the entry `*`"), "{with:?}");
     assert!(learned("* control\n10.0.0.0/24 bbr\n").left_out_by_network(false).is_empty());
 }

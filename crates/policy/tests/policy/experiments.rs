@@ -224,6 +224,6 @@ fn absent_unit_does_not_take_part() {
     assert_eq!(decided(&request(&NO_HEADERS)), (true, true));
     assert_eq!(decided(&request(&[("cookie", "uid=")])), (true, true));
     assert_eq!(decided(&request(&[("cookie", "uid=1")])), (false, true));
-    let nobody = experiment(KEY, "one", "prefix", "0%", [1, 1]);
-    assert!((0..1000).all(|n| assigned(&nobody, &client(n)).is_none()));
+    let empty = experiment(KEY, "one", "prefix", "0%", [1, 1]);
+    assert!((0..1000).all(|n| assigned(&empty, &client(n)).is_none()));
 }

@@ -113,9 +113,9 @@ pub(crate) fn origins() -> Origins {
 }
 
 /// The rule, the arm and the controller, for comparison.
-type Told = (Option<u16>, Option<String>, Option<String>);
+type Decided = (Option<u16>, Option<String>, Option<String>);
 
-fn told(decision: &Decision<'_>) -> Told {
+fn policy_decision(decision: &Decision<'_>) -> Decided {
     let rule = match decision.by {
         By::Default => None,
         By::Rule { index, .. } => Some(index as u16),
@@ -124,7 +124,7 @@ fn told(decision: &Decision<'_>) -> Told {
     (rule, arm, decision.settings.tcp.as_deref().map(str::to_owned))
 }
 
-fn flat_told(outcome: &Outcome) -> Told {
+fn flat_decision(outcome: &Outcome) -> Decided {
     let arm = outcome.arm.as_ref().map(|arm| arm.arm.clone());
     (outcome.rule, arm, outcome.tcp.clone())
 }
@@ -230,11 +230,11 @@ proptest! {
             let facts = Facts::at_accept(name, client, UnixTime(now), origins.of(client));
             let decision = policy.decide(&facts);
             prop_assert!(decision.is_final);
-            let found = flat_told(decide(&flat, client, Some(port), now));
-            prop_assert_eq!(found, told(&decision), "{} {} {}", client, port, now);
+            let found = flat_decision(decide(&flat, client, Some(port), now));
+            prop_assert_eq!(found, policy_decision(&decision), "{} {} {}", client, port, now);
             let opened = Facts { listener: Fact::Absent, ..facts };
-            let found = flat_told(decide(&flat, client, None, now));
-            prop_assert_eq!(found, told(&policy.decide(&opened)), "{} opened {}", client, now);
+            let found = flat_decision(decide(&flat, client, None, now));
+            prop_assert_eq!(found, policy_decision(&policy.decide(&opened)), "{} opened {}", client, now);
         }
     }
 }
@@ -255,22 +255,25 @@ fn what_is_not_known_on_accept_is_refused_with_its_place() {
         ("cookie = { a = \"b\" }", "the cookie of a request"),
         ("size = { min = \"1MB\" }", "the size of a response"),
     ] {
-        let told = refused(&format!("{condition}\nuse = {{ tcp = \"bbr\" }}"), "");
-        assert!(told.contains(&format!(":2: `{}", &condition[..3])), "{told}");
-        assert!(told.contains(&format!("the kernel does not know {what}; remove it")), "{told}");
+        let refusal = refused(&format!("{condition}\nuse = {{ tcp = \"bbr\" }}"), "");
+        assert!(refusal.contains(&format!(":2: `{}", &condition[..3])), "{refusal}");
+        assert!(
+            refusal.contains(&format!("the kernel does not know {what}; remove it")),
+            "{refusal}"
+        );
     }
     let experiment = |unit: &str, salt: &str| {
         format!(
             "[experiment.e]\nunit = \"{unit}\"\nshare = \"1%\"\nsalt = \"{salt}\"\n[experiment.e.arm.a]\n"
         )
     };
-    let told = refused("experiment = \"e\"", &experiment("header:x-user", "e"));
+    let refusal = refused("experiment = \"e\"", &experiment("header:x-user", "e"));
     assert!(
-        told.contains("experiment `e`: the kernel does not know the header `x-user`"),
-        "{told}"
+        refusal.contains("experiment `e`: the kernel does not know the header `x-user`"),
+        "{refusal}"
     );
-    let told = refused("experiment = \"e\"", &experiment("prefix", &"s".repeat(101)));
-    assert!(told.contains("a salt of 100 bytes at most; give it a short `salt`"), "{told}");
+    let refusal = refused("experiment = \"e\"", &experiment("prefix", &"s".repeat(101)));
+    assert!(refusal.contains("a salt of 100 bytes at most; give it a short `salt`"), "{refusal}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn requests() -> impl Strategy<Value = Facts<'static>> {
     })
 }
 
-/// The facts of `all` whose bits are set; the others are unknown.
+/// The facts of `all` with their bits set; the others are unknown.
 fn part<'a>(all: &Facts<'a>, bits: u16) -> Facts<'a> {
     fn if_bit<T>(bits: u16, bit: u32, fact: Fact<T>) -> Fact<T> {
         if bits >> bit & 1 == 1 { fact } else { Fact::Unknown }

@@ -107,7 +107,7 @@ fn without_an_entry_the_next_rule_applies() {
 }
 
 #[test]
-fn expired_and_unread_tables_match_nobody() {
+fn expired_and_unread_tables_match_no_client() {
     let read = with_table();
     let mut facts = large("203.0.113.9", 64_500, "PE");
     facts.accepted = Fact::Known(UnixTime(7 * 86_400 - 1));
@@ -170,8 +170,8 @@ fn broken_tables_are_refused_whole() {
             "PE bbr2",
             "it has the arm `bbr2`, which the policy does not; write [table.arm.bbr2]",
         ),
-        ("PE bbr", "PE", "line 7: `PE` is no entry; write NETWORK ARM"),
-        ("PE bbr", "Peru bbr", "line 7: `Peru` is no network, AS, country or *"),
+        ("PE bbr", "PE", "line 7: `PE` is not an entry; write NETWORK ARM"),
+        ("PE bbr", "Peru bbr", "line 7: `Peru` is not a network, AS, country or *"),
         ("PE bbr", "203.0.113.7/24 bbr", "host bits are set: write 203.0.113.0/24"),
         ("PE bbr", "AS64500 control", "line 8: `AS64500` is there twice in the section `large`"),
         ("PE bbr", "::ffff:203.0.113.0/120 bbr", "`203.0.113.0/24` is there twice"),
@@ -188,7 +188,7 @@ fn broken_tables_are_refused_whole() {
     }
 }
 
-/// Cut anywhere, or with any byte changed, a table is refused; the one in force stays.
+/// Cut anywhere, or with any byte changed, a table is refused; the active one stays.
 #[test]
 fn damaged_tables_are_refused() {
     let text = finished_table(BODY).into_bytes();

@@ -44,7 +44,7 @@ func one(path, wanted string) error {
 	if err != nil {
 		return err
 	}
-	return tell(response, nil)
+	return receive(response, nil)
 }
 
 func resumption() error {
@@ -55,7 +55,7 @@ func resumption() error {
 		if err != nil {
 			return err
 		}
-		if err := tell(response, nil); err != nil {
+		if err := receive(response, nil); err != nil {
 			return err
 		}
 		resumed = response.TLS != nil && response.TLS.DidResume
@@ -70,7 +70,7 @@ func resumption() error {
 // In the midst of a response the connection moves to another socket.
 func migration() error {
 	var connection *quic.Conn
-	// Both sockets tell connections apart in the same way: DialAddr would have connection IDs of no length.
+	// Both sockets identify connections in the same way: DialAddr would have connection IDs of no length.
 	dial := func(ctx context.Context, address string, config *tls.Config, options *quic.Config) (*quic.Conn, error) {
 		remote, err := net.ResolveUDPAddr("udp", address)
 		if err != nil {
@@ -89,7 +89,7 @@ func migration() error {
 	if err != nil {
 		return err
 	}
-	return tell(response, func() error {
+	return receive(response, func() error {
 		socket, err := net.ListenUDP("udp", nil)
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func get(transport *http3.Transport, path, wanted string) (*http.Response, error
 }
 
 // Reads a response to its end; after its first 100 kB it does `midway`.
-func tell(response *http.Response, midway func() error) error {
+func receive(response *http.Response, midway func() error) error {
 	hash := sha256.New()
 	count, err := io.CopyN(hash, response.Body, 100_000)
 	if err == nil && midway != nil {

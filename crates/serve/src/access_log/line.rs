@@ -10,7 +10,7 @@ use super::writer::AccessLog;
 use crate::choice::host;
 use crate::site::without_port;
 
-/// A response under way, whose size is not known.
+/// The line of a response under way, without its size.
 #[derive(Debug)]
 pub(crate) struct Line {
     log: AccessLog,
@@ -42,7 +42,7 @@ impl Line {
         Self { log: log.clone(), before_size, after_size }
     }
 
-    /// Writes the line of a response of which this many bytes were sent, without its head.
+    /// Writes the line. The response had this many bytes, without its head.
     pub(crate) fn end(self, bytes: u64) {
         let Self { log, before_size, after_size } = self;
         log.leave(format!("{before_size}{bytes}{after_size}"));

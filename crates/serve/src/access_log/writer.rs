@@ -33,11 +33,11 @@ enum Entry {
     End,
 }
 
-/// Why lines are lost, until they are not any more; and whether that was told.
+/// Why lines are lost, until writing succeeds again; and whether the loss was reported.
 #[derive(Debug, Default)]
 struct Problem {
     text: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl AccessLog {
@@ -46,9 +46,9 @@ impl AccessLog {
         let file = append(path).map_err(|error| ServeError::AccessLog(path.to_owned(), error))?;
         let (queue, received) = sync_channel(WAITING);
         let log = Self { queue, problem: Arc::default() };
-        let (path, told) = (path.to_owned(), log.clone());
+        let (path, reporter) = (path.to_owned(), log.clone());
         let named = thread::Builder::new().name("access-log".to_owned());
-        let thread = named.spawn(move || write_all(&path, file, &received, &told));
+        let thread = named.spawn(move || write_all(&path, file, &received, &reporter));
         let thread = thread.map_err(|error| ServeError::System("start threads", error))?;
         Ok(AccessLogWriter { thread, log })
     }
@@ -83,7 +83,7 @@ impl AccessLogWriter {
     pub(crate) fn problem(&self) -> Option<String> {
         let mut problem = self.log.problem();
         let has_problem = problem.text.is_some();
-        if std::mem::replace(&mut problem.is_told, has_problem) {
+        if std::mem::replace(&mut problem.is_reported, has_problem) {
             return None;
         }
         problem.text.as_ref().map(|text| format!("lines of the access log are lost: {text}"))

@@ -60,7 +60,7 @@ impl AdminService {
         response
     }
 
-    /// Whether the request names a foreign host. A web page whose host name resolves to this
+    /// Whether the request names a foreign host. A web page with a host name that resolves to this
     /// machine could otherwise read the responses (DNS rebinding). Addresses and `localhost` are
     /// safe: no web page can use them as its host.
     fn is_misled<B>(&self, request: &Request<B>) -> bool {
@@ -85,12 +85,14 @@ impl AdminService {
             },
             "/healthz" if is_draining => plain(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
             "/healthz" => self.health(),
-            "/metrics" => told(METRICS_TYPE, self.metrics.exposition()),
+            "/metrics" => document(METRICS_TYPE, self.metrics.exposition()),
             "/status.json" => {
                 let status = serde_json::to_string(&self.metrics.status(is_draining));
-                told("application/json", status)
+                document("application/json", status)
             }
-            _ => plain(StatusCode::NOT_FOUND, "there are /, /healthz, /metrics, /status.json\n"),
+            _ => {
+                plain(StatusCode::NOT_FOUND, "not found; try /, /healthz, /metrics, /status.json\n")
+            }
         }
     }
 
@@ -108,7 +110,7 @@ fn plain(status: StatusCode, text: &'static str) -> Found {
     Found { status, kind: "text/plain; charset=utf-8", text: Bytes::from_static(text.as_bytes()) }
 }
 
-fn told<E>(kind: &'static str, text: Result<String, E>) -> Found {
+fn document<E>(kind: &'static str, text: Result<String, E>) -> Found {
     match text {
         Ok(text) => Found { status: StatusCode::OK, kind, text: text.into() },
         Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be written\n"),

@@ -21,7 +21,7 @@ pub(crate) struct Chooser {
 enum By {
     /// The same settings for all connections.
     Listener(Arc<Chosen>),
-    /// The policy in force decides, given the listener's name.
+    /// The active policy decides, given the listener's name.
     Policy(Arc<str>, Arc<ArcSwap<Policy>>),
 }
 

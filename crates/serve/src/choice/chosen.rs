@@ -21,7 +21,7 @@ struct DecidedBy {
     fingerprint: u64,
     /// The index of the rule, and the hash that determines the experiment's arm.
     key: (Option<usize>, Option<u64>),
-    told: uncork_flow::Choice,
+    recorded: uncork_flow::Choice,
 }
 
 impl Chosen {
@@ -35,7 +35,7 @@ impl Chosen {
         let arm = decision.experiment.as_ref();
         let fingerprint = policy.fingerprint();
         let group = arm.map_or_else(|| rule.clone(), named);
-        let told = uncork_flow::Choice {
+        let recorded = uncork_flow::Choice {
             policy: format_smolstr!("{fingerprint:016x}"),
             rule,
             cc: None,
@@ -47,7 +47,7 @@ impl Chosen {
                 propensity: arm.propensity.as_f64(),
             }),
         };
-        let decided_by = Some(DecidedBy { fingerprint, key: key(decision), told });
+        let decided_by = Some(DecidedBy { fingerprint, key: key(decision), recorded });
         Self { settings: decision.settings.clone(), group, decided_by }
     }
 
@@ -59,14 +59,14 @@ impl Chosen {
     }
 
     /// The choice as recorded; `cc` is the chosen controller.
-    pub(crate) fn told(&self, cc: Option<&str>) -> Option<uncork_flow::Choice> {
-        let told = &self.decided_by.as_ref()?.told;
-        Some(uncork_flow::Choice { cc: cc.map(SmolStr::from), ..told.clone() })
+    pub(crate) fn recorded(&self, cc: Option<&str>) -> Option<uncork_flow::Choice> {
+        let recorded = &self.decided_by.as_ref()?.recorded;
+        Some(uncork_flow::Choice { cc: cc.map(SmolStr::from), ..recorded.clone() })
     }
 
     /// The experiment's arm, if an experiment decided.
     pub(super) fn assignment(&self) -> Option<&uncork_flow::Arm> {
-        self.decided_by.as_ref()?.told.arm.as_ref()
+        self.decided_by.as_ref()?.recorded.arm.as_ref()
     }
 
     /// The experiment's arm as `EXPERIMENT/ARM`, if an experiment decided.

@@ -21,7 +21,7 @@ pub(crate) struct Choice {
 /// The policy to evaluate, and the known facts.
 #[derive(Debug)]
 struct PendingDecision {
-    in_force: Arc<ArcSwap<Policy>>,
+    active_policy: Arc<ArcSwap<Policy>>,
     /// The policy that decides for this connection.
     policy: Arc<Policy>,
     listener: Arc<str>,
@@ -38,21 +38,21 @@ impl Choice {
         Self { chosen, origin, pending: None }
     }
 
-    /// The decision of the policy `in_force` for a connection that was just accepted.
+    /// The decision of the `active_policy` for a connection that was just accepted.
     pub(super) fn begin(
-        in_force: Arc<ArcSwap<Policy>>,
+        active_policy: Arc<ArcSwap<Policy>>,
         listener: Arc<str>,
         client: IpAddr,
         accepted: UnixTime,
         origin: Origin,
     ) -> Self {
-        let policy = in_force.load_full();
+        let policy = active_policy.load_full();
         let facts = Facts::at_accept(&listener, client, accepted, origin);
         let decision = policy.decide(&facts);
         let (chosen, is_settled) = (Arc::new(Chosen::by(&policy, &decision)), decision.is_final);
         let sni = Fact::Unknown;
         let pending =
-            PendingDecision { in_force, policy, listener, client, accepted, sni, is_settled };
+            PendingDecision { active_policy, policy, listener, client, accepted, sni, is_settled };
         let mut choice = Self { chosen, origin, pending: Some(Box::new(pending)) };
         choice.end_if(is_settled);
         choice
@@ -107,10 +107,10 @@ impl Choice {
 }
 
 impl PendingDecision {
-    /// If the policy decides for each request, switches to the policy that is in force now.
+    /// If the policy decides for each request, switches to the policy that is active now.
     fn renew(&mut self) {
         if self.policy.when() == When::EachRequest {
-            let policy = self.in_force.load_full();
+            let policy = self.active_policy.load_full();
             if !Arc::ptr_eq(&policy, &self.policy) {
                 self.policy = policy;
                 self.is_settled = false;

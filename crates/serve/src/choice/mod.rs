@@ -8,19 +8,19 @@
 //! # Replacing a policy
 //!
 //! A policy that decides `"once"` decides with the first request at the latest. The connection uses
-//! the policy in force when it was accepted, so one connection never mixes two policies. A policy
-//! that decides `"each_request"` may change an open connection: each request uses the policy in
-//! force when it arrives. The client's location and the time of acceptance are determined once.
+//! the policy that was active when it was accepted, so one connection never mixes two policies. A policy
+//! that decides `"each_request"` may change an open connection: each request uses the policy
+//! that is active when it arrives. The client's location and the time of acceptance are determined once.
 
+mod active_settings;
 mod chooser;
 mod chosen;
 mod connection;
-mod in_force;
 mod request_facts;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use active_settings::ActiveSettings;
 pub(crate) use chooser::Chooser;
 pub(crate) use connection::Choice;
-pub(crate) use in_force::InForce;
 pub(crate) use request_facts::{RequestFacts, host};

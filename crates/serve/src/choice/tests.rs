@@ -13,10 +13,10 @@ use arc_swap::ArcSwap;
 
 const NOW: UnixTime = UnixTime(1_800_000_000);
 
-/// The policy in force, and a listener called `public` that uses it.
-struct InForce(Arc<ArcSwap<Policy>>);
+/// The active policy, and a listener called `public` that uses it.
+struct ActivePolicy(Arc<ArcSwap<Policy>>);
 
-impl InForce {
+impl ActivePolicy {
     fn new(text: &str) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(parsed(text))))
     }
@@ -64,7 +64,7 @@ use = { tcp = \"bbr\" }
 
 #[test]
 fn the_first_request_decides_once() {
-    let policy = InForce::new(BY_HOST);
+    let policy = ActivePolicy::new(BY_HOST);
     let mut choice = policy.accept();
     assert_eq!((tcp(&choice), choice.chosen().group.as_str()), ("cubic", "default"));
     choice.server_name(Some("fa-bbr.example"));
@@ -73,12 +73,12 @@ fn the_first_request_decides_once() {
     assert_eq!((tcp(&choice), choice.chosen().group.as_str()), ("bbr", "rule 1"));
     let before = Arc::clone(choice.chosen());
     request(&mut choice, "http://fa.example/2");
-    assert!(Arc::ptr_eq(&before, choice.chosen()), "nothing is decided anew");
+    assert!(Arc::ptr_eq(&before, choice.chosen()), "nothing is decided again");
 }
 
 #[test]
 fn each_request_policies_decide_per_request() {
-    let policy = InForce::new(&format!("decide = \"each_request\"\n{BY_HOST}"));
+    let policy = ActivePolicy::new(&format!("decide = \"each_request\"\n{BY_HOST}"));
     let mut choice = policy.accept();
     for (url, wanted) in [
         ("http://a-bbr/", "bbr"),
@@ -98,7 +98,7 @@ fn each_request_policies_decide_per_request() {
 #[test]
 fn a_request_that_changes_nothing_allocates_nothing() {
     for decide in ["once", "each_request"] {
-        let policy = InForce::new(&format!("decide = \"{decide}\"\n{BY_HOST}"));
+        let policy = ActivePolicy::new(&format!("decide = \"{decide}\"\n{BY_HOST}"));
         let mut choice = policy.accept();
         let asked = get("http://a-bbr.example/audio/1?x=1");
         let mut again =
@@ -110,7 +110,7 @@ fn a_request_that_changes_nothing_allocates_nothing() {
 
 #[test]
 fn the_server_name_decides_before_the_request() {
-    let policy = InForce::new("[[rule]]\nsni = \"*.example\"\nuse = { tcp = \"bbr\" }");
+    let policy = ActivePolicy::new("[[rule]]\nsni = \"*.example\"\nuse = { tcp = \"bbr\" }");
     let mut choice = policy.accept();
     assert_eq!(tcp(&choice), "none");
     choice.server_name(Some("a.example"));
@@ -124,7 +124,7 @@ fn the_server_name_decides_before_the_request() {
 fn rules_on_known_facts_decide_at_accept() {
     let text = "[[rule]]\nlistener = \"internal\"\nuse = { tcp = \"cubic\" }\n\
         [[rule]]\nclient = \"10.0.0.0/8\"\nuse = { tcp = \"bbr\" }";
-    let policy = InForce::new(text);
+    let policy = ActivePolicy::new(text);
     assert_eq!(tcp(&policy.accept_from("10.1.2.3", "internal")), "cubic");
     assert_eq!(tcp(&policy.accept_from("::ffff:10.1.2.3", "public")), "bbr");
     assert_eq!(tcp(&policy.accept_from("11.1.2.3", "public")), "none");
@@ -133,20 +133,20 @@ fn rules_on_known_facts_decide_at_accept() {
 /// A connection keeps its policy if that decides once.
 #[test]
 fn open_connections_keep_a_policy_that_decides_once() {
-    let policy = InForce::new(BY_HOST);
+    let policy = ActivePolicy::new(BY_HOST);
     let mut choice = policy.accept();
     let old = parsed(BY_HOST).fingerprint();
     policy.set("[default]\ntcp = \"reno\"");
     request(&mut choice, "http://a-bbr/");
-    let told = choice.chosen().told(None).expect("a policy");
-    assert_eq!((tcp(&choice), told.policy), ("bbr", format!("{old:016x}").into()));
+    let recorded = choice.chosen().recorded(None).expect("a policy");
+    assert_eq!((tcp(&choice), recorded.policy), ("bbr", format!("{old:016x}").into()));
     assert_eq!(tcp(&policy.accept()), "reno");
-    assert_eq!(Arc::strong_count(&policy.0), 1, "nobody will ask again");
+    assert_eq!(Arc::strong_count(&policy.0), 1, "the connection has dropped it");
 }
 
 #[test]
-fn each_request_uses_the_policy_in_force() {
-    let policy = InForce::new("decide = \"each_request\"\n[default]\ntcp = \"bbr\"");
+fn each_request_uses_the_active_policy() {
+    let policy = ActivePolicy::new("decide = \"each_request\"\n[default]\ntcp = \"bbr\"");
     let mut choice = policy.accept();
     request(&mut choice, "http://a/");
     policy.set("[default]\ntcp = \"reno\"");
@@ -168,7 +168,7 @@ fn a_listener_can_have_fixed_settings() {
     choice.server_name(Some("a"));
     request(&mut choice, "http://a/");
     assert_eq!((tcp(&choice), choice.chosen().group.as_str()), ("bbr", "bbr"));
-    assert_eq!((choice.chosen().told(None), choice.chosen().arm()), (None, None));
+    assert_eq!((choice.chosen().recorded(None), choice.chosen().arm()), (None, None));
 }
 
 #[test]
@@ -176,15 +176,15 @@ fn records_contain_the_arm_and_its_rule() {
     let text = "[experiment.may]\nunit = \"prefix\"\nshare = \"100%\"\n\
         [experiment.may.arm.a]\ntcp = \"cubic\"\n[experiment.may.arm.b]\ntcp = \"bbr\"\nweight = 3\n\
         [[rule]]\nname = \"all\"\nexperiment = \"may\"\nlistener = \"*\"";
-    let policy = InForce::new(text);
+    let policy = ActivePolicy::new(text);
     let mut seen = [false; 2];
     for n in 0..100 {
         let choice = policy.accept_from(&format!("10.1.{n}.1"), "public");
         let neighbour = policy.accept_from(&format!("10.1.{n}.99"), "public");
-        let told = choice.chosen().told(Some("x")).expect("a policy");
-        assert_eq!((told.rule.as_str(), told.cc.as_deref()), ("all", Some("x")));
-        let arm = told.arm.expect("an arm");
-        assert_eq!(Some(&arm), neighbour.chosen().told(None).expect("a policy").arm.as_ref());
+        let recorded = choice.chosen().recorded(Some("x")).expect("a policy");
+        assert_eq!((recorded.rule.as_str(), recorded.cc.as_deref()), ("all", Some("x")));
+        let arm = recorded.arm.expect("an arm");
+        assert_eq!(Some(&arm), neighbour.chosen().recorded(None).expect("a policy").arm.as_ref());
         let is_b = arm.arm == "b";
         assert_eq!(tcp(&choice), if is_b { "bbr" } else { "cubic" });
         assert!((arm.propensity - if is_b { 0.75 } else { 0.25 }).abs() < 1e-9);
@@ -197,7 +197,7 @@ fn records_contain_the_arm_and_its_rule() {
 
 #[test]
 fn the_host_of_the_target_takes_precedence_over_the_header() {
-    let policy = InForce::new(BY_HOST);
+    let policy = ActivePolicy::new(BY_HOST);
     for (url, header, wanted) in [
         ("/1", Some("a-bbr.example:8080"), "bbr"),
         ("http://a.example/", Some("a-bbr.example"), "cubic"),
@@ -293,21 +293,21 @@ proptest! {
             ..Facts::at_accept(listener, client, NOW, Origin::default())
         };
         let explained = policy.explain(&facts.with_whole_request());
-        let in_force = InForce(Arc::new(ArcSwap::from_pointee(policy.clone())));
-        let mut choice = in_force.accept_from(&client.to_string(), listener);
+        let active = ActivePolicy(Arc::new(ArcSwap::from_pointee(policy.clone())));
+        let mut choice = active.accept_from(&client.to_string(), listener);
         choice.server_name(sni);
         for _ in 0..2 {
             choice.request(&RequestFacts::new(&asked, Some(path), size));
             let chosen = choice.chosen();
-            let told = chosen.told(None).expect("a policy");
+            let recorded = chosen.recorded(None).expect("a policy");
             prop_assert_eq!(&chosen.settings, explained.decision.settings);
             let rule = match explained.decision.by {
                 By::Default => "default".to_owned(),
                 By::Rule { index, .. } => format!("rule {}", index + 1),
             };
-            prop_assert_eq!(told.rule, rule);
+            prop_assert_eq!(recorded.rule, rule);
             prop_assert_eq!(
-                told.arm.map(|arm| (arm.unit, arm.bucket)),
+                recorded.arm.map(|arm| (arm.unit, arm.bucket)),
                 explained.decision.experiment.map(|arm| (arm.unit, arm.bucket))
             );
         }

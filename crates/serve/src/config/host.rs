@@ -122,7 +122,7 @@ mod tests {
             ),
             ("[[host]]\nnames = [\"a\"]\nrot = \"a\"", "unknown key `rot`", "did you mean `root`?"),
             ("[headers]\nDate = \"x\"", "the server sets this header itself", "leave it out"),
-            ("[error_pages]\n200 = \"/a\"", "there is no error page for `200`", "write one of 400"),
+            ("[error_pages]\n200 = \"/a\"", "`200` has no error page", "write one of 400"),
             ("[error_pages]\n404 = \"a\"", "not the path of a file", "\"/404.html\""),
             (
                 "[[redirect]]\nfrom = \"/a\"\nto = \"/b/*\"",

@@ -1,4 +1,4 @@
-//! The tables of the configuration file. The keys beside them are the flags of the command line.
+//! The tables of the configuration file. The other keys are the flags of the command line.
 
 mod host;
 mod site_tables;

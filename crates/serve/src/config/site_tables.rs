@@ -62,7 +62,7 @@ fn error_pages(node: &Node) -> Result<Vec<(StatusCode, String)>> {
         let status = status.and_then(|status| StatusCode::from_u16(status).ok());
         let status = status.ok_or_else(|| {
             let all = PAGED_STATUSES.map(|status| status.to_string()).join(", ");
-            ConfigError::new(&entry.place, format!("there is no error page for `{}`", entry.name))
+            ConfigError::new(&entry.place, format!("`{}` has no error page", entry.name))
                 .help(format!("write one of {all}"))
         })?;
         let path = entry.node.text()?;

@@ -19,7 +19,7 @@ use crate::keys;
 
 /// How long the other process may take for a step. Reading a policy or a database takes some time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum message size: one ID for each handshake of a worker, of which there are a few hundred.
+/// Maximum message size: one ID for each handshake of a worker, a few hundred in all.
 const LARGEST: usize = 128 * 1024;
 /// Maximum number of handshakes per worker in a message. Clients of other handshakes have to start
 /// over.

@@ -6,7 +6,7 @@
 //! 1. The old process offers its sockets ([`giving`]). The new one prepares everything ([`taking`]).
 //! 2. The new one is ready. The old one stops reading the UDP sockets, and sends the sockets through
 //!    which its own datagrams are passed on.
-//! 3. The new one serves, and tells the old one. The old one stops accepting and drains.
+//! 3. The new one serves, and notifies the old one. The old one stops accepting and drains.
 //!
 //! If the new process fails before the last step, the old one continues to serve. TCP connections
 //! in the kernel's accept queue and datagrams in the socket buffers are not lost: the process that

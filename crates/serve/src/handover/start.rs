@@ -50,7 +50,7 @@ pub(crate) fn offer(
     Ok(Some(Offer { socket, file, secret, generation, admin, listeners }))
 }
 
-/// Tells the running server that everything is prepared. It stops reading the UDP sockets that were
+/// Notifies the running server that everything is prepared. It stops reading the UDP sockets that were
 /// taken over.
 pub(crate) fn ready(
     spec: &ServerSpec,
@@ -62,7 +62,7 @@ pub(crate) fn ready(
     inherited.ready(taken).map_err(|error| taken_over(spec, error))
 }
 
-/// Tells the old server that this process serves.
+/// Notifies the old server that this process serves.
 pub(crate) fn serving(
     spec: &ServerSpec,
     inherited: Option<Inherited>,

@@ -117,7 +117,7 @@ impl Inherited {
         }
     }
 
-    /// Tells the old process that this one serves. The old one then drains.
+    /// Notifies the old process that this one serves. The old one then drains.
     pub(crate) fn serving(self) -> io::Result<()> {
         self.channel.send(&Message::Serving, None)
     }

@@ -9,7 +9,7 @@ use uncork_units::TimeDelta;
 use super::busy::{BusyTimes, LimitedBy};
 use super::connection::Inner;
 use super::figures::figures;
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 use crate::telemetry::{About, ConnectionStats};
 
 /// How often the counters of an open connection are updated.
@@ -22,15 +22,15 @@ pub(super) struct Account {
     busy: BusyTimes,
     /// What limits the connection once the stack has sent all its data.
     awaited: LimitedBy,
-    told: Option<Instant>,
+    last_update: Option<Instant>,
 }
 
 impl Inner {
     /// Starts accounting after the handshake.
     pub(super) fn open_account(&self) {
         if let Some(telemetry) = &self.shared.telemetry {
-            let in_force = self.steering.in_force();
-            let stats = ConnectionStats::new(telemetry.metrics(), &self.labels, in_force, "quic");
+            let active = self.steering.active_settings();
+            let stats = ConnectionStats::new(telemetry.metrics(), &self.labels, active, "quic");
             self.account.borrow_mut().stats = Some(stats);
         }
     }
@@ -48,9 +48,9 @@ impl Inner {
     }
 
     /// A request has arrived.
-    pub(super) fn begin(&self, about: &About, in_force: &Arc<InForce>) {
+    pub(super) fn begin(&self, about: &About, active: &Arc<ActiveSettings>) {
         if let Some(stats) = &mut self.account.borrow_mut().stats {
-            stats.begin(about, in_force, &self.labels);
+            stats.begin(about, active, &self.labels);
         }
     }
 
@@ -76,12 +76,12 @@ impl Inner {
         let is_time = {
             let account = &mut *self.account.borrow_mut();
             account.busy.passed(now, held);
-            account.told.is_none_or(|told| told + TELLING <= now)
+            account.last_update.is_none_or(|last_update| last_update + TELLING <= now)
         };
         if is_time {
             let figures = self.figures();
             let account = &mut *self.account.borrow_mut();
-            account.told = Some(now);
+            account.last_update = Some(now);
             if let Some(stats) = &mut account.stats {
                 stats.note(now, &figures, held.is_some());
             }
@@ -89,7 +89,7 @@ impl Inner {
     }
 
     /// What limited the connection since the last turn; `None` if it has nothing to send. The last
-    /// acknowledgement tells whether the stack had sent all its data. What the connection waited
+    /// acknowledgement shows whether the stack had sent all its data. What the connection waited
     /// for in that case was determined at the end of the last turn.
     fn held(&self) -> Option<LimitedBy> {
         if !self.responses().is_sending() {

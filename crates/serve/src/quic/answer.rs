@@ -73,8 +73,8 @@ fn respond(
     let network = talk.claim().map(|claim| claim.network());
     let limited = network.and_then(|network| live.limit(network, began));
     let refusal = if has_body { Some(unwanted(request.version())) } else { limited };
-    let (mut response, object_bytes, in_force) = if let Some(refusal) = refusal {
-        (refusal, None, talk.steering.in_force())
+    let (mut response, object_bytes, active) = if let Some(refusal) = refusal {
+        (refusal, None, talk.steering.active_settings())
     } else {
         let Answer { response, path, object_bytes } = live.respond(request, at);
         let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
@@ -86,8 +86,8 @@ fn respond(
     let transport = || talk.cc.observe().as_ref().and_then(transport);
     if live.server_timing.is_for(talk.client)
         && let Some(timing) = {
-            let active = in_force.server_timing(live.server_timing.has_arms());
-            talk.timing.borrow_mut().at(began, active, transport)
+            let choice = active.server_timing(live.server_timing.has_arms());
+            talk.timing.borrow_mut().at(began, choice, transport)
         }
     {
         headers.insert(SERVER_TIMING, timing);
@@ -97,7 +97,7 @@ fn respond(
         let host = host(request).map(host_name);
         About { at, protocol: "h3", host, status, object_bytes }
     };
-    let exchange = Exchange::new(began, response.body().len(), in_force, about, talk);
+    let exchange = Exchange::new(began, response.body().len(), active, about, talk);
     let line = talk.shared.access_log.as_ref().map(|log| {
         let port = talk.port;
         Box::new(Line::new(log, (talk.client, port), at, request, status))

@@ -59,10 +59,10 @@ pub(super) struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GoawayState {
     No,
-    /// A GOAWAY is to be sent.
+    /// A GOAWAY is due.
     Asked,
     /// A GOAWAY was sent.
-    Told,
+    Sent,
 }
 
 impl std::ops::Deref for H3Connection {
@@ -99,7 +99,7 @@ pub(super) async fn talk(transport: Transport, talk: H3Connection) {
             }
             Some(Ok(None) | Err(_)) => return,
             None => {
-                talk.leaving.set(GoawayState::Told);
+                talk.leaving.set(GoawayState::Sent);
                 // The client sends no more requests. Requests in flight are still answered (RFC
                 // 9114 §5.2).
                 if connection.shutdown(usize::MAX).await.is_err() {
@@ -279,7 +279,7 @@ impl Inner {
             wanted = wanted.min(end);
         }
         let wanted = Some(wanted);
-        // An early wake-up costs only a check. The timer has to be moved to an earlier time only if
+        // An early wake-up costs only a check. The timer moves to an earlier time only if
         // something has just begun.
         if self.wake_at.get().is_none_or(|set| wanted.is_some_and(|wanted| wanted < set)) {
             self.wake_at.set(wanted);

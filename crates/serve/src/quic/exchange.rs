@@ -9,7 +9,7 @@ use uncork_quic::Observation;
 use super::connection::Inner;
 use crate::access_log::Line;
 use crate::admission::{Claim, Held};
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 use crate::telemetry::{About, Labels};
 
 /// Minimum interval between samples of the round-trip time.
@@ -47,7 +47,7 @@ pub(super) struct Exchange {
 const PACKET: u64 = 1500;
 
 struct Measurements {
-    in_force: Arc<InForce>,
+    active: Arc<ActiveSettings>,
     about: About,
     before: TransportFigures,
     rtts: Distribution,
@@ -59,15 +59,15 @@ impl Exchange {
     pub(super) fn new(
         began: Instant,
         size: u64,
-        in_force: Arc<InForce>,
+        active: Arc<ActiveSettings>,
         about: impl FnOnce() -> About,
         talk: &Inner,
     ) -> Self {
         let measurements = talk.shared.has_telemetry().then(|| {
             let (about, rtts) = (about(), Distribution::new());
             let before = talk.figures();
-            talk.begin(&about, &in_force);
-            Box::new(Measurements { in_force, about, before, rtts, sampled: began })
+            talk.begin(&about, &active);
+            Box::new(Measurements { active, about, before, rtts, sampled: began })
         });
         let held = talk.claim().map(Claim::response);
         Self {
@@ -172,7 +172,7 @@ impl Exchange {
             size_bytes: Some(self.size),
             bytes_delivered: if is_whole { self.size } else { self.taken.min(acked) },
             service: Some(labels.response(&measurements.about, is_broken_off)),
-            ..labels.record(&measurements.in_force, self.began)
+            ..labels.record(&measurements.active, self.began)
         };
         let busy_ns = first.map_or(0, |first| nanos(now).saturating_sub(first));
         FlowRecord { busy_ns, ..figures.fill(record) }

@@ -55,7 +55,7 @@ struct State {
 #[derive(Default)]
 struct Problem {
     text: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// A part of the file with this name.
@@ -126,8 +126,8 @@ impl QlogWriter {
     /// The first error; returned only once.
     pub(crate) fn problem(&self) -> Option<String> {
         let mut problem = self.files.state.problem();
-        let text = problem.text.clone().filter(|_| !problem.is_told);
-        problem.is_told |= text.is_some();
+        let text = problem.text.clone().filter(|_| !problem.is_reported);
+        problem.is_reported |= text.is_some();
         text
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uncork_policy::Settings;
 use uncork_quic::Handle;
 
-use crate::choice::{Choice, InForce, RequestFacts};
+use crate::choice::{ActiveSettings, Choice, RequestFacts};
 
 /// Applies the current choice. Requests on the same connection share its controller: a change by
 /// one request also affects the others in progress.
@@ -15,14 +15,14 @@ pub(super) struct Steering(Mutex<State>);
 #[derive(Debug)]
 struct State {
     choice: Choice,
-    in_force: Arc<InForce>,
+    active: Arc<ActiveSettings>,
 }
 
 impl Steering {
     /// Starts with the choice for a connection that was just accepted.
     pub(super) fn begin(choice: Choice) -> Self {
-        let in_force = in_force(&choice);
-        Self(Mutex::new(State { choice, in_force }))
+        let active = active_settings(&choice);
+        Self(Mutex::new(State { choice, active }))
     }
 
     /// The congestion control settings of the connection.
@@ -39,18 +39,18 @@ impl Steering {
     }
 
     /// Updates the choice with this request. Returns the settings in effect for its response.
-    pub(super) fn request(&self, asked: &RequestFacts<'_>, cc: &Handle) -> Arc<InForce> {
+    pub(super) fn request(&self, asked: &RequestFacts<'_>, cc: &Handle) -> Arc<ActiveSettings> {
         let mut state = self.state();
         state.choice.request(asked);
         if state.renew() {
             cc.choose(state.sending());
         }
-        Arc::clone(&state.in_force)
+        Arc::clone(&state.active)
     }
 
     /// The settings in effect.
-    pub(super) fn in_force(&self) -> Arc<InForce> {
-        Arc::clone(&self.state().in_force)
+    pub(super) fn active_settings(&self) -> Arc<ActiveSettings> {
+        Arc::clone(&self.state().active)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -67,16 +67,16 @@ impl State {
 
     /// Updates the settings in effect. Returns whether they changed.
     fn renew(&mut self) -> bool {
-        let is_other = !Arc::ptr_eq(self.choice.chosen(), self.in_force.chosen());
+        let is_other = !Arc::ptr_eq(self.choice.chosen(), self.active.chosen());
         if is_other {
-            self.in_force = in_force(&self.choice);
+            self.active = active_settings(&self.choice);
         }
         is_other
     }
 }
 
 /// With uncork's QUIC, a chosen controller takes effect immediately.
-fn in_force(choice: &Choice) -> Arc<InForce> {
+fn active_settings(choice: &Choice) -> Arc<ActiveSettings> {
     let cc = choice.chosen().settings.quic.to_string();
-    Arc::new(InForce::new(choice.chosen(), Some(&cc), cc.clone()))
+    Arc::new(ActiveSettings::new(choice.chosen(), Some(&cc), cc.clone()))
 }

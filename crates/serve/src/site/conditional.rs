@@ -15,7 +15,7 @@ pub(super) struct Validators {
 /// What the preconditions come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The representation is to be sent.
+    /// Send the representation.
     Send {
         /// A `Range` header counts.
         ranges: bool,

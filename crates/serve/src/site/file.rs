@@ -23,7 +23,7 @@ pub(super) struct ServedFile {
     source: Source,
     path: Box<str>,
     files: Arc<OpenFiles>,
-    /// Closed while there is need of descriptors and nobody reads.
+    /// Closed while descriptors are scarce and no response reads it.
     descriptor: Mutex<Option<Arc<OwnedFd>>>,
     was_read: AtomicBool,
     heads: OnceLock<Heads>,
@@ -50,14 +50,14 @@ pub(super) struct Heads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
     content: Content,
-    /// The last change of content or of anything below: nobody can put it back.
+    /// The last change of content or of anything below. No program can set it back.
     changed: (i64, u32),
     mode: u32,
     owner: (u32, u32),
     links: u64,
 }
 
-/// What whoever changes a file in place cannot but change, unless it takes care to put the time back.
+/// Properties that change if a program changes a file in place, unless the program restores the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Content {
     device: u64,
@@ -199,8 +199,8 @@ impl ServedFile {
         self.state.content.modified >= other.state.content.modified
     }
 
-    /// A strong validator (RFC 9110 §8.8.1) of the file, which has this content coding: content that changes gives the
-    /// file a new time of modification, whose nanoseconds are in it. All servers with the same file give the same.
+    /// A strong validator (RFC 9110 §8.8.1) of the file, which has this content coding: it has the time of modification in
+    /// nanoseconds, which changes with the content. All servers with the same file give the same.
     pub(super) fn etag(&self, coding: Option<&str>) -> Option<HeaderValue> {
         let Content { length, modified: (seconds, nanos), .. } = self.state.content;
         let coding = coding.map_or_else(String::new, |coding| format!("-{coding}"));
@@ -216,7 +216,7 @@ impl ServedFile {
         let mut room = PooledBuffer::new(length);
         let mut slices = [IoSliceMut::new(room.bytes())];
         match preadv2(&file, &mut slices, at, ReadWriteFlags::NOWAIT) {
-            // Not in memory; or the file system cannot tell (tmpfs of older kernels, FUSE).
+            // Not in memory; or the file system does not report it (tmpfs of older kernels, FUSE).
             Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::INTR | Errno::NOSYS) => None,
             Err(errno) => Some(Err(errno.into())),
             Ok(read) => Some(self.checked(&file, room, read)),

@@ -12,7 +12,7 @@ pub struct HostPattern {
     is_wildcard: bool,
 }
 
-/// Why a text is no name of a host.
+/// The error for a text that is not a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "not a host name; write letters, digits, hyphens and dots, as in `example.org`, or `*.example.org` for all names \
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn texts_that_are_not_names_are_refused() {
         for text in ["", "*", "*.", "a..b", "a b", "*.*.a", "a*", "a:80", "[::1]", "é.example"] {
             assert_eq!(text.parse::<HostPattern>(), Err(HostPatternError), "{text}");
         }

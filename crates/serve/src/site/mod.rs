@@ -1,4 +1,4 @@
-//! Files in a directory as HTTP responses, whatever version of HTTP carries them.
+//! Files in a directory as HTTP responses, for every version of HTTP.
 
 mod body;
 mod conditional;

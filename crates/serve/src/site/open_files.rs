@@ -1,4 +1,4 @@
-//! Files that are served: each is open once, whoever is sent it, and no more than so many are open.
+//! Served files. Each is open once for all clients, and the number of open files is limited.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ pub(super) struct OpenFiles {
 struct Table {
     /// The file of each state that is being served.
     shared: HashMap<State, Weak<ServedFile>>,
-    /// Files that are open, and some that are gone, those that were opened first in front.
+    /// Open files, and some that are closed, in the order of opening.
     open: VecDeque<Weak<ServedFile>>,
 }
 
@@ -35,7 +35,7 @@ impl OpenFiles {
         Self { table: Mutex::default(), most }
     }
 
-    /// The file that has just been opened as `path`: the one that others are sent already, if it is the same.
+    /// Shares the file that has just been opened as `path`: if other responses read the same file already, returns theirs.
     pub(super) fn share(
         self: &Arc<Self>,
         (root, path): (&Arc<Root>, &str),
@@ -77,7 +77,7 @@ impl OpenFiles {
         drop(looked_at);
     }
 
-    /// Nobody is sent the file of this state any more.
+    /// Removes the file of this state once no response reads it.
     pub(super) fn forget(&self, state: &State) {
         let mut table = self.table();
         if table.shared.get(state).is_some_and(|file| file.strong_count() == 0) {

@@ -1,5 +1,5 @@
-//! Memory for what is read from files, used again and again: new memory would have to be cleared first,
-//! which costs up to a tenth of what it costs to send a file.
+//! Buffers for reading files, used again and again. New memory must be cleared first,
+//! which costs up to a tenth of the cost of sending a file.
 
 use std::cell::RefCell;
 

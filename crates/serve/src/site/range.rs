@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// More ranges than this in one request are not worth their headers (RFC 9110 §17.15).
-const MOST: usize = 64;
+const MAX_RANGES: usize = 64;
 
 /// What a `Range` header asks of a representation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Ranges {
         match parts.len() {
             0 => Self::Unsatisfiable,
             1 => Self::Parts(parts),
-            count if count > MOST || overlap(&parts) => Self::Whole,
+            count if count > MAX_RANGES || overlap(&parts) => Self::Whole,
             _ => Self::Parts(parts),
         }
     }
@@ -52,7 +52,7 @@ fn specs(value: &str) -> Option<&str> {
 fn part(spec: &str, length: u64) -> Option<Range<u64>> {
     let (first, last) = spec.split_once('-')?;
     if first.is_empty() {
-        // The last so many bytes, or all if there are fewer (RFC 9110 §14.1.2).
+        // The last bytes, at most all of them (RFC 9110 §14.1.2).
         return Some(length.saturating_sub(number(last)?)..length);
     }
     let first = number(first)?;
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(parse("bytes=9500-", 10_000), one(9500, 10_000));
         assert_eq!(parse("bytes=0-0,-1", 10_000), Ranges::Parts(vec![0..1, 9999..10_000]));
         assert_eq!(parse("bytes= 0-0, ,5-6,", 10_000), Ranges::Parts(vec![0..1, 5..7]));
-        // These overlap, in part: the whole is no larger than what they ask for.
+        // These overlap, in part: the whole is not larger than the sum of the ranges.
         assert_eq!(parse("bytes=500-700,601-999", 10_000), Ranges::Whole);
     }
 

@@ -11,8 +11,8 @@ use http::HeaderValue;
 use super::body::SiteBody;
 use super::file::ServedFile;
 
-/// Makes strings that stand between the parts of `multipart/byteranges`, and that no file has in it: what
-/// is served cannot know a key that each process draws anew.
+/// Makes strings that stand between the parts of `multipart/byteranges`, and that no file contains: each process
+/// draws a new key, which files cannot know.
 #[derive(Debug, Default)]
 pub(super) struct Boundaries {
     key: RandomState,

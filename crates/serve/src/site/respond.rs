@@ -47,7 +47,7 @@ pub struct Answer {
     pub response: Response<SiteBody>,
     /// The decoded path of the request; `None` if it is invalid or hidden.
     pub path: Option<String>,
-    /// The size of the whole file, in bytes, whatever of it is sent; nothing if there is none.
+    /// The size of the whole file, in bytes, even if only a part is sent; `None` without a file.
     pub object_bytes: Option<u64>,
 }
 
@@ -198,7 +198,7 @@ impl Site {
         })
     }
 
-    /// The file, or a compressed one beside it that the client takes and that is not older.
+    /// The file, or a compressed one next to it that the client takes and that is not older.
     fn negotiate(
         &self,
         headers: &HeaderMap,

@@ -1,5 +1,5 @@
-//! Small files in memory: to serve one again takes a single system call, which tells whether it has changed, and none
-//! if it was asked a moment before.
+//! Small files in memory: to serve one again takes a single system call, which reports whether it has changed, and none
+//! within a moment of the last call.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
@@ -17,13 +17,13 @@ use super::open_files::OpenFiles;
 /// Files up to this size are kept.
 const SMALL: u64 = 32 * 1024;
 /// How much is kept below a root.
-const MOST_FILES: usize = 4096;
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_FILES: usize = 4096;
+const MAX_BYTES: u64 = 16 << 20;
 /// Two changes within one tick of a file system's clock leave the same times, so that a file that has just
 /// changed is not kept. FAT has the longest tick.
 const TICK: Duration = Duration::from_secs(2);
 /// A file is read again after this time. Writes to memory that a file is mapped to can change it without a new
-/// time for as long as its pages are dirty.
+/// time while its pages are dirty.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long a file that was found unchanged counts as unchanged. A file with fewer requests is asked for each of them.
 const UNCHANGED: Duration = Duration::from_millis(1);
@@ -34,12 +34,12 @@ pub(super) struct SmallFiles(RwLock<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    files: HashMap<Box<str>, Arc<Kept>>,
+    files: HashMap<Box<str>, Arc<CachedFile>>,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedFile {
     file: Arc<ServedFile>,
     read: SystemTime,
     /// When it was last found unchanged: nanoseconds after `read`.
@@ -47,7 +47,7 @@ struct Kept {
     was_used: AtomicBool,
 }
 
-impl Kept {
+impl CachedFile {
     fn new(file: &Arc<ServedFile>, read: SystemTime) -> Self {
         let (unchanged, was_used) = (AtomicU64::new(0), AtomicBool::new(true));
         Self { file: Arc::clone(file), read, unchanged, was_used }
@@ -85,11 +85,11 @@ impl SmallFiles {
         let kept = self.kept(path)?;
         let age = kept.age(now)?;
         kept.was_used.store(true, Ordering::Relaxed);
-        // Without the lock: the answer may take as long as a disk does.
+        // Without the lock: the answer may wait for a disk.
         kept.is_unchanged(age, state).then(|| Arc::clone(&kept.file))
     }
 
-    fn kept(&self, path: &str) -> Option<Arc<Kept>> {
+    fn kept(&self, path: &str) -> Option<Arc<CachedFile>> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         table.files.get(path).map(Arc::clone)
     }
@@ -106,7 +106,7 @@ impl SmallFiles {
         if state.len() > SMALL || !state.is_older_than(TICK, now) {
             return None;
         }
-        // One more byte would tell that it has grown.
+        // One more byte would show that it has grown.
         let mut content = vec![0; state.len() as usize + 1];
         let mut slices = [IoSliceMut::new(&mut content)];
         let read = preadv2(descriptor, &mut slices, 0, ReadWriteFlags::NOWAIT).ok()?;
@@ -115,17 +115,17 @@ impl SmallFiles {
         }
         content.truncate(read);
         let file = ServedFile::new(state, (Source::Memory(content.into()), path), files);
-        self.keep(path, Kept::new(&file, now));
+        self.keep(path, CachedFile::new(&file, now));
         Some(file)
     }
 
-    fn keep(&self, path: &str, kept: Kept) {
+    fn keep(&self, path: &str, kept: CachedFile) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.bytes += kept.file.len();
         if let Some(before) = table.files.insert(path.into(), Arc::new(kept)) {
             table.bytes -= before.file.len();
         }
-        if table.files.len() > MOST_FILES || table.bytes > MOST_BYTES {
+        if table.files.len() > MAX_FILES || table.bytes > MAX_BYTES {
             table.forget_unused();
         }
     }
@@ -136,7 +136,7 @@ impl Table {
     fn forget_unused(&mut self) {
         self.files.retain(|_, kept| kept.was_used.swap(false, Ordering::Relaxed));
         self.bytes = self.files.values().map(|kept| kept.file.len()).sum();
-        if self.files.len() > MOST_FILES / 2 || self.bytes > MOST_BYTES / 2 {
+        if self.files.len() > MAX_FILES / 2 || self.bytes > MAX_BYTES / 2 {
             self.files.clear();
             self.bytes = 0;
         }
@@ -276,13 +276,13 @@ mod tests {
         case.scratch.write("large", vec![0; SMALL as usize + 1]);
         assert_eq!(case.content("large"), None);
         let bytes = vec![0; SMALL as usize];
-        let most = MOST_BYTES / SMALL;
+        let most = MAX_BYTES / SMALL;
         for number in 0..=most {
             let name = format!("file-{number}");
             case.scratch.write(&name, &bytes);
             assert_eq!(case.content(&name).unwrap().len(), bytes.len());
             let table = case.root.small().0.read().unwrap();
-            assert!(table.bytes <= MOST_BYTES);
+            assert!(table.bytes <= MAX_BYTES);
             let sum: u64 = table.files.values().map(|kept| kept.file.len()).sum();
             assert_eq!(sum, table.bytes);
         }

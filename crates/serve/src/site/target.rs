@@ -1,12 +1,12 @@
 //! What a request's path asks for.
 //!
-//! Only plain names go through: whatever means more to a file system than a name in a directory is
+//! Only plain names pass: a part that means more to a file system than a name in a directory is
 //! refused before anything is opened. The kernel refuses again what leads out of the root.
 
 use std::borrow::Cow;
 
-/// The one directory whose name begins with a dot and that is served (RFC 8615): `security.txt` and the challenges of
-/// ACME are in there.
+/// The only served directory with a dot in front of its name (RFC 8615): it has `security.txt` and the challenges of
+/// ACME.
 const WELL_KNOWN: &str = ".well-known";
 
 /// A path, decoded: `/`, and names separated by `/`. A directory's ends with one, too.
@@ -16,9 +16,9 @@ pub(super) struct Target(String);
 /// Why a path is not looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is no path: an escape that is none, bytes that are not UTF-8, no `/` in front.
+    /// Not a path: an invalid escape, bytes that are not UTF-8, no `/` in front.
     Malformed,
-    /// It is not for everybody, whether it exists or not.
+    /// It is not public, whether it exists or not.
     Hidden,
 }
 
@@ -55,7 +55,7 @@ impl Target {
     }
 }
 
-/// The name, decoded, if it is no more than a name. A dot in front hides it: `.`, `..`, `.git`.
+/// The name, decoded, if it is just a name. A dot in front hides it: `.`, `..`, `.git`.
 fn plain(name: &str) -> Result<Cow<'_, str>, Refused> {
     let name = if name.contains('%') {
         String::from_utf8(decoded(name)?).map_err(|_| Refused::Malformed)?.into()
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_malformed() {
+    fn texts_that_are_not_paths_are_malformed() {
         for path in ["", "*", "a", "/%", "/%4", "/%4g", "/%+1", "/%ff", "/%c0%ae%c0%ae/x"] {
             assert_eq!(Target::parse(path), Err(Refused::Malformed), "{path}");
         }

@@ -45,7 +45,7 @@ impl Throttle {
         Poll::Ready(self.granted.min(wanted))
     }
 
-    /// So many of the granted bytes were sent.
+    /// Takes `bytes` from the granted ones: they were sent.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.granted = self.granted.saturating_sub(bytes);
     }

@@ -44,8 +44,8 @@ pub struct Reloaded {
 
 impl Sources {
     /// Loads a policy. The kernel must support all of it. A table of networks that cannot be read does not
-    /// stop the server: until it is repaired, no rule that asks for it matches. With the `key` of whoever must
-    /// have signed both, it does.
+    /// stop the server: until it is repaired, no rule that asks for it matches. With the signer's `key`, such a table
+    /// stops the server.
     pub(crate) fn policy(
         &mut self,
         path: &Path,
@@ -57,7 +57,7 @@ impl Sources {
         let taken = of.take_table(&mut policy, signed.as_ref());
         if signed.is_some() {
             taken?;
-        } // Otherwise `table_fault` tells what is wrong with it.
+        } // Otherwise `table_fault` reports the problem.
         of.release = signed.map(|signed| signed.release().clone());
         let policy = Arc::new(ArcSwap::from_pointee(policy));
         self.0.push((files, Reloadable::Policy(of, Arc::clone(&policy))));
@@ -92,7 +92,7 @@ impl Sources {
         Ok(Some(certificates))
     }
 
-    /// Reads the certificates of another configuration. They are put in force by [`Self::put_in_force`].
+    /// Reads the certificates of another configuration. [`Self::activate_certificates`] activates them.
     pub(crate) fn read_certificates(
         &self,
         spec: &ServerSpec,
@@ -106,8 +106,8 @@ impl Sources {
         Ok(Some((files, certificates.read_again(spec)?)))
     }
 
-    /// Serves with what [`Self::read_certificates`] has read.
-    pub(crate) fn put_in_force(
+    /// Serves with the certificates that [`Self::read_certificates`] has read.
+    pub(crate) fn activate_certificates(
         &mut self,
         spec: &ServerSpec,
         (files, read): (WatchedFiles, CertificateSet),
@@ -148,7 +148,7 @@ impl Sources {
         files.map(|(files, reloadable)| reloadable.again(files)).collect()
     }
 
-    /// Reads those again that have changed and come to rest, as [`WatchedFiles::have_changed`] tells.
+    /// Reloads the files that have changed and come to rest (see [`WatchedFiles::have_changed`]).
     pub(crate) fn reload_changed(&mut self) -> Vec<Reloaded> {
         let changed = self.0.iter_mut().filter_map(|(files, reloadable)| {
             let changed = files.have_changed();
@@ -253,7 +253,7 @@ impl PolicyFiles {
     /// The policy without its table, and what was signed.
     fn parse(&self) -> Result<(Policy, Option<Signed>), ServeError> {
         let signed = self.key.as_deref().map(|key| {
-            let signed = Signed::beside(&self.path, key, |path| fs::read(path));
+            let signed = Signed::next_to(&self.path, key, |path| fs::read(path));
             signed.map_err(|error| ServeError::Signature(self.path.clone(), error))
         });
         let signed = signed.transpose()?;
@@ -286,17 +286,21 @@ impl PolicyFiles {
         let mut paths = vec![self.path.clone()];
         paths.extend(self.table(policy));
         if let Some(key) = &self.key {
-            paths.extend([key.clone(), self.beside(Signed::LIST), self.beside(Signed::SIGNATURE)]);
+            paths.extend([
+                key.clone(),
+                self.sibling(Signed::LIST),
+                self.sibling(Signed::SIGNATURE),
+            ]);
         }
         paths
     }
 
     /// Where the table is: relative to the policy's file.
     fn table(&self, policy: &Policy) -> Option<PathBuf> {
-        Some(self.beside(policy.table_file()?))
+        Some(self.sibling(policy.table_file()?))
     }
 
-    fn beside(&self, name: &str) -> PathBuf {
+    fn sibling(&self, name: &str) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(name)
     }
 }

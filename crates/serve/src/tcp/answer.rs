@@ -79,8 +79,8 @@ impl RequestHandler {
         let network = self.progress.claim().network();
         let limited = live.limit(network, began);
         let refusal = refusal.or(limited).or_else(|| self.send_on(request));
-        let (mut response, object_bytes, in_force) = if let Some(refusal) = refusal {
-            (refusal, None, self.steering.in_force())
+        let (mut response, object_bytes, active) = if let Some(refusal) = refusal {
+            (refusal, None, self.steering.active_settings())
         } else {
             let Answer { response, path, object_bytes } = live.respond(request, today);
             let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
@@ -101,14 +101,14 @@ impl RequestHandler {
                     status: response.status().as_u16(),
                     object_bytes,
                 };
-                observer.begin(began, response.body().len(), about, Arc::clone(&in_force))
+                observer.begin(began, response.body().len(), about, Arc::clone(&active))
             }
         };
         // After the observer, which may just have asked the kernel.
         if live.server_timing.is_for(self.client)
             && let Some(timing) = {
                 let has_arms = live.server_timing.has_arms();
-                self.steering.timing(began, &in_force, has_arms, self.observer.as_deref())
+                self.steering.timing(began, &active, has_arms, self.observer.as_deref())
             }
         {
             response.headers_mut().insert(SERVER_TIMING, timing);
@@ -181,7 +181,7 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// Records a chunk of the body that is passed to the protocol. `is_own` tells whether it takes memory.
+    /// Records a chunk of the body that is passed to the protocol. `is_own`: whether it takes memory.
     pub(super) fn give(&mut self, chunk: Bytes, is_own: bool) -> Bytes {
         self.taken += chunk.len() as u64;
         self.progress.took();

@@ -16,7 +16,7 @@ use crate::clock;
 /// The maximum size of a TLS record (RFC 8446 §5.1). HTTP/2 frames are slightly larger.
 const RECORD: usize = 16 * 1024;
 /// The size of the buffer: a few records, which is also what the TLS library takes at once.
-const MOST: usize = 4 * RECORD;
+const MAX_BUFFERED: usize = 4 * RECORD;
 /// A record can only be decrypted once it is complete. A record larger than the initial window of
 /// ten packets (RFC 6928) delays even its first byte by a round trip. So records are smaller at
 /// first, and after an idle period, when the kernel may have reduced the window (RFC 2861).
@@ -25,7 +25,7 @@ const FIRST_BYTES: usize = 64 * 1024;
 const SILENCE: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// The buffer of the connection whose turn ended last, for the next one.
+    /// The buffer of the connection that was served last, for the next one.
     static SPARE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -70,10 +70,10 @@ impl CoalescingWriter {
         ready!(output.poll_drain(cx, 1))?;
         // An idle connection holds no buffer.
         let kept = std::mem::take(&mut output.kept);
-        if (1..=2 * MOST).contains(&kept.capacity()) {
+        if (1..=2 * MAX_BUFFERED).contains(&kept.capacity()) {
             SPARE.set(kept);
         }
-        // A flush tells that the socket has accepted all of the responses.
+        // A flush says that the socket has accepted all of the responses.
         if output.has_more {
             return Poll::Pending;
         }
@@ -91,7 +91,7 @@ impl Output {
             self.kept = SPARE.take();
         }
         if self.kept.is_empty() && length > RECORD / 2 {
-            self.kept.reserve_exact(MOST + RECORD); // More data follows.
+            self.kept.reserve_exact(MAX_BUFFERED + RECORD); // More data follows.
         }
         self.kept.reserve(length);
         for slice in slices {
@@ -105,11 +105,11 @@ impl Output {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
-        if length > MOST {
+        if length > MAX_BUFFERED {
             ready!(self.poll_drain(cx, 1))?;
             return self.poll_write_now(cx, slices);
         }
-        if self.kept.len() >= MOST {
+        if self.kept.len() >= MAX_BUFFERED {
             ready!(self.poll_drain(cx, RECORD))?;
         }
         self.keep(slices, length);
@@ -320,22 +320,22 @@ mod tests {
         let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         assert_eq!(write(&mut writer, b"head"), 4);
-        assert_eq!(write(&mut writer, &vec![7; 3 * MOST]), 3 * MOST);
-        assert_eq!(lengths(&taker), [4, 3 * MOST]);
+        assert_eq!(write(&mut writer, &vec![7; 3 * MAX_BUFFERED]), 3 * MAX_BUFFERED);
+        assert_eq!(lengths(&taker), [4, 3 * MAX_BUFFERED]);
     }
 
     #[test]
     fn unsent_bytes_stay_buffered_and_block_writes() {
         let taker = LimitedStream::with_room_for(3);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
-        let all: Vec<u8> = (0..=255).cycle().take(MOST + 3).collect();
-        assert_eq!(write(&mut writer, &all[..MOST]), MOST);
+        let all: Vec<u8> = (0..=255).cycle().take(MAX_BUFFERED + 3).collect();
+        assert_eq!(write(&mut writer, &all[..MAX_BUFFERED]), MAX_BUFFERED);
         assert!(!end(&writer));
-        assert_eq!(write(&mut writer, &all[MOST..]), 3);
+        assert_eq!(write(&mut writer, &all[MAX_BUFFERED..]), 3);
         assert_eq!(write(&mut writer, b"more"), 0, "until there is room");
         assert_eq!(taker.writes().concat(), all[..3]);
         taker.has_room_for(usize::MAX);
-        assert!(!end(&writer), "a turn that ends with more to come is no flush");
+        assert!(!end(&writer), "a turn that ends with more to come does not flush");
         assert_eq!(write(&mut writer, b"more"), 4);
         assert!(end(&writer));
         assert_eq!(taker.writes().concat(), [&all[3..], b"more"].concat());
@@ -367,7 +367,7 @@ mod tests {
         for _ in 0..9 {
             assert_eq!(write(&mut writer, &vec![0; RECORD + 9]), RECORD + 9);
         }
-        assert_eq!(lengths(&taker), [MOST, MOST]);
+        assert_eq!(lengths(&taker), [MAX_BUFFERED, MAX_BUFFERED]);
         assert!(end(&writer));
         assert_eq!(lengths(&taker), [RECORD + 9 * 9]);
     }
@@ -376,13 +376,16 @@ mod tests {
     fn records_are_small_at_first_and_after_an_idle_period() {
         let taker = LimitedStream::with_room_for(usize::MAX);
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), true);
-        let large = vec![0; FIRST_BYTES + 2 * MOST];
+        let large = vec![0; FIRST_BYTES + 2 * MAX_BUFFERED];
         let mut sent = 0;
         while sent < large.len() {
             sent += write(&mut writer, &large[sent..]);
         }
         let small = FIRST_BYTES / FIRST_RECORDS;
-        assert_eq!(lengths(&taker), [&vec![FIRST_RECORDS; small][..], &[2 * MOST]].concat());
+        assert_eq!(
+            lengths(&taker),
+            [&vec![FIRST_RECORDS; small][..], &[2 * MAX_BUFFERED]].concat()
+        );
         writer.output().last -= 2 * SILENCE;
         assert_eq!(write(&mut writer, &large), FIRST_RECORDS);
     }

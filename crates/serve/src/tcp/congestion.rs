@@ -29,7 +29,7 @@ pub(super) fn kernels_default() -> Option<String> {
 }
 
 /// The congestion control in effect.
-pub(super) fn in_force(socket: impl AsFd) -> io::Result<String> {
+pub(super) fn active_controller(socket: impl AsFd) -> io::Result<String> {
     Ok(tcp_congestion(socket)?)
 }
 

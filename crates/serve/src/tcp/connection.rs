@@ -90,8 +90,8 @@ impl TcpContext {
             return Some(peer);
         }
         tokio::select! {
-            told = timeout(self.shared.limits.head_time, proxy_protocol::read(stream)) => {
-                Some(told.ok()?.ok()?.unwrap_or(peer))
+            header = timeout(self.shared.limits.head_time, proxy_protocol::read(stream)) => {
+                Some(header.ok()?.ok()?.unwrap_or(peer))
             }
             () = self.stopped() => None,
         }
@@ -117,7 +117,7 @@ impl TcpContext {
                 let protocol = if self.tls.is_some() { "tls" } else { "tcp" };
                 let socket: Arc<dyn Socket> = stream.clone();
                 let lookup = SocketLookup { socket: Arc::downgrade(&socket), local, peer };
-                let first = (steering.in_force(), protocol);
+                let first = (steering.active_settings(), protocol);
                 Some(Arc::new(Observer::new(progress, telemetry, lookup, labels, first)))
             }
         };
@@ -258,8 +258,8 @@ impl TcpContext {
 /// How a version of HTTP shuts down gracefully.
 struct Protocol<L> {
     leave: L,
-    /// Whether the client is told to send no more requests while those in flight are answered, as
-    /// in HTTP/2. In HTTP/1.1 only a response can tell it; until then, a request may be in flight.
+    /// Whether the server can ask the client to send no more requests while requests in flight are answered, as
+    /// in HTTP/2. In HTTP/1.1 only a response can ask; until then, a request may be in flight.
     sends_goaway: bool,
 }
 

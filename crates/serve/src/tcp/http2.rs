@@ -25,7 +25,7 @@ use crate::site::{SiteBody, unwanted};
 /// Most bytes of all responses that may wait for the socket.
 const BACKLOG: usize = 256 * 1024;
 /// Most bytes of an unwanted request body that are read before the response.
-const MOST_UNWANTED: usize = 64 * 1024;
+const MAX_UNWANTED: usize = 64 * 1024;
 
 type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -144,21 +144,21 @@ async fn exchange(
     }
 }
 
-/// Whether the request has an empty body. Reads up to [`MOST_UNWANTED`] bytes of it.
+/// Whether the request has an empty body. Reads up to [`MAX_UNWANTED`] bytes of it.
 ///
 /// Some clients signal an empty body only after the head. And later frames may make a request
 /// malformed, which a client that already has its response no longer learns (RFC 9113 §8.1.1).
 async fn is_empty(request: &Request<()>, mut body: RecvStream) -> Result<bool, h2::Error> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > MOST_UNWANTED) {
+    if length.is_some_and(|length| length > MAX_UNWANTED) {
         return Ok(false);
     }
     let mut bytes = 0;
     while let Some(data) = body.data().await {
         let length = data?.len();
         bytes += length;
-        if bytes > MOST_UNWANTED {
+        if bytes > MAX_UNWANTED {
             return Ok(false);
         }
         body.flow_control().release_capacity(length)?;

@@ -86,7 +86,7 @@ async fn discard(socket: &TcpStream) {
     }
 }
 
-/// What is left to do: a change is progress.
+/// The remaining work: a change is progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Remaining {
     /// Unacknowledged packets and unsent bytes.

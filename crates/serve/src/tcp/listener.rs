@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use tokio::net::{TcpListener, TcpSocket};
 use uncork_cc::CcSpec;
 
-use super::congestion::{choose, in_force, kernels_default};
+use super::congestion::{active_controller, choose, kernels_default};
 use crate::error::ServeError;
 
 /// Most connections that may wait to be accepted; the kernel's own limit is `net.core.somaxconn`.
@@ -21,10 +21,10 @@ pub struct ListenerSpec {
     /// The address to listen on; port 0 picks a free port.
     pub address: SocketAddr,
     /// The kernel's name of a congestion control for all of its TCP connections, such as `bbr`.
-    /// With `None` the policy decides, or the kernel if there is no policy.
+    /// With `None` the policy decides, or the kernel without a policy.
     pub cc: Option<String>,
-    /// The controller of its QUIC connections. With `None` the policy decides, or CUBIC is used if
-    /// there is no policy.
+    /// The controller of its QUIC connections. With `None` the policy decides, or CUBIC is used
+    /// without a policy.
     pub quic_cc: Option<CcSpec>,
     /// It has no TLS and sends requests on to HTTPS at the first listener's port, except the challenges of ACME
     /// (RFC 8555 §8.3). Such listeners come behind the others.
@@ -86,7 +86,7 @@ impl ListenerSpec {
     fn bound(&self, listener: TcpListener) -> Result<Bound, ServeError> {
         let failed = |error: io::Error| ServeError::Listen(self.address, error);
         let address = listener.local_addr().map_err(failed)?;
-        let cc = in_force(&listener).map_err(failed)?;
+        let cc = active_controller(&listener).map_err(failed)?;
         Ok(Bound { listener, address, cc })
     }
 

@@ -18,7 +18,7 @@ const LONGEST: usize = 4096;
 pub(super) async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<IpAddr>> {
     let mut header = vec![0; FIXED];
     read_exact(stream, &mut header).await?;
-    // Whatever it is that comes, it is not waited for what it says if it is no header.
+    // Other data is refused at once, without waiting for the length that it seems to have.
     if !header.starts_with(ppp::v2::PROTOCOL_PREFIX) {
         return Err(ErrorKind::InvalidData.into());
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_connects_for_itself_names_nobody() {
+    fn a_proxy_that_connects_for_itself_names_no_client() {
         let mut local = header(address("192.0.2.1:1"), address("192.0.2.2:443"));
         local[12] = 0x20;
         assert_eq!(read_of(&local).0.unwrap(), None);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn data_without_a_header_is_refused() {
         let good = header(address("192.0.2.1:1"), address("192.0.2.2:443"));
         let with = |at: usize, byte: u8| {
             let mut bytes = good.clone();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes behind the signature, no more than the header's own length is read.
+        /// With any bytes behind the signature, no more than the header's own length is read.
         #[test]
         fn no_bytes_are_read_that_are_not_the_headers(
             rest in prop::collection::vec(any::<u8>(), 4..600),

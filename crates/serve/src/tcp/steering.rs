@@ -10,9 +10,9 @@ use tokio::net::tcp::OwnedWriteHalf;
 use uncork_policy::Settings;
 use uncork_units::Rate;
 
-use super::congestion::{in_force, settle};
+use super::congestion::{active_controller, settle};
 use super::sys::{limit_pacing, tcp_info};
-use crate::choice::{Choice, InForce, RequestFacts};
+use crate::choice::{ActiveSettings, Choice, RequestFacts};
 use crate::telemetry::Observer;
 use crate::timing::{Timing, Transport};
 
@@ -27,7 +27,7 @@ pub(super) struct Steering {
 #[derive(Debug)]
 struct State {
     choice: Choice,
-    in_force: Arc<InForce>,
+    active: Arc<ActiveSettings>,
     /// The initial controller of the connection: the system's or a route's choice.
     original: String,
     cap: Option<Rate>,
@@ -39,12 +39,12 @@ impl Steering {
     /// precedence over a listener's controller, but not over a choice made now.
     pub(super) fn begin(half: &Arc<OwnedWriteHalf>, choice: Choice) -> io::Result<Self> {
         let socket: &TcpStream = (**half).as_ref();
-        let original = in_force(socket)?;
+        let original = active_controller(socket)?;
         let settings = &choice.chosen().settings;
         let cc = settle(socket, settings.tcp.as_deref().unwrap_or(&original), &original);
-        let in_force = Arc::new(InForce::new(choice.chosen(), settings.tcp.as_deref(), cc));
+        let active = Arc::new(ActiveSettings::new(choice.chosen(), settings.tcp.as_deref(), cc));
         let timing = Timing::default();
-        let mut state = State { in_force, original, cap: None, choice, timing };
+        let mut state = State { active, original, cap: None, choice, timing };
         state.cap = cap(socket, &state.choice.chosen().settings, None);
         Ok(Self { socket: Arc::clone(half), state: Mutex::new(state) })
     }
@@ -53,36 +53,36 @@ impl Steering {
     pub(super) fn server_name(&self, sni: Option<&str>) {
         let mut state = self.state();
         state.choice.server_name(sni);
-        state.put_in_force((*self.socket).as_ref());
+        state.apply((*self.socket).as_ref());
     }
 
     /// Updates the choice with this request. Returns the settings in effect for its response.
-    pub(super) fn request(&self, asked: &RequestFacts<'_>) -> Arc<InForce> {
+    pub(super) fn request(&self, asked: &RequestFacts<'_>) -> Arc<ActiveSettings> {
         let mut state = self.state();
         state.choice.request(asked);
-        state.put_in_force((*self.socket).as_ref());
-        Arc::clone(&state.in_force)
+        state.apply((*self.socket).as_ref());
+        Arc::clone(&state.active)
     }
 
     /// The settings in effect.
-    pub(super) fn in_force(&self) -> Arc<InForce> {
-        Arc::clone(&self.state().in_force)
+    pub(super) fn active_settings(&self) -> Arc<ActiveSettings> {
+        Arc::clone(&self.state().active)
     }
 
-    /// The `Server-Timing` header at the time `now`, for a response with the settings `in_force`.
-    /// The `observer` may know what it tells.
+    /// The `Server-Timing` header at the time `now`, for a response with the settings `active`.
+    /// The `observer` may have its figures.
     pub(super) fn timing(
         &self,
         now: Instant,
-        in_force: &InForce,
+        active: &ActiveSettings,
         has_arms: bool,
         observer: Option<&Observer>,
     ) -> Option<HeaderValue> {
-        self.state().timing.at(now, in_force.server_timing(has_arms), || {
+        self.state().timing.at(now, active.server_timing(has_arms), || {
             let seen = observer.and_then(|it| it.transport(now)).or_else(|| self.transport())?;
             // The kernel computes a pacing rate for every connection, but only some controllers use
             // it.
-            let pacing_rate = seen.pacing_rate.filter(|_| in_force.cc().starts_with("bbr"));
+            let pacing_rate = seen.pacing_rate.filter(|_| active.cc().starts_with("bbr"));
             Some(Transport { pacing_rate, ..seen })
         })
     }
@@ -98,15 +98,15 @@ impl Steering {
 }
 
 impl State {
-    fn put_in_force(&mut self, socket: &TcpStream) {
+    fn apply(&mut self, socket: &TcpStream) {
         let chosen = self.choice.chosen();
-        if Arc::ptr_eq(chosen, self.in_force.chosen()) {
+        if Arc::ptr_eq(chosen, self.active.chosen()) {
             return;
         }
         let wanted = chosen.settings.tcp.as_deref();
-        let cc = settle(socket, wanted.unwrap_or(&self.original), self.in_force.cc());
+        let cc = settle(socket, wanted.unwrap_or(&self.original), self.active.cc());
         self.cap = cap(socket, &chosen.settings, self.cap);
-        self.in_force = Arc::new(InForce::new(chosen, wanted, cc));
+        self.active = Arc::new(ActiveSettings::new(chosen, wanted, cc));
     }
 }
 

@@ -9,7 +9,7 @@ use uncork_flow::{ClientNetwork, FlowRecord, Scope, Service};
 use uncork_policy::Origin;
 
 use super::metrics::Key;
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 use crate::clock;
 use crate::site::without_port;
 
@@ -59,26 +59,26 @@ impl Labels {
     }
 
     /// The metric labels while these settings are in effect.
-    pub(crate) fn key(&self, protocol: &'static str, in_force: &InForce) -> Key {
-        let arm = in_force.assignment();
+    pub(crate) fn key(&self, protocol: &'static str, active: &ActiveSettings) -> Key {
+        let arm = active.assignment();
         let named =
             |of: fn(&uncork_flow::Arm) -> &SmolStr| arm.map(of).cloned().unwrap_or_default();
         Key {
             listener: Arc::clone(&self.listener),
             protocol,
-            cc: in_force.cc().into(),
+            cc: active.cc().into(),
             experiment: named(|arm| &arm.experiment),
             arm: named(|arm| &arm.arm),
         }
     }
 
-    /// A record with the settings `in_force` at its `start`.
-    pub(crate) fn record(&self, in_force: &InForce, start: Instant) -> FlowRecord {
-        let group = &in_force.chosen().group;
+    /// A record with the settings `active` at its `start`.
+    pub(crate) fn record(&self, active: &ActiveSettings, start: Instant) -> FlowRecord {
+        let group = &active.chosen().group;
         FlowRecord {
             start_ns: start.saturating_duration_since(self.epoch).as_nanos() as u64,
-            choice: in_force.choice(),
-            ..FlowRecord::blank("serve", group, in_force.cc(), (0, self.connection))
+            choice: active.choice(),
+            ..FlowRecord::blank("serve", group, active.cc(), (0, self.connection))
         }
     }
 

@@ -8,7 +8,7 @@ use uncork_flow::{Distribution, FlowRecord, Scope, Service, TransportFigures, rt
 
 use super::about::{About, Labels};
 use super::metrics::{Live, Metrics};
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 
 /// Minimum interval between round-trip samples while a response is in progress.
 const SAMPLING: Duration = Duration::from_millis(90);
@@ -18,7 +18,7 @@ const SAMPLING: Duration = Duration::from_millis(90);
 pub(crate) struct ConnectionStats {
     live: Live,
     /// The latest settings in effect.
-    in_force: Arc<InForce>,
+    active: Arc<ActiveSettings>,
     /// `tcp`, `tls` or `quic`, until the first request determines the HTTP version.
     protocol: &'static str,
     host: Option<SmolStr>,
@@ -36,16 +36,16 @@ pub(crate) struct ConnectionStats {
 }
 
 impl ConnectionStats {
-    /// Starts the statistics of a connection with the settings `in_force`.
+    /// Starts the statistics of a connection with the settings `active`.
     pub(crate) fn new(
         metrics: &Arc<Metrics>,
         labels: &Labels,
-        in_force: Arc<InForce>,
+        active: Arc<ActiveSettings>,
         protocol: &'static str,
     ) -> Self {
         Self {
-            live: Live::open(metrics, labels.key(protocol, &in_force)),
-            in_force,
+            live: Live::open(metrics, labels.key(protocol, &active)),
+            active,
             protocol,
             host: None,
             responses: 0,
@@ -59,11 +59,11 @@ impl ConnectionStats {
     }
 
     /// A request has arrived.
-    pub(crate) fn begin(&mut self, about: &About, in_force: &Arc<InForce>, labels: &Labels) {
-        if self.protocol != about.protocol || !Arc::ptr_eq(&self.in_force, in_force) {
-            self.live.becomes(labels.key(about.protocol, in_force));
+    pub(crate) fn begin(&mut self, about: &About, active: &Arc<ActiveSettings>, labels: &Labels) {
+        if self.protocol != about.protocol || !Arc::ptr_eq(&self.active, active) {
+            self.live.becomes(labels.key(about.protocol, active));
             self.protocol = about.protocol;
-            self.in_force = Arc::clone(in_force);
+            self.active = Arc::clone(active);
         }
         if self.responses == 0 && self.host.is_none() {
             self.host.clone_from(&about.host);
@@ -80,7 +80,7 @@ impl ConnectionStats {
         self.rtts.merge(rtts);
     }
 
-    /// Records the transport counters at the time `at`; `is_sending` tells whether a response is
+    /// Records the transport counters at the time `at`; `is_sending`: whether a response is
     /// being sent.
     pub(crate) fn note(&mut self, at: Instant, figures: &TransportFigures, is_sending: bool) {
         self.live.moved(figures);
@@ -111,7 +111,7 @@ impl ConnectionStats {
             first_byte_ns: self.first.map(nanos),
             bytes_delivered: self.bytes_delivered,
             service: Some(service),
-            ..labels.record(&self.in_force, accepted)
+            ..labels.record(&self.active, accepted)
         };
         last.fill(record)
     }

@@ -6,14 +6,14 @@ use std::time::Instant;
 use uncork_flow::{Distribution, FlowRecord, TransportFigures, rtt_quantiles};
 
 use super::about::{About, Labels};
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 
 /// The state of a response.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) began: Instant,
     /// The settings in effect for it.
-    in_force: Arc<InForce>,
+    active: Arc<ActiveSettings>,
     about: About,
     /// The kernel's counters of the connection at its start.
     pub(super) before: TransportFigures,
@@ -47,13 +47,13 @@ pub(super) enum Ending {
 impl Exchange {
     pub(super) fn new(
         began: Instant,
-        (about, in_force): (About, Arc<InForce>),
+        (about, active): (About, Arc<ActiveSettings>),
         before: &TransportFigures,
         (from, size): (u64, u64),
     ) -> Self {
         Self {
             began,
-            in_force,
+            active,
             about,
             before: *before,
             from,
@@ -102,7 +102,7 @@ impl Exchange {
             size_bytes: Some(self.size),
             bytes_delivered: delivered,
             service: Some(labels.response(&self.about, ending == Ending::BrokenOff)),
-            ..labels.record(&self.in_force, self.began)
+            ..labels.record(&self.active, self.began)
         };
         figures.fill(record)
     }

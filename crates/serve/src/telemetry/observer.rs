@@ -17,7 +17,7 @@ use super::exchange::{Ending, Exchange};
 use super::probe::{KernelState, SocketLookup};
 use super::progress::{ConnectionProgress, ProgressState};
 use super::shared::Telemetry;
-use crate::choice::InForce;
+use crate::choice::ActiveSettings;
 use crate::clock;
 use crate::shared::{Stop, Stopping};
 use crate::timing::Transport;
@@ -26,8 +26,8 @@ use crate::timing::Transport;
 const WRITING: Duration = Duration::from_millis(100);
 /// The shortest and the longest sampling interval while acknowledgements are awaited.
 const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
-/// The longest time until the first of these samples if the client acknowledges with its next request: a client
-/// whose delayed acknowledgement is due sooner would be sampled late.
+/// The longest time until the first of these samples if the client acknowledges with its next request. A client
+/// that delays its acknowledgements by less would be sampled late.
 const PIGGYBACK: Duration = Duration::from_millis(32);
 /// How long a sample counts as current: times are exact to a millisecond. A request that acknowledged earlier
 /// responses was sampled a moment before, and the requests of one turn of HTTP/2 were sampled when they were read.
@@ -75,11 +75,11 @@ pub(crate) enum Occasion {
     Due,
     /// Something has come from the client, or is about to happen to the connection.
     Event,
-    /// The records have to be written now.
+    /// The records are due now.
     Last,
 }
 
-/// A connection whose responses are in progress.
+/// A connection with responses in progress.
 struct Situation {
     /// Whether a response only awaits acknowledgements.
     settles: bool,
@@ -95,16 +95,16 @@ struct Sample {
 }
 
 impl Observer {
-    /// Observes the connection that `ends` identifies. `in_force` has its initial settings. Its
+    /// Observes the connection that `ends` identifies. `active` has its initial settings. Its
     /// protocol is `tcp` or `tls` until the first request.
     pub(crate) fn new(
         progress: &Arc<ConnectionProgress>,
         telemetry: &Arc<Telemetry>,
         ends: SocketLookup,
         labels: Labels,
-        (in_force, protocol): (Arc<InForce>, &'static str),
+        (active, protocol): (Arc<ActiveSettings>, &'static str),
     ) -> Self {
-        let stats = ConnectionStats::new(telemetry.metrics(), &labels, in_force, protocol);
+        let stats = ConnectionStats::new(telemetry.metrics(), &labels, active, protocol);
         let stats = Mutex::new(stats);
         let (progress, telemetry) = (Arc::clone(progress), Arc::clone(telemetry));
         let (at, habit) = (clock::now(), AckHabit::default());
@@ -112,26 +112,26 @@ impl Observer {
         Self { progress, telemetry, ends, labels, stats, latest }
     }
 
-    /// A request has arrived, whose response has a body of `size` bytes. Returns the argument for
+    /// A request has arrived. Its response has a body of `size` bytes. Returns the argument for
     /// the end of the response.
     pub(crate) fn begin(
         &self,
         began: Instant,
         size: u64,
         about: About,
-        in_force: Arc<InForce>,
+        active: Arc<ActiveSettings>,
     ) -> u64 {
         // The request may also have acknowledged earlier responses.
         let before = self.current(began).or_else(|| self.look(Occasion::Event));
-        self.stats().begin(&about, &in_force, &self.labels);
+        self.stats().begin(&about, &active, &self.labels);
         let begin = |state: &mut ProgressState| {
             let sizes = (state.written, size);
-            before.map(|before| Exchange::new(began, (about, in_force), &before, sizes))
+            before.map(|before| Exchange::new(began, (about, active), &before, sizes))
         };
         self.progress.begin_with(began, begin)
     }
 
-    /// What `Server-Timing` tells, if the latest sample is current.
+    /// The figures for `Server-Timing`, if the latest sample is current.
     pub(crate) fn transport(&self, now: Instant) -> Option<Transport> {
         let figures = self.current(now)?;
         let pacing_rate = self.latest().pacing_rate;
@@ -144,9 +144,9 @@ impl Observer {
     }
 
     /// Samples until the connection is closed and all records are written. When the deadline in
-    /// `stop` passes, records contain what is known by then.
+    /// `stop` passes, records contain the figures until then.
     ///
-    /// This must be polled after each turn of the connection, in the same task: nothing else tells
+    /// This must be polled after each turn of the connection, in the same task: nothing else reports
     /// that a response has begun or ended.
     pub(crate) async fn watch(&self, stop: Stop) {
         self.watch_responses(stop).await;
@@ -240,7 +240,7 @@ impl Observer {
 }
 
 impl AckHabit {
-    /// How long to await the acknowledgement of a response of `bytes`. A longer one than those that taught the habit
+    /// How long to await the acknowledgement of a response of `bytes`. A longer one than the responses that taught the habit
     /// may be acknowledged otherwise: every second segment is at once (RFC 5681 §4.2).
     fn patience_for(&self, bytes: u64) -> Duration {
         if bytes <= self.bytes { self.patience } else { SETTLING.0 }
@@ -281,7 +281,7 @@ impl Situation {
 /// When to sample a response that was `written` completely, if the latest sample was at `latest`: first after
 /// `first`, a round trip or more, because an acknowledgement hardly comes sooner, then each time after half of the
 /// time so far.
-/// The kernel tells when the last ACK came, so that a late sample costs accuracy only if more was written
+/// The kernel reports when the last ACK came, so that a late sample costs accuracy only if more was written
 /// meanwhile.
 fn settling_due(written: Instant, latest: Instant, first: Duration) -> Instant {
     let clamped = |wait: Duration| wait.clamp(SETTLING.0, SETTLING.1);

@@ -41,7 +41,7 @@ pub(crate) struct ConnectionProgress {
 pub(super) struct ProgressState {
     /// Bytes that the socket has accepted.
     pub(super) written: u64,
-    /// Responses whose body has not ended.
+    /// Responses with an unfinished body.
     open: usize,
     has_served: bool,
     /// Whether response data was passed on since the socket last accepted everything.

@@ -47,7 +47,7 @@ impl Tally {
         }
     }
 
-    pub fn told(&self) -> (BTreeMap<String, usize>, Vec<String>) {
+    pub fn counts(&self) -> (BTreeMap<String, usize>, Vec<String>) {
         self.0.lock().unwrap().clone()
     }
 }
@@ -71,7 +71,7 @@ impl Load {
     pub fn ask(&self, protocol: Protocol, is_over: &AtomicBool, tally: &Tally) {
         run(async {
             let mut client = Client::new(self, protocol);
-            while !is_over.load(Ordering::Relaxed) && tally.told().1.len() < 10 {
+            while !is_over.load(Ordering::Relaxed) && tally.counts().1.len() < 10 {
                 let outcome = match client.get("/small", Duration::ZERO).await {
                     Ok((_, body)) if body != self.small => Err("a wrong body".to_owned()),
                     outcome => outcome.map(|(server, _)| server),

@@ -31,15 +31,15 @@ pub fn available() -> Vec<String> {
 
 /// The response records of a stopped server, in order.
 pub fn records(path: &Path) -> Vec<FlowRecord> {
-    told(path, Scope::Response)
+    records_of(path, Scope::Response)
 }
 
 /// The connection records of a stopped server.
 pub fn connections(path: &Path) -> Vec<FlowRecord> {
-    told(path, Scope::Connection)
+    records_of(path, Scope::Connection)
 }
 
-fn told(path: &Path, scope: Scope) -> Vec<FlowRecord> {
+fn records_of(path: &Path, scope: Scope) -> Vec<FlowRecord> {
     let file = fs::File::open(path).unwrap();
     let mut records = read_json_lines(BufReader::new(file)).unwrap();
     records.retain(|record| record.service.as_ref().unwrap().scope == scope);
@@ -119,7 +119,7 @@ impl Response {
     }
 
     /// The controller in the `Server-Timing` header.
-    pub fn in_force(&self) -> &str {
+    pub fn timing_controller(&self) -> &str {
         self.header("server-timing").split(", rtt;dur=").next().unwrap()
     }
 }
@@ -140,7 +140,7 @@ impl Client {
         Self::over(socket.into())
     }
 
-    /// A client whose socket buffers only a few unread bytes.
+    /// A client with a socket that buffers only a few unread bytes.
     pub fn with_room_for(bytes: usize, to: SocketAddr) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(bytes).unwrap();

@@ -14,13 +14,13 @@ use crate::common::{Scratch, Served};
 use crate::talker::{self, body, run};
 
 #[derive(Debug)]
-pub struct Told {
+pub struct Answer {
     pub status: u16,
     pub headers: BTreeMap<String, String>,
     pub body: String,
 }
 
-impl Told {
+impl Answer {
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
@@ -33,7 +33,7 @@ pub fn ask(
     version: &str,
     url: (&str, &str),
     trusted: &str,
-) -> Told {
+) -> Answer {
     let (host, path) = url;
     if version == "h3" {
         return over_http3(served.server.listening()[1].address, scratch, url, trusted);
@@ -53,7 +53,7 @@ pub fn ask(
     let status = lines.next().unwrap();
     assert_eq!(status.starts_with("HTTP/2"), version == "h2", "{status}");
     let fields = lines.filter_map(|line| line.split_once(": "));
-    Told {
+    Answer {
         status: status.split(' ').nth(1).unwrap().parse().unwrap(),
         headers: fields.map(|(name, it)| (name.to_ascii_lowercase(), it.to_owned())).collect(),
         body: body.to_owned(),
@@ -65,7 +65,7 @@ fn over_http3(
     scratch: &Scratch,
     (host, path): (&str, &str),
     trusted: &str,
-) -> Told {
+) -> Answer {
     let client = H3Client::start(&ClientOptions::default(), talker::now()).unwrap();
     let tls = talker::tls(&scratch.path(trusted));
     run(async {
@@ -75,7 +75,7 @@ fn over_http3(
         let response = connection.request(request).await.unwrap();
         let text = |value: &http::HeaderValue| value.to_str().unwrap().to_owned();
         let fields = response.headers().iter();
-        Told {
+        Answer {
             status: response.status().as_u16(),
             headers: fields.map(|(name, it)| (name.to_string(), text(it))).collect(),
             body: String::from_utf8(body(response).await.unwrap()).unwrap(),

@@ -64,12 +64,12 @@ fn read(protocol: &str, client: &mut Client, length: usize, rest: Duration) {
     }
 }
 
-fn told(scratch: &Scratch) -> Vec<(Option<u64>, bool, u64)> {
-    let tell = |it: &FlowRecord| {
+fn summary(scratch: &Scratch) -> Vec<(Option<u64>, bool, u64)> {
+    let row = |it: &FlowRecord| {
         let service = it.service.as_ref().expect("a server's");
         (it.size_bytes, it.completion_ns.is_some(), service.broken_off)
     };
-    records(&scratch.path("records")).iter().map(tell).collect()
+    records(&scratch.path("records")).iter().map(row).collect()
 }
 
 /// Clients that receive a whole response and close the connection immediately.
@@ -97,7 +97,7 @@ fn fully_received_responses_are_not_recorded_as_broken_off() {
                 }
             }
             served.stop();
-            assert_eq!(told(&scratch), [(Some(length as u64), true, 0); 10], "{protocol}");
+            assert_eq!(summary(&scratch), [(Some(length as u64), true, 0); 10], "{protocol}");
         }
     }
 }
@@ -120,7 +120,7 @@ fn aborted_responses_are_recorded_as_broken_off() {
             drop(ask(protocol, served.connect()));
         }
         served.stop();
-        assert_eq!(told(&scratch), [(Some(length as u64), false, 1)], "{protocol}");
+        assert_eq!(summary(&scratch), [(Some(length as u64), false, 1)], "{protocol}");
     }
 }
 
@@ -133,15 +133,15 @@ fn responses_in_the_kernel_at_shutdown_are_not_broken_off() {
         let (scratch, spec) = site(protocol, length);
         let served = Served::new(&spec);
         let mut client = ask(protocol, Client::with_room_for(8192, served.address));
-        pause(Duration::from_millis(300), "the server writes, and nobody reads");
+        pause(Duration::from_millis(300), "the server writes, and the client does not read");
         let end = thread::spawn(move || served.server.stop(Duration::ZERO));
         pause(
             Duration::from_millis(300),
-            "the server has broken off whatever it does not have to send",
+            "the server has broken off all responses that it may drop",
         );
         read(protocol, &mut client, length, Duration::ZERO);
         end.join().expect("stopped");
-        let [(size, _, broken_off)] = told(&scratch).try_into().expect("a response");
+        let [(size, _, broken_off)] = summary(&scratch).try_into().expect("a response");
         assert_eq!((size, broken_off), (Some(length as u64), 0), "{protocol}");
     }
 }

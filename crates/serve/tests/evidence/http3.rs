@@ -153,14 +153,14 @@ fn idle_connections_have_records() {
     });
     served.stop();
     let all = connections(&scratch.path("records.jsonl"));
-    let told: Vec<_> = all
+    let connections: Vec<_> = all
         .iter()
         .map(|record| {
             let Service { protocol, responses, broken_off, .. } = service(record);
             (protocol.as_str(), *responses, *broken_off)
         })
         .collect();
-    assert_eq!(told, [("quic", 0, 0), ("h3", 1, 0), ("h3", 1, 1)]);
+    assert_eq!(connections, [("quic", 0, 0), ("h3", 1, 0), ("h3", 1, 1)]);
     for (record, at_least) in all.iter().zip([300, 600, 900]) {
         let took = record.completion_ns.expect("an end") / 1_000_000;
         // The timer may have begun a little before the record.
@@ -189,7 +189,7 @@ fn failed_handshakes_leave_no_record() {
     assert_eq!(served.stop().written, 0);
 }
 
-fn told(served: &Served, path: &str) -> String {
+fn admin_text(served: &Served, path: &str) -> String {
     let Some(AdminAddress::Tcp(admin_address)) = served.server.admin() else {
         panic!("no address")
     };
@@ -202,7 +202,8 @@ fn told(served: &Served, path: &str) -> String {
 /// The status of the HTTP/3 series, once it satisfies `is_so`.
 async fn series(served: &Served, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     wait_for_async(what, Duration::from_mins(1), || {
-        let status: Value = serde_json::from_str(&told(served, "/status.json")).expect("JSON");
+        let status: Value =
+            serde_json::from_str(&admin_text(served, "/status.json")).expect("JSON");
         let all = status["series"].as_array().expect("series");
         all.iter().find(|one| one["protocol"] == "h3" && is_so(one)).cloned()
     })
@@ -259,7 +260,7 @@ fn an_open_connection_counts_for_its_arm() {
         let over = series(&served, "it ends", |it| it["open"] == 0).await;
         assert_eq!((&over["connections"], &over["broken_off"]), (&1.into(), &1.into()), "{over}");
     });
-    let metrics = told(&served, "/metrics");
+    let metrics = admin_text(&served, "/metrics");
     let assigned = "uncork_serve_assignments_total{experiment=\"may\",arm=\"all\"} 1\n";
     assert!(metrics.contains(assigned), "{metrics}");
     served.stop();

@@ -23,7 +23,7 @@ fn each_listener_uses_its_configured_controller() {
         assert_eq!(listening.cc, name);
         let mut client = crate::common::Client::new(listening.address);
         let response = client.request("GET", "/file", "").expect("a response");
-        assert_eq!(response.in_force(), format!("cc;desc=\"{name}\""));
+        assert_eq!(response.timing_controller(), format!("cc;desc=\"{name}\""));
         let timing = response.header("server-timing");
         assert!(timing.contains(", rtt;dur=") && timing.contains(", min-rtt;dur="), "{timing}");
         assert_eq!(timing.contains(", pacing;desc="), name.starts_with("bbr"), "{timing}");
@@ -79,7 +79,7 @@ fn a_response_leaves_a_record() {
         assert!(whole.packets_sent > 0 && whole.rtt_ms.is_some());
         let (first, last) =
             (whole.first_byte_ns.expect("bytes"), whole.completion_ns.expect("an end"));
-        assert!(first <= last + 1_000_000, "{first} {last}: acknowledgements are told to the ms");
+        assert!(first <= last + 1_000_000, "{first} {last}: acknowledgements are exact to the ms");
     }
     assert!(records[0].start_ns < records[1].start_ns);
     assert_eq!(records[2].bytes_delivered, "404 Not Found\n".len() as u64);
@@ -133,8 +133,8 @@ fn a_record_contains_the_response_and_the_client_network() {
     // random.
     all.sort_by_key(|record| record.service.as_ref().expect("it").responses);
     let services = all.iter().map(|record| record.service.as_ref().expect("it"));
-    let told: Vec<_> = services.map(|it| (it.responses, &*it.protocol)).collect();
-    assert_eq!(told, [(0, "tcp"), (1, "h1")]);
+    let found: Vec<_> = services.map(|it| (it.responses, &*it.protocol)).collect();
+    assert_eq!(found, [(0, "tcp"), (1, "h1")]);
 }
 
 /// A client that reads slowly limits the sender by its window.
@@ -154,7 +154,8 @@ fn a_slow_client_is_distinguished_from_a_slow_path() {
     drop(client);
     served.stop();
     let [record] = records(&scratch.path("records")).try_into().expect("one response");
-    let limited = record.service.and_then(|service| service.rwnd_limited_ns).expect("told");
+    let limited =
+        record.service.and_then(|service| service.rwnd_limited_ns).expect("a limited time");
     assert!((400_000_000..=record.busy_ns).contains(&limited), "{limited} of {}", record.busy_ns);
 }
 
@@ -168,7 +169,7 @@ fn curl_gets_files_over_both_versions() {
     spec.records = Some(RecordsSpec::new(scratch.path("records")));
     let served = Served::new(&spec);
     let url = format!("https://{}/file", served.address);
-    for (version, told) in [("--http2", "2"), ("--http1.1", "1.1")] {
+    for (version, number) in [("--http2", "2"), ("--http1.1", "1.1")] {
         let out = scratch.path("out");
         let curl = Command::new("curl")
             .args(["-sSk", version, "-w", "%{http_version} %{http_code}", "-r", "1000-", "-o"])
@@ -176,7 +177,7 @@ fn curl_gets_files_over_both_versions() {
             .output()
             .expect("curl runs");
         assert!(curl.status.success(), "{}", String::from_utf8_lossy(&curl.stderr));
-        assert_eq!(String::from_utf8_lossy(&curl.stdout), format!("{told} 206"));
+        assert_eq!(String::from_utf8_lossy(&curl.stdout), format!("{number} 206"));
         assert!(fs::read(out).expect("the file") == bytes[1000..]);
     }
     // Many streams on one connection.
@@ -220,7 +221,7 @@ fn python_gets_ranges() {
         .arg(scratch.path("file"))
         .output()
         .expect("python3 runs");
-    let told = String::from_utf8_lossy(&python.stderr).into_owned();
-    assert_eq!(String::from_utf8_lossy(&python.stdout), "equal\n", "{told}");
+    let errors = String::from_utf8_lossy(&python.stderr).into_owned();
+    assert_eq!(String::from_utf8_lossy(&python.stdout), "equal\n", "{errors}");
     served.stop();
 }

@@ -16,7 +16,7 @@ use uncork_testkit::wait_for;
 
 const LIMIT: Duration = Duration::from_mins(1);
 
-fn told_at(root: &Path, address: &str) -> ServerSpec {
+fn with_admin(root: &Path, address: &str) -> ServerSpec {
     let mut spec = spec(root);
     spec.admin = Some(AdminSpec { address: address.parse().expect("an address"), anywhere: false });
     spec
@@ -45,7 +45,7 @@ fn text(response: &Response) -> String {
 fn health_metrics_and_status_are_served() {
     let scratch = Scratch::new("serve");
     scratch.write("root/file", content(1_000_000));
-    let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
+    let mut spec = with_admin(&scratch.path("root"), "127.0.0.1:0");
     spec.records = Some(RecordsSpec::new(scratch.path("records/")));
     spec.listeners[0].name = "edge".to_owned();
     spec.listeners[0].cc = Some("reno".to_owned());
@@ -87,7 +87,7 @@ fn health_metrics_and_status_are_served() {
 fn health_reports_draining() {
     let scratch = Scratch::new("serve");
     scratch.write("file", content(64 << 20));
-    let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
+    let served = Served::new(&with_admin(&scratch.path(""), "127.0.0.1:0"));
     let admin_address = admin_address(&served);
     let mut slow = served.connect();
     slow.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
@@ -129,7 +129,7 @@ fn an_open_tcp_connection_counts_for_its_arm() {
     let scratch = Scratch::new("serve");
     scratch.write("root/large", content(64 << 20));
     scratch.write("policy.toml", POLICY);
-    let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
+    let mut spec = with_admin(&scratch.path("root"), "127.0.0.1:0");
     spec.policy = Some(scratch.path("policy.toml"));
     let served = Served::new(&spec);
     let admin_address = admin_address(&served);
@@ -167,7 +167,7 @@ fn an_open_tcp_connection_counts_for_its_arm() {
 #[test]
 fn invalid_admin_requests_get_specific_errors() {
     let scratch = Scratch::new("serve");
-    let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
+    let served = Served::new(&with_admin(&scratch.path(""), "127.0.0.1:0"));
     let admin_address = admin_address(&served);
     let of = |method: &str, path: &str, host: &str| {
         Client::new(admin_address).ask(host, method, path, "").expect("an answer")
@@ -193,7 +193,7 @@ fn invalid_admin_requests_get_specific_errors() {
 #[test]
 fn admin_listens_on_public_addresses_only_if_allowed() {
     let scratch = Scratch::new("serve");
-    let mut spec = told_at(&scratch.path(""), "0.0.0.0:0");
+    let mut spec = with_admin(&scratch.path(""), "0.0.0.0:0");
     let refused = Server::start(&spec).map(drop).expect_err("refused");
     assert!(refused.is_usage());
     assert!(refused.to_string().starts_with("0.0.0.0:0 is reachable by others"), "{refused}");
@@ -216,7 +216,7 @@ fn a_unix_socket_is_accessible_only_to_its_owner() {
     let scratch = Scratch::new("serve");
     let socket = scratch.path("admin.sock");
     let address = format!("unix:{}", socket.display());
-    let spec = told_at(&scratch.path(""), &address);
+    let spec = with_admin(&scratch.path(""), &address);
     // A socket file left behind by a killed server.
     drop(UnixListener::bind(&socket).expect("bound"));
     let served = Served::new(&spec);
@@ -237,7 +237,7 @@ fn a_unix_socket_is_accessible_only_to_its_owner() {
 #[test]
 fn silent_admin_clients_block_no_others() {
     let scratch = Scratch::new("serve");
-    let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
+    let served = Served::new(&with_admin(&scratch.path(""), "127.0.0.1:0"));
     let admin_address = admin_address(&served);
     let silent: Vec<_> = (0..20).map(|_| Client::new(admin_address)).collect();
     assert_eq!(ask(admin_address, "/healthz").status, 200);

@@ -13,7 +13,7 @@ use crate::driver::{Browser, Run, Scratch};
 use uncork_serve::{AdminSpec, RecordsSpec};
 use uncork_testkit::{pause, wait_until};
 
-/// HTML that a client tries to inject, and whose script leaves a mark if it runs.
+/// HTML that a client tries to inject. Its script leaves a mark if it runs.
 const INTRUDER: &str = "<img src=x onerror=\"document.documentElement.dataset.intruder='ran'\">";
 
 /// Ends the clients, also if the browser fails: the scope waits for them.
@@ -82,8 +82,8 @@ fn the_page_shows_traffic_and_runs_no_injected_script() {
     // A curve for each controller, in each of four legends.
     assert!(page.matches(">reno</").count() >= 4);
     assert!(page.contains(">serving</span>"));
-    let told = "&lt;img src=x onerror=";
-    assert!(page.matches(told).count() >= 10, "what clients call the server is text");
+    let escaped = "&lt;img src=x onerror=";
+    assert!(page.matches(escaped).count() >= 10, "what clients call the server is text");
     assert!(page.contains(">127.0.0.0/24</td>") && !page.contains(">127.0.0.1</td>"));
 }
 

@@ -85,7 +85,7 @@ fn redirects_and_error_pages_are_the_hosts() {
 }
 
 #[test]
-fn another_configuration_is_in_force_as_a_whole_or_not_at_all() {
+fn another_configuration_is_active_as_a_whole_or_not_at_all() {
     let scratch = Scratch::new("serve");
     let spec = two_hosts(&scratch);
     let mut served = Served::new(&spec);
@@ -97,7 +97,7 @@ fn another_configuration_is_in_force_as_a_whole_or_not_at_all() {
         "[[host]]\nnames = [\"b.example\"]\nroot = \"DIR/b\"\ntls_cert = \"DIR/b.example.pem\"\n\
          tls_key = \"DIR/b.example.key\"\n",
     );
-    // The last of it cannot be read, so that nothing of it is in force.
+    // Its last part cannot be read, so no part of it becomes active.
     let root = std::mem::replace(&mut with_b.root, scratch.path("missing"));
     let refused = served.server.reconfigure(&with_b).result.unwrap_err();
     assert!(matches!(refused, ServeError::Root(..)), "{refused}");

@@ -1,4 +1,4 @@
-//! What depends on the client's network: limits, who is told of the connection, proxies that are believed.
+//! What depends on the client's network: limits, `Server-Timing`, trusted proxies.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -109,7 +109,7 @@ fn the_limit_of_requests_holds_for_each_version() {
 }
 
 #[test]
-fn a_network_has_so_many_connections() {
+fn connections_of_a_network_are_limited() {
     let scratch = site();
     let mut spec = spec(&scratch.path("root"));
     spec.limits.network_connections = Some(3);
@@ -123,16 +123,20 @@ fn a_network_has_so_many_connections() {
 }
 
 #[test]
-fn some_or_none_are_told_of_the_connection() {
+fn some_networks_or_none_receive_server_timing() {
     let scratch = site();
     let mut served = Served::new(&secured(&scratch));
-    for (who, is_told) in [("on", true), ("off", false), ("127.0.0.0/8", true), ("::1", false)] {
+    for (who, has_timing) in [("on", true), ("off", false), ("127.0.0.0/8", true), ("::1", false)] {
         let server_timing: ServerTiming = who.parse().unwrap();
         let spec = ServerSpec { server_timing, ..secured(&scratch) };
         served.server.reconfigure(&spec).result.unwrap();
         for version in VERSIONS {
-            let told = ask(&served, &scratch, version, ("localhost", "/file"), "chain.pem");
-            assert_eq!(told.headers.contains_key("server-timing"), is_told, "{who} {version}");
+            let response = ask(&served, &scratch, version, ("localhost", "/file"), "chain.pem");
+            assert_eq!(
+                response.headers.contains_key("server-timing"),
+                has_timing,
+                "{who} {version}"
+            );
         }
     }
     served.stop();
@@ -158,12 +162,12 @@ fn a_proxy_says_who_the_client_is() {
         connection.send(&header(client)).unwrap();
         connection.request("GET", "/file", "").unwrap()
     };
-    let told = from("203.0.113.7:1234");
-    assert_eq!((told.status, told.body.as_slice()), (200, b"fine".as_slice()));
-    assert!(told.headers.contains_key("server-timing"));
+    let response = from("203.0.113.7:1234");
+    assert_eq!((response.status, response.body.as_slice()), (200, b"fine".as_slice()));
+    assert!(response.headers.contains_key("server-timing"));
     let other = from("198.51.100.7:1234");
     assert!(other.status == 200 && !other.headers.contains_key("server-timing"));
-    // Who is no proxy has no header, and cannot say who it is.
+    // A client that is not a trusted proxy has no header.
     assert_eq!(
         Client::from(OTHER, served.address).request("GET", "/file", "").unwrap().status,
         200

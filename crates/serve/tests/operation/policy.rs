@@ -36,21 +36,21 @@ fn the_host_of_the_first_request_decides() {
     for (host, cc) in [("audio-fa.example", "reno"), ("audio-fa-bbr.example", "bbr")] {
         let mut client = served.connect();
         let first = client.get_of(host, "/file").expect("a response");
-        assert_eq!(first.in_force(), format!("cc;desc=\"{cc}\""));
+        assert_eq!(first.timing_controller(), format!("cc;desc=\"{cc}\""));
         // Another host on the same connection changes nothing.
         client.get_of("audio-fa-bbr.example", "/file").expect("a response");
         assert_eq!(client.controller(), cc);
     }
     served.stop();
     let records = records(&scratch.path("records"));
-    let told: Vec<_> = records
+    let choices: Vec<_> = records
         .iter()
         .map(|it| (it.group.as_str(), it.cc.as_str(), it.choice.as_ref().expect("a policy")))
         .map(|(group, cc, choice)| (group, cc, choice.rule.as_str(), choice.cc.as_deref()))
         .collect();
     let (plain, bbr) =
         (("default", "reno", "default", Some("reno")), ("spotify", "bbr", "spotify", Some("bbr")));
-    assert_eq!(told, [plain, plain, bbr, bbr]);
+    assert_eq!(choices, [plain, plain, bbr, bbr]);
 }
 
 #[test]
@@ -61,13 +61,13 @@ fn each_request_exchanges_the_controller_of_an_open_connection() {
     let mut client = served.connect();
     for (host, cc) in [("a", "reno"), ("a-bbr", "bbr"), ("a-bbr", "bbr"), ("b", "reno")] {
         let response = client.get_of(host, "/file").expect("a response");
-        assert_eq!(response.in_force(), format!("cc;desc=\"{cc}\""));
+        assert_eq!(response.timing_controller(), format!("cc;desc=\"{cc}\""));
         assert_eq!(client.controller(), cc);
     }
     served.stop();
-    let told: Vec<_> =
+    let controllers: Vec<_> =
         records(&scratch.path("records")).into_iter().map(|record| record.cc).collect();
-    assert_eq!(told, ["reno", "bbr", "bbr", "reno"]);
+    assert_eq!(controllers, ["reno", "bbr", "bbr", "reno"]);
 }
 
 /// A setting that a rule does not name has the system's default, even after another rule set it.
@@ -119,14 +119,14 @@ fn a_client_stays_in_its_arm() {
         for network in 0..100 {
             let mut client = Client::from(Ipv4Addr::new(127, 1, network, 7), served.address);
             let response = client.get_of("a", "/file").expect("a response");
-            arms.push(response.in_force().to_owned());
+            arms.push(response.timing_controller().to_owned());
         }
     }
     served.stop();
     assert_eq!(arms[..100], arms[100..]);
-    let told = |cc: &str, arm: &str| format!("cc;desc=\"{cc}\", arm;desc=\"may/{arm}\"");
-    let b = arms.iter().filter(|arm| **arm == told("bbr", "b")).count();
-    let a = arms.iter().filter(|arm| **arm == told("reno", "a")).count();
+    let timing = |cc: &str, arm: &str| format!("cc;desc=\"{cc}\", arm;desc=\"may/{arm}\"");
+    let b = arms.iter().filter(|arm| **arm == timing("bbr", "b")).count();
+    let a = arms.iter().filter(|arm| **arm == timing("reno", "a")).count();
     // 100 fair coins: fewer than 30 of either is beyond 4 sigma.
     assert!(a + b == 200 && a >= 60 && b >= 60, "{a} {b}");
     let mut units: BTreeMap<u64, Vec<_>> = BTreeMap::new();
@@ -181,14 +181,14 @@ fn the_name_in_the_handshake_decides() {
             .arg(format!("https://{host}:{port}/file"))
             .output()
             .expect("curl runs");
-        let told = String::from_utf8_lossy(&curl.stdout);
-        assert!(told.starts_with("HTTP/2 200"), "{told}");
-        assert!(told.contains(&format!("server-timing: cc;desc=\"{cc}\"")), "{told}");
+        let output = String::from_utf8_lossy(&curl.stdout);
+        assert!(output.starts_with("HTTP/2 200"), "{output}");
+        assert!(output.contains(&format!("server-timing: cc;desc=\"{cc}\"")), "{output}");
     }
     served.stop();
 }
 
-/// Many concurrent requests on an HTTP/2 connection, of which every other one asks for BBR.
+/// Many concurrent requests on an HTTP/2 connection. Every other one asks for BBR.
 #[test]
 fn requests_that_share_a_connection_share_its_controller() {
     for decide in ["once", "each_request"] {
@@ -206,8 +206,8 @@ fn requests_that_share_a_connection_share_its_controller() {
             .arg(format!("https://{}/large?n=[1-10]&cc=[0-1]", served.address))
             .output()
             .expect("curl runs");
-        let told = String::from_utf8_lossy(&curl.stdout).into_owned();
-        assert_eq!(told.lines().filter(|size| *size == "1000000").count(), 20, "{told}");
+        let output = String::from_utf8_lossy(&curl.stdout).into_owned();
+        assert_eq!(output.lines().filter(|size| *size == "1000000").count(), 20, "{output}");
         served.stop();
         let records = records(&scratch.path("records"));
         let mut chosen: BTreeMap<u32, BTreeMap<_, usize>> = BTreeMap::new();
@@ -228,7 +228,7 @@ fn requests_that_share_a_connection_share_its_controller() {
 
 /// 127.1.0.0/16 is in Peru.
 #[test]
-fn databases_tell_where_clients_are_and_are_read_again() {
+fn databases_locate_clients_and_are_read_again() {
     let scratch = Scratch::new("serve");
     let text = "[default]\ntcp = \"reno\"\n[[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }";
     let mut spec = by_policy(&scratch, text);
@@ -277,7 +277,7 @@ fn the_size_condition_uses_the_whole_file() {
         ("/file", "", "reno"),
     ] {
         let response = client.request("GET", path, headers).expect("a response");
-        assert_eq!(response.in_force(), format!("cc;desc=\"{cc}\""), "{path}");
+        assert_eq!(response.timing_controller(), format!("cc;desc=\"{cc}\""), "{path}");
     }
     served.stop();
 }
@@ -290,8 +290,8 @@ fn policies_with_unavailable_controllers_are_rejected_at_start() {
     for error in [Server::start(&spec).map(drop), spec.check().map(drop)] {
         let error = error.expect_err("no such controller");
         assert!(!error.is_usage());
-        let told = error.to_string();
-        assert!(told.contains("policy.toml': this kernel has no congestion control 'nosuchcc'"));
-        assert!(told.contains(&available().join(", ")), "{told}");
+        let output = error.to_string();
+        assert!(output.contains("policy.toml': this kernel has no congestion control 'nosuchcc'"));
+        assert!(output.contains(&available().join(", ")), "{output}");
     }
 }

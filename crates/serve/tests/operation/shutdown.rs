@@ -16,7 +16,7 @@ use crate::frames::{
 /// Fits into the kernel's send buffer, and not into the client's receive buffer.
 const LENGTH: usize = 100_000;
 
-/// A client whose kernel takes a few kilobytes at a time.
+/// A client with a kernel that takes a few kilobytes at a time.
 fn narrow(address: SocketAddr) -> Client {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     socket.set_recv_buffer_size(4096).expect("a small buffer");
@@ -81,7 +81,9 @@ fn a_client_of_http2_that_reads_late_gets_the_end_of_its_response() {
     let server = thread::spawn(move || served.stop());
     pause(Duration::from_secs(3), "longer than the server lingers");
     for _ in 0..2 {
-        client.send(&frame(PING, 0, 0, &[0; 8])).expect("sent: nobody has reset the connection");
+        client
+            .send(&frame(PING, 0, 0, &[0; 8]))
+            .expect("sent: the server has not reset the connection");
         pause(Duration::from_millis(100), "a reset would have come");
     }
     let mut body = Vec::new();

@@ -68,8 +68,8 @@ fn random_ranges_match_slices() {
                 return Ok(());
             }
             prop_assert_eq!(response.status, 206);
-            let told = format!("bytes {}-{}/{length}", expected.start, expected.end - 1);
-            prop_assert_eq!(response.header("content-range"), told);
+            let range = format!("bytes {}-{}/{length}", expected.start, expected.end - 1);
+            prop_assert_eq!(response.header("content-range"), range);
             let slice = &bytes[expected.start as usize..expected.end as usize];
             prop_assert!(response.body == slice, "{value}");
             Ok(())
@@ -84,13 +84,13 @@ fn several_ranges_are_multipart() {
     let served = Served::new(&spec(&scratch.path("")));
     let response = served.get("/file.bin", "Range: bytes=500000-699999, 0-9, -1\r\n");
     assert_eq!(response.status, 206);
-    let told: Vec<_> = parts(&response);
+    let received: Vec<_> = parts(&response);
     let expected = [
         ("bytes 500000-699999/700001".to_owned(), bytes[500_000..700_000].to_vec()),
         ("bytes 0-9/700001".to_owned(), bytes[..10].to_vec()),
         ("bytes 700000-700000/700001".to_owned(), bytes[700_000..].to_vec()),
     ];
-    assert!(told == expected);
+    assert!(received == expected);
     let overlapping = served.get("/file.bin", "Range: bytes=0-9,5-20\r\n");
     assert_eq!((overlapping.status, overlapping.body.len()), (200, LENGTH));
     served.stop();

@@ -19,7 +19,7 @@ fn site() -> (Scratch, Vec<u8>) {
     (scratch, bytes)
 }
 
-/// Ten thousand ranges, a third of which have up to `longest` bytes.
+/// Ten thousand ranges. A third of them have up to `longest` bytes.
 fn random_ranges(http3_client: &Http3Client, bytes: &[u8], longest: usize) {
     let mut random = uncork_units::Rng::new(3, 0);
     run(async {

@@ -202,7 +202,7 @@ fn files_that_are_truncated_while_they_are_sent_are_cut_and_not_mixed() {
                 }
             };
             match ended {
-                Ok(()) => assert_eq!(at, old.len(), "cut, and nobody is told"),
+                Ok(()) => assert_eq!(at, old.len(), "cut without an error"),
                 Err(error) => {
                     assert_eq!(error, ClientError::Reset(0x102));
                     cut += 1;

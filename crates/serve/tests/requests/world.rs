@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use uncork_serve::site::{Site, SiteOptions};
 
 /// Content that no response may contain.
-pub(crate) const SECRET: &[u8] = b"nobody's business";
+pub(crate) const SECRET: &[u8] = b"not for clients!!";
 /// The modification time of all files, in seconds since 1970: 06 Nov 1994 08:49:37.
 const CHANGED: u64 = 784_111_777;
 

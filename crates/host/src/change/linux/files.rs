@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::super::knob::Value;
+use super::super::setting::Value;
 use crate::private;
 
 /// The size of the largest file that is read: far more than uncork writes.

@@ -1,7 +1,7 @@
-//! The process that undoes changes when the one that made them is dead, or when nobody confirms them.
+//! The process that undoes changes when the process that made them is dead, or when they are not confirmed in time.
 //!
-//! It depends on nothing that may fail meanwhile: it keeps the journal in memory, restores the host before it writes, and goes
-//! on trying until both are done.
+//! It depends on nothing that may fail meanwhile: it keeps the journal in memory, restores the host before it writes, and
+//! retries until both are done.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, setsid};
 
 use super::super::agent::recover;
-use super::super::host::{Guard, Host, HostError};
+use super::super::host::{Host, HostError, Watchdog};
 use super::super::journal::Journal;
 use super::state::Stamp;
 use super::{LiveHost, StateDirectory, namespace};
@@ -54,8 +54,8 @@ fn arguments(state: &StateDirectory) -> [&std::ffi::OsStr; 6] {
 
 /// Whether a guard of this journal lives. Only processes of root and of this user count: others may call themselves
 /// what they like.
-pub(super) fn find(state: &StateDirectory) -> Guard {
-    let Ok(processes) = fs::read_dir("/proc") else { return Guard::Unknown };
+pub(super) fn find(state: &StateDirectory) -> Watchdog {
+    let Ok(processes) = fs::read_dir("/proc") else { return Watchdog::Unknown };
     let wanted = arguments(state).map(std::ffi::OsStr::as_encoded_bytes).join(&0);
     let is_guard = |process: &Path| {
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
@@ -67,10 +67,10 @@ pub(super) fn find(state: &StateDirectory) -> Guard {
             && !matches!(run_state(process), None | Some('T' | 'Z' | 'X'))
     };
     if processes.flatten().any(|process| is_guard(&process.path())) {
-        return Guard::Alive;
+        return Watchdog::Alive;
     }
     // `hidepid` hides the processes of others (proc(5)).
-    if fs::read("/proc/1/stat").is_ok() { Guard::Dead } else { Guard::Unknown }
+    if fs::read("/proc/1/stat").is_ok() { Watchdog::Dead } else { Watchdog::Unknown }
 }
 
 /// `R`, `S`, `T`, … of a process (proc_pid_stat(5)).
@@ -116,11 +116,11 @@ fn post_process(state: &StateDirectory, root: &Path) -> io::Result<()> {
 /// Undoes the open changes when the process that makes them is dead, or when they expire. Returns when nothing
 /// is open any more; until then it tries again after each error.
 pub fn watch(state: &StateDirectory, root: &Path) {
-    // Fails for the leader of a process group, such as a service: then there is no session to leave.
+    // Fails for the leader of a process group, such as a service. Such a leader needs no new session.
     let _ = setsid();
     let mut watched = Watched { host: LiveHost::new(state.clone(), root), stamp: None };
     watched.refresh();
-    // Nobody may listen.
+    // The reader may be gone.
     let _ = writeln!(io::stdout(), "{READY}");
     loop {
         let lock = watched.wait_for_lock();

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use rustix::time::{ClockId, clock_gettime};
 use uncork_policy::Release;
 
-use super::host::{Guard, Host, HostError, Now, Surroundings};
+use super::host::{Host, HostContext, HostError, Now, Watchdog};
 use super::journal::Journal;
-use super::knob::{Knob, Value};
+use super::setting::{SettingKey, Value};
 use crate::collect::is_initial;
 use crate::netlink::Netlink;
 use crate::releases::{ReleaseError, Releases};
@@ -39,14 +39,14 @@ pub struct LiveHost {
 }
 
 impl LiveHost {
-    /// A host that keeps its journal in `state`, and whose files are below `root`.
+    /// A host with its journal in `state` and its files below `root`.
     pub fn new(state: StateDirectory, root: &Path) -> Self {
         Self { state, root: root.to_owned(), unwritten: None, remembered: None }
     }
 }
 
 impl Host for LiveHost {
-    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
+    fn context(&mut self) -> Result<HostContext, HostError> {
         let words = |name: &str| -> Result<Vec<String>, HostError> {
             let text = sysctl::read(&format!("net.ipv4.tcp_{name}_congestion_control"), None)?;
             let words = text.as_text().unwrap_or_default().split(' ');
@@ -54,7 +54,7 @@ impl Host for LiveHost {
         };
         let program = std::env::current_exe();
         let program = program.map_err(|error| HostError(format!("this program: {error}")))?;
-        Ok(Surroundings {
+        Ok(HostContext {
             available: words("available")?,
             allowed: words("allowed")?,
             is_initial: is_initial(),
@@ -67,29 +67,33 @@ impl Host for LiveHost {
         })
     }
 
-    fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
-        let read = match knob {
-            Knob::Module { name } => Ok(module::read(name)),
-            Knob::Sysctl { key, namespace } => return sysctl::read(key, namespace.as_deref()),
-            Knob::Qdisc { interface } => qdisc::read(interface),
-            Knob::Route { to } => routes::read(to),
-            Knob::File { path } => files::read(&self.below(path)),
-            Knob::Link { path } => files::read_link(&self.below(path)),
+    fn read(&mut self, setting: &SettingKey) -> Result<Value, HostError> {
+        let read = match setting {
+            SettingKey::Module { name } => Ok(module::read(name)),
+            SettingKey::Sysctl { key, namespace } => {
+                return sysctl::read(key, namespace.as_deref());
+            }
+            SettingKey::Qdisc { interface } => qdisc::read(interface),
+            SettingKey::Route { to } => routes::read(to),
+            SettingKey::File { path } => files::read(&self.below(path)),
+            SettingKey::Link { path } => files::read_link(&self.below(path)),
         };
-        read.map_err(|error| HostError(format!("cannot read {knob}: {error}")))
+        read.map_err(|error| HostError(format!("cannot read {setting}: {error}")))
     }
 
     /// The routes are read at once.
-    fn read_all(&mut self, knobs: &[&Knob]) -> Result<Vec<Value>, HostError> {
-        let has_routes = knobs.iter().any(|knob| matches!(knob, Knob::Route { .. }));
+    fn read_all(&mut self, settings: &[&SettingKey]) -> Result<Vec<Value>, HostError> {
+        let has_routes = settings.iter().any(|setting| matches!(setting, SettingKey::Route { .. }));
         let routes =
             if has_routes { routes::all().map_err(routes::unreadable)? } else { Vec::new() };
         let routes = routes::by_name(routes);
-        let mut read = |knob: &&Knob| match knob {
-            Knob::Route { to } => Ok(routes.get(to).cloned().map_or(Value::Absent, Value::Route)),
-            knob => self.read(knob),
+        let mut read = |setting: &&SettingKey| match setting {
+            SettingKey::Route { to } => {
+                Ok(routes.get(to).cloned().map_or(Value::Absent, Value::Route))
+            }
+            setting => self.read(setting),
         };
-        knobs.iter().map(&mut read).collect()
+        settings.iter().map(&mut read).collect()
     }
 
     fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -104,19 +108,19 @@ impl Host for LiveHost {
         Ok(module::may_have_qdisc(name))
     }
 
-    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
-        let written = match (knob, to) {
-            (Knob::Module { name }, Value::Text { .. }) => return module::load(name),
-            (Knob::Sysctl { key, namespace }, Value::Text { text }) => {
+    fn write(&mut self, setting: &SettingKey, from: &Value, to: &Value) -> Result<(), HostError> {
+        let written = match (setting, to) {
+            (SettingKey::Module { name }, Value::Text { .. }) => return module::load(name),
+            (SettingKey::Sysctl { key, namespace }, Value::Text { text }) => {
                 return sysctl::write(key, namespace.as_deref(), text);
             }
-            (Knob::Qdisc { interface }, Value::Qdisc(to)) => qdisc::write(interface, to),
-            (Knob::Route { .. }, _) => return routes::write(knob, from, to),
-            (Knob::File { path }, to) => files::write(&self.below(path), to),
-            (Knob::Link { path }, to) => files::write_link(&self.below(path), to),
+            (SettingKey::Qdisc { interface }, Value::Qdisc(to)) => qdisc::write(interface, to),
+            (SettingKey::Route { .. }, _) => return routes::write(setting, from, to),
+            (SettingKey::File { path }, to) => files::write(&self.below(path), to),
+            (SettingKey::Link { path }, to) => files::write_link(&self.below(path), to),
             _ => Err(io::Error::other("invalid value")),
         };
-        written.map_err(|error| HostError(format!("cannot change {knob}: {}", remedy(&error))))
+        written.map_err(|error| HostError(format!("cannot change {setting}: {}", remedy(&error))))
     }
 
     fn load(&mut self) -> Result<Option<Journal>, HostError> {
@@ -153,7 +157,7 @@ impl Host for LiveHost {
         guard::post(&self.state, &self.root)
     }
 
-    fn guard(&mut self) -> Guard {
+    fn guard(&mut self) -> Watchdog {
         guard::find(&self.state)
     }
 

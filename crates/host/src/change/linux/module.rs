@@ -9,7 +9,7 @@ use rustix::net::sockopt::set_tcp_congestion;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::super::host::HostError;
-use super::super::knob::{LOADED, Value};
+use super::super::setting::{LOADED, Value};
 use crate::collect::module;
 use crate::facts::Module;
 

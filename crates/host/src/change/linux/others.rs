@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::super::host::Guard;
+use super::super::host::Watchdog;
 use super::super::journal::Journal;
 use super::guard::find;
 use super::namespace::is_this_boot;
@@ -24,7 +24,7 @@ pub struct OtherJournal {
     /// When that was applied, in seconds of Unix time.
     pub since_unix_s: Option<u64>,
     /// Whether the process lives that undoes open changes; absent if none are open.
-    pub guard: Option<Guard>,
+    pub guard: Option<Watchdog>,
     /// Why it cannot be read.
     pub unreadable: Option<String>,
 }

@@ -9,7 +9,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcHeader, TcMessage};
 
-use super::super::knob::{Installed, Qdisc, Value};
+use super::super::setting::{Installed, Qdisc, Value};
 use super::netlink;
 use crate::netlink::Netlink;
 

@@ -9,8 +9,8 @@ use uncork_cc::Missing;
 
 use super::super::desired_state::Prefix;
 use super::super::host::HostError;
-use super::super::knob::{Knob, Route, Value};
 use super::super::route;
+use super::super::setting::{Route, SettingKey, Value};
 use super::{netlink, qdisc, remedy};
 
 /// The unicast routes of the main table; of several to one destination the preferred one.
@@ -49,7 +49,7 @@ pub(super) fn read(to: &str) -> io::Result<Value> {
     Ok(found.map_or(Value::Absent, |(_, route)| Value::Route(route)))
 }
 
-pub(super) fn write(knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
+pub(super) fn write(setting: &SettingKey, from: &Value, to: &Value) -> Result<(), HostError> {
     let (order, flags) = match (from, to) {
         (Value::Absent, Value::Route(to)) => {
             (RouteNetlinkMessage::NewRoute(route::message(to)?), NLM_F_CREATE | NLM_F_EXCL)
@@ -68,6 +68,6 @@ pub(super) fn write(knob: &Knob, from: &Value, to: &Value) -> Result<(), HostErr
             }
             _ => remedy(&error),
         };
-        HostError(format!("cannot change {knob} to {to}: {reason}"))
+        HostError(format!("cannot change {setting} to {to}: {reason}"))
     })
 }

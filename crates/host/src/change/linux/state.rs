@@ -160,7 +160,7 @@ impl StateDirectory {
         }
         let directory = self.directory.display();
         Err(HostError(format!(
-            "{directory} has no room for a second journal, without which changes could not be undone; make room, or choose another \
+            "{directory} has no room for a second journal, which a rollback needs; make room, or choose another \
              directory with --state-dir"
         )))
     }
@@ -224,7 +224,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Writes into the blocks that a file has, and then gives back what is left of them.
+/// Writes into the blocks that a file has, and then frees the remaining ones.
 fn overwrite(file: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(file)?;
     file.write_all(text.as_bytes())?;

@@ -10,7 +10,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use uncork_cc::Missing;
 
 use super::super::host::HostError;
-use super::super::knob::{ALLOWED, DEFAULT, Value};
+use super::super::setting::{ALLOWED, DEFAULT, Value};
 use super::{module, remedy};
 
 const AVAILABLE: &str = "net.ipv4.tcp_available_congestion_control";
@@ -35,7 +35,7 @@ pub(super) fn read(key: &str, namespace: Option<&str>) -> Result<Value, HostErro
 
 pub(super) fn write(key: &str, namespace: Option<&str>, text: &str) -> Result<(), HostError> {
     if key == ALLOWED {
-        // The kernel does not load what such a list names. What it then lacks is told below.
+        // The kernel does not load the algorithms of such a list. The error below names those it lacks.
         text.split(' ').for_each(|name| drop(module::load_algorithm(name)));
     }
     let path = file(key);

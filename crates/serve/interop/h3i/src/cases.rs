@@ -74,7 +74,7 @@ pub(crate) fn streams() -> Vec<Case> {
             vec![uni(2, 0), bytes(2, false, &[4, 2, 2, 1])],
         ),
         case(
-            "a setting that nobody knows",
+            "an unknown setting",
             "7.2.4.1",
             Answered,
             [
@@ -284,7 +284,7 @@ pub(crate) fn requests(path: &str) -> Vec<Case> {
             only(&[(":status", "200"), method, scheme, authority, path]),
         ),
         case(
-            "a pseudo-header that nobody knows",
+            "an unknown pseudo-header",
             "4.3",
             BAD,
             only(&[(":what", "x"), method, scheme, authority, path]),

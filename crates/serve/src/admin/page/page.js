@@ -194,7 +194,7 @@
     return made;
   };
 
-  const tell = (status) => {
+  const update = (status) => {
     const counted = (of) => number(sum(status.series, of));
     state(status.state, status.state);
     show("version", status.version);
@@ -226,12 +226,12 @@
       state("lost", "the server does not answer");
       return;
     }
-    // A server that began anew counts from nothing.
+    // A server that was restarted counts from zero.
     if (readings.length && readings[0].start_unix_s !== status.start_unix_s) readings.length = 0;
     if (readings.length && readings.at(-1).unix_s >= status.unix_s) return;
     readings.push(status);
     if (readings.length > KEPT) readings.shift();
-    tell(status);
+    update(status);
     draw();
     root.dataset.readings = readings.length;
   };
@@ -243,12 +243,12 @@
     pause.setAttribute("aria-pressed", String(paused));
   });
   by.addEventListener("change", draw);
-  const anew = () => {
+  const redraw = () => {
     drawn.keys = null;
     draw();
   };
-  addEventListener("resize", anew);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", anew);
+  addEventListener("resize", redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   const loop = async () => {
     if (!paused) await read();
     setTimeout(loop, PERIOD);

@@ -140,8 +140,8 @@ impl Metrics {
         gauge(out, "start_time", "When the server started", unix(self.started))?;
         if let Some(policy) = locked(&self.policy).clone() {
             let fingerprint = [("fingerprint", policy.fingerprint.as_str())];
-            info(out, "policy", "The policy in force", &fingerprint)?;
-            gauge(out, "policy_start_time", "Since when it is in force", unix(policy.since))?;
+            info(out, "policy", "The active policy", &fingerprint)?;
+            gauge(out, "policy_start_time", "When the policy became active", unix(policy.since))?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub(crate) struct Live {
 struct State {
     key: Key,
     series: Arc<Series>,
-    told: TransportFigures,
+    counted: TransportFigures,
 }
 
 impl Live {
@@ -28,7 +28,7 @@ impl Live {
         let series = metrics.series_of(&key);
         series.open.fetch_add(1, Ordering::Relaxed);
         metrics.assigned(&key);
-        let state = Mutex::new(State { key, series, told: TransportFigures::default() });
+        let state = Mutex::new(State { key, series, counted: TransportFigures::default() });
         Self { metrics: Arc::clone(metrics), state }
     }
 
@@ -50,15 +50,15 @@ impl Live {
     /// Adds the increase of the counters since the last call.
     pub(crate) fn moved(&self, figures: &TransportFigures) {
         let mut state = locked(&self.state);
-        let (series, told) = (&state.series, &state.told);
-        let more = |of: fn(&TransportFigures) -> u64| of(figures).saturating_sub(of(told));
+        let (series, counted) = (&state.series, &state.counted);
+        let more = |of: fn(&TransportFigures) -> u64| of(figures).saturating_sub(of(counted));
         add(&series.bytes_acked, more(|it| it.bytes_acked));
         add(&series.bytes_sent, more(|it| it.bytes_sent));
         add(&series.bytes_retransmitted, more(|it| it.bytes_retransmitted));
         add(&series.packets_sent, more(|it| it.packets_sent));
         add(&series.packets_lost, more(|it| it.packets_lost));
         add(&series.timeouts, more(|it| it.timeouts));
-        state.told = *figures;
+        state.counted = *figures;
     }
 
     /// Records the current queueing of a connection that is sending: the round-trip time `rtt`

@@ -44,13 +44,13 @@ pub(crate) struct Metrics {
     last: Mutex<Option<(Key, Arc<Series>)>>,
     /// Reloads of each kind of file, by success.
     reloads: Mutex<BTreeMap<(&'static str, bool), u64>>,
-    policy: Mutex<Option<PolicyInForce>>,
+    policy: Mutex<Option<ActivePolicy>>,
     records: Option<Arc<Tally>>,
 }
 
-/// A policy, and since when it has been in force.
+/// A policy, and since when it is active.
 #[derive(Clone, Debug)]
-struct PolicyInForce {
+struct ActivePolicy {
     fingerprint: String,
     since: SystemTime,
 }
@@ -86,14 +86,14 @@ impl Metrics {
         }
     }
 
-    /// Sets the policy in force.
+    /// Sets the active policy.
     pub(crate) fn policy(&self, fingerprint: &str) {
         let fingerprint = fingerprint.to_owned();
-        let in_force = PolicyInForce { fingerprint, since: clock::today() };
-        *locked(&self.policy) = Some(in_force);
+        let active = ActivePolicy { fingerprint, since: clock::today() };
+        *locked(&self.policy) = Some(active);
     }
 
-    /// Counts a reload of `what`; `is_ok` tells whether it succeeded.
+    /// Counts a reload of `what`; `is_ok`: whether it succeeded.
     pub(crate) fn reloaded(&self, what: &'static str, is_ok: bool) {
         *locked(&self.reloads).entry((what, is_ok)).or_default() += 1;
     }

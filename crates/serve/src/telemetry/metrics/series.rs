@@ -6,7 +6,7 @@ use uncork_flow::{FlowRecord, RATE_EDGES, RATIO_EDGES, Service, TIME_EDGES};
 
 use super::buckets::SharedBuckets;
 
-/// Minimum size in bytes of a response whose rate is counted. Shorter ones do not leave slow start,
+/// Minimum size in bytes of a response with a rate. Shorter ones do not leave slow start,
 /// and the kernel measures their time only in clock ticks.
 const LONG_BYTES: u64 = 100_000;
 

@@ -1,4 +1,4 @@
-//! What decisions of earlier policies mean, read once for each policy.
+//! The descriptions of active and earlier policies, which give decisions their meaning. Each is read once.
 
 use std::collections::HashMap;
 
@@ -6,24 +6,24 @@ use crate::description::{Decided, Description};
 use crate::layout::Decision;
 use crate::steered::Steered;
 
-/// The descriptions of a cgroup's policies, as they were asked for.
+/// The descriptions of a cgroup's policies that were needed so far.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct PolicyArchive {
     steered: Steered,
-    /// By key; `None` for a policy that is gone.
+    /// By key; `None` for a policy that does not exist any more.
     known: HashMap<u64, Option<Description>>,
     /// The program of the active policy when it was read last.
     active: Option<u32>,
 }
 
-impl Names {
+impl PolicyArchive {
     pub(crate) fn of(steered: &Steered) -> Self {
         Self { steered: steered.clone(), known: HashMap::new(), active: None }
     }
 
     /// Reads the active policy's, because `revert` removes it while connections of that policy are still ending.
     pub(crate) fn read_active(&mut self) {
-        // What cannot be read now is read when it is asked for.
+        // A description that cannot be read now is read when it is needed.
         let Ok(Some(program)) = self.steered.program() else { return };
         if self.active == Some(program) {
             return;
@@ -41,9 +41,9 @@ impl Names {
         self.read_active();
     }
 
-    /// The policy with this key; `None` if its description is gone.
+    /// The policy with this key; `None` if its description does not exist any more.
     pub(crate) fn description(&mut self, policy: u64) -> Option<&Description> {
-        let read = || self.steered.names(policy).ok().flatten();
+        let read = || self.steered.archived(policy).ok().flatten();
         self.known.entry(policy).or_insert_with(read).as_ref()
     }
 

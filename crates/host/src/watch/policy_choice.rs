@@ -6,7 +6,7 @@ use uncork_diag::Name;
 /// What a policy gave a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct PolicyChoice {
     /// The rule that decided, or `default`.
     pub rule: ShortName,
     /// `EXPERIMENT/ARM`; `None` without an experiment, and of connections that were moved.

@@ -6,19 +6,19 @@ use super::chosen::Chosen;
 
 /// The settings in effect on a connection from a certain time on, for records and headers.
 #[derive(Debug)]
-pub(crate) struct InForce {
+pub(crate) struct ActiveSettings {
     chosen: Arc<Chosen>,
     /// The chosen controller, if one was chosen.
     wanted: Option<String>,
     cc: String,
-    told: String,
+    timing: String,
 }
 
-impl InForce {
+impl ActiveSettings {
     /// `chosen` asked the transport for the controller `wanted`; `cc` is in effect.
     pub(crate) fn new(chosen: &Arc<Chosen>, wanted: Option<&str>, cc: String) -> Self {
-        let told = told(&cc, chosen.arm());
-        Self { chosen: Arc::clone(chosen), wanted: wanted.map(str::to_owned), cc, told }
+        let timing = timing(&cc, chosen.arm());
+        Self { chosen: Arc::clone(chosen), wanted: wanted.map(str::to_owned), cc, timing }
     }
 
     pub(crate) fn chosen(&self) -> &Arc<Chosen> {
@@ -32,7 +32,7 @@ impl InForce {
 
     /// The choice as recorded.
     pub(crate) fn choice(&self) -> Option<uncork_flow::Choice> {
-        self.chosen.told(self.wanted.as_deref())
+        self.chosen.recorded(self.wanted.as_deref())
     }
 
     /// The experiment's arm, if an experiment decided.
@@ -43,11 +43,11 @@ impl InForce {
     /// The metrics of the `Server-Timing` header: the controller and the experiment's arm. Without
     /// `has_arms` nothing where an experiment decides, because the controller gives the arm away.
     pub(crate) fn server_timing(&self, has_arms: bool) -> &str {
-        if has_arms || self.assignment().is_none() { &self.told } else { "" }
+        if has_arms || self.assignment().is_none() { &self.timing } else { "" }
     }
 }
 
-fn told(cc: &str, arm: Option<&str>) -> String {
+fn timing(cc: &str, arm: Option<&str>) -> String {
     let mut value = format!("cc;desc=\"{}\"", escaped(cc));
     if let Some(arm) = arm {
         value.extend([", arm;desc=\"", &escaped(arm), "\""]);
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn server_timing_is_a_valid_header_for_any_arm_name() {
-        let told = |arm| HeaderValue::try_from(told("bbr", arm)).expect("a header");
-        assert_eq!(told(None), "cc;desc=\"bbr\"");
-        assert_eq!(told(Some("may/b b")), "cc;desc=\"bbr\", arm;desc=\"may/b b\"");
-        assert_eq!(told(Some("a\"b\\/é\n")), "cc;desc=\"bbr\", arm;desc=\"a\\\"b\\\\/??\"");
+        let value = |arm| HeaderValue::try_from(timing("bbr", arm)).expect("a header");
+        assert_eq!(value(None), "cc;desc=\"bbr\"");
+        assert_eq!(value(Some("may/b b")), "cc;desc=\"bbr\", arm;desc=\"may/b b\"");
+        assert_eq!(value(Some("a\"b\\/é\n")), "cc;desc=\"bbr\", arm;desc=\"a\\\"b\\\\/??\"");
     }
 }

@@ -33,7 +33,7 @@ const UNIT: &str = ".service";
 /// One setting of a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Knob {
+pub enum SettingKey {
     /// A kernel module. It is loaded, but never unloaded.
     Module {
         /// Its name, such as `tcp_bbr`.
@@ -69,7 +69,7 @@ pub enum Knob {
     },
 }
 
-/// The value of a [`Knob`].
+/// The value of a [`SettingKey`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Value {
@@ -125,7 +125,7 @@ pub struct Route {
     pub message: String,
 }
 
-impl Knob {
+impl SettingKey {
     pub(crate) fn sysctl(key: &str) -> Self {
         Self::Sysctl { key: key.to_owned(), namespace: None }
     }
@@ -134,8 +134,7 @@ impl Knob {
     /// algorithm comes after the discipline that paces it. A setting that chooses an algorithm
     /// comes after the setting that allows it. `default_qdisc` comes before the interfaces that
     /// follow it. Files come last, so that until then a reboot restores the old state. The unit is
-    /// installed while the other files change: whatever they set at boot, it brings the host to a
-    /// complete state.
+    /// installed while the other files change: at boot, it completes any state of these files.
     pub(crate) fn apply_rank(&self, target: &Value) -> u8 {
         let is_removed = *target == Value::Absent;
         match self {
@@ -212,7 +211,7 @@ impl Knob {
     }
 }
 
-impl fmt::Display for Knob {
+impl fmt::Display for SettingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Module { name } => write!(f, "module {name}"),
