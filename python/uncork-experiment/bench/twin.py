@@ -179,7 +179,7 @@ def told(found: twin.Trial, rows: Sequence[System]) -> str:
             f"{_percent(one.measured.lift):>9}{f'({_percent(low)} to {_percent(high)})':>14}"
             f"{_percent(one.true):>7}{cells}"
         )
-    return "\n".join([*lines, "", found.told().rstrip(), *_summary(rows)]) + "\n"
+    return "\n".join([*lines, "", found.summary().rstrip(), *_summary(rows)]) + "\n"
 
 
 def _summary(rows: Sequence[System]) -> list[str]:

@@ -22,7 +22,7 @@ from uncork_experiment.learn.settings import Overrides, Settings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEAST_RECORDS = 10 * MIN_TAIL
+MIN_RECORDS = 10 * MIN_TAIL
 """Of each arm, below which a network has no estimate of its own: so many users are below p10."""
 
 SETTINGS = Settings(
@@ -106,7 +106,7 @@ class Evidence:
 
     def _of(self, members: Ints | NDArray[np.bool_]) -> Estimate | None:
         records = float(self.records[members].sum())
-        if records < 2 * LEAST_RECORDS:
+        if records < 2 * MIN_RECORDS:
             return None
         error = 2 * self.world.noise * float(self.squares[members].sum()) ** 0.5 / records
         return Estimate(float(self.sums[members].sum()) / records, error)
@@ -119,11 +119,11 @@ class Evidence:
     def estimates(self) -> tuple[dict[int, Estimate], tuple[dict[int, Rest], dict[int, Rest], Rest | None]]:
         """Those of networks with enough records, and of the rests of ASes."""
         found: dict[int, Estimate] = {}
-        for at in np.flatnonzero(self.records >= 2 * LEAST_RECORDS).tolist():
+        for at in np.flatnonzero(self.records >= 2 * MIN_RECORDS).tolist():
             one = self._of(np.array([at]))
             assert one is not None
             found[at] = one
-        thin = self.records < 2 * LEAST_RECORDS
+        thin = self.records < 2 * MIN_RECORDS
         rests = {}
         tree = self.world.tree
         for system in range(len(tree.systems)):

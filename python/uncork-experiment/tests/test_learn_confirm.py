@@ -13,7 +13,7 @@ import pytest
 from learn_worlds import SETTINGS, Evidence, world
 from learning import FIRST_DAY, NOW
 from uncork_experiment.learn import confirm, demo, evidence
-from uncork_experiment.learn.changes import told
+from uncork_experiment.learn.changes import summary
 from uncork_experiment.learn.confirm import CONFIRMED, LEVEL, OPEN, REFUTED, Blocks, Trial, Trials
 from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
@@ -146,8 +146,8 @@ def test_days_of_an_as_are_counted_from_records(tmp_path: Path) -> None:
         store.apply(number, NOW)
     assert {name for _, name in store.trials(number)} >= {"AS64501"}
     assert store.differences(number) == []
-    told = {one.reason for one in store.decisions(number) if one.parent == "AS64501"}
-    assert {text.rpartition(" ")[0] for text in told} <= {"switchback of AS64501:"}
+    reasons = {one.reason for one in store.decisions(number) if one.parent == "AS64501"}
+    assert {text.rpartition(" ")[0] for text in reasons} <= {"switchback of AS64501:"}
 
 
 @pytest.mark.parametrize("tried_stay", [True, False])
@@ -219,7 +219,7 @@ def test_few_ases_are_tried_at_a_time() -> None:
 
 def test_the_changes_tell_verdicts_with_their_intervals() -> None:
     trials = {("large", "AS1"): trial_of((1.2, 1.0)), ("small", "AS2"): Trial(SETTINGS.as_of)}
-    text = told(1, Decisions.concat([]), Before({}), HALF, trials, {}, 0)
+    text = summary(1, Decisions.concat([]), Before({}), HALF, trials, {}, 0)
     assert re.search(
         r"Switchback of AS1 \(large\): confirmed, since 2024-09-20; total effect \+(19|20)", text
     ), text

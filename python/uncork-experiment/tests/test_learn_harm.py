@@ -13,7 +13,7 @@ from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decision
 from uncork_experiment.learn.entries import Before, State, View
 from uncork_experiment.learn.evidence import Counts, Section
-from uncork_experiment.learn.harm import LEAST, Margins, margins
+from uncork_experiment.learn.harm import AT_LIMIT, Margins, margins
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.measures import parse_limit
@@ -104,7 +104,7 @@ def test_a_network_without_records_is_like_its_as() -> None:
     mean, variance = harm.lifts.network.mean, harm.lifts.network.variance
     assert not harm.lifts.raw.keys() & {EMPTY, FILLED}, "neither has enough by itself"
     assert mean[EMPTY] == pytest.approx(mean[FILLED], rel=0.1)
-    assert mean[EMPTY] < LEAST
+    assert mean[EMPTY] < AT_LIMIT
     assert variance[EMPTY] > 0
 
 
@@ -122,7 +122,7 @@ def test_no_entry_is_on_where_a_limit_is_likely_broken(
 ) -> None:
     one = view(WORLD.section)
     networks = len(WORLD.share)
-    mean = LEAST + float(ndtri(p_kept)) * 0.05
+    mean = AT_LIMIT + float(ndtri(p_kept)) * 0.05
     lifts = shrink(one.lifts.hierarchy, dict.fromkeys(range(networks), Estimate(mean, 1e-3)), ({}, {}, None))
     known = replace(lifts.network, mean=np.full(networks, mean), variance=np.full(networks, 0.05**2))
     limit = parse_limit("retransmitted=2pp")
@@ -139,14 +139,14 @@ def test_a_limit_may_be_relative() -> None:
     (harm,) = margins(section, settings, hierarchy(section))
     of_bad = harm.lifts.network.mean[FILLED] / harm.scale
     assert of_bad == pytest.approx(np.log(5), abs=0.7), "1 % with the control arm, 5 % with the other"
-    assert harm.lifts.network.mean[SYSTEMS != BAD].min() > LEAST
+    assert harm.lifts.network.mean[SYSTEMS != BAD].min() > AT_LIMIT
 
 
 def test_a_limit_of_nothing_is_kept_where_less_is_sent_again() -> None:
     settings = replace(SETTINGS, guardrails=("retransmitted=0pp",))
     section = bad_in_one(harm=0.04, records=80)
     (harm,) = margins(section, settings, hierarchy(section))
-    assert harm.lifts.network.mean[FILLED] < LEAST
+    assert harm.lifts.network.mean[FILLED] < AT_LIMIT
 
 
 def test_limits_without_evidence_hold_nobody_back() -> None:

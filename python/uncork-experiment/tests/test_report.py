@@ -189,7 +189,7 @@ def test_interference_page() -> None:
     ElementTree.fromstring(page.split("\n", 1)[1])
     full = some[0]
     assert full.truth == pytest.approx(1.0)
-    covers = {told.design: told.covers(full.truth) for told in full.told}
+    covers = {result.design: result.covers(full.truth) for result in full.results}
     assert covers["A/B test, 50 % treated"] is False
     assert covers["switchback"] is True
     assert "spill-over" in page

@@ -37,7 +37,7 @@ Views = Mapping[View, Reduced]
 Pasts = Mapping[View, Reduced]
 
 TIMES = ("day", "hour", "block")
-MOST_CELLS = 400
+MAX_CELLS = 400
 """Of a key; the smaller ones are left out, and the page says so."""
 
 
@@ -172,7 +172,7 @@ def _cells(window: Views, past: Pasts, settings: Settings, facts: Facts, estiman
         reduced = window[(key,)]
         earlier = past[(key,)].cells if (key,) in past else {}
         alpha = (1 - settings.level) / max(len(reduced.cells), 1)
-        values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MOST_CELLS]
+        values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MAX_CELLS]
         drafts += [
             _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand, alpha)
             for value in values
@@ -367,7 +367,7 @@ def _prices(cells: Sequence[Cell], settings: Settings) -> tuple[Price, ...]:
 def _notes(window: Views, settings: Settings) -> tuple[str, ...]:
     notes = []
     for key in settings.keys:
-        if (key,) in window and len(window[(key,)].cells) > MOST_CELLS:
-            left = len(window[(key,)].cells) - MOST_CELLS
+        if (key,) in window and len(window[(key,)].cells) > MAX_CELLS:
+            left = len(window[(key,)].cells) - MAX_CELLS
             notes.append(f"The {left} smallest cells by {key} are left out.")
     return tuple(notes)

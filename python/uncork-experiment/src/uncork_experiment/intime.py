@@ -220,15 +220,15 @@ def scorecard(rows: Sequence[Row], total: Mapping[Measure, Designed], settings: 
     """The rows with total effects in place of differences between arms; the first of them is the primary
     one.
     """
-    told = [
+    totals = [
         _row(one, "primary" if n == 0 else _role(one, rows), settings) for n, one in enumerate(total.values())
     ]
-    if not told:
+    if not totals:
         return tuple(rows)
-    shown = {row.measure for row in told}
+    shown = {row.measure for row in totals}
     kept = [replace(row, role="secondary") if row.role == "primary" else row for row in rows]
-    others = [*told[1:], *(row for row in kept if row.measure not in shown)]
-    return (*in_family(told[:1], settings), *in_family(others, settings))
+    others = [*totals[1:], *(row for row in kept if row.measure not in shown)]
+    return (*in_family(totals[:1], settings), *in_family(others, settings))
 
 
 def _role(one: Designed, rows: Sequence[Row]) -> str:

@@ -20,7 +20,7 @@ from uncork_experiment.keys import KEYS
 from uncork_experiment.reduce import ReducePlan, Run, in_scope, reduce_views
 from uncork_experiment.schema import Columns, canonical
 
-MOST_PLACES = 100
+MAX_PLACES = 100
 _ANY = Experiment(name="uncork-experiment", arms=("any",))
 
 
@@ -79,7 +79,7 @@ def _blocks(full: ir.Table, plan: ReducePlan, place: str, run: Run) -> tuple[ir.
     it.
     """
     where = Columns(full)[KEYS[place].needs[0]]
-    some = in_scope(full.mutate(place=where), plan).select("place").distinct().limit(MOST_PLACES)
+    some = in_scope(full.mutate(place=where), plan).select("place").distinct().limit(MAX_PLACES)
     places = sorted(name for name in run(some)["place"].to_pylist() if name is not None)
     code: Any = ibis.literal(0, "int64")
     if places:

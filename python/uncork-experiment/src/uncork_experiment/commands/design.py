@@ -133,18 +133,18 @@ def run_design(arguments: argparse.Namespace, _: str) -> int:
         progress = Progress()
         records = read_records(arguments, progress)
         _check_settings(arguments, records)
-        told = _past(arguments, records, progress)
+        forecast = _forecast(arguments, records, progress)
         if arguments.format == "json":
-            console.data(to_json(told.document()))
+            console.data(to_json(forecast.document()))
         else:
-            console.text(told.text())
+            console.text(forecast.text())
     if arguments.output:
         console.text(_files(arguments))
     return 0
 
 
 @dataclass(frozen=True)
-class Told:
+class Forecast:
     """What past records say about an experiment on such traffic."""
 
     days: int
@@ -222,7 +222,7 @@ def _check_settings(arguments: argparse.Namespace, records: Records) -> None:
         raise InputError(f"{option} {text}", problem, remedy)
 
 
-def _past(arguments: argparse.Namespace, records: Records, progress: Progress) -> Told:
+def _forecast(arguments: argparse.Namespace, records: Records, progress: Progress) -> Forecast:
     """What an experiment on such traffic would find, and when."""
     wanted = measures.parse(arguments.primary, "--primary") if arguments.primary else None
     have = available(set(records.table.columns))
@@ -263,9 +263,9 @@ def _past(arguments: argparse.Namespace, records: Records, progress: Progress) -
     known = tuple(
         (one, design.precision(days, one.metric, measures.quantile(one.statistic), units)) for one in shown
     )
-    told = Told(len(days), units, part, detect, known, goal, by_unit, _aa(views[()], first))
+    forecast = Forecast(len(days), units, part, detect, known, goal, by_unit, _aa(views[()], first))
     progress.done()
-    return told
+    return forecast
 
 
 def _row(measure: Measure, known: design.Precision | design.NoPrecision, goal: design.Goal) -> list[str]:
@@ -302,7 +302,7 @@ def _files(arguments: argparse.Namespace) -> str:
     plan = _plan(arguments)
     if arguments.kind == "ab":
         write(directory / "policy.toml", policyfile.ab_policy(plan))
-        return _in_force(directory, [])
+        return _next_steps(directory, [])
     calendar = _calendar(arguments)
     write(directory / "policy.toml", policyfile.calendar_policy(plan, calendar, arguments.place_is))
     write(directory / "schedule.csv", schedules.to_csv(calendar))
@@ -311,10 +311,10 @@ def _files(arguments: argparse.Namespace) -> str:
         f"{calendar.kind}: {words.counted(len(calendar.spans), 'span')} from {schedules.utc(first)} to "
         f"{schedules.utc(last)}"
     )
-    return _in_force(directory, [about])
+    return _next_steps(directory, [about])
 
 
-def _in_force(directory: Path, lines: list[str]) -> str:
+def _next_steps(directory: Path, lines: list[str]) -> str:
     return "\n".join(
         [
             *lines,

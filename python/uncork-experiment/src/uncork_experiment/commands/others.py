@@ -167,12 +167,18 @@ def _lessons(some: tuple[Lesson, ...]) -> str:
     blocks = []
     for lesson in some:
         rows = []
-        for told in lesson.told:
-            effect = told.outcome if isinstance(told.outcome, Effect) else None
-            covers = {True: "yes", False: "NO", None: "–"}[told.covers(lesson.truth)]
+        for result in lesson.results:
+            effect = result.outcome if isinstance(result.outcome, Effect) else None
+            covers = {True: "yes", False: "NO", None: "–"}[result.covers(lesson.truth)]
             reach = interval(effect.ratio_low, effect.ratio_high) if effect else "–"
             rows.append(
-                [told.design, told.outcome.estimand, change(effect.ratio) if effect else "–", reach, covers]
+                [
+                    result.design,
+                    result.outcome.estimand,
+                    change(effect.ratio) if effect else "–",
+                    reach,
+                    covers,
+                ]
             )
         heading = f"{lesson.world.name}: all treated against none is truly {change(lesson.truth)}"
         headings = ["design", "estimates", "estimate", "95 % interval", "holds the truth"]

@@ -21,7 +21,7 @@ from uncork_experiment.learn.tablefile import date
 SHOWN = 5
 
 
-def told(
+def summary(
     version: int,
     decisions: Decisions,
     before: Before,
@@ -37,12 +37,12 @@ def told(
     lines = [
         f"Version {version}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}.",
-        f"{settings.treated} for {_told_of(decisions, has)}.",
-        f"Switched on: {_told_of(decisions, on)}.",
-        f"Switched off: {_told_of(decisions, off)}.",
+        f"{settings.treated} for {_traffic(decisions, has)}.",
+        f"Switched on: {_traffic(decisions, on)}.",
+        f"Switched off: {_traffic(decisions, off)}.",
     ]
     mismatches = dict.fromkeys(one for _, one in sorted(ratios.items()) if one.is_mismatch)
-    lines += [one.told(settings) for one in mismatches]
+    lines += [one.warning(settings) for one in mismatches]
     if other_places:
         lines.append(
             f"{words.counted(other_places, f'more {settings.place}')} without a table: only the "
@@ -73,10 +73,10 @@ def told(
 
 def _verdict(trial: Trial) -> str:
     """With the total effect, if it is known."""
-    told = f"{trial.verdict}, since {date(trial.since)}"
+    text = f"{trial.verdict}, since {date(trial.since)}"
     if trial.ratio is None or trial.low is None or trial.high is None:
-        return told
-    return f"{told}; total effect {words.change(trial.ratio)} ({words.interval(trial.low, trial.high)})"
+        return text
+    return f"{text}; total effect {words.change(trial.ratio)} ({words.interval(trial.low, trial.high)})"
 
 
 def mean_lift(share: Floats, lift: Floats, sd: Floats, total: float) -> tuple[float, float]:
@@ -93,16 +93,16 @@ def _sum(values: Floats) -> float:
     return math.fsum(values.tolist())
 
 
-def _told_of(decisions: Decisions, rows: Ints) -> str:
+def _traffic(decisions: Decisions, rows: Ints) -> str:
     """How many networks these are, how much they have, and what is expected of them."""
     share = decisions.share[rows]
     total = _sum(share)
-    told = f"{words.counted(len(rows), 'network')}, {words.quantity(total, 'share')} of the bytes"
+    text = f"{words.counted(len(rows), 'network')}, {words.quantity(total, 'share')} of the bytes"
     if total <= 0:
-        return f"{told}; no lift to expect"
+        return f"{text}; no lift to expect"
     mean, reach = mean_lift(share, decisions.lift[rows], decisions.sd[rows], total)
     low, high = math.exp(mean - reach), math.exp(mean + reach)
-    return f"{told}; expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
+    return f"{text}; expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
 
 
 def _by_bound(found: Sequence[Choice], settings: Settings) -> list[str]:

@@ -24,7 +24,7 @@ from uncork_experiment.keys import DAY_NS
 from uncork_experiment.learn import demo, networks, proposal, resultfile, twin, twinpage
 from uncork_experiment.learn.entries import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
-from uncork_experiment.learn.history import told
+from uncork_experiment.learn.history import render
 from uncork_experiment.learn.loop import ROUNDS, Loop
 from uncork_experiment.learn.page import page
 from uncork_experiment.learn.settings import Overrides
@@ -249,7 +249,7 @@ def _apply(options: argparse.Namespace) -> int:
     numbers = store.numbers()
     if not numbers:
         raise InputError(str(options.directory), "there is no version", "make one with uncork learn plan")
-    return _in_force(store, options.number or numbers[-1], "apply")
+    return _activate(store, options.number or numbers[-1], "apply")
 
 
 def _rollback(options: argparse.Namespace) -> int:
@@ -262,13 +262,13 @@ def _rollback(options: argparse.Namespace) -> int:
         if number is None:
             raise InputError(f"version {origin}", "is the first one", "remove the policy from the server")
     if options.sign is None:
-        return _in_force(store, number, "rollback")
+        return _activate(store, number, "rollback")
     new = store.sign_again(number, datetime.now(UTC))
     console.line(f"Version {number} is signed again as version {new}")
-    return _in_force(store, new, "rollback")
+    return _activate(store, new, "rollback")
 
 
-def _in_force(store: Store, number: int, done: str) -> int:
+def _activate(store: Store, number: int, done: str) -> int:
     now = datetime.now(UTC)
     warning = store.apply(number, now, done)
     settings = store.settings(number)
@@ -300,7 +300,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     number = store.need_current()
     evidence, settings = store.evidence(number), store.settings(number)
     found = twin.trial(evidence, settings, options.flows, options.transport)
-    console.text(found.told())
+    console.text(found.summary())
     write(options.output, twinpage.page(found))
     if options.prior:
         write(options.prior, found.prior())
@@ -311,7 +311,7 @@ def _calibrate(options: argparse.Namespace) -> int:
 def _history(options: argparse.Namespace) -> int:
     store = Store(options.directory)
     current = store.current()
-    for line in told(store.log()):
+    for line in render(store.log()):
         console.line(line)
     for number in store.numbers():
         first = store.text(number, "changes.txt").splitlines()

@@ -125,7 +125,7 @@ def _why_broken(entries: Entries, guardrails: Guardrails) -> Texts:
     own, others = _broken(guardrails.entries), _broken(guardrails.others)
     above = entries.marked(list(others))[entries.above]
     above[0] = ABSENT  # Nothing is wider than everybody.
-    why = _told(entries, above, others)
+    why = _texts_at(entries, above, others)
     at = entries.at(list(own))
     why[at] = [own[key] for key in entries.key[at]]
     return why
@@ -145,7 +145,7 @@ def _wish(
     is_broken, is_pinned = why_broken != None, pinned_at != ABSENT  # noqa: E711
     is_frozen = entries.marked(overrides.frozen) != ABSENT
     pins = {name: f"pinned with {name}" for name in overrides.pins}
-    why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _told(entries, pinned_at, pins))
+    why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _texts_at(entries, pinned_at, pins))
     is_on = now.arm == settings.treated
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
     is_kept = now.p_kept >= settings.doubt
@@ -164,7 +164,7 @@ def _wish(
     is_new = settings.as_of - now.since < settings.dwell
     control, treated = settings.control, settings.treated
     rules: list[tuple[Bools, Texts | str, Texts | str]] = [
-        (is_pinned, _told(entries, pinned_at, overrides.pins), why_pinned),
+        (is_pinned, _texts_at(entries, pinned_at, overrides.pins), why_pinned),
         (is_broken & (now.arm != control), control, why_broken),
         (is_frozen, now.arm, "frozen"),
         (is_broken, now.arm, why_broken),
@@ -215,7 +215,7 @@ def _as_seen(entries: Entries, candidates: Floats, accepted: Floats) -> Bools:
     return found
 
 
-def _told(entries: Entries, at: Ints, words: Mapping[str, str]) -> Texts:
+def _texts_at(entries: Entries, at: Ints, words: Mapping[str, str]) -> Texts:
     """The words about the entry at each place; None where there is none."""
     # One more, for those that have no place.
     found = np.full(len(at) + 1, None, dtype=np.object_)

@@ -19,7 +19,7 @@ from uncork_experiment.learn.confirm import are_tried
 from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, Floats, Ints, Texts, places
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Guardrails
-from uncork_experiment.learn.harm import LEAST, Margins
+from uncork_experiment.learn.harm import AT_LIMIT, Margins
 from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.learn.mixture import Belief, beliefs
 from uncork_experiment.learn.sample_ratio import Ratio
@@ -194,7 +194,7 @@ def known_today(view: View, entries: Entries, settings: Settings, before: Before
         ]
     )
     limit, harm, harm_sd, p_kept = _least_kept(view.margins, len(mean), others)
-    arm, since = _in_force(section.name, entries, before, settings)
+    arm, since = _active_arms(section.name, entries, before, settings)
     parent = entries.key[entries.above]
     parent[0] = ""
     return Decisions(
@@ -275,7 +275,7 @@ def _least_kept(margins: Sequence[Margins], count: int, others: int) -> tuple[Te
     harm, sd, kept = np.zeros(count), np.zeros(count), np.ones(count)
     for one in margins:
         mean, variance = _columns(one.lifts, others)
-        p = ndtr((mean - LEAST) / np.sqrt(variance))
+        p = ndtr((mean - AT_LIMIT) / np.sqrt(variance))
         less = (p < kept) | (limit == "")
         limit[less], kept[less] = str(one.limit.measure), p[less]
         harm[less], sd[less] = mean[less] / one.scale, np.sqrt(variance[less]) / -one.scale
@@ -304,7 +304,7 @@ def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
     return np.asarray(_keys([*LEVELS, TWIN])[chosen])
 
 
-def _in_force(section: str, entries: Entries, before: Before, settings: Settings) -> tuple[Texts, Ints]:
+def _active_arms(section: str, entries: Entries, before: Before, settings: Settings) -> tuple[Texts, Ints]:
     """What clients of each entry get by the version in force: by the entry, or the next wider one."""
     none = _keys([]), _keys([]), np.zeros(0, dtype=np.int64)
     keys, arms, since = before.entries.get(section, none)

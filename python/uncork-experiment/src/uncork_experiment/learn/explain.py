@@ -41,12 +41,12 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
         own = {one.key: one for one in decisions if one.section == section}
         entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)
         found = amounts(store, number, entry, own)
-        told = _told(entry, own, guardrails.get(section, {}), settings, found, ratios.get(section))
-        lines += ["", *told, *_history(store, entry)]
+        about = _about(entry, own, guardrails.get(section, {}), settings, found, ratios.get(section))
+        lines += ["", *about, *_history(store, entry)]
     return "\n".join(lines) + "\n"
 
 
-def _told(
+def _about(
     one: Decision,
     own: dict[str, Decision],
     guardrails: dict[str, dict[str, list[dict[str, object]]]],
@@ -161,7 +161,7 @@ def _history(store: Store, entry: Decision) -> Iterator[str]:
     """The last changes of the entry, by the day on which the version was put in force."""
     found = []
     arm: str | None = None
-    for day, number in _put_in_force(store):
+    for day, number in _activations(store):
         decisions = store.decisions_about(number, [entry.key])
         rows = np.flatnonzero((decisions.key == entry.key) & (decisions.section == entry.section))
         now = decisions[int(rows[0])] if len(rows) else None
@@ -171,12 +171,12 @@ def _history(store: Store, entry: Decision) -> Iterator[str]:
     yield from found[-CHANGES:]
 
 
-def in_force(store: Store) -> Sequence[int]:
+def active_versions(store: Store) -> Sequence[int]:
     """The versions that were put in force, in this order."""
-    return [number for _, number in _put_in_force(store)]
+    return [number for _, number in _activations(store)]
 
 
-def _put_in_force(store: Store) -> Iterator[tuple[str, int]]:
+def _activations(store: Store) -> Iterator[tuple[str, int]]:
     """The day (UTC) and the version of each time that one was put in force."""
     known = set(store.numbers())
     for line in store.log():

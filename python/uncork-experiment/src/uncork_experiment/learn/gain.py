@@ -68,8 +68,8 @@ def gains(evidence: pa.Table, settings: Settings) -> Gains:
         groups = [_Group.of(held.filter(pa.array(some & which))) for which in (~is_table, is_table)]
         days = np.unique(groups[1].day).tolist()
         weeks = (_gain(of_class, day, *(group.week(day) for group in groups)) for day in days)
-        if told := [one for one in weeks if one is not None]:
-            found[f"{place}/{of_class}" if place else of_class] = told
+        if measured := [one for one in weeks if one is not None]:
+            found[f"{place}/{of_class}" if place else of_class] = measured
     return found
 
 

@@ -74,12 +74,12 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
         (tree.country[tree.system], tree.countries),
         (np.zeros(len(networks), dtype=np.int64), ("*",)),
     )
-    told = [window.watch_networks(networks, tree.networks) for window in windows]
-    _leave_out(windows, networks, tree.networks, told, settings)
+    watched = [window.watch_networks(networks, tree.networks) for window in windows]
+    _leave_out(windows, networks, tree.networks, watched, settings)
     # From narrow to wide: who is off by a narrower entry counts no more.
     for group, names in levels:
-        told = [window.watch(group, names, is_system=group is tree.system) for window in windows]
-        _leave_out(windows, group, names, told, settings)
+        watched = [window.watch(group, names, is_system=group is tree.system) for window in windows]
+        _leave_out(windows, group, names, watched, settings)
     return Guardrails(
         _worst([window.entries for window in windows]), _worst([window.others for window in windows])
     )
@@ -89,12 +89,12 @@ def _leave_out(
     windows: Sequence[_Window],
     group: Ints,
     names: Sequence[str] | Texts,
-    told: Sequence[Found],
+    watched: Sequence[Found],
     settings: Settings,
 ) -> None:
     """Who breaks a guardrail in one window counts no more in any."""
-    for window, own in zip(windows, told, strict=True):
-        window.leave_out(group, names, told if settings.off_in_all else (own,))
+    for window, own in zip(windows, watched, strict=True):
+        window.leave_out(group, names, watched if settings.off_in_all else (own,))
 
 
 def _worst(windows: Sequence[Found]) -> Found:
@@ -138,25 +138,25 @@ class _Window:
             all_of[name] = _without_ends(rows, group, measure)
             without[name] = _without_ends(rows.where(is_in), group, measure)
         self.entries |= self._watched(group, names, all_of)
-        told = self._watched(group, names, without)
-        self.others |= told
-        return told
+        watched = self._watched(group, names, without)
+        self.others |= watched
+        return watched
 
-    def leave_out(self, group: Ints, names: Sequence[str] | Texts, told: Sequence[Found]) -> None:
+    def leave_out(self, group: Ints, names: Sequence[str] | Texts, watched: Sequence[Found]) -> None:
         """The networks of entries that break a guardrail: they count no more for wider ones."""
-        known = {name for found in told for name in found}
+        known = {name for found in watched for name in found}
         places = {name: at for at, name in enumerate(names) if name in known}
         for name, rows in self.rows.items():
-            broken = [_broken(self.measures[name], found, places) for found in told]
+            broken = [_broken(self.measures[name], found, places) for found in watched]
             self.counts_still[name] &= ~np.isin(group[rows.network], np.concatenate(broken))
 
     def _watched(self, group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> Found:
         found: Found = {}
         for at, cubes in _cubes(of, group).items():
             states = guard.states(cubes, self.judged, "A/B")
-            told = tuple(one for state in states if (one := _watched(state, self.days)) is not None)
-            if told and names[at] and not names[at].startswith("?"):
-                found[names[at]] = told
+            own = tuple(one for state in states if (one := _watched(state, self.days)) is not None)
+            if own and names[at] and not names[at].startswith("?"):
+                found[names[at]] = own
         return found
 
 

@@ -36,7 +36,7 @@ from uncork_experiment.stats.effect import Effect
 
 Ints = NDArray[np.int64]
 
-LEAST = -PRIOR_TAU
+AT_LIMIT = -PRIOR_TAU
 """The margin at the limit: before any evidence, siblings differ by as much."""
 
 
@@ -52,7 +52,7 @@ class Margins:
     @property
     def scale(self) -> float:
         """Margin by harm in the limit's unit: a difference of shares, or the logarithm of a ratio."""
-        return LEAST / _most(self.limit)
+        return AT_LIMIT / _most(self.limit)
 
 
 def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
@@ -98,5 +98,5 @@ def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
         more = math.log(effect.ratio)
         error = (math.log(effect.ratio_high) - more) / NORMAL
     harm = more if METRICS[limit.measure.metric].better == "lower" else -more
-    scale = LEAST / _most(limit)
+    scale = AT_LIMIT / _most(limit)
     return Estimate(scale * harm, -scale * error)

@@ -13,7 +13,7 @@ SIGNED = "sign"
 SHOWN = ("version", "entry", "arm", "result")
 
 
-def told(log: Sequence[Line]) -> Iterator[str]:
+def render(log: Sequence[Line]) -> Iterator[str]:
     """Oldest first. Without plans of rounds that changed nothing, of which no version remains."""
     following = [*pairwise(log), *((line, {}) for line in log[-1:])]
     lines = (line for line, after in following if not _is_left_out(line, after))

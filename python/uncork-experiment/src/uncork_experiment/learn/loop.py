@@ -52,7 +52,7 @@ class Loop:
 
     def run(self, rounds: int | None = None) -> None:
         """Rounds, until `ended` is set or so many are done."""
-        self._note_what_is_in_force()
+        self._log_active_version()
         while not self.ended.is_set():
             began = time.monotonic()
             was_stopped = self.store.is_stopped()
@@ -66,7 +66,7 @@ class Loop:
                 if is_due or self.store.is_stopped() != was_stopped:
                     break
 
-    def _note_what_is_in_force(self) -> None:
+    def _log_active_version(self) -> None:
         """If a crash, or another program, came between a change and its line in the log."""
         current = self.store.current()
         done = [line for line in self.store.log() if line["done"] in ("apply", "rollback", "found")]

@@ -18,7 +18,7 @@ from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.changes import mean_lift
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
 from uncork_experiment.learn.entries import Before
-from uncork_experiment.learn.explain import in_force
+from uncork_experiment.learn.explain import active_versions
 from uncork_experiment.learn.gain import DAYS, Gain, Gains, gains
 from uncork_experiment.learn.settings import LARGE, Settings
 from uncork_experiment.learn.store import Store
@@ -30,8 +30,8 @@ from uncork_experiment.report import palette, svg, tables
 from uncork_experiment.report.figures import Figure, percent
 from uncork_experiment.report.page import document, figure
 
-MOST_SYSTEMS = 60
-MOST_CHANGES = 40
+MAX_SYSTEMS = 60
+MAX_CHANGES = 40
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ def page(store: Store, oracle: Path | None = None) -> str:
     """The whole page as one file. `oracle`: the truth, where somebody knows it."""
     points = [
         Point(number, store.settings(number), store.decisions(number))
-        for number in dict.fromkeys([*in_force(store), store.need_current()])
+        for number in dict.fromkeys([*active_versions(store), store.need_current()])
     ]
     last = next(point for point in points if point.number == store.need_current())
     measured = gains(store.evidence(last.number), last.settings)
     figures = [
         *_over_time(points),
         *_measured(measured, last.settings),
-        *_beside_oracle(points, oracle),
+        *_regret(points, oracle),
         _systems(last),
         *_by_bound(last),
     ]
@@ -104,12 +104,12 @@ def _header(last: Point, measured: Gains, confirmed: Mapping[str, Total]) -> str
         f"expires {date(settings.as_of + settings.ttl)}.</p>\n</header>\n"
         f'<section class="verdict" aria-label="In force">\n<p class="sentence">{escape(sentence)}</p>\n'
         "<p>The lift is what the random share says of the networks that the table switches on, as if arms "
-        f"did not share bottlenecks: an expectation. {_beside_holdback(measured)} {_by_switchback(confirmed)}"
+        f"did not share bottlenecks: an expectation. {_latest_gain(measured)} {_by_switchback(confirmed)}"
         "</p>\n</section>\n"
     )
 
 
-def _beside_holdback(measured: Gains) -> str:
+def _latest_gain(measured: Gains) -> str:
     """What the last days say, in a sentence."""
     if not measured:
         return "The holdback has too few records to measure it."
@@ -144,7 +144,7 @@ def _measured(measured: Gains, settings: Settings) -> list[Figure]:
     ]
 
 
-def _beside_oracle(points: Sequence[Point], oracle: Path | None) -> list[Figure]:
+def _regret(points: Sequence[Point], oracle: Path | None) -> list[Figure]:
     if oracle is None:
         return []
     versions = [(point.settings, point.decisions) for point in points]
@@ -224,7 +224,7 @@ def _systems(last: Point) -> Figure:
     system, names = coded(large.parent)
     traffic = np.bincount(system, large.share, len(names))
     dots = []
-    for at in np.argsort(-traffic, kind="stable")[:MOST_SYSTEMS].tolist():
+    for at in np.argsort(-traffic, kind="stable")[:MAX_SYSTEMS].tolist():
         if traffic[at] <= 0:
             break
         own = large.where(system == at)
@@ -236,7 +236,7 @@ def _systems(last: Point) -> Figure:
     x = svg.Axis("share of the bytes", min(shares) * 0.8, max(shares) * 1.25, log=True, shown=_share)
     y = svg.around("lift", [v for dot in dots for v in dot[2:5]], zero=True, shown=percent)
     caption = (
-        f"ASes with most traffic, at most {MOST_SYSTEMS}: lift by their networks' posteriors, by "
+        f"ASes with most traffic, at most {MAX_SYSTEMS}: lift by their networks' posteriors, by "
         "bytes, with the widest 95 % interval, against their share of all bytes. A large dot: most of the "
         f"AS's bytes have {last.settings.treated} by the table."
     )
@@ -277,7 +277,7 @@ def _changes(points: Sequence[Point]) -> str:
         is_new = point.networks.arm != before.arms(point.networks, point.settings)
         new = point.networks.where(is_new)
         count += len(new)
-        most = new.where(np.argsort(-new.share, kind="stable")[:MOST_CHANGES])
+        most = new.where(np.argsort(-new.share, kind="stable")[:MAX_CHANGES])
         rows += [(date(point.settings.as_of), one.share, one) for one in most]
         before = Before.of(point.networks)
     rows.sort(key=lambda row: (row[0], row[1]), reverse=True)
@@ -291,9 +291,9 @@ def _changes(points: Sequence[Point]) -> str:
             escape(words.change(math.exp(one.lift))),
             escape(words.quantity(share, "share")),
         ]
-        for day, share, one in rows[:MOST_CHANGES]
+        for day, share, one in rows[:MAX_CHANGES]
     ]
-    more = f"<p>{count - MOST_CHANGES} more are not shown.</p>\n" if count > MOST_CHANGES else ""
+    more = f"<p>{count - MAX_CHANGES} more are not shown.</p>\n" if count > MAX_CHANGES else ""
     headings = ["day", "network", "objects", "now", "why", "lift", "bytes"]
     body = tables.table(headings, cells, left=(0, 1, 2, 3, 4)) if cells else "<p>None.</p>\n"
     return f'<section id="changes">\n<h2>Changes</h2>\n{body}{more}</section>\n'

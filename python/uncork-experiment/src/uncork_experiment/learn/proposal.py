@@ -154,7 +154,7 @@ def propose(
     progress.done()
     number, changes = store.plan(settings, counts, now, show=show)
     for one in dict.fromkeys(store.mismatches(number).values()):
-        console.note(f"warning: {one.told(store.settings(number))}")
+        console.note(f"warning: {one.warning(store.settings(number))}")
     return number, changes
 
 

@@ -40,14 +40,14 @@ def _figure(
     settings, _ = versions[-1]
     line = svg.Line("the table", ink, points, dots=True)
     caption = (
-        f"{_told(of_class, truth, choices[-1], best)} All {settings.treated}: {words.change(everybody)}."
+        f"{_summary(of_class, truth, choices[-1], best)} All {settings.treated}: {words.change(everybody)}."
     )
     rules = [(_percent(best), "oracle")]
     chart = svg.Chart(f"Regret of {of_class} objects", caption, x, y, [line], rules=rules, legend=False)
     return Figure(f"regret-{of_class}", f"Beside an oracle: {of_class} objects", caption, chart.render)
 
 
-def _told(of_class: str, truth: Truth, on: np.ndarray, best: float) -> str:
+def _summary(of_class: str, truth: Truth, on: np.ndarray, best: float) -> str:
     """The last version in sentences."""
     score = truth.score(on)
     harm = (

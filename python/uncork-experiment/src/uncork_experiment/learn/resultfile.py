@@ -25,7 +25,7 @@ from uncork_experiment.schema import canonical, unbound
 QUERY = "query"
 """The metric of the row about the query itself, which is not part of the evidence."""
 AGAIN = "run the statement that --show-sql prints with the same options, and write all rows of its result"
-MOST = np.iinfo(np.int64).max
+MAX_COUNT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -191,20 +191,20 @@ def _wrong(rows: pa.Table, settings: Settings) -> Iterator[str]:
     bounds = {
         "day": (settings.as_of - settings.window, settings.as_of - 1),
         "bucket": (0, BUCKETS - 1),
-        **dict.fromkeys(("n", "numerator", "denominator"), (0, MOST)),
+        **dict.fromkeys(("n", "numerator", "denominator"), (0, MAX_COUNT)),
     }
     for name, (low, high) in bounds.items():
         ends = pc.min_max(rows[name])
         for value in (ends["min"].as_py(), ends["max"].as_py()):
             if value is not None and not low <= value <= high:
-                yield f"column {name!r} has {_told(name, value)}; it must be {_range(name, low, high)}"
+                yield f"column {name!r} has {_value(name, value)}; it must be {_range(name, low, high)}"
 
 
 def _range(name: str, low: int, high: int) -> str:
-    if high == MOST:
+    if high == MAX_COUNT:
         return f"{low} or more"
-    return f"{_told(name, low)} to {_told(name, high)}"
+    return f"{_value(name, low)} to {_value(name, high)}"
 
 
-def _told(name: str, value: int) -> str:
+def _value(name: str, value: int) -> str:
     return f"{value} ({date(value)})" if name == "day" else str(value)

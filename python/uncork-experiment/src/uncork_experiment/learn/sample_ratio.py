@@ -57,7 +57,7 @@ class Ratio:
     left_out: tuple[str, ...] = ()
     """Networks and ASes that are far from the others, by name: at most `MAX_NAMED`."""
 
-    def told(self, settings: Settings) -> str:
+    def warning(self, settings: Settings) -> str:
         """What is wrong, what follows, and what to do."""
         return (
             f"Sample-ratio mismatch in {self.of}: {self.away(settings)}. Nothing is switched on. Find out "

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 OUTLIER = 4.0
-LEAST_TAU = 0.02
+MIN_TAU = 0.02
 """Siblings are never taken for equal."""
 PRIOR_TAU, PRIOR_SIBLINGS = 0.1, 5
 """With few siblings tau cannot be told: this value weighs as much as so many of them."""
@@ -208,7 +208,7 @@ class _Pairs:
 
     def tau2(self) -> float:
         """What makes the median of the standardised squares that of chi^2."""
-        low, high = LEAST_TAU**2, 4.0
+        low, high = MIN_TAU**2, 4.0
         if self._middle(low) <= MEDIAN_OF_CHI2:
             return low
         for _ in range(40):

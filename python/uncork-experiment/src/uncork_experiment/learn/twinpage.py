@@ -23,15 +23,15 @@ def page(found: Trial) -> str:
         '<p class="question">Throughput of large objects, tenth percentile, by AS.</p>\n</header>\n'
         '<section class="verdict" aria-label="Calibration">\n'
         f'<p class="sentence">{escape(earned(fit))}</p>\n'
-        f"<p>{escape(found.told().splitlines()[0])} Skill 1 predicts every AS, 0 no better than the mean of "
-        "the others.</p>\n</section>\n"
+        f"<p>{escape(found.summary().splitlines()[0])} "
+        "Skill 1 predicts every AS, 0 no better than the mean of the others.</p>\n</section>\n"
     )
-    parts = [header, figure(_beside(fit, "AS"), 1), _table(fit, "AS"), _networks(found), _untried(found)]
+    parts = [header, figure(_comparison(fit, "AS"), 1), _table(fit, "AS"), _networks(found), _untried(found)]
     footer = f"<footer>\n<p>Made by uncork-experiment {escape(package_version())}</p>\n</footer>\n"
     return document("uncork learn: the twin", "".join([*parts, footer]))
 
 
-def _beside(fit: Calibration, level: str) -> Figure:
+def _comparison(fit: Calibration, level: str) -> Figure:
     points: list[tuple[str, float, float, float, float, str, float]] = []
     for pair in fit.pairs:
         off = abs(pair.measured.lift - fit.prior(pair.predicted).lift)
@@ -72,9 +72,11 @@ def _networks(found: Trial) -> str:
     """Networks that have lines of their own, held to measurements of theirs."""
     if found.networks is None:
         return ""
-    told = f"<p>{escape(found.networks.told())} What is expected of ASes without data is by ASes alone.</p>\n"
+    text = (
+        f"<p>{escape(found.networks.summary())} What is expected of ASes without data is by ASes alone.</p>\n"
+    )
     own = found.networks.own
-    return f"{figure(_beside(own, 'network'), 2)}{told}{_table(own, 'network')}"
+    return f"{figure(_comparison(own, 'network'), 2)}{text}{_table(own, 'network')}"
 
 
 def _untried(found: Trial) -> str:

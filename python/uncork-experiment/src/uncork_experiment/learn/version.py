@@ -13,7 +13,7 @@ from uncork_experiment.errors import InputError
 from uncork_experiment.learn import confirm, guardrails, harm, sample_ratio, tablefile
 from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.calibration import calibrated
-from uncork_experiment.learn.changes import told
+from uncork_experiment.learn.changes import summary
 from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.digits import rounded
@@ -74,7 +74,7 @@ def files(inputs: Inputs) -> dict[str, bytes]:
     _release()
     table = tablefile.table(inputs.version, decisions, settings)
     _, others = places(inputs.evidence, settings)
-    changes = told(inputs.version, decisions, before, settings, trials, ratios, others)
+    changes = summary(inputs.version, decisions, before, settings, trials, ratios, others)
     del before
     _release()
     texts = {

@@ -134,7 +134,7 @@ def _caterpillar(design: Design, truth: float, y: svg.Axis, caption: str) -> Cat
     return Caterpillar(title, caption, y, 100 * (truth - 1), intervals)
 
 
-def beside_truth(design: Design, truth: float) -> tuple[str, str | None]:
+def compare_with_truth(design: Design, truth: float) -> tuple[str, str | None]:
     """How far its mean is off, and the share of intervals that hold the truth; None for another quantity."""
     if not design.is_of_total:
         return "–", None
@@ -147,7 +147,7 @@ def _table(proof: Proof) -> str:
     truth = proof.truth.ratio
     rows = []
     for design in proof.designs:
-        off, covers = beside_truth(design, truth)
+        off, covers = compare_with_truth(design, truth)
         width = float(np.median(100 * (design.high - design.low))) if len(design.ratios) else float("nan")
         cells = [
             design.name,

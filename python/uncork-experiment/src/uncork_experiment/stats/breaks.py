@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST_STEPS = 7
+MIN_STEPS = 7
 """Steps that a series must have."""
 
 MARGIN = 2
@@ -50,14 +50,14 @@ def find(
     time.
 
     A break is reported if noise would show one as large with probability `alpha` at most, and if it changes
-    an arm by `least` (0.1 is 10 %) or more. At most `most` are sought, the largest first. Under `LEAST_STEPS`
+    an arm by `least` (0.1 is 10 %) or more. At most `most` are sought, the largest first. Under `MIN_STEPS`
     none is found.
     """
     levels = np.stack([np.asarray(control, dtype=np.float64), np.asarray(treated, dtype=np.float64)])
     if np.any(~np.isfinite(levels)) or np.any(levels <= 0):
         raise ValueError("a level is missing or not above zero: leave its step out")
     steps = levels.shape[1]
-    if steps < LEAST_STEPS:
+    if steps < MIN_STEPS:
         return ()
     rest = np.log(levels)
     found: list[Break] = []

@@ -90,14 +90,14 @@ def true_ratio(world: World, hours: list[Hour]) -> float:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToyTest:
     """The truth of a world, and what a design tells of it."""
 
     truth: float
     outcome: Outcome
 
 
-def ab_test(world: World, share: float, rng: np.random.Generator, *, days: int = 7) -> Told:
+def ab_test(world: World, share: float, rng: np.random.Generator, *, days: int = 7) -> ToyTest:
     """A plain A/B test on all links, `share` of the users treated, analysed by the jackknife over users."""
     hours = [hour(world, time, rng) for time in range(days * HOURS)]
     sums = np.zeros((2, 2, 100))
@@ -108,21 +108,21 @@ def ab_test(world: World, share: float, rng: np.random.Generator, *, days: int =
             sums[arm, 0] += np.bincount(users.bucket[chosen], values[chosen], 100)
             sums[arm, 1] += np.bincount(users.bucket[chosen], minlength=100)
     outcome = ratio_effect(*sums[0], *sums[1], estimand=ab_at_share(share))
-    return Told(true_ratio(world, hours), outcome)
+    return ToyTest(true_ratio(world, hours), outcome)
 
 
-def switchback_test(world: World, rng: np.random.Generator, *, weeks: int = 2, draws: int = 999) -> Told:
+def switchback_test(world: World, rng: np.random.Generator, *, weeks: int = 2, draws: int = 999) -> ToyTest:
     """A switchback of the whole place in blocks of an hour, paired by hour of the week."""
     schedule = switchback.paired_schedule(0, block=3600, periods=weeks, rng=rng)
     hours = [hour(world, time, rng) for time in range(len(schedule.start))]
     counts = np.array([float(len(users.bucket)) for users in hours])
     seen = np.where(schedule.treated, means(world, hours, True), means(world, hours, False))
     outcome = switchback.total_effect(schedule, seen * counts, counts, rng, draws=draws)
-    return Told(true_ratio(world, hours), outcome)
+    return ToyTest(true_ratio(world, hours), outcome)
 
 
 @dataclass(frozen=True)
-class ToldByLinks:
+class LinksTest:
     """What paired links tell."""
 
     truth: float
@@ -133,7 +133,7 @@ class ToldByLinks:
     ab_high: Outcome
 
 
-def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws: int = 999) -> ToldByLinks:
+def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws: int = 999) -> LinksTest:
     """Two links of which one has a tenth more capacity, 95 % treated on one and 5 % on the other, swapped by
     coins."""
     first = rng.integers(0, 2, days // 2)
@@ -152,7 +152,7 @@ def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws
                     totals[arm] += values[chosen].sum(), np.count_nonzero(chosen)
             levels[day, link] = totals[:, 0] / totals[:, 1]
     links = paired.PairedLinks(levels, high)
-    return ToldByLinks(
+    return LinksTest(
         truth=true_ratio(world, everything),
         total_effect=paired.total_effect(links, rng, draws=draws),
         across=paired.across(links, rng, draws=draws),
@@ -191,17 +191,17 @@ class Shown:
     """By share of treated traffic."""
     control: Interference
     switchback: Outcome
-    links: ToldByLinks
+    links: LinksTest
 
 
 def show(world: World, rng: np.random.Generator, *, shares: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Shown:
     """All designs in one world. `truth` is that of the switchback's hours."""
-    told = switchback_test(world, rng)
+    test = switchback_test(world, rng)
     return Shown(
         world=world,
-        truth=told.truth,
+        truth=test.truth,
         ab=tuple((share, ab_test(world, share, rng).outcome) for share in shares),
         control=control_against_share(world, rng),
-        switchback=told.outcome,
+        switchback=test.outcome,
         links=paired_test(world, rng),
     )
