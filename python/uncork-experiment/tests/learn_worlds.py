@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MIN_RECORDS = 10 * MIN_TAIL
-"""Of each arm, below which a network has no estimate of its own: so many users are below p10."""
+"""Minimum records of each arm for an estimate of a network's own: `MIN_TAIL` users are below p10."""
 
 SETTINGS = Settings(
     experiment="explore", control="control", treated="bbr", arms={}, as_of=20_000, key="0" * 32, changed=1.0

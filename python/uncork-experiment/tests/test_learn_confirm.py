@@ -152,7 +152,7 @@ def test_days_of_an_as_are_counted_from_records(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tried_stay", [True, False])
 def test_who_is_tried_stays_in_the_trial(tried_stay: bool) -> None:
-    """Though it would not be switched on anew, as it is worth less than on the first day. Else days of the
+    """Though it would not be switched on again, as it is worth less than on the first day. Else days of the
     coin go by on which nothing is tried.
     """
     one = world(networks=40, systems=1, mean=GAIN, of_systems=0.01, of_networks=0.01)
@@ -217,7 +217,7 @@ def test_few_ases_are_tried_at_a_time() -> None:
             assert len(trials) == count, (changed, day)
 
 
-def test_the_changes_tell_verdicts_with_their_intervals() -> None:
+def test_the_changes_report_verdicts_with_their_intervals() -> None:
     trials = {("large", "AS1"): trial_of((1.2, 1.0)), ("small", "AS2"): Trial(SETTINGS.as_of)}
     text = summary(1, Decisions.concat([]), Before({}), HALF, trials, {}, 0)
     assert re.search(

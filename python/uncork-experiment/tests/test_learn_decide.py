@@ -72,14 +72,14 @@ def test_switching_on_needs_more_than_staying_on(
 
 
 def test_a_gain_that_may_be_harm_is_not_taken() -> None:
-    """What is expected is enough, but it is not sure that nobody becomes worse."""
+    """The expected gain is enough, but harm is not excluded."""
     one = first(view(all_at(0.03), error=0.4))
     assert one.lift > 0.01
     assert one.p_safe < SETTINGS.sure
     assert (one.arm, one.reason) == ("control", "not sure enough")
 
 
-def test_nobody_is_switched_on_while_it_may_be_chance_that_anybody_gains() -> None:
+def test_no_network_is_switched_on_while_the_gains_may_be_chance() -> None:
     """Half of the networks at +3 %, the others at -3 %: noise, or not, by the error."""
     lifts = {at: 0.03 if at % 2 else -0.03 for at in range(len(SMALL.share))}
     settings = replace(SETTINGS, harmed=1.0)
@@ -101,7 +101,7 @@ def reach_of_harm(found: Decisions) -> float:
 
 
 def test_traffic_that_may_be_harmed_is_bounded() -> None:
-    """Each network is sure enough, all of them together are not. Those that gain most for the risk go on."""
+    """Each network is sure enough, all of them together are not. The highest gains for the risk go on."""
     one = view(HALF_GAIN_MORE, error=0.04)
     every = decide([one], replace(SETTINGS, harmed=1.0), Overrides(), Before({}), 1.0)
     assert all(row.arm == "bbr" for row in every.networks)
@@ -159,18 +159,18 @@ def test_gains_are_seldom_found_where_there_are_none() -> None:
     ever = 0
     for _ in range(worlds):
         sums = np.zeros(count)
-        told = []
+        evidence = []
         for day in range(1, days + 1):
             sums += rng.normal(0, 0.5, count)
             error = 0.5 / np.sqrt(day)
             raw = {at: Estimate(float(lift), error) for at, lift in enumerate(sums / day)}
-            told.append(log_evidence_of_gain(shrink(tree, raw, ({}, {}, None))))
-        ever += max(told) >= np.log(20)
+            evidence.append(log_evidence_of_gain(shrink(tree, raw, ({}, {}, None))))
+        ever += max(evidence) >= np.log(20)
     assert ever <= worlds / 20, ever
 
 
 def broken(name: str) -> Guardrails:
-    """By all, and by those that have no verdict of their own."""
+    """By all networks, and by the networks without a verdict of their own."""
     found = {name: (Watched("retransmitted:ratio", "at most +2.00 pp", "broken", 0.05, 0.03, 0.07, 3),)}
     return Guardrails(found, found)
 
@@ -187,7 +187,7 @@ def test_a_broken_guardrail_switches_off_at_once(name: str) -> None:
 
 
 def test_a_wide_entry_has_its_own_verdict() -> None:
-    """All networks together break it; without the ASes that do so by themselves, nobody does."""
+    """All networks together break it; without the ASes that do so by themselves, none does."""
     all_of = broken("*").entries
     found = decide(
         [view(all_at(0.1), guardrails=Guardrails(all_of, {}))], SETTINGS, Overrides(), Before({}), 1.0
@@ -197,7 +197,7 @@ def test_a_wide_entry_has_its_own_verdict() -> None:
     assert arms[SYSTEM].arm == arms[FIRST].arm == "bbr"
 
 
-def test_the_guardrail_of_another_as_holds_nobody_back() -> None:
+def test_the_guardrail_of_another_as_holds_no_network_back() -> None:
     other = next(name for name in SMALL.section.system if name != SYSTEM)
     assert first(view(all_at(0.1), guardrails=broken(other)), had("control", 9)).arm == "bbr"
 
@@ -214,7 +214,7 @@ def test_a_person_has_the_last_word() -> None:
     assert (unseen.arm, unseen.level, unseen.share) == ("bbr", "network", 0)
 
 
-def test_only_so_much_traffic_changes_in_a_day() -> None:
+def test_traffic_that_changes_in_a_day_is_limited() -> None:
     """Until all has changed, over as many days as that takes; what brings most comes first."""
     one, before = view(all_at(0.1)), Before({})
     changed = []

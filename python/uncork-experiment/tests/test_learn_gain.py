@@ -1,4 +1,4 @@
-"""What the table brought, beside the holdback."""
+"""The gain of the table over the holdback."""
 
 import math
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_what_the_table_decided_for_is_compared_with_the_holdback() -> None:
         last = course[-1]
         assert last.low < LIFT < last.high
         assert last.high - last.low < 0.3
-        # A week, of which the first days have less.
+        # A week; the first days have less.
         assert course[0].holdback < course[6].holdback
         assert course[9].holdback == pytest.approx(course[6].holdback, rel=0.1)
 

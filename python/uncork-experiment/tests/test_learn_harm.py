@@ -149,7 +149,7 @@ def test_a_limit_of_nothing_is_kept_where_less_is_sent_again() -> None:
     assert harm.lifts.network.mean[FILLED] < AT_LIMIT
 
 
-def test_limits_without_evidence_hold_nobody_back() -> None:
+def test_limits_without_evidence_hold_no_network_back() -> None:
     one = view(WORLD.section)
     assert one.margins == ()
     found = decided(one)[WORLD.section.networks[0]]
@@ -185,7 +185,7 @@ def test_differences_of_ratios_have_an_interval_where_nothing_is_sent_again() ->
     assert covered.mean() > 0.93
 
 
-def test_records_that_know_no_responses_tell_nothing_of_those_broken_off() -> None:
+def test_records_without_responses_are_no_evidence_of_aborted_ones() -> None:
     """Those of the kernel: how many there were is 0."""
     some = bad_in_one().metrics["retransmitted"]
     nothing = replace(some, numerator=np.zeros_like(some.n), denominator=np.zeros_like(some.n))

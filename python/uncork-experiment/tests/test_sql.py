@@ -1,6 +1,6 @@
 """The SQL for engines that are not here, pinned: a change of it must be seen.
 
-UNCORK_UPDATE=1 pytest tests/test_sql.py writes the files anew.
+UNCORK_UPDATE=1 pytest tests/test_sql.py writes the files again.
 """
 
 import os

@@ -96,7 +96,7 @@ def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
 def _left_out(
     units: pa.Table, arms: tuple[str, ...]
 ) -> tuple[dict[str, NDArray[np.bool_]], NDArray[np.bool_]]:
-    """Groups of records that no metric counts, by reason; and those that are not of the experiment."""
+    """Masks of the records that no metric counts, by reason; and of the records of other experiments."""
     no_arm = _bools(pc.is_null(units["arm"]))
     no_experiment = _bools(pc.is_null(units["experiment"]))
     bucket = _ints(units["bucket"])
@@ -248,7 +248,7 @@ def _summed(shape: tuple[int, ...], at: tuple[Ints, ...], values: Ints) -> Ints:
 
 
 class _Cells(Mapping[Key, Mapping[str, Cube]]):
-    """Cells by key. Each look-up builds the cell's cubes anew."""
+    """Cells by key. Each look-up builds the cell's cubes again."""
 
     def __init__(self, grid: Grid, metrics: list[_Sparse]) -> None:
         self._arms = len(grid.arms)

@@ -53,7 +53,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class NoPrecision:
-    """The past does not tell, and why."""
+    """Past records give no precision, and why."""
 
     reason: str
 

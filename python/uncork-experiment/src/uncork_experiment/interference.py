@@ -1,4 +1,4 @@
-"""The lesson about interference: worlds of known truth, and what each design tells of them."""
+"""The lesson about interference: worlds of known truth, and what each design reports of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORLDS = (toy.FULL_LINK, toy.MIXED, toy.NO_SHARING)
 
 @dataclass(frozen=True)
 class DesignResult:
-    """What one design says. `kind` is that of its estimand: `A/B`, `spill-over` or `total`."""
+    """The outcome of one design. `kind` is that of its estimand: `A/B`, `spill-over` or `total`."""
 
     design: str
     kind: str

@@ -69,7 +69,7 @@ def reduce(records: ir.Table, plan: ReducePlan, run: Run = to_arrow) -> Reduced:
 def reduce_views(
     records: ir.Table, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
 ) -> dict[tuple[str, ...], Reduced]:
-    """The records by each of the views. A view whose keys another one has is summed up from its counts."""
+    """The records by each of the views. A view with fewer keys than another is summed up from its counts."""
     queries = {view: Queries.of(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
     widest = [view for view in queries if not any(set(view) < set(other) for other in queries)]
     sources = run(next(iter(queries.values())).sources())
@@ -116,7 +116,7 @@ def compiled(query: ir.Table, dialect: str) -> str:
         # ibis's compiler reads the types of pyspark, where that is installed.
         if dialect != "pyspark" or importlib.util.find_spec("pyspark"):
             raise
-        remedy = "pip install 'uncork-experiment[spark]', or write databricks, whose SQL is Spark's"
+        remedy = "pip install 'uncork-experiment[spark]', or write databricks: its SQL is Spark's"
         raise InputError("--show-sql pyspark", "pyspark is not installed", remedy) from None
     if dialect != "clickhouse":
         return text

@@ -175,12 +175,10 @@ def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Sett
 
 
 def _constant(step: Allocation, facts: Facts) -> str:
-    """What one share cannot tell."""
+    """What one share cannot show."""
     return (
-        f"The share of treated traffic was {100 * step.share:g} % on every day. So these records cannot tell "
+        f"The share of treated traffic was {100 * step.share:g} % on every day. So these records cannot show "
         f"whether {facts.names[1]} takes bandwidth from {facts.names[0]}: every effect here is "
-        "the "
-        "difference between the arms at that share, not what a switch of all traffic would bring. Steps of "
-        "the "
-        "share, a switchback or paired links can tell."
+        "the difference between the arms at that share, not what a switch of all traffic would bring. Steps "
+        "of the share, a switchback or paired links can show it."
     )

@@ -27,7 +27,7 @@ _ANY = Experiment(name="uncork-experiment", arms=("any",))
 def candidates(
     records: ir.Table, plan: ReducePlan, place: str, run: Run, *, has_memory_tables: bool
 ) -> Mapping[str, tuple[design.Days, int]]:
-    """Cubes by day and the number of units, for each unit that the records can tell."""
+    """Cubes by day and the number of units, for each unit that the records have."""
     full, known = canonical(records), set(records.columns)
     found: dict[str, tuple[design.Days, int]] = {}
     assigned = _assigned(in_scope(full, plan), known, run)

@@ -1,4 +1,4 @@
-"""`design`: how long and how large, from past records; and the files that put the design in force."""
+"""`design`: duration and size of an experiment, from past records; and the files that start it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_design(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="records of the past; without any, only files are made",
     )
-    goal = parser.add_argument_group("what is to be found")
+    goal = parser.add_argument_group("effect to detect")
     goal.add_argument("--primary", metavar="METRIC:STATISTIC", help="what decides [default: throughput:p50]")
     goal.add_argument(
         "--detect", default="5%", metavar="SHARE", help="change that must not be missed [default: 5%%]"
@@ -145,7 +145,7 @@ def run_design(arguments: argparse.Namespace, _: str) -> int:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What past records say about an experiment on such traffic."""
+    """What past records predict of an experiment on such traffic."""
 
     days: int
     units: int
@@ -320,7 +320,7 @@ def _next_steps(directory: Path, lines: list[str]) -> str:
             *lines,
             f"wrote {directory}/policy.toml",
             "check it:    uncork policy check " + f"{directory}/policy.toml",
-            f"in force:    uncork serve --root public --policy {directory}/policy.toml --records records/",
+            f"start it:    uncork serve --root public --policy {directory}/policy.toml --records records/",
             "",
         ]
     )
@@ -401,5 +401,5 @@ def span(text: str, option: str) -> int:
     """A span of time in seconds."""
     found = re.fullmatch(r"([1-9]\d*)\s*(s|min|h|d)", text)
     if not found:
-        raise InputError(f"{option} {text}", "this is no span of time", "write 15min, 1h or 1d")
+        raise InputError(f"{option} {text}", "not a duration", "write 15min, 1h or 1d")
     return int(found[1]) * SECONDS[found[2]]

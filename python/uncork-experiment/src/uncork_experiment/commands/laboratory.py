@@ -1,4 +1,4 @@
-"""`interference --lab`: many experiments on simulated users whose true effect is known."""
+"""`interference --lab`: many experiments on simulated users. The true effect is known."""
 
 from __future__ import annotations
 

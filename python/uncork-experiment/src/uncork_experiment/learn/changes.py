@@ -30,7 +30,7 @@ def summary(
     ratios: Mapping[str, Ratio],
     other_places: int,
 ) -> str:
-    """The difference to the version in force. `other_places`: those without sections."""
+    """The difference to the active version. `other_places`: how many places have no section."""
     is_new = decisions.arm != before.arms(decisions, settings)
     is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
     on, off, has = (np.flatnonzero(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
@@ -131,4 +131,4 @@ def _losers(decisions: Decisions, has: Ints) -> list[str]:
         f"{words.quantity(one.share, 'share')} of the bytes"
         for one in decisions.where(worst)
         if one.lift < NORMAL * one.sd
-    ] or ["  nobody: all intervals are above zero"]
+    ] or ["  none: all intervals are above zero"]

@@ -194,7 +194,7 @@ def _sql(options: argparse.Namespace, now: datetime) -> str:
     until = instant(options.until, "--until")
     as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
     on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
-    # The policy's key is no part of the query.
+    # The query does not contain the policy's key.
     settings = proposal.settings_of(options, as_of, "0" * 32)
     return resultfile.sql(settings, options.show_sql, on_trial)
 
@@ -207,7 +207,7 @@ def _store(options: argparse.Namespace) -> Store:
 
 def _run(options: argparse.Namespace) -> int:
     if options.keep < 0:
-        raise InputError("--keep", f"`{options.keep}` is no number of rounds", "write 0 to keep none")
+        raise InputError("--keep", f"`{options.keep}` is not a number of rounds", "write 0 to keep none")
     store = _store(options)
     program = os.environ.get("UNCORK") or shutil.which("uncork")
     if program is None:
@@ -233,7 +233,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(program: str | None, policy: Path) -> None:
-    """As a server reads it, before it is in force."""
+    """Reads the policy as a server does, before it becomes active."""
     if program is None:
         return
     done = subprocess.run(
@@ -248,7 +248,7 @@ def _apply(options: argparse.Namespace) -> int:
     store = Store(options.directory, public_key=options.key)
     numbers = store.numbers()
     if not numbers:
-        raise InputError(str(options.directory), "there is no version", "make one with uncork learn plan")
+        raise InputError(str(options.directory), "no version yet", "make one with uncork learn plan")
     return _activate(store, options.number or numbers[-1], "apply")
 
 
@@ -384,7 +384,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _verify_rounds(store: Store) -> Iterator[list[str]]:
-    """What differs in each that changed nothing. Prints those that differ, and how many do not."""
+    """What differs in each round that changed nothing. Prints these rounds, and how many do not differ."""
     logged, kept = store.unchanged(), store.rounds()
     same = 0
     for name in kept:

@@ -182,8 +182,8 @@ class Gate:
 def gates(
     systems: Systems, trials: Trials, blocks: Mapping[Key, Blocks], settings: Settings
 ) -> Iterator[Gate]:
-    """One for each AS of which more than its part is to change, or that has a trial. As much of the section's
-    bytes may be in trials as may change in a day, or one AS.
+    """One gate for each AS that has a trial, or wants to change more than its part. The share of bytes in
+    trials is limited like the share that may change in a day; one AS is always allowed.
     """
     if settings.confirm >= 1:
         return
@@ -209,7 +209,7 @@ def gates(
         if trial is None and own[wants].sum() <= settings.confirm * own.sum():
             continue
         if trial is None and (on_trial == 0 or on_trial + own.sum() <= room):
-            # Part of today is over, on what was in force before.
+            # Part of today has passed with the previous version.
             trial = Trial(settings.day + 1 if settings.whole_days else settings.day)
             on_trial += float(own.sum())
         if trial is None:
@@ -231,7 +231,7 @@ def gates(
 
 
 def _part(members: Ints, systems: Systems, settings: Settings) -> Bools:
-    """Those that may be on without a switchback: first what is on already, then what brings most."""
+    """Members that may be on without a switchback: first the active ones, then the highest gains."""
     wants, own = systems.wants[members], systems.share[members]
     order = np.lexsort((-systems.worth[members], ~systems.is_on[members]))
     order = order[wants[order]]

@@ -113,8 +113,8 @@ def _broken(found: Found) -> dict[str, str]:
     for name, watched in found.items():
         for one in watched:
             if one.state == "broken":
-                whose = "everybody" if name == EVERYBODY else name
-                broken.setdefault(name, f"guardrail broken: {one.measure} of {whose}: {one.limit}")
+                owner = "everybody" if name == EVERYBODY else name
+                broken.setdefault(name, f"guardrail broken: {one.measure} of {owner}: {one.limit}")
     return broken
 
 
@@ -139,7 +139,7 @@ def _wish(
     overrides: Overrides,
     is_beyond_chance: bool,
 ) -> _Wishes:
-    """By rules of which the first one that holds counts."""
+    """By a list of rules. The first rule that holds decides."""
     why_broken = _why_broken(entries, view.guardrails)
     pinned_at = entries.marked(list(overrides.pins))
     is_broken, is_pinned = why_broken != None, pinned_at != ABSENT  # noqa: E711
@@ -217,7 +217,7 @@ def _as_seen(entries: Entries, candidates: Floats, accepted: Floats) -> Bools:
 
 def _texts_at(entries: Entries, at: Ints, words: Mapping[str, str]) -> Texts:
     """The words about the entry at each place; None where there is none."""
-    # One more, for those that have no place.
+    # One more, for entries without a place.
     found = np.full(len(at) + 1, None, dtype=np.object_)
     for place in np.unique(at[at != ABSENT]).tolist():
         found[place] = words[entries.key[place]]
@@ -241,8 +241,8 @@ def _first(conditions: Sequence[Bools], values: Sequence[Texts | str]) -> Texts:
 
 
 def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Decisions:
-    """The wishes, as far as the traffic may change: first what is switched off, then what brings most. Takes
-    them: of a million networks there is no room for copies.
+    """The wishes, as far as the traffic may change: first what is switched off, then what brings most.
+    Consumes `wishes`: copies of a million networks do not fit into memory.
     """
     if not wishes:
         return Decisions.concat([])

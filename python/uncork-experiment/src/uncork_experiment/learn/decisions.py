@@ -53,11 +53,11 @@ class Decision:
     p_safe: float
     """Probability that the lift is not so far below zero that it would be harm."""
     by: str
-    """The level whose evidence weighs most."""
+    """The level with the weightiest evidence."""
     parent: str
     """The next wider entry."""
     limit: str
-    """The measure of the guardrail that is least sure to be kept; empty: there is no evidence of any."""
+    """The guardrail that is most likely to break; empty without evidence of any."""
     harm: float
     """What of it the treated arm makes worse: in points of a share, or as the logarithm of a ratio."""
     harm_sd: float

@@ -1,8 +1,7 @@
-"""What there is to decide: the entries of a section, what each has by the version in force, and what is
-known of it today.
+"""The entries of a section: the arm of each by the active version, and today's evidence.
 
 An entry is a network, an AS, a country or everybody (`*`); the narrowest one of a client counts. ASes and
-wider ones are for networks of which nothing is known.
+wider entries are for networks without evidence.
 """
 
 from __future__ import annotations
@@ -59,12 +58,12 @@ class View:
 
 @dataclass(frozen=True)
 class Before:
-    """Of the version in force: what each entry of each section has."""
+    """The active version: the arm of each entry of each section."""
 
     entries: Mapping[str, tuple[Texts, Texts, Ints]]
     """Keys, arms and days of the last change, by section."""
     tried: Mapping[str, Texts] = field(default_factory=dict)
-    """Keys of those that a switchback tries, by section."""
+    """Keys of the entries that a switchback tries, by section."""
 
     @staticmethod
     def of(decisions: Decisions) -> Before:
@@ -130,7 +129,7 @@ class Entries:
         return found
 
     def at(self, keys: Sequence[str]) -> Ints:
-        """Where these entries are; those that are nowhere are left out."""
+        """Indices of these entries. Absent entries are left out."""
         found = places(_keys(keys), self.key)
         return np.asarray(found[found != ABSENT])
 
@@ -143,7 +142,7 @@ class Entries:
 
 
 def entries_of(view: View, overrides: Overrides) -> Entries:
-    """The entries of a section, and those that people have pinned."""
+    """The entries of a section, and the pinned ones."""
     tree = view.lifts.hierarchy
     countries = np.array([name for name in tree.countries if name], dtype=np.object_)
     systems = np.array([name for name in tree.systems if not name.startswith("?")], dtype=np.object_)
@@ -172,7 +171,7 @@ def _keys(names: Sequence[str] | Mapping[str, str]) -> Texts:
 
 
 def known_today(view: View, entries: Entries, settings: Settings, before: Before, total: int) -> Decisions:
-    """Each entry as it is in force, with what is known of it today."""
+    """Each entry with its active arm and today's evidence."""
     section, lifts = view.section, view.lifts
     others = entries.bounds[-1] - entries.bounds[-2]
     belief, prior, prior_variance = _beliefs(lifts, others, settings)
@@ -246,7 +245,7 @@ def _beliefs(lifts: Lifts, others: int, settings: Settings) -> tuple[Belief, Flo
 
 
 def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
-    """Means and variances of all entries. Of a wide one: of a network of which nothing else is known."""
+    """Means and variances of all entries. A wide entry has those of a network without other evidence."""
     tree, tau2 = lifts.hierarchy, lifts.network.tau2
     known_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
     known_system = _known(tree.systems)
@@ -254,7 +253,7 @@ def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
     of_country = of_system + lifts.country.tau2
 
     def column(everybody: Floats, country: Floats, system: Floats, network: Floats) -> Floats:
-        """Of those that are pinned without traffic no more is known than of everybody."""
+        """Entries pinned without traffic have the values of everybody."""
         wide = [everybody, country[known_country], system[known_system]]
         return np.concatenate([*wide, network, np.repeat(everybody, others)])
 
@@ -265,7 +264,7 @@ def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
 
 
 def _known(systems: Sequence[str]) -> Bools:
-    """Which of these are ASes, and not those of a country whose AS is not known."""
+    """Which of these are known ASes, and not the unknown AS of a country."""
     return np.array([not name.startswith("?") for name in systems], dtype=np.bool_)
 
 
@@ -292,7 +291,7 @@ def level_of(key: str) -> str:
 
 
 def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
-    """Of each network, the level whose evidence weighs more than what it inherits. `error`: of its own;
+    """For each network, the level that outweighs what it inherits. `error`: of the network's own estimate;
     `prior`: ASes that a twin knows.
     """
     tree, network = lifts.hierarchy, lifts.network
@@ -305,7 +304,7 @@ def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
 
 
 def _active_arms(section: str, entries: Entries, before: Before, settings: Settings) -> tuple[Texts, Ints]:
-    """What clients of each entry get by the version in force: by the entry, or the next wider one."""
+    """What clients of each entry get by the active version: by the entry, or the next wider one."""
     none = _keys([]), _keys([]), np.zeros(0, dtype=np.int64)
     keys, arms, since = before.entries.get(section, none)
     at = entries.nearest(places(entries.key, keys))

@@ -45,7 +45,7 @@ Found = dict[str, tuple[Watched, ...]]
 
 @dataclass(frozen=True)
 class Guardrails:
-    """What holds for the entries themselves, and for networks that cannot tell by themselves."""
+    """Guardrails of the entries themselves, and of networks with too few records of their own."""
 
     entries: Found
     """Of a wide entry, by all of its networks: for networks that were not seen yet."""
@@ -61,10 +61,10 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
     """The guardrails of the entries that have data in enough buckets. One that is broken in any window is
     broken; otherwise the first window counts.
 
-    A network that breaks a guardrail by itself is off, and counts no more for networks of other ASes, nor for
-    those of an AS too small to tell who is far from the others. An AS that breaks it counts no more for its
-    country and for everybody, nor does such a country. So the harm of some holds nobody back who is without,
-    and whoever makes a network look bad makes it look bad alone.
+    A network that breaks a guardrail by itself is off. It no longer counts for networks of other ASes, nor in
+    an AS that is too small to detect outliers. An AS that breaks a guardrail no longer counts for its country
+    and for everybody, nor does such a country. So the harm of some does not hold back the others, and an
+    attack on one network affects that network alone.
     """
     limits = (Limit(PRIMARY[section.of_class], relative=settings.harm), *settings.limits())
     windows = [_Window(days, Judged(guardrails=limits), section, settings) for days in settings.recent]
@@ -129,7 +129,7 @@ class _Window:
         return self.entries
 
     def watch(self, group: Ints, names: Sequence[str] | Texts, *, is_system: bool) -> Found:
-        """Wide entries by all of their networks, and without those that are off."""
+        """Wide entries by all of their networks, and without the networks that are off."""
         all_of, without = {}, {}
         for name, rows in self.rows.items():
             measure, is_in = self.measures[name], self.counts_still[name]

@@ -37,7 +37,7 @@ from uncork_experiment.stats.effect import Effect
 Ints = NDArray[np.int64]
 
 AT_LIMIT = -PRIOR_TAU
-"""The margin at the limit: before any evidence, siblings differ by as much."""
+"""The margin at the limit: as much as siblings differ before any evidence."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Margins:
 
 
 def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
-    """Of each limit whose metric the evidence has."""
+    """The margins of each limit, if the evidence has its metric."""
     found = []
     for limit in settings.limits():
         counts = section.metrics.get(limit.measure.metric)
         if counts is None:
             continue
-        # The kernel's records know no responses: of how many one was broken off, they do not tell.
+        # The kernel's records have no responses, so the number of aborted ones is unknown.
         if not counts.denominator.all():
             counts = counts.where(counts.denominator > 0)
         if len(counts.arm):
@@ -88,7 +88,7 @@ def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
     arms = (sums[0, 0], sums[1, 0], sums[0, 1], sums[1, 1])
     if limit.points is not None:
         more, error = jackknife.ratio_difference(*arms)
-        # Of few users nobody knows what the next one does, even if those were all alike.
+        # A few users do not predict the next one, even if they were all alike.
         buckets = np.count_nonzero(np.bincount(counts.bucket))
         error = math.hypot(error, limit.points / math.sqrt(buckets))
     else:

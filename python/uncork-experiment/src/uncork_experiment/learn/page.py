@@ -1,4 +1,4 @@
-"""The report page: what the versions in force gave to whom, over time, and what they expect of it."""
+"""The report page: the arms that the active versions gave to clients over time, and the expected gain."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_CHANGES = 40
 
 @dataclass(frozen=True)
 class Point:
-    """A version that was in force."""
+    """A version that was active."""
 
     number: int
     settings: Settings
@@ -102,7 +102,7 @@ def _header(last: Point, measured: Gains, confirmed: Mapping[str, Total]) -> str
         f"{escape(settings.control)}, by network</h1>\n"
         f'<p class="question">Version {last.number}: records before {date(settings.as_of)}; its table '
         f"expires {date(settings.as_of + settings.ttl)}.</p>\n</header>\n"
-        f'<section class="verdict" aria-label="In force">\n<p class="sentence">{escape(sentence)}</p>\n'
+        f'<section class="verdict" aria-label="Active version">\n<p class="sentence">{escape(sentence)}</p>\n'
         "<p>The lift is what the random share says of the networks that the table switches on, as if arms "
         f"did not share bottlenecks: an expectation. {_latest_gain(measured)} {_by_switchback(confirmed)}"
         "</p>\n</section>\n"
@@ -159,8 +159,8 @@ def _course(name: str, section: str, course: Sequence[Gain], settings: Settings)
     x = svg.Axis("week up to", 0, len(course) - 1, names=tuple(date(one.day)[5:] for one in course))
     y = svg.around("lift over the holdback", [v for point in points for v in point], zero=True, shown=percent)
     caption = (
-        f"All {section} objects that the table decided for, beside those of the holdback: {DAYS} days each, "
-        f"with 95 % intervals. Last: {course[-1].table} records beside {course[-1].holdback}. Where both "
+        f"All {section} objects that the table decided for, against those of the holdback: {DAYS} days each, "
+        f"with 95 % intervals. Last: {course[-1].table} records against {course[-1].holdback}. Where both "
         "share bottlenecks, this is not the total gain."
     )
     line = svg.Line(
@@ -171,7 +171,7 @@ def _course(name: str, section: str, course: Sequence[Gain], settings: Settings)
         dots=True,
     )
     chart = svg.Chart(f"Measured lift of {section} objects", caption, x, y, [line], legend=False)
-    return Figure(name, f"Beside the holdback: {section} objects", caption, chart.render)
+    return Figure(name, f"Gain over the holdback: {section} objects", caption, chart.render)
 
 
 def _over_time(points: Sequence[Point]) -> list[Figure]:
@@ -255,7 +255,7 @@ def _by_bound(last: Point) -> list[Figure]:
     y = svg.around("lift over all traffic", [point[1] for point in points], zero=True, shown=percent)
     caption = (
         "Expected lift over all traffic by the budget of harm (--harmed), if all changes came at once. This "
-        f"version has {100 * last.settings.harmed:.3g} %: at most so much of the traffic is more than "
+        f"version has {100 * last.settings.harmed:.3g} %: at most this part of the traffic is more than "
         f"{100 * last.settings.tolerated:.3g} % worse, with a probability of "
         f"{100 * last.settings.sure:.3g} %."
     )
@@ -269,7 +269,7 @@ def _share(value: float) -> str:
 
 
 def _changes(points: Sequence[Point]) -> str:
-    """The networks whose arm changed, newest first, with most traffic."""
+    """The networks that changed their arm: newest first, then most traffic."""
     rows: list[tuple[str, float, Decision]] = []
     count = 0
     before = Before({})

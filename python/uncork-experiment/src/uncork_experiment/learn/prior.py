@@ -21,7 +21,9 @@ def read(path: Path, controllers: Collection[tuple[str, str]]) -> Prior:
     document = _document(path)
     if document.get("schema") != SCHEMA or document.get("class") != LARGE:
         raise InputError(
-            str(path), f"is no prior of schema {SCHEMA} for {LARGE} objects", "make it with calibrate --prior"
+            str(path),
+            f"is not a prior of schema {SCHEMA} for {LARGE} objects",
+            "make it with calibrate --prior",
         )
     if (document.get("control"), document.get("treated")) not in controllers:
         arms = " or ".join(f"{treated} and {control}" for control, treated in controllers)

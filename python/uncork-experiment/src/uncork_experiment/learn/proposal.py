@@ -191,13 +191,13 @@ def _from_result(
 
 
 def on_trial(store: Store) -> list[str]:
-    """The ASes that a switchback is to confirm, by the version in force."""
+    """The ASes that a switchback is to confirm, by the active version."""
     current = store.current()
     return sorted({name for _, name in store.trials(current)}) if current is not None else []
 
 
 def _not_after(as_of: int, latest: int) -> int:
-    """The day, but not after the latest: a server whose clock is ahead must not set the time of expiry."""
+    """The day, but not after the latest: a server with a fast clock must not set the time of expiry."""
     if as_of > latest:
         console.note(
             f"warning: records of {date(as_of - 1)} are from the future and are left out: compare the clocks "
@@ -217,7 +217,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
     if options.place == "listener" and options.listener:
         raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
     if options.places < 1:
-        raise InputError("--places", f"`{options.places}` is no number of places", "write 1 or more")
+        raise InputError("--places", f"`{options.places}` is not a number of places", "write 1 or more")
     for limit in options.guardrail:
         measures.parse_limit(limit)
     sites = SITES if not options.site else () if options.site == ["none"] else tuple(options.site)

@@ -44,8 +44,8 @@ class Result:
 
 
 def sql(settings: Settings, dialect: str, on_trial: Sequence[str] = ()) -> str:
-    """The query in a dialect, over a table `records` with all canonical columns. Its last row is about the
-    query, so that whoever reads the result knows what it is of, and whether it is whole.
+    """The query in a dialect, over a table `records` with all canonical columns. Its last row
+    describes the query, so that a reader of the result can check that it matches and is complete.
     """
     records = unbound()
     whole = evidence.query(records, settings, on_trial).union(_about(records, settings, on_trial))
@@ -119,7 +119,7 @@ def counts(result: Result, settings: Settings, on_trial: Sequence[str] = ()) -> 
 
 
 def _files(path: Path) -> list[Path]:
-    """Of a directory all but those that engines write beside the result, such as `_SUCCESS`."""
+    """The files of a directory, without files that engines add to the result, such as `_SUCCESS`."""
     if not path.exists():
         raise InputError(str(path), "no such file or directory", "name the query's result, a Parquet file")
     if not path.is_dir():
@@ -135,7 +135,7 @@ def _checked(file: Path) -> pa.Table:
     try:
         schema = pq.read_schema(file)
         if missing := [name for name in COLUMNS if name not in schema.names]:
-            raise InputError(str(file), f"there is no column {missing[0]!r}", AGAIN)
+            raise InputError(str(file), f"no column {missing[0]!r}", AGAIN)
         texts = [name for name, kind in COLUMNS.items() if kind == TEXT and _is_text(schema.field(name).type)]
         # Words as numbers: a wide result of a million networks needs much memory.
         table = pq.ParquetFile(file, read_dictionary=texts).read(list(COLUMNS))
@@ -149,7 +149,7 @@ def _typed(file: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind, wanted = column.type, COLUMNS[name]
     target = pa.string() if wanted == TEXT else wanted
     is_right = _is_text(kind) if wanted == TEXT else _is_number(kind)
-    # A column without any value has whatever type the engine gave it.
+    # The type of a column without values depends on the engine.
     if not is_right and column.null_count < len(column):
         what = "text" if wanted == TEXT else "whole numbers"
         first = column.drop_null()[0].as_py()
@@ -173,7 +173,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _is_of_this_query(result: Result, wanted: str) -> None:
-    """A result of another day, or of other options, would give decisions that nobody asked for."""
+    """A result of another day, or of other options, would give decisions that the user did not ask for."""
     had, needed = result.asked.split("; "), wanted.split("; ")
     other = [one for one in had if one not in needed]
     lacking = [one for one in needed if one not in had]

@@ -1,9 +1,9 @@
 """Sample-ratio mismatch: has each arm as many clients as were dealt to it?
 
 If records of one arm are lost (a server that fails, a pipeline that drops what takes long, downloads that
-never end), the lift is of other clients than were dealt, and nothing in it tells. What is counted are units,
-each once a day: a better controller causes more downloads, which is no mismatch. Old days count less, as in
-the evidence of lifts, and units by inverse propensity: so both arms are to have the same sum, even where
+never end), the lift is of other clients than were dealt, and does not show it. Units are counted, each once a
+day: a better controller causes more downloads, and that must not count as a mismatch. Old days count less, as
+in the evidence of lifts, and units by inverse propensity: so both arms should have the same sum, even where
 shares changed.
 
 Units are cookies that a client makes up: one network can have many of one arm. So networks, and then ASes,

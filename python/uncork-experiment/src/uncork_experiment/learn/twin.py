@@ -1,7 +1,7 @@
-"""A twin held to what was measured: predicted lifts of ASes and networks beside those of the experiment.
+"""A twin held to measurements: predicted lifts of ASes and networks against those of the experiment.
 
-`uncork lab from-records` makes the twin, `uncork lab run` what controllers do in it. Whether its predictions
-may stand for ASes without data is decided by how well they predict the ones that have some.
+`uncork lab from-records` makes the twin, `uncork lab run` what controllers do in it. Its predictions may
+stand for ASes without data if they predict the ASes with data well enough.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MIN_SYSTEMS = 8
 MIN_RANK = 0.3
 """The lower end of the rank correlation's interval that is needed."""
 MIN_SKILL = 0.25
-"""How much smaller the squared error has to be than that of the mean of the other ASes."""
+"""How much smaller the squared error must be than that of the mean of the other ASes."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def _skill(x: Floats, y: Floats, errors: Floats) -> float:
 
 @dataclass(frozen=True)
 class ByNetwork:
-    """Predictions of networks, and what lines of their own are worth beside those of their ASes."""
+    """Predictions of networks, by lines of their own and by the lines of their ASes."""
 
     own: Calibration
     by_system: Calibration
@@ -411,7 +411,7 @@ def _part(of_twin: Mapping[str, Estimate], *, networks: bool) -> dict[str, Estim
 
 
 def _networks(of_twin: Mapping[str, Estimate], of_records: Measured) -> ByNetwork | None:
-    """Of networks whose ASes have lines, too, so that the two are held to the same measurements."""
+    """Of networks with lines of their own and of their AS: both are held to the same measurements."""
     by_system = {
         name: of_twin[system]
         for name, system in of_records.system_of.items()

@@ -1,4 +1,4 @@
-"""The page of a twin: predicted lifts beside measured ones."""
+"""The page of a twin: predicted lifts against measured ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uncork_experiment.report.page import document, figure
 
 
 def page(found: Trial) -> str:
-    """Predicted beside measured, as one file."""
+    """Predicted against measured lifts, as one file."""
     fit = found.calibration
     header = (
         f'<header>\n<p class="kind">uncork learn</p>\n<h1>The twin: {escape(found.treated)} over '
@@ -43,11 +43,11 @@ def _comparison(fit: Calibration, level: str) -> Figure:
     across = svg.around("predicted lift", [point[1] for point in points], zero=True, shown=percent)
     up = svg.around("measured lift", [v for point in points for v in point[2:5]], zero=True, shown=percent)
     caption = (
-        f"Each {level} by the lift that the twin predicts and the one that the experiment measured, with its "
+        f"The lift of each {level}: predicted by the twin, and measured by the experiment with its "
         "95 % interval. Marked as worse: off the line by more than both errors and the spread explain."
     )
     chart = svg.Scatter(f"Predicted and measured lift by {level}", caption, across, up, points)
-    return Figure(f"beside-{level.lower()}", f"Predicted and measured by {level}", caption, chart.render)
+    return Figure(f"predicted-{level.lower()}", f"Predicted and measured by {level}", caption, chart.render)
 
 
 def _ends(one: Estimate) -> tuple[float, float]:
@@ -91,7 +91,7 @@ def _untried(found: Trial) -> str:
             [escape(name), *(escape(_shown(found.of_twin[cc][name])) for cc in others)] for name in systems
         ]
         parts.append(
-            '<section id="untried">\n<h2>Controllers that nobody has had</h2>\n<p>As the twin predicts them, '
+            '<section id="untried">\n<h2>Controllers without clients</h2>\n<p>As the twin predicts them, '
             "over the control arm; held to no measurement.</p>\n"
             f"{tables.table(['AS', *map(escape, others)], cells, left=(0,))}</section>\n"
         )

@@ -34,8 +34,8 @@ class Inputs:
     settings: Settings
     overrides: Overrides
     before: Callable[[], Before]
-    """Reads what entries had by the version in force when it was made: beside the evidence of a million
-    networks there is no room for it.
+    """Reads what entries had by the version that was active before. It is read late: together with the
+    evidence of a million networks it does not fit into memory.
     """
     before_as_of: int | None
     before_trials: confirm.Trials
@@ -69,7 +69,7 @@ def files(inputs: Inputs) -> dict[str, bytes]:
     )
     names = [(view.section.name, view.section.place, view.section.of_class) for view in views]
     watched = _watched({view.section.name: view for view in views})
-    # Of a million networks there is no room for what is not needed any more.
+    # With a million networks, memory is short.
     del views
     _release()
     table = tablefile.table(inputs.version, decisions, settings)
@@ -104,7 +104,7 @@ def _release() -> None:
 
 
 def _view(settings: Settings, section: Section) -> View | None:
-    """What is known of a section, without the evidence that it is known by."""
+    """The estimates of a section, without the evidence behind them."""
     found = calibrated(section, settings)
     if found is None:
         return None
@@ -122,7 +122,7 @@ def is_same(name: str, one: bytes, other: bytes) -> bool:
     """
     if one == other or name != DECISIONS:
         return one == other
-    # Written anew by one library: tables with NaN do not equal themselves.
+    # Written again by one library: tables with NaN do not equal themselves.
     return Decisions.of_bytes(one).to_bytes() == Decisions.of_bytes(other).to_bytes()
 
 

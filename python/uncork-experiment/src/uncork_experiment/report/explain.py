@@ -26,10 +26,8 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
         "<h2>1. How the link is divided</h2>\n",
         paragraph(
             "A full link has a fixed capacity. A treated user takes twice what a control user takes. The "
-            "more users are "
-            "treated, the less is left for each: both curves fall, and their gap stays. With nobody treated "
-            "and with "
-            "everybody treated each user gets the same."
+            "more users are treated, the less is left for each: both curves fall, and their gap stays. With "
+            "no user treated and with all users treated each user gets the same."
         ),
         figure(_division(first), 1),
         "<h2>2. What each design says</h2>\n",
@@ -53,13 +51,13 @@ def header(question: str) -> str:
 
 
 def _in_short(seen: str) -> str:
-    sentence = f"Where both arms share a full link, the A/B test says {seen}, and nobody gains."
+    sentence = f"Where both arms share a full link, the A/B test says {seen}, and no user gains."
     why = (
         "A faster arm takes its bandwidth from the other arm. The difference between the arms is real, but "
         "it is "
-        "gone once everybody has the faster controller. A gap that stays the same at every share is no sign "
-        "of the "
-        "absence of interference: only the level of the control arm, a switchback or paired links tell."
+        "gone once everybody has the faster controller. A gap that stays the same at every share does not "
+        "show the absence of interference: only the level of the control arm, a switchback or paired links "
+        "can show it."
     )
     return in_short(sentence, why)
 

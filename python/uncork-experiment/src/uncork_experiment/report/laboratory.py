@@ -34,7 +34,7 @@ def page(proofs: tuple[Proof, ...], plan: Plan, command: str) -> str:
     body = [
         header(
             f"Five minutes, two places of simulated users, {plan.repetitions} repetitions of each design, "
-            "and the truth beside them."
+            "compared with the truth."
         ),
         in_short(_sentence(first), _why(first)),
         "<h2>1. What a user gets, by the share that has BBR</h2>\n",
@@ -123,7 +123,9 @@ def _repetitions(proof: Proof, number: int) -> Figure:
         y = svg.around("", [*shown, 100 * (truth - 1)], zero=True, most=5, shown=percent)
         return "".join(_caterpillar(one, truth, y, caption).render(width) for one in designs)
 
-    return Figure(f"repetitions-{number}", f"Repetitions beside the truth: {proof.world.name}", caption, draw)
+    return Figure(
+        f"repetitions-{number}", f"Repetitions against the truth: {proof.world.name}", caption, draw
+    )
 
 
 def _caterpillar(design: Design, truth: float, y: svg.Axis, caption: str) -> Caterpillar:

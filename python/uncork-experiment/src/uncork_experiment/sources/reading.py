@@ -22,14 +22,14 @@ from uncork_experiment.sources.mapping import Mapping
 from uncork_experiment.sources.networks import Networks
 
 OTHER_TABLES: Final = ("objects.parquet", "series.parquet")
-"""Tables of the laboratory beside the flows; read only if named."""
+"""Tables of the laboratory next to the flows; read only if named."""
 
 JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Records that can be reduced. Imported logs live as long as the table does."""
+    """Records that can be reduced. Imported logs live until the table is dropped."""
 
     table: ir.Table
     files: tuple[Path, ...]

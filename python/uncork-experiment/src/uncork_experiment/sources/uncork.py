@@ -1,6 +1,6 @@
 """uncork's own records: JSON lines of `serve`, `play` and `watch`, and the laboratory's Parquet files.
 
-Records of the laboratory have no unit: a bucket is computed from columns that tell clients apart. Their arm
+Records of the laboratory have no unit: a bucket is computed from columns that identify a client. Their arm
 is the controller.
 """
 
@@ -23,10 +23,10 @@ from uncork_experiment.sources.mapping import Mapping
 from uncork_experiment.sources.pairs import SEPARATOR, Pairs, joined
 
 LAB_RUN: Final = ("seed",)
-"""What tells runs of the laboratory apart, beside the axes of its matrix."""
+"""What identifies a run of the laboratory, together with the axes of its matrix."""
 
 CLIENT: Final = "client"
-"""A column that is added to the laboratory's files for the time of the analysis: whose flow it is."""
+"""A column that is added to the laboratory's files during the analysis: the client of the flow."""
 
 _ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
 

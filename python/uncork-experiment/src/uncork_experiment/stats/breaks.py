@@ -25,7 +25,7 @@ MARGIN = 2
 
 @dataclass(frozen=True)
 class Break:
-    """A span of steps [start, end) whose levels differ from the rest; `end` is the series' length if it
+    """A span of steps [start, end) with levels that differ from the rest; `end` is the series' length if it
     lasts."""
 
     start: int
@@ -89,7 +89,7 @@ def _spans(steps: int) -> NDArray[np.int64]:
         lengths.append(length)
         length += max(1, length // 20)
     spans = [(start, start + size) for size in lengths for start in range(MARGIN, steps - size + 1)]
-    # A shift that lasts to the end may be as long as what is left.
+    # A shift that lasts to the end may have any length.
     spans += [(start, steps) for start in range(MARGIN, steps) if steps - start not in lengths]
     return np.array(spans, dtype=np.int64)
 

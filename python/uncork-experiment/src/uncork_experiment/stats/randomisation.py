@@ -21,7 +21,7 @@ DRAWS = 4_999
 """Redraws of a design that has too many outcomes to list."""
 
 LISTED = 12
-"""Coins of which all outcomes are listed: 4,096."""
+"""Up to this number of coins, all outcomes are listed: 4,096."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def coins(count: int, rng: np.random.Generator, draws: int = DRAWS) -> Floats:
 def sign_flips(
     differences: Floats, rng: np.random.Generator, *, level: float, draws: int = DRAWS
 ) -> Tested | None:
-    """Mean of paired differences, treated minus control, each of which a coin could have turned round.
+    """Mean of paired differences, treated minus control. A coin could have reversed each of them.
 
     None if there are too few to reject anything at this level (6 are enough for 95 %).
     """
@@ -98,7 +98,7 @@ def invert(p_value: Callable[[float], float], estimate: float, step: float, leve
 def effect_of_logs(
     tested: Tested | None, control: float, *, pairs: int, level: float, estimand: str, unit: str = "pairs"
 ) -> Outcome:
-    """The effect of a test on logarithms. Differences are those that the ratio makes of the control level."""
+    """The effect of a test on logarithms. Differences follow from the ratio and the control level."""
     if tested is None:
         least = math.ceil(math.log2(2 / (1 - level)))
         reason = f"{pairs} {unit} cannot show an effect at this level: plan at least {least}"

@@ -44,7 +44,7 @@ def obrien_fleming(looks: int | Sequence[float], alpha: float = 0.05) -> Floats:
     """Boundaries for |z| at each look, shape (looks,). Stop for a verdict where |z| is at or above.
 
     `looks` is their number (equally spaced), or the share of the information at each, rising to at most 1.
-    Where units return from day to day, their later days tell less: shares by calendar time are then on the
+    Where units return from day to day, their later days add less: shares by calendar time are then on the
     safe side.
     """
     fractions = (

@@ -1,11 +1,11 @@
 """Worlds of known truth, in which A/B tests of congestion control lie.
 
 The links are full, and two controllers divide each by weights: a flow of the treated arm gets `weight` times
-what a flow of the control arm gets. If everyone is treated, nobody gains: the total effect of a full link is
+what a flow of the control arm gets. If all are treated, no flow gains: the total effect of a full link is
 nothing. In a mixed world part of the users have an access line of their own instead, where the treated arm
 truly gains.
 
-Truth is what the same world gives with everyone treated, over what it gives with nobody treated.
+Truth is the throughput of the same world with all users treated, over its throughput with none treated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class World:
     weight: float = 2.0
     """Part of a full link that a treated flow gets, for 1 of a control flow."""
     full: float = 1.0
-    """Share of the users whose bottleneck is a full link that they share."""
+    """Share of the users behind a full link that they share."""
     gain: float = 0.0
     """Relative gain of treated users on lines of their own."""
     users: int = 400
@@ -79,7 +79,7 @@ def throughput(world: World, users: Hour, treated: NDArray[np.bool_]) -> Floats:
 
 
 def means(world: World, hours: list[Hour], treated: bool) -> Floats:
-    """Mean throughput of each hour with everyone treated, or nobody."""
+    """Mean throughput of each hour with all users treated, or none."""
     return np.array([throughput(world, users, np.full(len(users.bucket), treated)).mean() for users in hours])
 
 
@@ -91,7 +91,7 @@ def true_ratio(world: World, hours: list[Hour]) -> float:
 
 @dataclass(frozen=True)
 class ToyTest:
-    """The truth of a world, and what a design tells of it."""
+    """The truth of a world, and a design's outcome."""
 
     truth: float
     outcome: Outcome
@@ -123,7 +123,7 @@ def switchback_test(world: World, rng: np.random.Generator, *, weeks: int = 2, d
 
 @dataclass(frozen=True)
 class LinksTest:
-    """What paired links tell."""
+    """The truth of a world, and the outcomes of paired links."""
 
     truth: float
     total_effect: Outcome
@@ -134,7 +134,7 @@ class LinksTest:
 
 
 def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws: int = 999) -> LinksTest:
-    """Two links of which one has a tenth more capacity, 95 % treated on one and 5 % on the other, swapped by
+    """Two links, one with a tenth more capacity: 95 % treated on one and 5 % on the other, swapped by
     coins."""
     first = rng.integers(0, 2, days // 2)
     high = np.stack([first, 1 - first], axis=1).ravel()
@@ -183,7 +183,7 @@ def control_against_share(
 
 @dataclass(frozen=True)
 class Shown:
-    """One world, with all designs beside the truth."""
+    """One world: the truth, and the outcome of each design."""
 
     world: World
     truth: float
