@@ -136,7 +136,7 @@ class Site:
     def counts(self, records: Path, as_of: int, window: int, systems: Sequence[str]) -> pa.Table:
         """The evidence of some days."""
         settings = replace(self.settings, as_of=as_of, window=window)
-        return evidence.read(read([records]).table, settings, to_arrow, systems)
+        return evidence.collect(read([records]).table, settings, to_arrow, systems)
 
 
 def verdicts(site: Site, oracle: Oracle, unconfirmed: internet.Choice, fresh: int) -> list[Verdict]:

@@ -107,13 +107,13 @@ class World:
         """What both controllers are worth. A file that is there already is read."""
         if not output.exists():
             self._lab(["oracle", *self._pair(), "--connections", str(connections), "-o", str(output)])
-        return Oracle.read(output)
+        return Oracle.load(output)
 
     def again(self, groups: Sequence[str], connections: int, output: Path) -> Oracle:
         """What they are worth to these groups, by other users."""
         words = ["--connections", str(connections), "--only", ",".join(groups), "--draw", "1"]
         self._lab(["oracle", *self._pair(), *words, "-o", str(output)])
-        return Oracle.read(output)
+        return Oracle.load(output)
 
     def _pair(self) -> list[str]:
         control, treated = self.controllers

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before, View
+from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import MIN_TAIL, Estimate, Hierarchy, Rest, hierarchy, shrink
@@ -147,7 +147,7 @@ def planned(
     world_ = evidence.world
     view = View(world_.section, shrink(world_.tree, *evidence.estimates()), guardrails or Guardrails({}, {}))
     today = replace(settings, as_of=settings.as_of + day)
-    return decide([view], today, Overrides(), Before.of(before), settings.changed)
+    return decide([view], today, Overrides(), PreviousArms.from_decisions(before), settings.changed)
 
 
 def is_on(decisions: Decisions, world_: World) -> NDArray[np.bool_]:

@@ -73,7 +73,7 @@ def test_at_most_half_of_an_as_changes_without_a_verdict(site: confirm.Site) -> 
 
 def test_trials_are_compared_with_the_truth(site: confirm.Site, trials: Mapping[Key, Trial]) -> None:
     """By other days, with all that is tried and with nothing."""
-    oracle = internet.Oracle.read(site.directory / "oracle.csv")
+    oracle = internet.Oracle.load(site.directory / "oracle.csv")
     none = {name: np.zeros(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
     found = confirm.verdicts(site, oracle, none, fresh=2)
     assert {one.key for one in found} >= set(trials)

@@ -32,7 +32,7 @@ def records() -> pa.Table:
 
 
 def plan(store: Store, records: pa.Table, settings: Settings) -> int:
-    number, _ = store.plan(settings, evidence.read(ibis.memtable(records), settings, to_arrow), NOW)
+    number, _ = store.plan(settings, evidence.collect(ibis.memtable(records), settings, to_arrow), NOW)
     return number
 
 
@@ -201,13 +201,13 @@ def test_a_client_that_makes_up_hosts_makes_no_tables(tmp_path: Path) -> None:
 
 def test_versions_of_before_places_were_limited_have_them_all() -> None:
     document = SETTINGS.document()
-    assert Settings.read(document).places == 100
+    assert Settings.from_document(document).places == 100
     del document["places"]
-    assert Settings.read(document).places is None
+    assert Settings.from_document(document).places is None
 
 
 def test_places_without_a_name_are_said_to_be_none(records: pa.Table) -> None:
     settings = replace(SETTINGS, place="listener")
-    counts = evidence.read(ibis.memtable(at(None, records)), settings, to_arrow)
+    counts = evidence.collect(ibis.memtable(at(None, records)), settings, to_arrow)
     with pytest.raises(InputError, match="no record has the name of a listener"):
         list(evidence.sections(counts, settings))

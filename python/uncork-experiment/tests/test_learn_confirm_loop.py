@@ -114,7 +114,7 @@ class Site:
         none = SimpleNamespace(table=None, run=None)
         monkeypatch.setattr(proposal, "read_records", lambda *_: none)
         monkeypatch.setattr(evidence, "last_day", lambda *_: latest)
-        monkeypatch.setattr(evidence, "read", lambda _, settings, __, tried: self.evidence(settings, tried))
+        monkeypatch.setattr(evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried))
         words = ["plan", "records", "-o", str(self.store.root), "--key", KEY, "--confirm", "50%"]
         options = parser().parse_args([*words, "--changed", "100%", "--harmed", "10%", "--only", "large"])
         loop = Loop(
@@ -233,7 +233,7 @@ def test_the_day_of_the_plan_turns_the_coin() -> None:
 
 def test_versions_of_before_are_computed_as_they_were() -> None:
     document = {name: value for name, value in HALF.document().items() if name not in ("today", "whole_days")}
-    old = Settings.read(document)
+    old = Settings.from_document(document)
     assert (old.day, old.whole_days) == (HALF.as_of, False)
     assert after(29, 0.2, whole_days=False).verdict == OPEN
     assert after(28, 0.2, late=0.35, looked=14, whole_days=False).ratio is not None

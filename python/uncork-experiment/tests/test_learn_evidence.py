@@ -128,12 +128,12 @@ def test_a_result_in_parts_and_in_other_types_is_the_same(result: pa.Table, tmp_
     pq.write_table(mixed, tmp_path / "mixed.parquet", use_dictionary=False, row_group_size=5000)
     expected = resultfile.counts(written(result, tmp_path / "result.parquet"), SETTINGS)
     for path in (parts, tmp_path / "mixed.parquet"):
-        assert resultfile.counts(resultfile.read(path), SETTINGS).equals(expected)
+        assert resultfile.counts(resultfile.load_result(path), SETTINGS).equals(expected)
 
 
 def written(table: pa.Table, path: Path) -> resultfile.Result:
     pq.write_table(table, path)
-    return resultfile.read(path)
+    return resultfile.load_result(path)
 
 
 def test_ases_on_trial_are_part_of_the_query(directory: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from learn_worlds import SETTINGS, World, world
 from uncork_experiment.learn import guardrails
 from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decision
-from uncork_experiment.learn.entries import Before, State, View
+from uncork_experiment.learn.entries import PreviousArms, State, View
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.harm import AT_LIMIT, Margins, margins
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
@@ -78,8 +78,8 @@ def view(section: Section, lift: float = 0.2, with_margins: bool = True, of: Wor
     )
 
 
-def decided(one: View, before: Before | None = None) -> dict[str, Decision]:
-    return {d.key: d for d in decide([one], SETTINGS, Overrides(), before or Before({}), 1.0)}
+def decided(one: View, before: PreviousArms | None = None) -> dict[str, Decision]:
+    return {d.key: d for d in decide([one], SETTINGS, Overrides(), before or PreviousArms({}), 1.0)}
 
 
 def test_a_limit_that_is_likely_broken_keeps_an_entry_off_before_any_bound_is_sure() -> None:
@@ -127,7 +127,7 @@ def test_no_entry_is_on_where_a_limit_is_likely_broken(
     known = replace(lifts.network, mean=np.full(networks, mean), variance=np.full(networks, 0.05**2))
     limit = parse_limit("retransmitted=2pp")
     first = WORLD.section.networks[0]
-    before = Before.states({("large", first): State(arm, SETTINGS.as_of - 9)})
+    before = PreviousArms.states({("large", first): State(arm, SETTINGS.as_of - 9)})
     found = decided(replace(one, margins=(Margins(limit, replace(lifts, network=known)),)), before)
     assert (found[first].arm, found[first].reason) == (expected, reason)
     assert found[first].p_kept == pytest.approx(p_kept)

@@ -29,7 +29,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for days in (7, 8):
         settings = replace(SETTINGS, as_of=FIRST_DAY + days, changed=0.2)
         store = Store(root)
-        number, _ = store.plan(settings, evidence.read(table, settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(table, settings, to_arrow), NOW)
         store.apply(number, NOW)
     return root
 
@@ -141,7 +141,7 @@ def test_versions_with_places_have_no_regret(
     store = Store(tmp_path / "learned")
     for place in ("host", ""):
         settings = replace(SETTINGS, place=place)
-        number, _ = store.plan(settings, evidence.read(table, settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(table, settings, to_arrow), NOW)
         store.apply(number, NOW)
         assert main(["report", str(store.root), "--oracle", str(oracle), "-o", str(tmp_path / "p")]) == 2
         assert "these versions have places, the oracle has none" in capsys.readouterr().err
@@ -151,7 +151,7 @@ def test_one_version_alone_has_no_course(tmp_path: Path) -> None:
     settings = replace(SETTINGS, as_of=FIRST_DAY + 7)
     store = Store(tmp_path)
     table = ibis.memtable(demo.table(demo.SYSTEMS[:1], days=7, daily=60))
-    store.plan(settings, evidence.read(table, settings, to_arrow), NOW)
+    store.plan(settings, evidence.collect(table, settings, to_arrow), NOW)
     store.apply(1, NOW)
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.html")]) == 0
     html = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decision
 from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.lift import Estimate, Hierarchy, shrink
-from uncork_experiment.learn.prior import read
+from uncork_experiment.learn.prior import load_prior
 from uncork_experiment.learn.store import Store
 
 UNTRIED = 64521
@@ -151,4 +151,4 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     broken.write_text("{", encoding="utf-8")
     for path, message in ((broken, "not JSON"), (tmp_path / "absent.json", "No such file")):
         with pytest.raises(Exception, match=message):
-            read(path, [("cubic", "bbr3")])
+            load_prior(path, [("cubic", "bbr3")])

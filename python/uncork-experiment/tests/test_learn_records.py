@@ -39,7 +39,7 @@ def records() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def counts(records: pa.Table) -> pa.Table:
-    return evidence.read(ibis.memtable(records), SETTINGS, to_arrow)
+    return evidence.collect(ibis.memtable(records), SETTINGS, to_arrow)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_evidence_counts_every_record(records: pa.Table, counts: pa.Table) -> No
 )
 def test_engines_give_the_same_bytes(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     table = demo.table(SMALL, days=2, daily=60)
-    expected = evidence.read(ibis.memtable(table), SETTINGS, to_arrow)
+    expected = evidence.collect(ibis.memtable(table), SETTINGS, to_arrow)
     half = table.num_rows // 2
     files = [tmp_path / "b.parquet", tmp_path / "a.parquet"]
     for file, part in zip(files, (table.slice(0, half), table.slice(half)), strict=True):
@@ -89,7 +89,7 @@ def test_engines_give_the_same_bytes(engine: str, tmp_path: Path, request: pytes
         opened, run = clickhouse.open_files(files)
     else:
         opened, run = ibis.duckdb.connect().read_parquet([str(file) for file in files]), to_arrow
-    assert evidence.read(opened, SETTINGS, run).equals(expected)
+    assert evidence.collect(opened, SETTINGS, run).equals(expected)
 
 
 @pytest.mark.parametrize("dialect", ["trino", "bigquery", "snowflake", "databricks", "clickhouse"])
@@ -218,7 +218,7 @@ def test_evidence_is_reported_in_records_and_bytes_by_arm(learned: Path, records
 def test_bytes_that_records_do_not_have_are_left_out(tmp_path: Path) -> None:
     table = demo.table(SMALL, days=7).drop_columns(["bytes_sent", "bytes_retransmitted"])
     store = Store(tmp_path)
-    store.plan(SETTINGS, evidence.read(ibis.memtable(table), SETTINGS, to_arrow), NOW)
+    store.plan(SETTINGS, evidence.collect(ibis.memtable(table), SETTINGS, to_arrow), NOW)
     store.apply(1, NOW)
     explained = explain(store, "198.18.0.7", None, None)
     assert re.search(r"  evidence [\d,]+ records of control and [\d,]+ of bbr in 28 days", explained)
@@ -257,7 +257,7 @@ def test_a_plan_that_fails_leaves_nothing(
 
 def test_decisions_survive_their_file(learned: Path) -> None:
     file = Store(learned).path(1) / "decisions.parquet"
-    assert Decisions.of_bytes(file.read_bytes()).to_bytes() == file.read_bytes()
+    assert Decisions.from_bytes(file.read_bytes()).to_bytes() == file.read_bytes()
 
 
 def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for day in range(5, 31, 5):
         settings = replace(SETTINGS, as_of=FIRST_DAY + day)
-        number, _ = store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(records, settings, to_arrow), NOW)
         store.apply(number, NOW)
         assert all(one.arm == "control" for one in store.decisions(number)), day
 
@@ -275,7 +275,7 @@ def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:
 def test_traffic_between_sites_is_never_learned(records: pa.Table) -> None:
     place = records.column_names.index("service_client")
     inside = records.set_column(place, "service_client", pa.array(["10.1.2.0/24"] * records.num_rows))
-    counted = evidence.read(
+    counted = evidence.collect(
         ibis.memtable(pa.concat_tables([inside, records.slice(0, 20_000)])), SETTINGS, to_arrow
     )
     assert all("10.1.2.0/24" not in one.networks for one in evidence.sections(counted, SETTINGS))
@@ -323,7 +323,7 @@ def test_bursts_and_resets_of_some_networks_move_no_others(part: float, tmp_path
     arms = []
     for at, records in enumerate((honest, spoiled(honest, evil, part, 1))):
         store = Store(tmp_path / str(at))
-        number, _ = store.plan(settings, evidence.read(ibis.memtable(records), settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(ibis.memtable(records), settings, to_arrow), NOW)
         arms.append({(one.section, one.key): one.arm for one in store.decisions(number)})
     others = [key for key in arms[0] if key[1] not in evil]
     moved = [key for key in others if arms[0][key] != arms[1][key]]
@@ -353,7 +353,7 @@ def test_the_harm_of_an_as_is_its_own(tmp_path: Path) -> None:
     records = ibis.memtable(wide_table(systems, daily=6))
     settings = replace(SETTINGS, as_of=FIRST_DAY + 7, changed=1.0)
     store = Store(tmp_path)
-    store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+    store.plan(settings, evidence.collect(records, settings, to_arrow), NOW)
     large = [one for one in store.decisions(1) if one.section == "large"]
     arms = {one.key: one for one in large}
     assert {one.arm for one in large if "AS64501" in (one.key, one.parent)} == {"bbr"}
@@ -376,7 +376,7 @@ def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:
     left: dict[int, set[str]] = {}
     for day in (7, 8, 9):
         settings = replace(SETTINGS, as_of=FIRST_DAY + day, changed=1.0)
-        number, _ = store.plan(settings, evidence.read(ibis.memtable(mixed), settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(ibis.memtable(mixed), settings, to_arrow), NOW)
         store.apply(number, NOW)
         left[day] = {
             one.key for one in store.decisions(number) if one.arm == "bbr" and one.parent == "AS64501"
@@ -410,7 +410,7 @@ def test_an_as_that_turns_over_is_left_within_hours_by_plans_within_the_day(tmp_
         # Of the days before that, the limits that look at three days see nothing.
         table = pa.concat_tables([between(good, noon - 4 * day, noon), between(bad, noon, time)])
         settings = replace(SETTINGS, as_of=(time - 1) // day + 1, changed=1.0)
-        number, _ = store.plan(settings, evidence.read(ibis.memtable(table), settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(ibis.memtable(table), settings, to_arrow), NOW)
         store.apply(number, NOW)
         rows = [one for one in store.decisions(number) if one.level == "network" and one.arm == "bbr"]
         return {
@@ -455,7 +455,7 @@ def test_an_as_that_is_off_in_one_window_breaks_the_guardrail_of_everybody_in_no
         start = np.array(table["service_start_unix_ns"])
         parts.append(table.filter(pa.array((start >= since) & (start < end))))
     settings = replace(SETTINGS, as_of=until // day + 1)
-    counts = evidence.read(ibis.memtable(pa.concat_tables(parts)), settings, to_arrow)
+    counts = evidence.collect(ibis.memtable(pa.concat_tables(parts)), settings, to_arrow)
     (large,) = (one for one in sections(counts, settings) if one.of_class == "large")
 
     def states(settings: Settings) -> dict[str, str]:

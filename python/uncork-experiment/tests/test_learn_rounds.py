@@ -36,7 +36,7 @@ def plan_of(records: pa.Table) -> Callable[[int], Plan]:
     """The plan of a round with this number of late records. None changes anything."""
 
     def of(late: int) -> Plan:
-        counts = evidence.read(
+        counts = evidence.collect(
             ibis.memtable(pa.concat_tables([records, records.slice(0, late)])), SETTINGS, to_arrow
         )
         return lambda: (SETTINGS, counts)

@@ -26,7 +26,7 @@ from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
@@ -38,7 +38,7 @@ OPTIONS = ["--key", KEY, "--changed", "100%"]
 
 
 def counted(table: pa.Table, settings: Settings = SETTINGS) -> pa.Table:
-    return evidence.read(ibis.memtable(table), settings, to_arrow)
+    return evidence.collect(ibis.memtable(table), settings, to_arrow)
 
 
 @pytest.fixture(scope="module")
@@ -427,9 +427,9 @@ def test_a_clock_that_goes_back_changes_nothing_but_by_guardrails(
 def on_of(counts: pa.Table, settings: Settings = SETTINGS) -> dict[tuple[str, str], str]:
     from uncork_experiment.learn import version
 
-    nothing = Before({})
+    nothing = PreviousArms({})
     files = version.files(version.Inputs(1, settings, version.Overrides(), lambda: nothing, None, {}, counts))
-    decisions = Decisions.of_bytes(files[version.DECISIONS])
+    decisions = Decisions.from_bytes(files[version.DECISIONS])
     return {(one.section, one.key): one.arm for one in decisions if one.level == "network"}
 
 

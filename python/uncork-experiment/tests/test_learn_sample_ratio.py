@@ -197,7 +197,7 @@ def records(days: int, lost: float, of_class: str = "") -> pa.Table:
 
 
 def planned(store: Store, table: pa.Table, settings: Settings) -> int:
-    number, _ = store.plan(settings, evidence.read(ibis.memtable(table), settings, to_arrow), NOW)
+    number, _ = store.plan(settings, evidence.collect(ibis.memtable(table), settings, to_arrow), NOW)
     store.apply(number, NOW)
     return number
 

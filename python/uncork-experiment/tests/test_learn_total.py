@@ -33,7 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(tmp_path_factory.mktemp("learned"))
     records = ibis.memtable(steered(demo.table(demo.SYSTEMS[:3], days=7, daily=60)))
     settings = replace(SETTINGS, as_of=FIRST_DAY + 7, confirm=0.5)
-    store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+    store.plan(settings, evidence.collect(records, settings, to_arrow), NOW)
     store.apply(1, NOW)
     return store
 

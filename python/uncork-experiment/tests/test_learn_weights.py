@@ -20,7 +20,7 @@ ONE_NETWORK = (demo.System(64501, "PE", 1, 0.3),)
 def lift(records: pa.Table) -> Estimate:
     """Of the only network, by its large objects."""
     settings = replace(SETTINGS, as_of=FIRST_DAY + 2)
-    counts = evidence.read(ibis.memtable(records), settings, to_arrow)
+    counts = evidence.collect(ibis.memtable(records), settings, to_arrow)
     large = next(one for one in evidence.sections(counts, settings) if one.of_class == "large")
     found = lifts(large, settings)
     assert found is not None

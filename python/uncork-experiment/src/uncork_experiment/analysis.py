@@ -51,7 +51,7 @@ DAILY = (
 )
 HEAT = Measure("throughput", "p50"), Measure("completion", "p50")
 
-Counted = list[tuple[tuple[str, ...], list[View]]]
+CountedViews = list[tuple[tuple[str, ...], list[View]]]
 """Metrics, and the groupings in which they are counted."""
 
 
@@ -59,9 +59,9 @@ Counted = list[tuple[tuple[str, ...], list[View]]]
 class Needed:
     """What to count: in the window of the decision, of all time by day, and before the switch."""
 
-    window: Counted
-    daily: Counted
-    past: Counted
+    window: CountedViews
+    daily: CountedViews
+    past: CountedViews
 
 
 def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> Needed:
@@ -72,9 +72,9 @@ def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> 
 
     keys = [key for key in settings.keys if key not in TIMES]
     primary = some([measure.metric for measure in ([settings.primary] if settings.primary else PRIMARY)])
-    window: Counted = [(some(metrics), [(), *((key,) for key in keys)])]
-    past: Counted = [(primary, [(), *((key,) for key in keys)])]
-    daily: Counted = []
+    window: CountedViews = [(some(metrics), [(), *((key,) for key in keys)])]
+    past: CountedViews = [(primary, [(), *((key,) for key in keys)])]
+    daily: CountedViews = []
     if has_time:
         heat = some([measure.metric for measure in HEAT])
         window += [(heat, [("size_class", "hour")])] if heat else []

@@ -69,7 +69,7 @@ class Tables:
 
 def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
     """Cells of all tables, sorted by key."""
-    grid = Grid.of(tables.units, texts, arms)
+    grid = Grid.from_units(tables.units, texts, arms)
     sparse = [_Sparse.of(part, grid) for part in tables.parts]
     rows = _ints(tables.units["rows"])
     left_out, outside = _left_out(tables.units, arms)
@@ -131,7 +131,7 @@ class Grid:
     """The cells that occur, in order, each as one number."""
 
     @staticmethod
-    def of(units: pa.Table, texts: Texts, arms: tuple[str, ...]) -> "Grid":
+    def from_units(units: pa.Table, texts: Texts, arms: tuple[str, ...]) -> "Grid":
         """The grid of a table that has all groups of all others."""
         values = {name: units[name].unique() for name in texts}
         named = {name: [_text(it, texts[name]) for it in values[name].to_pylist()] for name in texts}

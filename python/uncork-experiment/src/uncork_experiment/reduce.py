@@ -70,7 +70,7 @@ def reduce_views(
     records: ir.Table, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
 ) -> dict[tuple[str, ...], Reduced]:
     """The records by each of the views. A view with fewer keys than another is summed up from its counts."""
-    queries = {view: Queries.of(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
+    queries = {view: Queries.from_records(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
     widest = [view for view in queries if not any(set(view) < set(other) for other in queries)]
     sources = run(next(iter(queries.values())).sources())
     units = {view: run(of_view.units()) for view, of_view in queries.items()}
@@ -102,7 +102,7 @@ def sql(
 
     ``columns`` are those of the records beyond the canonical ones; ``among`` selects rows.
     """
-    queries = Queries.of(among(unbound(columns)), plan)
+    queries = Queries.from_records(among(unbound(columns)), plan)
     tables = {metric.name: queries.metric(metric) for metric in queries.metrics}
     tables |= {"units": queries.units(), "sources": queries.sources()}
     return "\n".join(f"-- {name}\n{compiled(table, dialect)};\n" for name, table in tables.items())
@@ -136,7 +136,7 @@ class Queries:
     columns: frozenset[str]
 
     @staticmethod
-    def of(records: ir.Table, plan: ReducePlan) -> "Queries":
+    def from_records(records: ir.Table, plan: ReducePlan) -> "Queries":
         """Checks the plan against the records' columns."""
         columns = frozenset(records.columns)
         for role, name in (("arm", plan.arm), ("bucket", plan.bucket)):

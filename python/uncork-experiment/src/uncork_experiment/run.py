@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from uncork_experiment import facts as facts_
 from uncork_experiment import intime
-from uncork_experiment.analysis import Counted, analyse, views_needed
+from uncork_experiment.analysis import CountedViews, analyse, views_needed
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.errors import InputError
 from uncork_experiment.health import ratio
@@ -102,7 +102,7 @@ def run(
     views = views_needed(request.settings, traffic.has_time, available(has))
     since = max((at for at in (request.since, named.switch) if at is not None), default=None)
 
-    def count(some: Counted, window: tuple[int | None, int | None]) -> dict[tuple[str, ...], Reduced]:
+    def count(some: CountedViews, window: tuple[int | None, int | None]) -> dict[tuple[str, ...], Reduced]:
         counted: dict[tuple[str, ...], Reduced] = {}
         for metrics, keys in some:
             counted |= reduce_views(records, replace(plan, window=window, metrics=metrics), keys, query)

@@ -23,7 +23,7 @@ from uncork_experiment.metrics import declare
 from uncork_experiment.reduce import Run, to_arrow
 from uncork_experiment.schema import Columns, typed
 from uncork_experiment.sources import load, networks, read
-from uncork_experiment.sources.reading import found
+from uncork_experiment.sources.reading import find_files
 
 ENGINES = ("duckdb", "spark", "clickhouse")
 QUIET_SECONDS = 5.0
@@ -178,7 +178,7 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
         raise InputError(
             "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
-    files = found(list(paths), False)
+    files = find_files(list(paths), False)
     if pattern := next((str(path) for path in files if PATTERN & set(str(path))), None):
         problem = f"--engine {arguments.engine} reads this name as a pattern"
         raise InputError(pattern, problem, "rename the file")

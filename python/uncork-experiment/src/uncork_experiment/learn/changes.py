@@ -12,7 +12,7 @@ from uncork_experiment import words
 from uncork_experiment.learn.budget import Choice, choices
 from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decisions import Decisions, Floats, Ints
-from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.lift import NORMAL
 from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Settings
@@ -24,7 +24,7 @@ SHOWN = 5
 def summary(
     version: int,
     decisions: Decisions,
-    before: Before,
+    before: PreviousArms,
     settings: Settings,
     trials: Trials,
     ratios: Mapping[str, Ratio],

@@ -249,7 +249,7 @@ def document(trials: Trials) -> list[dict[str, object]]:
     ]
 
 
-def read(rows: Sequence[Mapping[str, object]]) -> Trials:
+def load_trials(rows: Sequence[Mapping[str, object]]) -> Trials:
     """What `document` wrote."""
     found = {}
     for row in rows:

@@ -11,8 +11,8 @@ import numpy as np
 from uncork_experiment.learn.budget import AT_RISK, WAITS, come_in
 from uncork_experiment.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork_experiment.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
-from uncork_experiment.learn.entries import EVERYBODY, Before, Entries, View, entries_of, known_today
-from uncork_experiment.learn.guardrails import Found, Guardrails
+from uncork_experiment.learn.entries import EVERYBODY, Entries, PreviousArms, View, entries_of, known_today
+from uncork_experiment.learn.guardrails import Guardrails, WatchedByName
 from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
 
@@ -37,7 +37,7 @@ class _Wishes:
 
 
 def decide(
-    views: Sequence[View], settings: Settings, overrides: Overrides, before: Before, allowance: float
+    views: Sequence[View], settings: Settings, overrides: Overrides, before: PreviousArms, allowance: float
 ) -> Decisions:
     """All entries of all sections. `allowance` is the share of the traffic that may change."""
     return decide_with_trials(views, settings, overrides, before, allowance, {}, {})[0]
@@ -47,7 +47,7 @@ def decide_with_trials(
     views: Sequence[View],
     settings: Settings,
     overrides: Overrides,
-    before: Before,
+    before: PreviousArms,
     allowance: float,
     trials: Trials,
     blocks: Mapping[Key, Blocks],
@@ -107,7 +107,7 @@ def _pass(gate: Gate, wish: _Wishes, entries: Entries, name: str, settings: Sett
     wish.arm[entry], wish.reason[entry] = control, gate.reason
 
 
-def _broken(found: Found) -> dict[str, str]:
+def _broken(found: WatchedByName) -> dict[str, str]:
     """The first broken guardrail of each entry."""
     broken: dict[str, str] = {}
     for name, watched in found.items():

@@ -57,7 +57,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Before:
+class PreviousArms:
     """The active version: the arm of each entry of each section."""
 
     entries: Mapping[str, tuple[Texts, Texts, Ints]]
@@ -66,26 +66,26 @@ class Before:
     """Keys of the entries that a switchback tries, by section."""
 
     @staticmethod
-    def of(decisions: Decisions) -> Before:
+    def from_decisions(decisions: Decisions) -> PreviousArms:
         """What a version decided."""
-        return Before.columns(
+        return PreviousArms.columns(
             decisions.section, decisions.key, decisions.arm, decisions.since, decisions.reason
         )
 
     @staticmethod
-    def read(file: Path) -> Before:
+    def load(file: Path) -> PreviousArms:
         """What the decisions in this file were."""
-        return Before.columns(*Decisions.columns(file, "section", "key", "arm", "since", "reason"))
+        return PreviousArms.columns(*Decisions.columns(file, "section", "key", "arm", "since", "reason"))
 
     @staticmethod
-    def columns(section: Texts, key: Texts, arm: Texts, since: Ints, reason: Texts) -> Before:
+    def columns(section: Texts, key: Texts, arm: Texts, since: Ints, reason: Texts) -> PreviousArms:
         found, tried = {}, {}
         is_tried = are_tried(reason)
         for name in sorted(set(section.tolist())):
             rows = section == name
             found[name] = key[rows], arm[rows], since[rows]
             tried[name] = key[rows & is_tried]
-        return Before(found, tried)
+        return PreviousArms(found, tried)
 
     def arms(self, decisions: Decisions, settings: Settings) -> Texts:
         """What each entry had; the control arm if it was not there."""
@@ -96,7 +96,7 @@ class Before:
         return found
 
     @staticmethod
-    def states(states: Mapping[tuple[str, str], State]) -> Before:
+    def states(states: Mapping[tuple[str, str], State]) -> PreviousArms:
         """These, by section and key."""
         found = {}
         for name in {section for section, _ in states}:
@@ -106,7 +106,7 @@ class Before:
                 np.array([state.arm for state in own.values()], dtype=np.object_),
                 np.array([state.since for state in own.values()], dtype=np.int64),
             )
-        return Before(found)
+        return PreviousArms(found)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,9 @@ def _keys(names: Sequence[str] | Mapping[str, str]) -> Texts:
     return np.array(list(names), dtype=np.object_)
 
 
-def known_today(view: View, entries: Entries, settings: Settings, before: Before, total: int) -> Decisions:
+def known_today(
+    view: View, entries: Entries, settings: Settings, before: PreviousArms, total: int
+) -> Decisions:
     """Each entry with its active arm and today's evidence."""
     section, lifts = view.section, view.lifts
     others = entries.bounds[-1] - entries.bounds[-2]
@@ -303,7 +305,9 @@ def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
     return np.asarray(_keys([*LEVELS, TWIN])[chosen])
 
 
-def _active_arms(section: str, entries: Entries, before: Before, settings: Settings) -> tuple[Texts, Ints]:
+def _active_arms(
+    section: str, entries: Entries, before: PreviousArms, settings: Settings
+) -> tuple[Texts, Ints]:
     """What clients of each entry get by the active version: by the entry, or the next wider one."""
     none = _keys([]), _keys([]), np.zeros(0, dtype=np.int64)
     keys, arms, since = before.entries.get(section, none)

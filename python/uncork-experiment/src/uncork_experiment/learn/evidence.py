@@ -87,7 +87,7 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
         raise InputError(
             "records", "they have neither throughput nor completion time", "see docs/reference/results.md"
         )
-    queries = Queries.of(table, plan)
+    queries = Queries.from_records(table, plan)
     parts = {name: [_shaped(queries.metric(METRICS[name]), name)] for name in known}
     parts[TRAFFIC] = [_traffic(table, plan)]
     parts[STEERED] = [
@@ -132,7 +132,7 @@ def numbers_of(systems: Sequence[str]) -> list[int]:
     return [int(name[2:]) for name in systems]
 
 
-def read(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str] = ()) -> pa.Table:
+def collect(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str] = ()) -> pa.Table:
     """The evidence in one order for all engines: the same records give the same bytes.
 
     The query runs once for each metric, so that an engine's wide rows of one metric are there at a time.
@@ -309,7 +309,7 @@ def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
     any, and whether that is everywhere or in a few networks.
     """
     keys = tuple(f"learn_{name}" for name in ("class", "place", "client", "asn", "propensity", "day"))
-    counted = Queries.of(table, replace(plan, by=keys)).units()
+    counted = Queries.from_records(table, replace(plan, by=keys)).units()
     is_assigned = (counted["bucket"] >= 0) & (counted["bucket"] < BUCKETS) & counted["arm"].isin(plan.arms)
     null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
     others = {"country": no_text}

@@ -39,7 +39,7 @@ class Watched:
     """Of the window."""
 
 
-Found = dict[str, tuple[Watched, ...]]
+WatchedByName = dict[str, tuple[Watched, ...]]
 """By entry: network, AS, country, `*`."""
 
 
@@ -47,9 +47,9 @@ Found = dict[str, tuple[Watched, ...]]
 class Guardrails:
     """Guardrails of the entries themselves, and of networks with too few records of their own."""
 
-    entries: Found
+    entries: WatchedByName
     """Of a wide entry, by all of its networks: for networks that were not seen yet."""
-    others: Found
+    others: WatchedByName
     """Of wide entries, without networks that break it by themselves: for the networks in them."""
 
     def of(self, name: str) -> tuple[Watched, ...]:
@@ -89,7 +89,7 @@ def _leave_out(
     windows: Sequence[_Window],
     group: Ints,
     names: Sequence[str] | Texts,
-    watched: Sequence[Found],
+    watched: Sequence[WatchedByName],
     settings: Settings,
 ) -> None:
     """Who breaks a guardrail in one window counts no more in any."""
@@ -97,8 +97,8 @@ def _leave_out(
         window.leave_out(group, names, watched if settings.off_in_all else (own,))
 
 
-def _worst(windows: Sequence[Found]) -> Found:
-    found: Found = {}
+def _worst(windows: Sequence[WatchedByName]) -> WatchedByName:
+    found: WatchedByName = {}
     for key in sorted({key for window in windows for key in window}):
         by_measure: dict[str, Watched] = {}
         for window in windows:
@@ -120,15 +120,15 @@ class _Window:
         self.rows = {name: recent(of, settings, days) for name, of in counts.items() if of is not None}
         self.counts_still = {name: np.ones(len(of.n), dtype=np.bool_) for name, of in self.rows.items()}
         """Which rows are of networks that no entry is off for."""
-        self.entries: Found = {}
-        self.others: Found = {}
+        self.entries: WatchedByName = {}
+        self.others: WatchedByName = {}
 
-    def watch_networks(self, group: Ints, names: Sequence[str] | Texts) -> Found:
+    def watch_networks(self, group: Ints, names: Sequence[str] | Texts) -> WatchedByName:
         """Each network by itself."""
         self.entries = self._watched(group, names, self.rows)
         return self.entries
 
-    def watch(self, group: Ints, names: Sequence[str] | Texts, *, is_system: bool) -> Found:
+    def watch(self, group: Ints, names: Sequence[str] | Texts, *, is_system: bool) -> WatchedByName:
         """Wide entries by all of their networks, and without the networks that are off."""
         all_of, without = {}, {}
         for name, rows in self.rows.items():
@@ -142,7 +142,7 @@ class _Window:
         self.others |= watched
         return watched
 
-    def leave_out(self, group: Ints, names: Sequence[str] | Texts, watched: Sequence[Found]) -> None:
+    def leave_out(self, group: Ints, names: Sequence[str] | Texts, watched: Sequence[WatchedByName]) -> None:
         """The networks of entries that break a guardrail: they count no more for wider ones."""
         known = {name for found in watched for name in found}
         places = {name: at for at, name in enumerate(names) if name in known}
@@ -150,8 +150,8 @@ class _Window:
             broken = [_broken(self.measures[name], found, places) for found in watched]
             self.counts_still[name] &= ~np.isin(group[rows.network], np.concatenate(broken))
 
-    def _watched(self, group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> Found:
-        found: Found = {}
+    def _watched(self, group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> WatchedByName:
+        found: WatchedByName = {}
         for at, cubes in _cubes(of, group).items():
             states = guard.states(cubes, self.judged, "A/B")
             own = tuple(one for state in states if (one := _watched(state, self.days)) is not None)
@@ -160,7 +160,7 @@ class _Window:
         return found
 
 
-def _broken(measure: Measure, known: Found, index: Mapping[str, int]) -> Ints:
+def _broken(measure: Measure, known: WatchedByName, index: Mapping[str, int]) -> Ints:
     """The entries that break this."""
     broken = [
         index[name]

@@ -17,7 +17,7 @@ from uncork_experiment.learn import regret
 from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.changes import mean_lift
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
-from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.explain import active_versions
 from uncork_experiment.learn.gain import DAYS, Gain, Gains, gains
 from uncork_experiment.learn.settings import LARGE, Settings
@@ -148,7 +148,7 @@ def _regret(points: Sequence[Point], oracle: Path | None) -> list[Figure]:
     if oracle is None:
         return []
     versions = [(point.settings, point.decisions) for point in points]
-    return regret.figures(versions, Oracle.read(oracle), _inks(points[-1].settings)[1])
+    return regret.figures(versions, Oracle.load(oracle), _inks(points[-1].settings)[1])
 
 
 def _course(name: str, section: str, course: Sequence[Gain], settings: Settings) -> Figure:
@@ -272,14 +272,14 @@ def _changes(points: Sequence[Point]) -> str:
     """The networks that changed their arm: newest first, then most traffic."""
     rows: list[tuple[str, float, Decision]] = []
     count = 0
-    before = Before({})
+    before = PreviousArms({})
     for point in points:
         is_new = point.networks.arm != before.arms(point.networks, point.settings)
         new = point.networks.where(is_new)
         count += len(new)
         most = new.where(np.argsort(-new.share, kind="stable")[:MAX_CHANGES])
         rows += [(date(point.settings.as_of), one.share, one) for one in most]
-        before = Before.of(point.networks)
+        before = PreviousArms.from_decisions(point.networks)
     rows.sort(key=lambda row: (row[0], row[1]), reverse=True)
     cells = [
         [

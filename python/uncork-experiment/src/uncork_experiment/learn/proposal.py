@@ -172,7 +172,7 @@ def _from_records(
         as_of = _not_after(evidence.last_day(records.table, records.run) + 1, today + 1)
         settings = settings_of(options, as_of, key, today)
     progress("evidence")
-    return settings, evidence.read(records.table, settings, records.run, on_trial(store))
+    return settings, evidence.collect(records.table, settings, records.run, on_trial(store))
 
 
 def _from_result(
@@ -184,7 +184,7 @@ def _from_result(
         if is_given:
             raise InputError(name, "with --evidence no records are read", "leave one of the two out")
     progress("evidence")
-    result = resultfile.read(options.evidence)
+    result = resultfile.load_result(options.evidence)
     until = instant(options.until, "--until")
     settings = settings_of(options, result.as_of if until is None else until // DAY_NS, key)
     return settings, resultfile.counts(result, settings, on_trial(store))
@@ -252,7 +252,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,
         rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
-        prior=prior.read(options.prior, _controllers(options, arms)) if options.prior else {},
+        prior=prior.load_prior(options.prior, _controllers(options, arms)) if options.prior else {},
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )

@@ -89,7 +89,7 @@ def _about(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> ir
     return total.select(**values)
 
 
-def read(path: Path) -> Result:
+def load_result(path: Path) -> Result:
     """Reads a Parquet file, or all files of a directory: many engines write a result in parts."""
     parts = [evidence.narrow(_checked(file)) for file in _files(path)]
     whole = pa.concat_tables(parts).unify_dictionaries()
@@ -106,7 +106,7 @@ def read(path: Path) -> Result:
 
 
 def counts(result: Result, settings: Settings, on_trial: Sequence[str] = ()) -> pa.Table:
-    """The evidence, with the same bytes as `evidence.read` has from the records."""
+    """The evidence, with the same bytes as `evidence.collect` has from the records."""
     _is_of_this_query(result, asked(settings, on_trial))
     for problem in _wrong(result.rows, settings):
         raise InputError(str(result.path), problem, AGAIN)

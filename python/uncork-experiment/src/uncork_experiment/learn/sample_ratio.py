@@ -113,7 +113,7 @@ def document(ratio: Ratio) -> dict[str, object]:
     return values | {"left_out": list(ratio.left_out)}
 
 
-def read(sections: Mapping[str, Mapping[str, object]]) -> dict[str, Ratio]:
+def load_ratios(sections: Mapping[str, Mapping[str, object]]) -> dict[str, Ratio]:
     """What guardrails.json has of each section. Versions of before have none."""
     found = {name: Ratio(**of[KEY]) for name, of in sections.items() if KEY in of}  # type: ignore[arg-type]
     return {name: replace(one, left_out=tuple(one.left_out)) for name, one in found.items()}

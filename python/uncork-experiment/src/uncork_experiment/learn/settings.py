@@ -141,7 +141,7 @@ class Settings:
         return asdict(self)
 
     @staticmethod
-    def read(document: Mapping[str, object]) -> Settings:
+    def from_document(document: Mapping[str, object]) -> Settings:
         """The settings that `document` wrote."""
         # Versions of before these had none.
         missing = {

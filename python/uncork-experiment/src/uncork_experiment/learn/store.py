@@ -37,7 +37,7 @@ from uncork_experiment.learn import confirm, sample_ratio, signature, tablefile
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.history import INTENT, SIGNED
 from uncork_experiment.learn.lock import alone
 from uncork_experiment.learn.sample_ratio import Ratio
@@ -91,17 +91,17 @@ class Store:
 
     def decisions(self, number: int) -> Decisions:
         with self._understood(number, version_.DECISIONS) as path:
-            return Decisions.of_bytes(path.read_bytes())
+            return Decisions.from_bytes(path.read_bytes())
 
     def decisions_about(self, number: int, keys: Sequence[str]) -> Decisions:
         """Those of these entries, and of all wide ones."""
         wanted = (pc.field("level") != "network") | pc.field("key").isin(list(keys))
         with self._understood(number, version_.DECISIONS) as path:
-            return Decisions.read(pq.read_table(path, filters=wanted))
+            return Decisions.from_table(pq.read_table(path, filters=wanted))
 
     def trials(self, number: int) -> Trials:
         with self._understood(number, version_.TRIALS) as path:
-            return confirm.read(read_json(path))  # type: ignore[arg-type]
+            return confirm.load_trials(read_json(path))  # type: ignore[arg-type]
 
     def guardrails(self, number: int) -> dict[str, Any]:
         """By section, what is watched."""
@@ -114,7 +114,7 @@ class Store:
     def ratios(self, number: int) -> dict[str, Ratio]:
         """By section, the units of the arms over the dealt units."""
         with self._understood(number, version_.GUARDRAILS):
-            return sample_ratio.read(self.guardrails(number))
+            return sample_ratio.load_ratios(self.guardrails(number))
 
     @contextmanager
     def _understood(self, number: int, name: str) -> Iterator[Path]:
@@ -354,7 +354,9 @@ class Store:
             settings=_settings(document),
             overrides=_overrides(document["overrides"]),
             before=lambda: (
-                Before.read(self.path(before) / version_.DECISIONS) if before is not None else Before({})
+                PreviousArms.load(self.path(before) / version_.DECISIONS)
+                if before is not None
+                else PreviousArms({})
             ),
             before_as_of=self.settings(before).as_of if before is not None else None,
             before_trials=self.trials(before) if before is not None else {},
@@ -477,7 +479,7 @@ class Store:
             evidence = self.path(before) / EVIDENCE
         wrong = [] if _has(evidence, document["evidence_sha256"]) else [EVIDENCE]
         found = version_.files(self._inputs(document, pq.read_table(evidence)))
-        if not self._does_as(before, _settings(document), Decisions.of_bytes(found[version_.DECISIONS])):
+        if not self._does_as(before, _settings(document), Decisions.from_bytes(found[version_.DECISIONS])):
             wrong.append(f"what version {before} does")
         if not _is_of_this_library(evidence):
             # Its decisions are the same values in other bytes.
@@ -515,7 +517,7 @@ def _origin(document: Mapping[str, object]) -> int:
 
 
 def _settings(document: Mapping[str, object]) -> Settings:
-    return Settings.read(document["settings"])  # type: ignore[arg-type]
+    return Settings.from_document(document["settings"])  # type: ignore[arg-type]
 
 
 def _digests(document: Mapping[str, object]) -> dict[str, str]:

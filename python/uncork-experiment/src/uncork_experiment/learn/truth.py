@@ -107,7 +107,7 @@ class Oracle:
     truths: Mapping[str, Truth]
 
     @staticmethod
-    def read(path: Path) -> Oracle:
+    def load(path: Path) -> Oracle:
         """Of the file that `uncork lab internet oracle` wrote."""
         try:
             with path.open(encoding="utf-8") as file:

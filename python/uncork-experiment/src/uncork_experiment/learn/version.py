@@ -17,9 +17,9 @@ from uncork_experiment.learn.changes import summary
 from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.digits import rounded
-from uncork_experiment.learn.entries import Before, View
+from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.evidence import Section, blocks, places, sections
-from uncork_experiment.learn.guardrails import Found
+from uncork_experiment.learn.guardrails import WatchedByName
 from uncork_experiment.learn.settings import Overrides, Settings
 
 DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
@@ -33,7 +33,7 @@ class Inputs:
     version: int
     settings: Settings
     overrides: Overrides
-    before: Callable[[], Before]
+    before: Callable[[], PreviousArms]
     """Reads what entries had by the version that was active before. It is read late: together with the
     evidence of a million networks it does not fit into memory.
     """
@@ -123,7 +123,7 @@ def is_same(name: str, one: bytes, other: bytes) -> bool:
     if one == other or name != DECISIONS:
         return one == other
     # Written again by one library: tables with NaN do not equal themselves.
-    return Decisions.of_bytes(one).to_bytes() == Decisions.of_bytes(other).to_bytes()
+    return Decisions.from_bytes(one).to_bytes() == Decisions.from_bytes(other).to_bytes()
 
 
 def _watched(views: Mapping[str, View]) -> str:
@@ -140,7 +140,7 @@ def _watched(views: Mapping[str, View]) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
-def _plain(found: Found) -> dict[str, list[dict[str, object]]]:
+def _plain(found: WatchedByName) -> dict[str, list[dict[str, object]]]:
     return {
         key: [{name: rounded(value) for name, value in vars(one).items()} for one in watched]
         for key, watched in sorted(found.items())

@@ -31,7 +31,7 @@ class Pairs:
     """By run and class: its first flow, and how many controllers take turns."""
 
     @staticmethod
-    def of(path: Path, run: Sequence[str]) -> "Pairs":
+    def from_file(path: Path, run: Sequence[str]) -> "Pairs":
         """Of a file of flows. These columns identify a run."""
         classes = _paired_classes(pq.read_schema(path).metadata or {})
         if not classes:

@@ -94,7 +94,7 @@ def add_buckets(path: Path, target: Path, unit: Sequence[str] | None = None) -> 
     if stray := [name for name in unit or () if name not in names]:
         raise InputError(str(path), f"no column {stray[0]!r}", f"there are {', '.join(sorted(names))}")
     run = () if unit else _lab_run(path, names)
-    pairs = None if unit else Pairs.of(path, run)
+    pairs = None if unit else Pairs.from_file(path, run)
     columns = tuple(unit or (*run, "group", CLIENT))
     file, rows = pq.ParquetFile(path), 0
     schema: pa.Schema | None = None

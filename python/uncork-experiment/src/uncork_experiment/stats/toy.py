@@ -182,7 +182,7 @@ def control_against_share(
 
 
 @dataclass(frozen=True)
-class Shown:
+class WorldOutcomes:
     """One world: the truth, and the outcome of each design."""
 
     world: World
@@ -194,10 +194,12 @@ class Shown:
     links: LinksTest
 
 
-def show(world: World, rng: np.random.Generator, *, shares: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Shown:
+def show(
+    world: World, rng: np.random.Generator, *, shares: tuple[float, ...] = (0.05, 0.5, 0.95)
+) -> WorldOutcomes:
     """All designs in one world. `truth` is that of the switchback's hours."""
     test = switchback_test(world, rng)
-    return Shown(
+    return WorldOutcomes(
         world=world,
         truth=test.truth,
         ab=tuple((share, ab_test(world, share, rng).outcome) for share in shares),
