@@ -23,7 +23,7 @@ find_profdata() {
     for each in "${LLVM_PROFDATA-}" "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" \
         "llvm-profdata-$llvm" "llvm-profdata-$((llvm + 1))" llvm-profdata; do
         [[ -n $each ]] && command -v "$each" >/dev/null || continue
-        # Old ones do not tell their version.
+        # Old versions do not print their version.
         major=$("$each" --version 2>/dev/null | sed -n 's/.*LLVM version \([0-9]*\).*/\1/p') || true
         if ((${major:-0} >= llvm)); then
             command -v "$each"
@@ -122,7 +122,7 @@ stop
 "$program" compare --cc bbr3,cubic,reno --flows 2 --duration 20s --loss 0%,1% --quiet >/dev/null
 
 "$profdata" merge -o "$out/uncork.profdata" "$counts"
-# Cargo builds anew for other flags, not for other contents of a file.
+# Cargo builds again for other flags, not for other contents of a file.
 profile=$PWD/$out/$(sha256sum "$out/uncork.profdata" | cut -c1-16).profdata
 mv "$out/uncork.profdata" "$profile"
 build "-Cprofile-use=$profile" optimised

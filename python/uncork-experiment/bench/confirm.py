@@ -1,12 +1,12 @@
-"""`uncork learn plan --confirm` in a simulated Internet: its verdicts and its claims, beside the truth.
+"""`uncork learn plan --confirm` in a simulated Internet: its verdicts and claims against the truth.
 
     python bench/confirm.py --seeds 28,34 --networks 30 --systems 6 --connections 2500 --days 36
     python bench/confirm.py --controllers bbr3,bbr1 --plan "--guardrail retransmitted=20pp" ...
 
-Where an uplink is shared, an A/B test does not measure what a rollout brings. Beside each trial is the truth:
-days that the loop has not seen with all networks on that the trial switches, and the same days with none, as
-everybody of the AS gets them; and what the loop's own records make of it without `--confirm`. Beside each
-week's gain over the holdback is that over the same connections without the table.
+Where an uplink is shared, an A/B test does not measure what a rollout brings. Each trial is compared with the
+truth: days that the loop has not seen, with all networks of the trial on, and the same days with none on, as
+everybody of the AS gets them. The loop's own estimate without `--confirm` is shown too. Each week's gain over
+the holdback is compared with the gain over the same connections without the table.
 
 It needs `uncork`: on the PATH, or where UNCORK says.
 """
@@ -48,7 +48,7 @@ from uncork_experiment.stats.switchback import DAY, Schedule, level_effect
 EPOCH = date(1970, 1, 1)
 FIRST = (internet.START - EPOCH).days
 FRESH = internet.START + timedelta(364)
-"""The first day of those that no loop has seen."""
+"""The first day that no loop has seen."""
 
 Networks = Collection[Key]
 """Section and network."""
@@ -67,13 +67,13 @@ class Verdict:
     covers: float
     """By how many of all coins of a first look the interval would have the truth, on days of known truth."""
     alone: float
-    """What an A/B test sees: the lift of a client whose neighbours keep the control arm, by traffic."""
+    """What an A/B test sees: the lift of a client if its neighbours keep the control arm, by traffic."""
     unconfirmed: float
     """Part of the AS's bytes that is on at the end without --confirm."""
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the interval has the truth; None: there is no interval."""
+        """Whether the interval covers the truth; None without an interval."""
         if self.trial.low is None or self.trial.high is None:
             return None
         return self.trial.low <= math.exp(self.truth) <= self.trial.high
@@ -125,7 +125,7 @@ class Site:
         return path
 
     def simulate(self, name: str, on: Networks, first: date, days: int) -> Path:
-        """The records of days under such a policy. What is there already is not made again."""
+        """The records of days under such a policy. Existing records are kept."""
         records = self.directory / f"records-{name}"
         if not records.exists():
             part = self.directory / f"part-{name}"
@@ -136,11 +136,11 @@ class Site:
     def counts(self, records: Path, as_of: int, window: int, systems: Sequence[str]) -> pa.Table:
         """The evidence of some days."""
         settings = replace(self.settings, as_of=as_of, window=window)
-        return evidence.read(read([records]).table, settings, to_arrow, systems)
+        return evidence.collect(read([records]).table, settings, to_arrow, systems)
 
 
 def verdicts(site: Site, oracle: Oracle, unconfirmed: internet.Choice, fresh: int) -> list[Verdict]:
-    """Each trial beside the truth, by so many days that no loop has seen."""
+    """Each trial against the truth, by a number of `fresh` days that no loop has seen."""
     trials = site.store.trials(site.days)
     on = _switched(site)
     systems = sorted({system for _, system in trials})
@@ -187,8 +187,8 @@ def _verdict(
 
 
 def _coverage(treated: Floats, control: Floats) -> float:
-    """The share of all coins by which the interval has the truth of days whose levels with and without are
-    both known: up to as many days as a first look has.
+    """The share of all coins by which the interval covers the truth of days with known levels with and
+    without the treatment: up to as many days as a first look has.
     """
     days = min(LOOKS[0], len(treated)) // 2 * 2
     truth = float(np.log(treated / control)[:days].mean())
@@ -241,18 +241,18 @@ def most_unconfirmed(site: Site) -> float:
 
 
 def claims(site: Site) -> list[Claim]:
-    """Each whole week's gain over the holdback, beside the truth by the same days and users."""
+    """Each whole week's gain over the holdback, against the truth by the same days and users."""
     without = site.simulate("no-table", (), internet.START + timedelta(1), site.days - 1)
     found = []
     for last in range(1 + DAYS, site.days + 1, DAYS):
         settings = site.store.settings(last)
-        told, real = site.store.evidence(last), site.counts(without, settings.as_of, DAYS, ())
-        for section, course in gains(told, settings).items():
+        own, real = site.store.evidence(last), site.counts(without, settings.as_of, DAYS, ())
+        for section, course in gains(own, settings).items():
             one = course[-1]
             if one.day != settings.as_of - 1:
                 continue
             table, holdback = (
-                _level(told, section, one.day, arm) - _level(real, section, one.day, arm)
+                _level(own, section, one.day, arm) - _level(real, section, one.day, arm)
                 for arm in (settings.treated, settings.control)
             )
             found.append(Claim(section, last // DAYS, one.lift, one.low, one.high, table, holdback))
@@ -273,7 +273,7 @@ def _level(counts: pa.Table, section: str, day: int, arm: str) -> float:
     return level if METRICS[measure.metric].better == "higher" else -level
 
 
-def told(found: Sequence[Verdict], worth: float) -> str:
+def render_trials(found: Sequence[Verdict], worth: float) -> str:
     """A table of trials, and what it comes to."""
     lines = [
         f"{'':6}{'AS':9}{'kind':10}{'verdict':10}{'day':>4}{'total effect':>30}{'truth':>18}{'alone':>10}"
@@ -310,7 +310,7 @@ def _counted(some: Iterable[Verdict]) -> str:
     return ", ".join(f"{count[name]} {name}" for name in (CONFIRMED, REFUTED, OPEN))
 
 
-def told_claims(found: Sequence[Claim]) -> str:
+def render_claims(found: Sequence[Claim]) -> str:
     """The gains over the holdback, and how far the holdback itself is from what it would have been."""
     lines = [f"{'':8}{'week':>5}{'gain over the holdback':>32}{'truth':>10}{'holdback':>10}"]
     for one in found:
@@ -325,8 +325,8 @@ def told_claims(found: Sequence[Claim]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def told_total(site: Site, found: Sequence[Verdict]) -> str:
-    """The total gain that the page claims of the confirmed ASes, beside the truth."""
+def render_total(site: Site, found: Sequence[Verdict]) -> str:
+    """The total gain that the page claims of the confirmed ASes, against the truth."""
     networks = site.store.decisions(site.days).networks
     lines = []
     for section, one in totals(site.store.trials(site.days), networks).items():
@@ -346,7 +346,7 @@ def told_total(site: Site, found: Sequence[Verdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def told_choices(choices: Mapping[str, internet.Choice], oracle: Oracle) -> str:
+def render_choices(choices: Mapping[str, internet.Choice], oracle: Oracle) -> str:
     """What each of them has at the end, by the oracle."""
     lines = [f"{'':20}{'lift of all':>12}{'worse':>8}{'over':>8}"]
     for name, choice in choices.items():
@@ -388,13 +388,13 @@ def main() -> int:
         versions = {"with --confirm": site.store.decisions(site.days), "without": other.decisions(1)}
         choices = {name: learned(one, oracle, internet.ARMS[1]) for name, one in versions.items()}
         trials, gained = verdicts(site, oracle, choices["without"], options.fresh), claims(site)
-        print(f"seed {world.seed}, {treated} for {control}\n\n{told_choices(choices, oracle)}")
+        print(f"seed {world.seed}, {treated} for {control}\n\n{render_choices(choices, oracle)}")
         print(f"most of an AS without a verdict: {most_unconfirmed(site):.0%}\n")
-        print(f"{told(trials, site.settings.worth)}\n{told_total(site, trials)}")
-        print(told_claims(gained), flush=True)
+        print(f"{render_trials(trials, site.settings.worth)}\n{render_total(site, trials)}")
+        print(render_claims(gained), flush=True)
         found += trials
         weeks += gained
-    print(f"all worlds\n\n{told(found, site.settings.worth)}\n{told_claims(weeks)}", end="")
+    print(f"all worlds\n\n{render_trials(found, site.settings.worth)}\n{render_claims(weeks)}", end="")
     return 0
 
 

@@ -65,7 +65,7 @@ def plan(by: str, metrics: str) -> ReducePlan:
 
 def queries(records: ir.Table, of: ReducePlan) -> dict[str, ir.Table]:
     """By name: each metric, the units and the sources."""
-    made = Queries.of(records, of)
+    made = Queries.from_records(records, of)
     found = {metric.name: made.metric(metric) for metric in made.metrics}
     return found | {"units": made.units(), "sources": made.sources()}
 

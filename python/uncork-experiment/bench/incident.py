@@ -1,11 +1,11 @@
-"""The congested upstream of Peru with real servers and players, beside the figures that Spotify published.
+"""The congested upstream of Peru with real servers and players, against the figures that Spotify published.
 
     python bench/incident.py -o incident
 
-`uncork emu` puts 80 listeners and 30 downloads of others, each behind a link of its own, behind one upstream,
-of which a tenth is left on eight days in the middle. `uncork serve --policy` gives each listener the
-kernel's CUBIC or BBR; `uncork play audio` plays a song. A day is 65 s long here: in the records that are
-analysed, times of day are stretched to whole days, and nothing else is changed.
+`uncork emu` puts 80 listeners and 30 downloads of others, each behind a link of its own, behind one upstream.
+On eight days in the middle the upstream has a tenth of its capacity. `uncork serve --policy` gives each
+listener the kernel's CUBIC or BBR; `uncork play audio` plays a song. A day is 65 s long here: in the records
+that are analysed, times of day are stretched to whole days, and nothing else is changed.
 
 It needs root, /dev/net/tun and the kernel's BBR, and takes 18 minutes. All traffic stays in the namespaces;
 what was started is ended, also after Ctrl-C.
@@ -39,7 +39,7 @@ from live import (
     what_is_missing,
 )
 from published import Look, peru
-from stories import analyse, table, told
+from stories import analyse, compare, table
 
 LISTENERS, OTHERS = 80, 30
 DAY_SECONDS, SONG_SECONDS = 65, 40
@@ -47,7 +47,7 @@ SPREAD_SECONDS = 10
 LEAD_SECONDS = 10
 """From the emulation's start to the first day."""
 FULL, LEFT, BUFFER = "100mbit", "10mbit", "100kB"
-"""What is left of the upstream fills its buffer in 80 ms, as in the laboratory's scenario."""
+"""The reduced upstream fills its buffer in 80 ms, as in the laboratory's scenario."""
 SONGS_PORT, OTHERS_PORT = 8081, 8082
 PHASES = (("before", 4), ("during", 8), ("after", 4))
 """What the days are called, and how many there are of each."""
@@ -216,7 +216,7 @@ def stretch(work: Path) -> None:
                 continue
             service = {name: of_server["service"][name] for name in ("start_unix_ns", "listener", "host")}
             same = {name: of_server[name] for name in ("group", "flow", "start_ns", "choice")}
-            # A song's rate is of what the client had, all of which it acknowledged.
+            # A song's rate counts the bytes that the client had: it acknowledged all of them.
             acked = {"bytes_acked": song["bytes_delivered"]}
             played.append(song | same | acked | {"service": service})
     if unknown:
@@ -259,7 +259,7 @@ def main() -> int:
     stretch(work)
     for name, look in LOOKS:
         result = analyse(work / name, look, work / f"report-{name}")
-        print("\n".join(table(look, result, [told(figure, result) for figure in look.figures])))
+        print("\n".join(table(look, result, [compare(figure, result) for figure in look.figures])))
         for one in result["incidents"]:
             contested = ", contested link" if one["contested"] else ""
             print(f"A break from {one['first']} to {one['last']}{contested}.")

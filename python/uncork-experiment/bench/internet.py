@@ -1,16 +1,16 @@
-"""`uncork learn` in a simulated Internet, day by day, beside other rules and what an oracle would do.
+"""`uncork learn` in a simulated Internet, day by day, compared with other rules and an oracle.
 
     python bench/internet.py                              300 networks, 7 days: some minutes
     python bench/internet.py --seeds 1,2,3 --keep worlds  three worlds, with intervals over them
     python bench/internet.py --networks 20000 --systems 300 --connections 1000000 --days 30 --again 2000
     python bench/internet.py --days 35 --plan "--confirm 50% --harmed 5%"
 
-Each day `uncork lab internet records` simulates connections under the policy in force, and `uncork learn`
+Each day `uncork lab internet records` simulates connections under the active policy, and `uncork learn`
 plans and applies the next one. The oracle is `uncork lab internet oracle`: what each controller is worth
-to each group of networks if everybody there has it. Whoever chooses the least of many figures chooses errors,
-too: `--again` looks once more, with other users, at the groups that are on and near the limit of harm.
+to each group of networks if everybody there has it. The minimum of many figures selects errors, too:
+`--again` looks once more, with other users, at the groups that are on and near the limit of harm.
 
-With `--keep` what is there already is not made again: a second call goes on, also to more days. Remove the
+With `--keep` existing files are not made again: a second call goes on, also to more days. Remove the
 directory if `uncork` has changed. Other options of `plan` have another loop.
 
 It needs `uncork`: on the PATH, or where UNCORK says.
@@ -86,7 +86,7 @@ class World:
         return path
 
     def records(self, day: date, policy: Path, output: Path, days: int = 1) -> str:
-        """Simulates days, and tells what they cost."""
+        """Simulates days, and returns their cost."""
         words = ["records", "--from", day.isoformat(), "--days", str(days)]
         words += ["--connections", str(self.connections), "--others", self.others]
         return self._lab([*words, "--policy", str(policy), "-o", str(output)])
@@ -107,13 +107,13 @@ class World:
         """What both controllers are worth. A file that is there already is read."""
         if not output.exists():
             self._lab(["oracle", *self._pair(), "--connections", str(connections), "-o", str(output)])
-        return Oracle.read(output)
+        return Oracle.load(output)
 
     def again(self, groups: Sequence[str], connections: int, output: Path) -> Oracle:
         """What they are worth to these groups, by other users."""
         words = ["--connections", str(connections), "--only", ",".join(groups), "--draw", "1"]
         self._lab(["oracle", *self._pair(), *words, "-o", str(output)])
-        return Oracle.read(output)
+        return Oracle.load(output)
 
     def _pair(self) -> list[str]:
         control, treated = self.controllers
@@ -205,7 +205,7 @@ def follow(world: World, oracle: Oracle, days: int, directory: Path, plan: Seque
 
 
 def _live(world: World, day: int, store: Store, records: Path, plan: Sequence[str]) -> str:
-    """A day under the policy in force, and the version that its records make. Tells what it cost."""
+    """A day under the active policy, and the version that its records make. Returns its cost."""
     policy = store.path(day) / "policy.toml" if day else world.first_policy(records.parent)
     cost = world.records(START + timedelta(day), policy, records)
     start, busy = time.perf_counter(), time.process_time()
@@ -217,15 +217,15 @@ def _live(world: World, day: int, store: Store, records: Path, plan: Sequence[st
 
 
 def learn_from(world: World, days: int, store: Store, records: Path, plan: Sequence[str]) -> None:
-    """Adds a version by the records of the first days, made at midnight: its switchbacks turn the coins of
-    the day on which it is in force.
+    """Adds a version by the records of the first days, made at midnight: its switchbacks use the coins of
+    the day on which it is active.
     """
     until = (START + timedelta(days)).isoformat()
     _learn("plan", records, "-o", store.root, "--until", until, *world.plan(), *plan)
 
 
 def _learn(*words: object) -> None:
-    """A command of `uncork learn`, whose output nobody reads."""
+    """A command of `uncork learn`, without its output."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         status = learn([str(word) for word in words])
@@ -254,12 +254,12 @@ def _cells(one: Score) -> str:
     return f"{gain:>10}{one.harmed:8.2%}{one.surely:8.2%}{one.over:8.1%}"
 
 
-def told(looks: Sequence[Look], oracle: Oracle) -> str:
+def render(looks: Sequence[Look], oracle: Oracle) -> str:
     """A table of the last look, and the way there."""
     last = looks[-1]
     about = (
         f"After {last.day} days: gain as a part of the oracle's; traffic that is more than 2 % worse, and",
-        "of which the interval of the truth says so; traffic that breaks the limit for bytes sent again",
+        "surely so by the interval of the truth; traffic that breaks the limit of retransmitted bytes",
         "(2 points), which the oracle keeps",
     )
     lines = [*about, "", f"{'':20}{'large objects':>34}{'small objects':>34}"]
@@ -287,7 +287,7 @@ def told(looks: Sequence[Look], oracle: Oracle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def told_again(world: World, oracle: Oracle, days: int, connections: int, directory: Path) -> str:
+def render_again(world: World, oracle: Oracle, days: int, connections: int, directory: Path) -> str:
     """Harm to large objects after the last day, with other users in the groups near its limit."""
     on = learned(Store(directory / "learned").decisions(days), oracle, "bbr")["large"]
     truth = oracle.truths["large"]
@@ -392,9 +392,9 @@ def main() -> int:
         plan = shlex.split(options.plan)
         loop = place(directory, plan)
         looks.append(follow(world, oracle, options.days, loop, plan))
-        print(f"seed {world.seed}\n\n{told(looks[-1], oracle)}", flush=True)
+        print(f"seed {world.seed}\n\n{render(looks[-1], oracle)}", flush=True)
         if options.again:
-            print(told_again(world, oracle, options.days, options.again, loop), flush=True)
+            print(render_again(world, oracle, options.days, options.again, loop), flush=True)
     if len(looks) > 1:
         print(over_seeds(looks, options.days), end="")
     return 0

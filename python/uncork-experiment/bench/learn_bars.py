@@ -25,7 +25,7 @@ from uncork_experiment.learn.budget import BOUNDS, come_in
 from uncork_experiment.learn.calibration import calibrated
 from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before, View
+from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.learn.settings import Overrides, Settings
@@ -78,7 +78,7 @@ class Day:
 def play(world: World, rate: int, seed: int, days: Sequence[int] = DAYS) -> list[Day]:
     """All plans of a world."""
     drawn = draw(world, seed)
-    records, before, found = Records(drawn, rate, seed), Before({}), []
+    records, before, found = Records(drawn, rate, seed), PreviousArms({}), []
     was_on, last = np.zeros(world.networks, dtype=np.bool_), 0
     for day in range(1, max(days) + 1):
         records.day(day - 1)
@@ -91,7 +91,7 @@ def play(world: World, rate: int, seed: int, days: Sequence[int] = DAYS) -> list
         view = View(replace(section, metrics={}), known, Guardrails({}, {}))
         allowance = min(settings.changed * (day - last), 1.0)
         decisions = decide([view], settings, Overrides(), before, allowance)
-        before = Before.of(decisions)
+        before = PreviousArms.from_decisions(decisions)
         networks = decisions.where(decisions.level == "network")
         truth = drawn.lift_of_week(day - 1)
         reference = _reference(world, day, settings, known, drawn.share)

@@ -93,15 +93,16 @@ def _missing(played: Sequence[Day]) -> list[str]:
 
 
 def _conclusion(played: Sequence[Day], bars: Sequence[Day], no_gain: Sequence[Day]) -> str:
-    told = [one for one in bars if one.reference > 0]
-    enough = sum(one.gain >= BAR * one.reference for one in told)
+    with_gain = [one for one in bars if one.reference > 0]
+    enough = sum(one.gain >= BAR * one.reference for one in with_gain)
     left, stayed = sum(one.left for one in played), sum(one.stayed for one in played)
     wrong = sum(one.on for one in no_gain)
     z = [one for one in bars if 0.9 <= one.z <= 1.1]
     return (
-        f"The learned policy reaches {100 * BAR:.0f} % of the reference's gain in {enough} of {len(told)} "
-        f"cases: the aim is missed where evidence is thin. It switched off {left} networks that gain, in "
-        f"{stayed:,.0f} network-days. Where the arms are equal, it switched on {wrong} networks. "
+        f"The learned policy reaches {100 * BAR:.0f} % of the reference's gain in {enough} of "
+        f"{len(with_gain)} cases: the aim is missed where evidence is thin. "
+        f"It switched off {left} networks that gain, in {stayed:,.0f} network-days. "
+        f"Where the arms are equal, it switched on {wrong} networks. "
         f"The standard deviation of z is 0.9 to 1.1 in {len(z)} of {len(bars)} cases."
     )
 

@@ -66,7 +66,7 @@ class Place:
 
 
 class Processes:
-    """What was started, to be ended in reverse order whatever happens."""
+    """Processes that are ended in reverse order, also after an error."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -82,7 +82,7 @@ class Processes:
         return process
 
     def after(self, action: Callable[[], object]) -> None:
-        """What is to be done when what was started since is ended."""
+        """Runs `action` when all processes started later have ended."""
         self._stack.callback(action)
 
 
@@ -104,7 +104,7 @@ def say(words: str) -> None:
 def what_is_missing(uncork: str | None) -> str | None:
     """Why it cannot run here, or None."""
     if uncork is None:
-        return "there is no program `uncork`: build it, and name it with --uncork or UNCORK"
+        return "program `uncork` not found: build it, and name it with --uncork or UNCORK"
     if os.geteuid() != 0:
         return "network namespaces need root"
     if not Path("/dev/net/tun").exists():
@@ -229,7 +229,7 @@ def heard(work: Path, regions: tuple[Region, ...]) -> int:
 
 def run(uncork: str, options: argparse.Namespace, work: Path) -> int:
     status = experiment(uncork, options, work)
-    # The emulation tells at its end whether it kept up.
+    # The emulation reports at its end whether it kept up.
     _, _, summary = (work / HOSTS).read_text().partition("\n")
     if json.loads(summary)["flagged"]:
         say("the emulation was late: do not rely on this run")
@@ -257,7 +257,7 @@ def experiment(uncork: str, options: argparse.Namespace, work: Path) -> int:
 def follow(work: Path, players: list[subprocess.Popen[bytes]], options: argparse.Namespace) -> int:
     """Follows the records until the players are done (0), or a guardrail breaks (1)."""
     command = analyze(work, "--follow", "--every", str(options.every))
-    # If it has to be killed, what it unpacked goes with the work directory.
+    # If it must be killed, its unpacked files go with the work directory.
     scratch = work / "scratch"
     scratch.mkdir()
     follower = subprocess.Popen(command, process_group=0, env=os.environ | {"TMPDIR": str(scratch)})

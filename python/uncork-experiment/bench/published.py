@@ -1,4 +1,4 @@
-"""What Spotify and Verizon published, and which part of which analysis it is to be compared with.
+"""What Spotify and Verizon published, and the part of an analysis that it is compared with.
 
 Sources: "Smoother Streaming with BBR", Spotify Engineering, 31 August 2018; "BBR evaluation at a large CDN",
 Verizon Media, APNIC blog, 1 November 2019.
@@ -174,7 +174,7 @@ STORIES = (
         "spotify-incident",
         "Spotify: the congested upstream of Peru",
         "`spotify-incident`: 80 listeners, half of them with BBRv1, and 30 downloads of others share an "
-        "upstream, of which a part is left. A run is the unit, because all of its flows share the link.",
+        "upstream with reduced capacity. A run is the unit, because all of its flows share the link.",
         ("spotify-incident", "--set", HALVES, "--set", HALF),
         30,
         (

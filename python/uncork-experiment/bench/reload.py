@@ -26,7 +26,7 @@ QUIET_SECONDS, LIMIT_SECONDS = 5.0, 90.0
 def longest(
     client: http.client.HTTPConnection, seconds: float, until: Path | None = None, lines: int = 0
 ) -> float:
-    """Milliseconds between two answers; ends early when the server's log has more than so many lines."""
+    """Milliseconds between two answers; ends early when the server's log exceeds its limit of lines."""
     worst, began = 0.0, time.monotonic()
     last = began
     while last - began < seconds:
@@ -48,7 +48,7 @@ def main() -> int:
     options = parser.parse_args()
     uncork = shutil.which(options.uncork)
     if uncork is None:
-        parser.error("there is no program `uncork`: name it with --uncork")
+        parser.error("program `uncork` not found: name it with --uncork")
     versions = sorted((options.directory / "versions").iterdir())
     with tempfile.TemporaryDirectory(prefix="uncork-reload-") as scratch:
         work = Path(scratch)

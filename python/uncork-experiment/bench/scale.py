@@ -99,7 +99,7 @@ def chunk(number: int, rows: int = MILLION) -> pa.Table:
 
 
 def write(directory: Path, millions: int) -> None:
-    """Files of a million records; those that exist are kept."""
+    """Files of a million records; existing files are kept."""
     directory.mkdir(parents=True, exist_ok=True)
     for number in range(millions):
         path = directory / f"{number:03d}.parquet"

@@ -1,4 +1,4 @@
-"""The stories of Spotify and Verizon, from the laboratory through `analyze`, beside the published figures.
+"""The stories of Spotify and Verizon, from the laboratory through `analyze`, against the published figures.
 
     python bench/stories.py -o stories
 
@@ -26,8 +26,8 @@ from uncork_experiment.cli import main as uncork_experiment
 
 
 @dataclass(frozen=True)
-class Told:
-    """A published figure, and what the analysis says."""
+class Comparison:
+    """A published figure, and the result of the analysis."""
 
     figure: Figure
     here: str
@@ -47,7 +47,7 @@ def run(story: Story, directory: Path, seeds: int | None) -> Path:
 
 
 def analyse(flows: Path, look: Look, out: Path) -> dict[str, Any]:
-    """The result document of one analysis, of which the report stays in `out`."""
+    """The result document of one analysis. Its report stays in `out`."""
     command = ["analyze", str(flows), *look.options, "-o", str(out)]
     print(f"$ {shlex.join(['uncork-experiment', *command])}", file=sys.stderr, flush=True)
     with contextlib.redirect_stdout(io.StringIO()):
@@ -58,21 +58,21 @@ def analyse(flows: Path, look: Look, out: Path) -> dict[str, Any]:
     return found
 
 
-def told(figure: Figure, result: dict[str, Any]) -> Told:
-    """The figure beside its row in the result, which is a change, or the level of one arm."""
+def compare(figure: Figure, result: dict[str, Any]) -> Comparison:
+    """The figure and its row in the result: a change, or the level of one arm."""
     row = next((row for row in _rows(figure, result) if row["measure"] == figure.measure), None)
     if row is None:
-        return Told(figure, "not measured", "")
+        return Comparison(figure, "not measured", "")
     effect = row["effect"]
     if effect is None:
         arms = [words.quantity(row[arm], row["unit"]) for arm in ("control", "treated")]
-        return Told(figure, f"{arms[0]} and {arms[1]}: {row['reason']}", "")
+        return Comparison(figure, f"{arms[0]} and {arms[1]}: {row['reason']}", "")
     low, high = effect["ratio_low"], effect["ratio_high"]
     if figure.is_factor:
         here = f"{effect['ratio']:.2f} ({low:.2f} to {high:.2f})"
     else:
         here = f"{words.change(effect['ratio'])} ({words.interval(low, high)})"
-    return Told(figure, here, agrees(figure, low, effect["ratio"], high))
+    return Comparison(figure, here, agrees(figure, low, effect["ratio"], high))
 
 
 def _rows(figure: Figure, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -98,7 +98,7 @@ def agrees(figure: Figure, low: float, ratio: float, high: float) -> str:
     return "agrees" if least <= ratio <= most and not may_be_nothing else "open"
 
 
-def page(found: Sequence[tuple[Story, list[tuple[dict[str, Any], list[Told]]]]]) -> str:
+def page(found: Sequence[tuple[Story, list[tuple[dict[str, Any], list[Comparison]]]]]) -> str:
     """The tables in Markdown."""
     lines: list[str] = []
     for story, looks in found:
@@ -108,8 +108,8 @@ def page(found: Sequence[tuple[Story, list[tuple[dict[str, Any], list[Told]]]]])
     return "\n".join(lines)
 
 
-def table(look: Look, result: dict[str, Any], rows: Sequence[Told]) -> list[str]:
-    """One analysis in Markdown: its verdict, and what it says beside the published figures."""
+def table(look: Look, result: dict[str, Any], rows: Sequence[Comparison]) -> list[str]:
+    """One analysis in Markdown: its verdict, and its results next to the published figures."""
     verdict, records = result["verdict"]["sentence"], result["facts"]["rows"]
     lines = [f"{look.title} {records:,} records. Verdict: *{verdict}*", ""]
     if rows:
@@ -118,7 +118,7 @@ def table(look: Look, result: dict[str, Any], rows: Sequence[Told]) -> list[str]
     return lines
 
 
-def _line(one: Told) -> str:
+def _line(one: Comparison) -> str:
     return f"| {one.figure.what} | {one.figure.published} | {one.here} | {one.agrees} |"
 
 
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         looks = []
         for number, look in enumerate(story.looks, 1):
             result = analyse(flows / "flows.parquet", look, directory / f"analysis-{number}")
-            looks.append((result, [told(figure, result) for figure in look.figures]))
+            looks.append((result, [compare(figure, result) for figure in look.figures]))
         found.append((story, looks))
     print(page(found))
 

@@ -6,14 +6,14 @@
 
 `uncork emu` gives each network a path: lossy ones, where BBR is right; policed ones and ones with a short
 queue, where BBR resends too much and CUBIC is right. `uncork serve`, or nginx with `uncork steer`, has files
-and the policy in force, and records are written; `thirty_servers.py` says what differs. The clients are curl,
+and the active policy, and records are written; `thirty_servers.py` says what differs. The clients are curl,
 or mpv (`thirty_players.py`): each request or play is another user. An experiment comes first; then
-`uncork-learn run` plans from the records, checks, and puts the table in force, again and again, while the
+`uncork-learn run` plans from the records, checks, and applies the table, in a loop, while the
 clients go on.
 
 What is right is measured, too: before anything is learned, curl loads the files with either controller over
 the same paths. BBR is right where the median takes 2 % less time and at most 2 points more bytes are sent
-again. It is so with players, too: those that read ahead show a slow path only where they stall.
+again. It is so with players, too: a player that reads ahead shows a slow path only where it stalls.
 
 It needs root, /dev/net/tun, vxlan, curl and the kernel's BBR; with nginx also BPF, cgroups of version 2 and
 `pip install mmdb_writer`. All traffic stays in the namespaces; what was
@@ -143,7 +143,7 @@ def tunnels(far: dict[str, Any], near: dict[int, dict[str, Any]]) -> None:
 
 
 def requests(server: Server, number: int, urls: Sequence[str], users: Sequence[int]) -> str:
-    """What curl does: one connection for each request, so that each is decided anew."""
+    """What curl does: one connection for each request, so that each is decided again."""
     parts = []
     for url, user in zip(urls, users, strict=True):
         parts.append(
@@ -217,7 +217,7 @@ def oracle(work: Path, server: Server, some: Sequence[Network]) -> dict[str, dic
     return found
 
 
-def in_force(learned: Path, server: Server, some: Sequence[Network]) -> dict[str, str]:
+def learned_arms(learned: Path, server: Server, some: Sequence[Network]) -> dict[str, str]:
     """The controller that the table gives each network."""
     table = next((learned / "current").glob("networks-*.table")).read_text().splitlines()
     start = table.index(f"section {server.section}") + 1
@@ -280,11 +280,11 @@ def run(uncork: str, server: Server, options: argparse.Namespace, work: Path) ->
     if json.loads(summary)["flagged"]:
         say("the emulation was late: do not rely on this run")
     if options.client == "player":
-        tell_of_plays(work, some)
-    return told(work, server, some, time.monotonic() - began)
+        report_plays(work, some)
+    return report(work, server, some, time.monotonic() - began)
 
 
-def tell_of_plays(work: Path, some: Sequence[Network]) -> None:
+def report_plays(work: Path, some: Sequence[Network]) -> None:
     """How long a song took: what is more than its length and mpv's own start is waiting."""
     for kind in dict.fromkeys(one.kind for one in some):
         means = []
@@ -296,13 +296,13 @@ def tell_of_plays(work: Path, some: Sequence[Network]) -> None:
 
 
 def table_words(work: Path, server: Server, some: Sequence[Network]) -> str:
-    arms = list(in_force(work / "learned", server, some).values())
+    arms = list(learned_arms(work / "learned", server, some).values())
     return f"bbr for {arms.count('bbr')} networks, cubic for {arms.count('cubic')}"
 
 
-def told(work: Path, server: Server, some: Sequence[Network], seconds: float) -> int:
+def report(work: Path, server: Server, some: Sequence[Network], seconds: float) -> int:
     """Writes and prints what was right, and what was learned."""
-    known, learned = oracle(work, server, some), in_force(work / "learned", server, some)
+    known, learned = oracle(work, server, some), learned_arms(work / "learned", server, some)
     used: dict[str, list[str]] = {}
     for record in records_of(work / "records-public"):
         if record["choice"]["arm"] is None:
@@ -344,7 +344,7 @@ def main() -> int:
     if options.client == "player" and options.server != "nginx":
         parser.error("--client player needs --server nginx")
     uncork = shutil.which(options.uncork)
-    missing = what_is_missing(uncork) or (None if shutil.which("curl") else "there is no curl")
+    missing = what_is_missing(uncork) or (None if shutil.which("curl") else "curl is not installed")
     if options.server == "nginx":
         missing = missing or nginx_is_missing()
     if options.client == "player":

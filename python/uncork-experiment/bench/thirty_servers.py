@@ -1,7 +1,7 @@
-"""The servers of `thirty.py`: `uncork serve`, or nginx whose connections `uncork steer` gives the policy.
+"""The servers of `thirty.py`: `uncork serve`, or nginx with the policy applied by `uncork steer`.
 
 `uncork serve` sees each request's cookie, so a user is a cookie, and every network has an estimate of its
-own. For nginx the policy is in force before a request is read: the unit of the experiment is the client's
+own. For nginx the policy decides before a request is read: the unit of the experiment is the client's
 /24. There each of the thirty is an AS of 250 /24s, which a database of origins names (`--geo`), and learning
 is by AS. Its records are the kernel's, of connections: without the size of an object only downloads of 3 MB
 and more are compared, so the paths are faster and shorter, and lose less.
@@ -40,31 +40,31 @@ class Server(Protocol):
     section: str
     """The class of objects that it is."""
     rate: float
-    """Paths are so many times as fast,"""
+    """Factor of the paths' rate."""
     delay: float
-    """with so much of the round-trip time,"""
+    """Factor of the round-trip time."""
     loss: float
-    """and of the random loss."""
+    """Factor of the random loss."""
     learning: tuple[str, ...]
     """Options of `uncork-learn run`."""
 
     def start(self, processes: Processes, far: str, near: Mapping[int, dict[str, Any]]) -> None:
-        """What has to be there before any policy."""
+        """Starts the server before any policy."""
 
     def enforce(self, processes: Processes, policy: Path, **listeners: int) -> None:
-        """Puts a policy in force and keeps records of it, until the processes are ended."""
+        """Applies a policy and keeps records of it, until the processes are ended."""
 
     def follow(self, processes: Processes, policy: Path) -> None:
-        """From now on what the link leads to is in force, whenever it changes."""
+        """From now on applies the policy behind the link, after each change."""
 
     def client(self, network: int, user: int) -> str:
         """What curl's configuration says of a user."""
 
     def entry(self, network: int) -> str:
-        """How the table names one of the thirty,"""
+        """The table's name of one of the thirty."""
 
     def entry_of(self, record: Mapping[str, Any]) -> str:
-        """and whose record this is."""
+        """The table's name of the network of a record."""
 
 
 class Serve:
@@ -135,13 +135,13 @@ class NginxAndSteer:
         self.cgroup.mkdir()
         processes.after(self.cgroup.rmdir)
         join = f'echo $$ > {self.cgroup}/cgroup.procs; exec nginx -p "{self.work}" -c nginx.conf'
-        processes.start(self._beside("sh", "-c", join), out=self.work / "nginx.txt")
+        processes.start(self._in_namespace("sh", "-c", join), out=self.work / "nginx.txt")
         processes.after(lambda: self._steer("revert"))
 
     def enforce(self, processes: Processes, policy: Path, **listeners: int) -> None:
         self._apply(policy)
         records = records_file(self.work, listeners)
-        command = self._beside(self.uncork, "steer", "record", str(records), "--geo", str(self.origins))
+        command = self._in_namespace(self.uncork, "steer", "record", str(records), "--geo", str(self.origins))
         recorder = processes.start(command, out=records.with_suffix(".txt"))
         time.sleep(2)
         if recorder.poll() is not None:
@@ -158,7 +158,7 @@ class NginxAndSteer:
                 if (now := os.readlink(link)) != known:
                     known = now
                     self._apply(policy)
-                    say(f"steer: {now} is in force")
+                    say(f"steer: {now} is active")
 
         thread = threading.Thread(target=watch, args=(known,))
         thread.start()
@@ -183,12 +183,12 @@ class NginxAndSteer:
         self._steer("apply", str(policy), "--cgroup", str(self.cgroup), "--geo", str(self.origins), *words)
 
     def _steer(self, *words: str) -> None:
-        command = self._beside(self.uncork, "steer", *words)
+        command = self._in_namespace(self.uncork, "steer", *words)
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode:
             raise NotPossibleError(done.stderr.strip())
 
-    def _beside(self, *command: str) -> list[str]:
+    def _in_namespace(self, *command: str) -> list[str]:
         """In the server's network, but with this system's mounts: `ip netns exec` has other ones of /sys."""
         return ["nsenter", f"--net=/run/netns/{self.far}", *command]
 
@@ -230,7 +230,7 @@ def nginx_is_missing() -> str | None:
         import mmdb_writer  # noqa: F401
     except ImportError:
         return "the database of origins needs: pip install mmdb_writer"
-    return None if shutil.which("nginx") else "there is no nginx"
+    return None if shutil.which("nginx") else "nginx is not installed"
 
 
 def with_own_pins() -> None:

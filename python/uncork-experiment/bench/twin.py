@@ -1,4 +1,4 @@
-"""A twin of a simulated Internet: what it predicts, beside what was measured and what is true.
+"""A twin of a simulated Internet: its predictions, against measurements and the truth.
 
     python bench/twin.py --seeds 1,2                      a week in each of two worlds
     python bench/twin.py --seeds 1,2 --days 2 --keep DIR  goes on with what bench/internet.py kept there
@@ -71,7 +71,7 @@ class System:
     predicted: Estimate
     measured: Estimate
     true: float
-    """Of a client whose neighbours keep the control arm: what an experiment sees."""
+    """Of a client if its neighbours keep the control arm: what an experiment sees."""
     expected: Estimate
     """By the line through the other ASes."""
     estimated: Lines
@@ -81,7 +81,7 @@ class System:
 
 
 def run(command: Sequence[object]) -> float:
-    """Runs it, and tells the processor time that it took."""
+    """Runs it, and returns the processor time that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -163,7 +163,7 @@ def _percent(lift: float) -> str:
     return f"{math.expm1(lift):+.0%}"
 
 
-def told(found: twin.Trial, rows: Sequence[System]) -> str:
+def render(found: twin.Trial, rows: Sequence[System]) -> str:
     """Each AS, and what comes of all."""
     head = f"{'AS':8} {'kind':10}{'traffic':>8}{'predicted':>10}{'measured':>9}{'(95 %)':>14}{'true':>7}"
     names = "".join(f"{key:>16}" for key in LINES)
@@ -179,7 +179,7 @@ def told(found: twin.Trial, rows: Sequence[System]) -> str:
             f"{_percent(one.measured.lift):>9}{f'({_percent(low)} to {_percent(high)})':>14}"
             f"{_percent(one.true):>7}{cells}"
         )
-    return "\n".join([*lines, "", found.told().rstrip(), *_summary(rows)]) + "\n"
+    return "\n".join([*lines, "", found.summary().rstrip(), *_summary(rows)]) + "\n"
 
 
 def _summary(rows: Sequence[System]) -> list[str]:
@@ -203,7 +203,7 @@ def _summary(rows: Sequence[System]) -> list[str]:
         f"against the truth: rank correlation {rank:.2f}, mean off {np.mean(off):+.3f}, root of the mean "
         f"square {math.sqrt(float(np.mean(off**2))):.3f}",
         f"right sign: {part(signs[surely])} ASes that were measured to differ, "
-        f"{part((predicted * true > 0)[clear])} whose truth is beyond 2 %",
+        f"{part((predicted * true > 0)[clear])} with a truth beyond 2 %",
         "the 95 % interval that the line of the other ASes gives has the measurement in "
         f"{part(np.abs(expected - measured) <= reach)}, the truth in "
         f"{part(np.abs(expected - true) <= twin.NORMAL * spread)}",
@@ -307,7 +307,7 @@ def _world(world: internet.World, directory: Path, options: argparse.Namespace) 
     networks = by_network(output / "flows.parquet", oracle)
     print(
         f"seed {world.seed}, {options.days} days, {options.clients} clients of each AS; the twin's run took "
-        f"{cpu:.0f} s of CPU, {wall:.0f} s\n\n{told(found, rows)}\n{by_kind(rows)}\n{networks}",
+        f"{cpu:.0f} s of CPU, {wall:.0f} s\n\n{render(found, rows)}\n{by_kind(rows)}\n{networks}",
         flush=True,
     )
     print(prior_plan(directory, options.days, directory / "prior.json") + "\n", flush=True)

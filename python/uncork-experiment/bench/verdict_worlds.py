@@ -151,7 +151,7 @@ def records(world: World) -> pa.Table:
     cell = rng.choice(len(world.share), world.units, p=world.share)
     arm = rng.permutation(np.arange(world.units) % 2)
     if not world.is_fair:
-        # So many of the treated clients are lost that the share is off by five points: 45 of 100.
+        # Treated clients are lost until the share is off by five points: 45 of 100.
         lost = (arm == 1) & (rng.random(world.units) < 1 - 9 / 11)
         cell, arm = cell[~lost], arm[~lost]
     unit = rng.integers(0, 2**62, len(cell))

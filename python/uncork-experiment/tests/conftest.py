@@ -23,7 +23,7 @@ def _missing(capability: str) -> str | None:
         return None if has else "cryptography is not installed (pip install cryptography)"
     if importlib.util.find_spec("pyspark") is None:
         return 'pyspark is not installed (pip install "pyspark<4.1")'
-    return None if shutil.which("java") else "there is no java"
+    return None if shutil.which("java") else "java is not installed"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

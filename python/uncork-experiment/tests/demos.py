@@ -17,7 +17,7 @@ SCALE = "0.4"
 
 @cache
 def demo() -> Path:
-    """A directory with records/, result.json and report.html. It lives as long as the tests."""
+    """A directory with records/, result.json and report.html. The end of the tests removes it."""
     directory = Path(tempfile.mkdtemp(prefix="uncork-experiment-tests-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     command = ["demo", "--scale", SCALE, "--records", str(directory / "records"), "-o", str(directory)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before, View
+from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import MIN_TAIL, Estimate, Hierarchy, Rest, hierarchy, shrink
@@ -22,8 +22,8 @@ from uncork_experiment.learn.settings import Overrides, Settings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEAST_RECORDS = 10 * MIN_TAIL
-"""Of each arm, below which a network has no estimate of its own: so many users are below p10."""
+MIN_RECORDS = 10 * MIN_TAIL
+"""Minimum records of each arm for an estimate of a network's own: `MIN_TAIL` users are below p10."""
 
 SETTINGS = Settings(
     experiment="explore", control="control", treated="bbr", arms={}, as_of=20_000, key="0" * 32, changed=1.0
@@ -106,7 +106,7 @@ class Evidence:
 
     def _of(self, members: Ints | NDArray[np.bool_]) -> Estimate | None:
         records = float(self.records[members].sum())
-        if records < 2 * LEAST_RECORDS:
+        if records < 2 * MIN_RECORDS:
             return None
         error = 2 * self.world.noise * float(self.squares[members].sum()) ** 0.5 / records
         return Estimate(float(self.sums[members].sum()) / records, error)
@@ -119,11 +119,11 @@ class Evidence:
     def estimates(self) -> tuple[dict[int, Estimate], tuple[dict[int, Rest], dict[int, Rest], Rest | None]]:
         """Those of networks with enough records, and of the rests of ASes."""
         found: dict[int, Estimate] = {}
-        for at in np.flatnonzero(self.records >= 2 * LEAST_RECORDS).tolist():
+        for at in np.flatnonzero(self.records >= 2 * MIN_RECORDS).tolist():
             one = self._of(np.array([at]))
             assert one is not None
             found[at] = one
-        thin = self.records < 2 * LEAST_RECORDS
+        thin = self.records < 2 * MIN_RECORDS
         rests = {}
         tree = self.world.tree
         for system in range(len(tree.systems)):
@@ -147,7 +147,7 @@ def planned(
     world_ = evidence.world
     view = View(world_.section, shrink(world_.tree, *evidence.estimates()), guardrails or Guardrails({}, {}))
     today = replace(settings, as_of=settings.as_of + day)
-    return decide([view], today, Overrides(), Before.of(before), settings.changed)
+    return decide([view], today, Overrides(), PreviousArms.from_decisions(before), settings.changed)
 
 
 def is_on(decisions: Decisions, world_: World) -> NDArray[np.bool_]:

@@ -44,12 +44,12 @@ def check(policy: Path) -> None:
 def decision(policy: Path, address: str, *facts: str) -> dict[str, Any]:
     """What the server decides for a request."""
     asked = ["--ip", address, "--at", "2026-11-10T00:00:00Z", "--path", "/a", *facts]
-    told = subprocess.run(
+    done = subprocess.run(
         [program(), "policy", "explain", str(policy), *asked, "--format", "json"],
         check=True,
         timeout=60,
         capture_output=True,
         text=True,
     )
-    found: dict[str, Any] = json.loads(told.stdout)["decision"]
+    found: dict[str, Any] = json.loads(done.stdout)["decision"]
     return found

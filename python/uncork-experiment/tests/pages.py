@@ -19,7 +19,7 @@ Math.max(...[...document.querySelectorAll('.wide')].map(e => e.scrollWidth - e.c
 def assert_fits(page: str, width: int, work: Path) -> None:
     """Neither the page nor a table is wider than a window of this width."""
     if CHROMIUM is None:
-        pytest.skip("*** NOT RUN: there is no chromium ***")
+        pytest.skip("*** NOT RUN: chromium is not installed ***")
     file = work / "page.html"
     file.write_text(re.sub(r"<meta http-equiv[^>]+>", "", page).replace("</body>", PROBE), encoding="utf-8")
     flags = f"--no-sandbox --headless --disable-gpu --window-size={width},900 --dump-dom".split()
@@ -29,4 +29,4 @@ def assert_fits(page: str, width: int, work: Path) -> None:
     assert found is not None, dom[:500]
     whole, window, table = (int(part) for part in found.groups())
     assert whole <= window
-    assert table <= 0, "a table has to be scrolled sideways"
+    assert table <= 0, "a table is wider than the window"

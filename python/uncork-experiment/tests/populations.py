@@ -98,7 +98,7 @@ def repeat(
     rng: np.random.Generator,
     counts: Callable[[Effect, float], bool],
 ) -> dict[str, float]:
-    """Share of the experiments with an interval of which `counts(effect, truth)` holds, by name.
+    """Share of the experiments with an interval for which `counts(effect, truth)` holds, by name.
 
     Names are left out that have no interval in more than a tenth of the experiments.
     """

@@ -83,8 +83,7 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pool]:
 
 
 def shares(control: Pool, treated: Pool, seed: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Share of the experiments whose interval has the truth, and share with p < 0.05, of those with an
-    interval.
+    """Of the experiments with an interval: the share that covers the truth, and the share with p < 0.05.
 
     Each experiment deals all users to two arms of the same size.
     """

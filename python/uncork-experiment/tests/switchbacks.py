@@ -30,7 +30,7 @@ def outcomes(
 
 
 def cover_total(experiments: int, rng: np.random.Generator, draws: int = 399) -> float:
-    """Share of experiments whose interval has the ratio of the totals with all blocks treated and none."""
+    """Share of experiments with an interval that covers the ratio of totals: all blocks treated over none."""
     hits = 0
     for _ in range(experiments):
         plan = schedule(rng)

@@ -200,7 +200,7 @@ def by_day(levels: list[float], rng: np.random.Generator) -> Analysis:
     )  # type: ignore[arg-type]
 
 
-def test_control_that_moves_with_the_share_is_told() -> None:
+def test_control_that_moves_with_the_share_is_reported() -> None:
     rng = np.random.default_rng(11)
     full_link = [1e7 / (1 + share) for share in ([0.05, 0.5, 0.95] * 5)[: len(DAYS)]]
     found = by_day(full_link, rng).interference
@@ -218,14 +218,14 @@ def test_control_that_does_not_move_is_not_accused() -> None:
     assert not found.moved
 
 
-def test_one_share_cannot_tell_and_says_so() -> None:
+def test_one_share_cannot_show_interference_and_says_so() -> None:
     rng = np.random.default_rng(13)
     cubes: Cubes = {"throughput": distribution(rng, 1.1)}
     views = {("day",): reduced(("day",), {(day,): cubes for day in DAYS})}
     shares = dict.fromkeys(DAYS, 0.5)
     analysis = analyse({(): reduced((), {(): cubes})}, views, {}, FACTS, Settings(keys=()), (), shares)
     assert analysis.interference is not None
-    assert "cannot tell" in analysis.interference.sentence
+    assert "cannot show" in analysis.interference.sentence
     assert analysis.interference.spill_over is None
 
 

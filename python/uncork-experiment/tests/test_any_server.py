@@ -96,7 +96,7 @@ def what_is_missing() -> tuple[str, str] | None:
     """The capability that this machine lacks, and why."""
     controllers = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     if shutil.which("nginx") is None:
-        return "nginx", "there is no nginx"
+        return "nginx", "nginx is not installed"
     if "bbr" not in controllers.read_text().split():
         return "bbr", "the kernel has no bbr: modprobe tcp_bbr"
     if not Path("/dev/net/tun").exists():
@@ -166,8 +166,8 @@ def test_nginx_and_steer_and_analyze_are_an_experiment(
     assert (program, subcommand) == ("uncork", "experiment")
     # The guardrails depend on the machine; what the arms got does not.
     main(arguments)
-    told = capsys.readouterr().out
-    assert f"bbr against cubic · trial · 1 day, {NETWORKS} units" in told, told
-    better = re.search(r"^p50 throughput ≥ 3 MB +better +\+(\d+)", told, flags=re.M)
-    assert better is not None, told
-    assert int(better[1]) > 50, told
+    printed = capsys.readouterr().out
+    assert f"bbr against cubic · trial · 1 day, {NETWORKS} units" in printed, printed
+    better = re.search(r"^p50 throughput ≥ 3 MB +better +\+(\d+)", printed, flags=re.M)
+    assert better is not None, printed
+    assert int(better[1]) > 50, printed

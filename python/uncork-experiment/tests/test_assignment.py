@@ -134,7 +134,7 @@ def test_a_larger_share_moves_no_unit() -> None:
 
 
 @pytest.mark.parametrize("value", ["", b""])
-def test_an_empty_value_is_no_unit(value: str | bytes) -> None:
+def test_an_empty_value_is_not_a_unit(value: str | bytes) -> None:
     with pytest.raises(ValueError, match="empty"):
         header(value)
 

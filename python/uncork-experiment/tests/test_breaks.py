@@ -40,7 +40,7 @@ def test_a_change_that_lasts_and_two_incidents_are_found() -> None:
     assert [(one.start, one.end) for one in find(control, treated, rng)] == [(5, 8), (20, 26)]
 
 
-def test_noise_is_no_incident() -> None:
+def test_noise_is_not_an_incident() -> None:
     rng = np.random.default_rng(3)
     found = [bool(find(*noise(20, rng), rng, least=0, draws=199)) for _ in range(60)]
     assert sum(found) <= 5, "of 60, at 1 %: 5 or less in 9,999 of 10,000 runs"

@@ -205,7 +205,7 @@ def test_follow_ends_at_the_last_look_without_a_verdict(
         (["--look-at", "2026-01-01"], "need --follow"),
         (["--follow", "--look-at", "2026-01-02,2026-01-01"], "do not rise"),
         (["--follow", "--look-at", "2026-01-02", "--look", "1/2"], "--look names a look as well"),
-        (["--follow", "--look-at", "noon"], "this is no time"),
+        (["--follow", "--look-at", "noon"], "--look-at noon: not a time"),
     ],
 )
 def test_wrong_planned_looks(wrong: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,7 +221,7 @@ def test_show_sql_needs_no_records(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_plain_log_gets_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same transfers, told by a plain log: refused, with the remedy."""
+    """The same transfers, in a plain log: refused, with the remedy."""
     table = pq.read_table(demo() / "records/records.parquet")
     table = table.append_column("source", pa.array(["log"] * len(table)))
     pq.write_table(table, tmp_path / "log.parquet")
@@ -349,7 +349,7 @@ def test_growthbook_export_can_be_read(tmp_path: Path, capsys: pytest.CaptureFix
     assert total[0] == pytest.approx(sent["control"], rel=1e-6)
 
 
-def test_design_tells_days_and_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_design_prints_days_and_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["design", records(), "--until", "2026-11-05", "--share", "20%"]) == 0
     text = capsys.readouterr().out
     assert "days to find 5%" in text
@@ -363,7 +363,7 @@ def test_design_tells_days_and_writes_files(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_design_compares_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A client network is told from a cookie, and computed where a cookie was assigned."""
+    """A client network is distinguished from a cookie, and computed where a cookie was assigned."""
     table = pq.read_table(demo() / "records/records.parquet")
     prefixes = [f"10.{unit % 200}.{unit % 7}.0/24" for unit in table["arm_unit"].to_pylist()]
     one = [
@@ -377,14 +377,14 @@ def test_design_compares_units(tmp_path: Path, capsys: pytest.CaptureFixture[str
         records = tmp_path / f"{name}.parquet"
         pq.write_table(table.append_column("service_client", pa.array(clients)), records)
         assert main(["design", str(records), "--until", "2026-11-05", "--format", "json"]) == 0
-        told = json.loads(capsys.readouterr().out)
-        jsonschema.validate(told, json.loads(DESIGN_SCHEMA.read_text(encoding="utf-8")))
-        by_unit = {one["unit"]: one for one in told["by_unit"]}
+        document = json.loads(capsys.readouterr().out)
+        jsonschema.validate(document, json.loads(DESIGN_SCHEMA.read_text(encoding="utf-8")))
+        by_unit = {one["unit"]: one for one in document["by_unit"]}
         assert set(by_unit) == units
         assert 72 < by_unit["PoP x hour"]["units"] <= 2 * 72
         assert by_unit["client network"]["units"] <= len(set(clients))
         assert by_unit["client network"]["units_needed"] > 100
-        assert told["measures"][0]["days_needed"] is None or told["measures"][0]["days_needed"] > 1
+        assert document["measures"][0]["days_needed"] is None or document["measures"][0]["days_needed"] > 1
 
 
 def test_interrupt_is_status_130(tmp_path: Path) -> None:
@@ -409,8 +409,8 @@ def test_interrupt_is_status_130(tmp_path: Path) -> None:
 
 
 def test_engine_draws_no_progress_bar_into_the_results() -> None:
-    """DuckDB does in a process whose `__main__` has no file, once a query takes 2 s: the test before this one
-    read its carriage return as an empty line, on a busy machine.
+    """DuckDB does in a process with a `__main__` without file, once a query takes 2 s: the test before this
+    one read its carriage return as an empty line, on a busy machine.
     """
     code = (
         "from uncork_experiment.engines import duckdb\n"

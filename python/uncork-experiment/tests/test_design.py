@@ -1,4 +1,4 @@
-"""Design: what the past promises is what experiments then show; files are those that the server takes."""
+"""Design: experiments show what the past promises; the server accepts the files."""
 
 import csv
 import io
@@ -95,7 +95,7 @@ def test_the_proposed_duration_finds_the_effect_and_half_of_it_does_not() -> Non
     assert needed is not None
     assert design.mde(past, goal, needed) == pytest.approx(0.05)
     assert design.mde(past, goal, needed / 2) > 0.05
-    assert design.days_needed(replace(past, fall=0.0), goal) is None, "the same users for ever"
+    assert design.days_needed(replace(past, fall=0.0), goal) is None, "the same users forever"
     assert design.days_needed(past, design.Goal(relative=5.0)) == 1.0
     small = design.days_needed(past, replace(goal, shares=(0.05, 0.05)))
     assert small is None or small > needed

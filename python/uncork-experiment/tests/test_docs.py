@@ -80,7 +80,7 @@ def test_the_columns_of_a_calendar_are_described() -> None:
 def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
     if not LEARN.exists():
         pytest.skip(f"*** NOT RUN: {LEARN} is only in the repository ***")
-    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
+    mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", LEARN.read_text(encoding="utf-8")))
     known = {"--again", "--bench", "--root", "--policy", "--policy-key", "--check", "--cgroup", "--records"}
     known |= {"--ip", "--at", "--path", "--size", "--format"}
     # Of `uncork lab`, bench/internet.py and bench/thirty.py.
@@ -92,7 +92,7 @@ def test_options_of_learning_exist(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             learn([command, "--help"])
         known |= set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
-    assert told <= known, told - known
+    assert mentioned <= known, mentioned - known
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:
@@ -112,10 +112,10 @@ def test_readme_begins_with_two_commands() -> None:
 
 def test_options_in_the_documents_exist(capsys: pytest.CaptureFixture[str]) -> None:
     text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else README.read_text(encoding="utf-8")
-    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+    mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
     known = {"--again", "--bench", "--root", "--policy", "--records", "--harm"}
     for command in ("analyze", "demo", "policy", "design", "import", "export growthbook", "interference"):
         with pytest.raises(SystemExit):
             main([*command.split(), "--help"])
         known |= set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
-    assert told <= known, told - known
+    assert mentioned <= known, mentioned - known

@@ -151,7 +151,7 @@ def test_records_without_a_unit_are_left_out_and_counted() -> None:
     missing = found(analysed(table), "missing units")
     assert missing.severity == "blocks"
     assert "600 records have no unit" in missing.sentence
-    assert found(analysed(table), "one client").severity == "ok", "what is missing is no client"
+    assert found(analysed(table), "one client").severity == "ok", "the missing unit is not a client"
 
 
 def test_a_bot_is_named_as_the_analyst_does() -> None:
@@ -196,7 +196,7 @@ def test_a_clock_of_one_arm_is_found(hours: float, visits: int) -> None:
     assert abs(one.numbers["shift_h"] - hours) <= 1
 
 
-def test_names_that_differ_by_case_or_blanks_are_told() -> None:
+def test_names_that_differ_by_case_or_blanks_are_reported() -> None:
     table = records(300, 300)
     arm = np.array(table["arm"], dtype="<U9")
     arm[(arm == "bbr") & (np.arange(1800) % 10 == 0)] = "BBR "
@@ -206,7 +206,7 @@ def test_names_that_differ_by_case_or_blanks_are_told() -> None:
     assert found(analysed(table), "arm names").severity == "blocks"
 
 
-def test_an_arm_that_was_renamed_is_told() -> None:
+def test_an_arm_that_was_renamed_is_reported() -> None:
     table = records(300, 300)
     late = np.array(table["service_start_unix_ns"]) > START_NS + 5 * 86_400 * 10**9
     arm = np.array(table["arm"], dtype="<U9")
@@ -214,7 +214,7 @@ def test_an_arm_that_was_renamed_is_told() -> None:
     assert "never there together" in found(analysed(changed(table, "arm", arm)), "arm names").sentence
 
 
-def test_records_without_an_arm_are_told() -> None:
+def test_records_without_an_arm_are_reported() -> None:
     table = records(300, 300)
     arm = [None if n % 5 == 0 else name for n, name in enumerate(table["arm"].to_pylist())]
     assert (
@@ -226,7 +226,7 @@ def test_records_without_an_arm_are_told() -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (Request(Settings(), arm="controller"), "there is no column 'controller'"),
+        (Request(Settings(), arm="controller"), "no such column: 'controller'"),
         (Request(Settings(), arm="engine"), "there is only one arm, mine"),
         (
             Request(Settings(), control="cubic", since=START_NS * 2),
@@ -250,8 +250,8 @@ def test_a_mismatch_in_one_cell_is_named_and_spoils_the_whole_if_it_is_large() -
 
 
 def test_fair_experiments_pass_all_checks_together() -> None:
-    """Of experiments of 20 to 20,000 units at most one in 200 is blocked; one whose share is off by
-    5 points passes in at most one of 100.
+    """Of experiments of 20 to 20,000 units at most one in 200 is blocked. An experiment with a share that
+    is off by 5 points passes in at most one of 100.
     """
     rng, blocked, experiments = np.random.default_rng(20261127), 0, EXPERIMENTS
     for units in np.exp(rng.uniform(np.log(20), np.log(20_000), experiments)).astype(int):

@@ -30,7 +30,7 @@ from uncork_experiment.sources import read
         (["--until", "2020-01-01"], ["--until 2020-01-01", "no record is left", "2026-11-"]),
     ],
 )
-def test_no_rows_left_names_the_filter_and_what_is_there(
+def test_no_rows_left_names_the_filter_and_the_available_values(
     arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = pq.read_table(demo() / "records/records.parquet", columns=["arm_experiment"])

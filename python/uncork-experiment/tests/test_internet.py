@@ -1,4 +1,4 @@
-"""bench/internet.py, small: the loop in a simulated Internet, whose truth is known. It needs `uncork`."""
+"""bench/internet.py, small: the loop in a simulated Internet with a known truth. It needs `uncork`."""
 
 import subprocess
 import sys
@@ -58,8 +58,8 @@ def test_the_truth_is_of_all_networks(oracle: internet.Oracle) -> None:
         assert (of_oracle.harmed, of_oracle.surely, of_oracle.over) == (0, 0, 0)
     large = oracle.truths["large"]
     assert large.score(large.oracle()).gain == pytest.approx(1)
-    nobody, everybody = (large.score(np.full(NETWORKS, is_on)) for is_on in (False, True))
-    assert nobody == internet.Score(0, 0, 0, 0)
+    none, everybody = (large.score(np.full(NETWORKS, is_on)) for is_on in (False, True))
+    assert none == internet.Score(0, 0, 0, 0)
     assert everybody.gain > 0
     assert everybody.over > 0
 

@@ -57,7 +57,7 @@ def steered(records: Path, section: str, system: str, day: int) -> set[str]:
     }
 
 
-def test_the_coin_of_a_day_is_in_force_on_that_day(site: confirm.Site, trials: Mapping[Key, Trial]) -> None:
+def test_the_coin_of_a_day_is_active_on_that_day(site: confirm.Site, trials: Mapping[Key, Trial]) -> None:
     for key, trial in trials.items():
         assert trial.verdict == OPEN
         days = trial.since, trial.since + 1
@@ -71,11 +71,11 @@ def test_at_most_half_of_an_as_changes_without_a_verdict(site: confirm.Site) -> 
     assert confirm.most_unconfirmed(site) <= 0.5
 
 
-def test_trials_are_told_beside_the_truth(site: confirm.Site, trials: Mapping[Key, Trial]) -> None:
+def test_trials_are_compared_with_the_truth(site: confirm.Site, trials: Mapping[Key, Trial]) -> None:
     """By other days, with all that is tried and with nothing."""
-    oracle = internet.Oracle.read(site.directory / "oracle.csv")
-    nobody = {name: np.zeros(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
-    found = confirm.verdicts(site, oracle, nobody, fresh=2)
+    oracle = internet.Oracle.load(site.directory / "oracle.csv")
+    none = {name: np.zeros(len(truth.share), dtype=np.bool_) for name, truth in oracle.truths.items()}
+    found = confirm.verdicts(site, oracle, none, fresh=2)
     assert {one.key for one in found} >= set(trials)
     assert max(one.truth for one in found) > 0.05, "somebody gains"
     assert all(one.is_right is None for one in found)

@@ -23,7 +23,7 @@ WEIGHT = 2.0
 def records(
     calendar: Calendar, rng: np.random.Generator, gain: float, users: int, carried: float = 0.0
 ) -> pa.Table:
-    """Full links whose capacity is divided by weights, or (with a gain) lines of one's own.
+    """Full links that divide their capacity by weights, or (with a gain) lines of one's own.
 
     For `carried` seconds after a switch the gain is that of the span before.
     """
@@ -94,7 +94,7 @@ def designed(document: dict[str, object]) -> dict[str, dict[str, float]]:
 
 
 @pytest.mark.parametrize(("gain", "truth"), [(0.0, 1.0), (0.15, 1.15)])
-def test_switchback_tells_the_total_effect(gain: float, truth: float, tmp_path: Path) -> None:
+def test_switchback_estimates_the_total_effect(gain: float, truth: float, tmp_path: Path) -> None:
     calendar = schedules.switchback(["lima"], SINCE, block=4 * 3600, periods=2, seed=1)
     document = analysed(calendar, gain, tmp_path)
     effect = primary(document)["effect"]
@@ -118,7 +118,7 @@ def test_carry_over_beyond_the_burn_in_is_found(carried: float, tmp_path: Path) 
         assert effect["ratio"] > 1.05, "the first half has too little of the gain"
 
 
-def test_paired_links_tell_what_the_ab_difference_hides(tmp_path: Path) -> None:
+def test_paired_links_show_what_the_ab_difference_hides(tmp_path: Path) -> None:
     calendar = schedules.paired_links(("a", "b"), SINCE, periods=16, seed=1)
     document = analysed(calendar, 0.0, tmp_path, users=500)
     found = designed(document)
@@ -127,7 +127,7 @@ def test_paired_links_tell_what_the_ab_difference_hides(tmp_path: Path) -> None:
     assert found["spill-over"]["ratio"] < 0.7
     row = primary(document)
     assert row["effect"]["estimand"] == "total effect"  # type: ignore[index]
-    assert row["verdict"] == "inconclusive", "nobody gains"
+    assert row["verdict"] == "inconclusive", "no client gains"
     assert not str(document["verdict"]["sentence"]).startswith("Enable")  # type: ignore[index]
 
 

@@ -189,7 +189,7 @@ def test_too_little_data_gives_a_reason(control: Counts, treated: Counts, reason
 
 @pytest.mark.parametrize("connections", [60, 120])
 def test_a_thin_tail_has_an_error_that_covers(connections: int) -> None:
-    """As `uncork learn` asks for it: a p10 of few users, some of whom come often and have slow lines."""
+    """As `uncork learn` asks for it: a p10 of few users. Some come often and have slow lines."""
     rng = np.random.default_rng(3)
     inside = []
     for _ in range(300):

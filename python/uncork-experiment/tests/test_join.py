@@ -84,7 +84,7 @@ def test_two_clients_of_a_network_with_one_port_have_no_arm_unless_it_is_the_sam
     assert of.unmatched == {joining.SEVERAL: 1}
 
 
-def test_a_connection_around_a_line_goes_before_one_beside_it(tmp_path: Path) -> None:
+def test_a_connection_around_a_line_goes_before_one_next_to_it(tmp_path: Path) -> None:
     """A port is used again within the slack."""
     arms, _ = joined(
         tmp_path, line(9, 50_000), [connection("cubic", 50_000, 0, 10), connection("bbr", 50_000, 11, 20)]

@@ -173,8 +173,8 @@ def test_the_laboratory_shows_what_the_document_says(tmp_path: Path, monkeypatch
     assert main(arguments) == 0
     page = (tmp_path / "interference-lab/interference.html").read_text(encoding="utf-8")
     ElementTree.fromstring(page.split("\n", 1)[1])
-    told = json.loads((tmp_path / "interference-lab/interference.json").read_text(encoding="utf-8"))
-    contested, lossy = told["worlds"]
+    document = json.loads((tmp_path / "interference-lab/interference.json").read_text(encoding="utf-8"))
+    contested, lossy = document["worlds"]
     naive = {one["design"]: one for one in contested["designs"]}["A/B test, 50 % treated"]
     # Far from the truth, on a link that is shared; near it, on lines of one's own.
     assert contested["true_total_effect"] < 1.1

@@ -32,7 +32,7 @@ def records() -> pa.Table:
 
 
 def plan(store: Store, records: pa.Table, settings: Settings) -> int:
-    number, _ = store.plan(settings, evidence.read(ibis.memtable(records), settings, to_arrow), NOW)
+    number, _ = store.plan(settings, evidence.collect(ibis.memtable(records), settings, to_arrow), NOW)
     return number
 
 
@@ -48,9 +48,9 @@ def experiments(policy: Path, unit: str) -> dict[int, tuple[str, str]]:
     check(policy)
     found = {}
     for at, client in enumerate(clients(unit)):
-        told = decision(policy, *client, "--size", "5MB")
-        if told["arm"] is not None:
-            found[at] = (told["arm"]["experiment"], told["tcp"])
+        chosen = decision(policy, *client, "--size", "5MB")
+        if chosen["arm"] is not None:
+            found[at] = (chosen["arm"]["experiment"], chosen["tcp"])
     return found
 
 
@@ -165,14 +165,14 @@ def test_each_place_has_a_table_of_its_own(place: str, names: tuple[str, str], t
     for size, of_class in (("5MB", "large"), ("1MB", "small")):
         for name, arms in zip(names, (("bbr", "cubic"), ("cubic", "bbr")), strict=True):
             for client, arm in zip((FIRST, SECOND), arms, strict=True):
-                told = decision(policy, *client, f"--{place}", name, "--size", size)
-                assert (told["name"], told["tcp"]) == (f"learned, {name}/{of_class}", arm)
-        told = decision(policy, *FIRST, f"--{place}", "core x 2", "--size", size)
-        assert (told["name"], told["tcp"]) == (None, "cubic")
+                chosen = decision(policy, *client, f"--{place}", name, "--size", size)
+                assert (chosen["name"], chosen["tcp"]) == (f"learned, {name}/{of_class}", arm)
+        chosen = decision(policy, *FIRST, f"--{place}", "core x 2", "--size", size)
+        assert (chosen["name"], chosen["tcp"]) == (None, "cubic")
 
 
 def test_a_client_cannot_spoil_the_policy_with_a_host(tmp_path: Path) -> None:
-    """One that is no name, or none at all: its records decide nothing, and the policy is taken."""
+    """Without a host, or with an invalid one: its records decide nothing, and the policy is accepted."""
     good = at("www.example.com", demo.table((LOSES,), days=7), "service_host")
     fake = demo.table((GAINS,), days=7)
     hosts = (None, "", "*", "www.example.*", "a/b", "a:b", "\\", "ä.example", "a\nb")
@@ -180,8 +180,8 @@ def test_a_client_cannot_spoil_the_policy_with_a_host(tmp_path: Path) -> None:
     check(policy)
     assert policy.read_text().count("\nhost = ") == 2
     for size in ("5MB", "1MB"):
-        told = decision(policy, *FIRST, "--host", "www.example.com", "--size", size)
-        assert told["tcp"] == "cubic"
+        chosen = decision(policy, *FIRST, "--host", "www.example.com", "--size", size)
+        assert chosen["tcp"] == "cubic"
 
 
 def test_a_client_that_makes_up_hosts_makes_no_tables(tmp_path: Path) -> None:
@@ -201,13 +201,13 @@ def test_a_client_that_makes_up_hosts_makes_no_tables(tmp_path: Path) -> None:
 
 def test_versions_of_before_places_were_limited_have_them_all() -> None:
     document = SETTINGS.document()
-    assert Settings.read(document).places == 100
+    assert Settings.from_document(document).places == 100
     del document["places"]
-    assert Settings.read(document).places is None
+    assert Settings.from_document(document).places is None
 
 
 def test_places_without_a_name_are_said_to_be_none(records: pa.Table) -> None:
     settings = replace(SETTINGS, place="listener")
-    counts = evidence.read(ibis.memtable(at(None, records)), settings, to_arrow)
+    counts = evidence.collect(ibis.memtable(at(None, records)), settings, to_arrow)
     with pytest.raises(InputError, match="no record has the name of a listener"):
         list(evidence.sections(counts, settings))

@@ -13,11 +13,11 @@ import pytest
 from learn_worlds import SETTINGS, Evidence, world
 from learning import FIRST_DAY, NOW
 from uncork_experiment.learn import confirm, demo, evidence
-from uncork_experiment.learn.changes import told
+from uncork_experiment.learn.changes import summary
 from uncork_experiment.learn.confirm import CONFIRMED, LEVEL, OPEN, REFUTED, Blocks, Trial, Trials
 from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before, View
+from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import shrink
 from uncork_experiment.learn.settings import Overrides, Settings
@@ -69,7 +69,13 @@ def test_a_gain_that_is_a_loss_for_all_is_not_rolled_out() -> None:
         settings = replace(HALF, as_of=HALF.as_of + day)
         view = View(one.section, shrink(one.tree, *evidence.estimates()), Guardrails({}, {}))
         decisions, trials = decide_with_trials(
-            [view], settings, Overrides(), Before.of(decisions), 1.0, trials, shared.blocks()
+            [view],
+            settings,
+            Overrides(),
+            PreviousArms.from_decisions(decisions),
+            1.0,
+            trials,
+            shared.blocks(),
         )
         shared.day(settings.as_of, decisions, rng)
         for name in systems:
@@ -91,7 +97,7 @@ def test_a_gain_that_is_a_loss_for_all_is_not_rolled_out() -> None:
     assert all(arms[name] == "control" for name in shared.contested), "for networks that were not seen yet"
     # Without confirmation, the same records would have rolled it out.
     alone, _ = decide_with_trials(
-        [view], replace(settings, confirm=1.0), Overrides(), Before({}), 1.0, {}, {}
+        [view], replace(settings, confirm=1.0), Overrides(), PreviousArms({}), 1.0, {}, {}
     )
     assert (alone.networks.arm == "bbr").all()
 
@@ -128,7 +134,7 @@ def test_days_of_an_as_are_counted_from_records(tmp_path: Path) -> None:
         HALF, as_of=FIRST_DAY + 4, arms={"control": {"tcp": "cubic"}, "bbr": {"tcp": "bbr"}}, changed=1.0
     )
     records = ibis.memtable(pa.concat_tables([table, steered]))
-    counts = evidence.read(records, settings, to_arrow, ["AS64501", "AS64511"])
+    counts = evidence.collect(records, settings, to_arrow, ["AS64501", "AS64511"])
     found = evidence.blocks(counts, settings)
     assert sorted(found) == [(c, a) for c in ("large", "small") for a in ("AS64501", "AS64511")]
     one = found["large", "AS64501"]
@@ -146,13 +152,13 @@ def test_days_of_an_as_are_counted_from_records(tmp_path: Path) -> None:
         store.apply(number, NOW)
     assert {name for _, name in store.trials(number)} >= {"AS64501"}
     assert store.differences(number) == []
-    told = {one.reason for one in store.decisions(number) if one.parent == "AS64501"}
-    assert {text.rpartition(" ")[0] for text in told} <= {"switchback of AS64501:"}
+    reasons = {one.reason for one in store.decisions(number) if one.parent == "AS64501"}
+    assert {text.rpartition(" ")[0] for text in reasons} <= {"switchback of AS64501:"}
 
 
 @pytest.mark.parametrize("tried_stay", [True, False])
 def test_who_is_tried_stays_in_the_trial(tried_stay: bool) -> None:
-    """Though it would not be switched on anew, as it is worth less than on the first day. Else days of the
+    """Though it would not be switched on again, as it is worth less than on the first day. Else days of the
     coin go by on which nothing is tried.
     """
     one = world(networks=40, systems=1, mean=GAIN, of_systems=0.01, of_networks=0.01)
@@ -164,7 +170,7 @@ def test_who_is_tried_stays_in_the_trial(tried_stay: bool) -> None:
         worth = HALF.worth if day == 0 else 9.0
         settings = replace(HALF, as_of=HALF.as_of + day, worth=worth, tried_stay=tried_stay)
         decisions, trials = decide_with_trials(
-            [view], settings, Overrides(), Before.of(decisions), 1.0, trials, {}
+            [view], settings, Overrides(), PreviousArms.from_decisions(decisions), 1.0, trials, {}
         )
         ((key, trial),) = trials.items()
         is_on = day > 0 and confirm.is_on_today(trial, key, settings, settings.day)
@@ -179,7 +185,9 @@ def test_who_is_frozen_keeps_its_arm_though_its_as_is_tried() -> None:
 
     def decided(settings: Settings, frozen: Sequence[str], before: Decisions) -> Decisions:
         overrides = Overrides({}, tuple(frozen))
-        return decide_with_trials([view], settings, overrides, Before.of(before), 1.0, {}, {})[0]
+        return decide_with_trials(
+            [view], settings, overrides, PreviousArms.from_decisions(before), 1.0, {}, {}
+        )[0]
 
     on = decided(replace(HALF, confirm=1.0), (), Decisions.concat([]))
     assert (on.networks.arm == "bbr").all()
@@ -217,9 +225,9 @@ def test_few_ases_are_tried_at_a_time() -> None:
             assert len(trials) == count, (changed, day)
 
 
-def test_the_changes_tell_verdicts_with_their_intervals() -> None:
+def test_the_changes_report_verdicts_with_their_intervals() -> None:
     trials = {("large", "AS1"): trial_of((1.2, 1.0)), ("small", "AS2"): Trial(SETTINGS.as_of)}
-    text = told(1, Decisions.concat([]), Before({}), HALF, trials, {}, 0)
+    text = summary(1, Decisions.concat([]), PreviousArms({}), HALF, trials, {}, 0)
     assert re.search(
         r"Switchback of AS1 \(large\): confirmed, since 2024-09-20; total effect \+(19|20)", text
     ), text
@@ -233,5 +241,5 @@ def test_verdicts_and_what_they_rest_on() -> None:
     assert trial_of((1.2, 1.0), (0.5, 0.5)).verdict == OPEN, "the servers did not do as the schedule says"
     assert confirm.judged(Trial(HALF.as_of - 28), ("large", "AS1"), None, HALF).verdict == REFUTED
     found: Trials = {("large", "AS1"): trial_of((1.2, 1.0))}
-    again = confirm.read(confirm.document(found))
+    again = confirm.load_trials(confirm.document(found))
     assert confirm.document(again) == confirm.document(found)

@@ -1,5 +1,5 @@
 """A switchback by `uncork learn run`: several rounds a day, on a clock that the test turns, while records
-arrive that follow the policy in force. Counts of records are drawn.
+arrive that follow the active policy. Counts of records are drawn.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ TRAFFIC_OF_ALL = table(
 
 @dataclass
 class Site:
-    """Servers that follow the policy in force, and the loop that makes it."""
+    """Servers that follow the active policy, and the loop that makes it."""
 
     store: Store
     clock: int = FIRST_DAY * DAY
@@ -70,7 +70,7 @@ class Site:
     """Of each time between two rounds."""
 
     def serve(self, until: int) -> None:
-        """Adds the records from now until then. All are of one day, and of the policy in force now."""
+        """Adds the records from now until then. All are of one day, and of the active policy."""
         rng, day = self.rng, self.clock // DAY
         count = HOURLY * len(NETWORKS) * (until - self.clock) // HOUR
         assert (until - 1) // DAY == day
@@ -114,7 +114,7 @@ class Site:
         none = SimpleNamespace(table=None, run=None)
         monkeypatch.setattr(proposal, "read_records", lambda *_: none)
         monkeypatch.setattr(evidence, "last_day", lambda *_: latest)
-        monkeypatch.setattr(evidence, "read", lambda _, settings, __, tried: self.evidence(settings, tried))
+        monkeypatch.setattr(evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried))
         words = ["plan", "records", "-o", str(self.store.root), "--key", KEY, "--confirm", "50%"]
         options = parser().parse_args([*words, "--changed", "100%", "--harmed", "10%", "--only", "large"])
         loop = Loop(
@@ -171,7 +171,7 @@ HALF = replace(SETTINGS, confirm=0.5)
 
 
 def after(days: int, effect: float, *, late: float = 0.0, looked: int = 0, **changed: object) -> Trial:
-    """What a plan makes of a trial that began so many days before. Each day runs for `late` of it on the arm
+    """A plan's verdict on a trial that began `days` before. Each day runs for `late` of it on the arm
     of the day before. `looked`: the day of the last look.
     """
     since = HALF.as_of - days
@@ -202,7 +202,7 @@ def test_a_look_is_made_once() -> None:
 
 
 def test_days_on_a_mix_of_arms_are_no_evidence() -> None:
-    """An hour does not matter, half of the day does. What counts is told smaller than it is."""
+    """An hour does not matter, half of the day does. The reported effect is smaller than the true one."""
     for late in (0.0, 1 / 24, 0.25):
         found = after(28, 0.2, late=late)
         assert found.verdict == CONFIRMED
@@ -233,7 +233,7 @@ def test_the_day_of_the_plan_turns_the_coin() -> None:
 
 def test_versions_of_before_are_computed_as_they_were() -> None:
     document = {name: value for name, value in HALF.document().items() if name not in ("today", "whole_days")}
-    old = Settings.read(document)
+    old = Settings.from_document(document)
     assert (old.day, old.whole_days) == (HALF.as_of, False)
     assert after(29, 0.2, whole_days=False).verdict == OPEN
     assert after(28, 0.2, late=0.35, looked=14, whole_days=False).ratio is not None

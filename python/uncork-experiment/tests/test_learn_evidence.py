@@ -112,7 +112,7 @@ def test_versions_from_a_result_have_the_same_bytes(
 
 
 def test_a_result_in_parts_and_in_other_types_is_the_same(result: pa.Table, tmp_path: Path) -> None:
-    """Snowflake's numbers are decimals; engines write parts, and `_SUCCESS` beside them."""
+    """Snowflake's numbers are decimals; engines write parts, and `_SUCCESS` next to them."""
     parts = tmp_path / "parts"
     parts.mkdir()
     (parts / "_SUCCESS").touch()
@@ -128,16 +128,16 @@ def test_a_result_in_parts_and_in_other_types_is_the_same(result: pa.Table, tmp_
     pq.write_table(mixed, tmp_path / "mixed.parquet", use_dictionary=False, row_group_size=5000)
     expected = resultfile.counts(written(result, tmp_path / "result.parquet"), SETTINGS)
     for path in (parts, tmp_path / "mixed.parquet"):
-        assert resultfile.counts(resultfile.read(path), SETTINGS).equals(expected)
+        assert resultfile.counts(resultfile.load_result(path), SETTINGS).equals(expected)
 
 
 def written(table: pa.Table, path: Path) -> resultfile.Result:
     pq.write_table(table, path)
-    return resultfile.read(path)
+    return resultfile.load_result(path)
 
 
 def test_ases_on_trial_are_part_of_the_query(directory: Path, tmp_path: Path) -> None:
-    """A switchback of the version in force needs what the table decided in these ASes."""
+    """A switchback of the active version needs what the table decided in these ASes."""
     options = ["--confirm", "10%", "--changed", "100%"]
     records, root, other = str(directory), tmp_path / "a", tmp_path / "b"
     assert planned(root, records, "--until", UNTIL, *options) == 0
@@ -163,7 +163,7 @@ def at(table: pa.Table, name: str, value: object) -> pa.Table:
 
 
 BAD: dict[str, tuple[Callable[[pa.Table], pa.Table], list[str], str]] = {
-    "no column": (lambda it: it.drop(["bin"]), [], "there is no column 'bin'"),
+    "no column": (lambda it: it.drop(["bin"]), [], "no column 'bin'"),
     "text for a number": (
         lambda it: column(it, "n", it["n"].cast(pa.string())),
         [],
@@ -215,14 +215,14 @@ def test_a_wrong_result_is_refused(
     file = tmp_path / "result.parquet"
     pq.write_table(change(result), file)
     assert planned(tmp_path / "out", "--evidence", str(file), *options) == 2
-    told = capsys.readouterr().err
-    assert words in told
-    assert str(file) in told or words.startswith(("PATH", "--where"))
-    assert "; " in told, "the remedy"
+    errors = capsys.readouterr().err
+    assert words in errors
+    assert str(file) in errors or words.startswith(("PATH", "--where"))
+    assert "; " in errors, "the remedy"
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_parquet_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_parquet_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "result.csv").write_text("metric,class\n")
     (tmp_path / "empty").mkdir()
     for name, words in (

@@ -12,7 +12,7 @@ from drawn_worlds import FIRST_DAY, REVIEW, Records, draw
 
 from learn_worlds import SETTINGS
 from uncork_experiment.learn.decide import decide
-from uncork_experiment.learn.entries import Before, View
+from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import lifts
 from uncork_experiment.learn.settings import Overrides
@@ -23,7 +23,7 @@ def test_a_network_that_gains_is_not_switched_off_by_the_budget_of_harm() -> Non
     gain were off again for 123 network-days in this world.
     """
     drawn = draw(REVIEW, seed=1, days=10)
-    records, before = Records(drawn, 25_000, seed=1), Before({})
+    records, before = Records(drawn, 25_000, seed=1), PreviousArms({})
     was_on, gained = np.zeros((2, REVIEW.networks), dtype=np.bool_)
     off = 0
     for day in range(10):
@@ -34,7 +34,7 @@ def test_a_network_that_gains_is_not_switched_off_by_the_budget_of_harm() -> Non
         assert known is not None
         view = View(section, known, Guardrails({}, {}))
         found = decide([view], settings, Overrides(), before, settings.changed)
-        before = Before.of(found)
+        before = PreviousArms.from_decisions(found)
         is_on = found.arm[found.level == "network"] == "bbr"
         gains = drawn.lift_on(day) > 0.02
         off += int((was_on & ~is_on & gains).sum())

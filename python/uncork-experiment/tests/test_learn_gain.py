@@ -1,4 +1,4 @@
-"""What the table brought, beside the holdback."""
+"""The gain of the table over the holdback."""
 
 import math
 from dataclasses import replace
@@ -44,14 +44,14 @@ def test_what_the_table_decided_for_is_compared_with_the_holdback() -> None:
     system = demo.System(64_500, "PE", 5, LIFT)
     records = ibis.memtable(steered(demo.table((system,), days=10)))
     settings = replace(SETTINGS, as_of=FIRST_DAY + 10)
-    found = gains(evidence.read(records, settings, to_arrow), settings)
+    found = gains(evidence.collect(records, settings, to_arrow), settings)
     assert list(found) == ["large", "small"]
     for course in found.values():
         assert [one.day for one in course] == [FIRST_DAY + day for day in range(10)]
         last = course[-1]
         assert last.low < LIFT < last.high
         assert last.high - last.low < 0.3
-        # A week, of which the first days have less.
+        # A week; the first days have less.
         assert course[0].holdback < course[6].holdback
         assert course[9].holdback == pytest.approx(course[6].holdback, rel=0.1)
 
@@ -61,14 +61,14 @@ def test_a_holdback_without_a_host_is_of_no_place() -> None:
     table = steered(demo.table((demo.System(64_500, "PE", 5, LIFT),), days=7))
     hosts = pa.array([(None, "no/host", "www.example", "www.example")[n % 4] for n in range(table.num_rows)])
     settings = replace(SETTINGS, place="host")
-    counts = evidence.read(ibis.memtable(table.append_column("service_host", hosts)), settings, to_arrow)
+    counts = evidence.collect(ibis.memtable(table.append_column("service_host", hosts)), settings, to_arrow)
     assert list(gains(counts, settings)) == ["www.example/large", "www.example/small"]
 
 
 def test_nothing_is_measured_without_a_holdback() -> None:
     table = demo.table(demo.SYSTEMS[:1], days=2)
     for records in (table, steered(table.slice(0, 60))):
-        found = gains(evidence.read(ibis.memtable(records), SETTINGS, to_arrow), SETTINGS)
+        found = gains(evidence.collect(ibis.memtable(records), SETTINGS, to_arrow), SETTINGS)
         assert not found
 
 

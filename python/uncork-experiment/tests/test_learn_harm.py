@@ -11,9 +11,9 @@ from learn_worlds import SETTINGS, World, world
 from uncork_experiment.learn import guardrails
 from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decision
-from uncork_experiment.learn.entries import Before, State, View
+from uncork_experiment.learn.entries import PreviousArms, State, View
 from uncork_experiment.learn.evidence import Counts, Section
-from uncork_experiment.learn.harm import LEAST, Margins, margins
+from uncork_experiment.learn.harm import AT_LIMIT, Margins, margins
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.measures import parse_limit
@@ -78,8 +78,8 @@ def view(section: Section, lift: float = 0.2, with_margins: bool = True, of: Wor
     )
 
 
-def decided(one: View, before: Before | None = None) -> dict[str, Decision]:
-    return {d.key: d for d in decide([one], SETTINGS, Overrides(), before or Before({}), 1.0)}
+def decided(one: View, before: PreviousArms | None = None) -> dict[str, Decision]:
+    return {d.key: d for d in decide([one], SETTINGS, Overrides(), before or PreviousArms({}), 1.0)}
 
 
 def test_a_limit_that_is_likely_broken_keeps_an_entry_off_before_any_bound_is_sure() -> None:
@@ -104,7 +104,7 @@ def test_a_network_without_records_is_like_its_as() -> None:
     mean, variance = harm.lifts.network.mean, harm.lifts.network.variance
     assert not harm.lifts.raw.keys() & {EMPTY, FILLED}, "neither has enough by itself"
     assert mean[EMPTY] == pytest.approx(mean[FILLED], rel=0.1)
-    assert mean[EMPTY] < LEAST
+    assert mean[EMPTY] < AT_LIMIT
     assert variance[EMPTY] > 0
 
 
@@ -122,12 +122,12 @@ def test_no_entry_is_on_where_a_limit_is_likely_broken(
 ) -> None:
     one = view(WORLD.section)
     networks = len(WORLD.share)
-    mean = LEAST + float(ndtri(p_kept)) * 0.05
+    mean = AT_LIMIT + float(ndtri(p_kept)) * 0.05
     lifts = shrink(one.lifts.hierarchy, dict.fromkeys(range(networks), Estimate(mean, 1e-3)), ({}, {}, None))
     known = replace(lifts.network, mean=np.full(networks, mean), variance=np.full(networks, 0.05**2))
     limit = parse_limit("retransmitted=2pp")
     first = WORLD.section.networks[0]
-    before = Before.states({("large", first): State(arm, SETTINGS.as_of - 9)})
+    before = PreviousArms.states({("large", first): State(arm, SETTINGS.as_of - 9)})
     found = decided(replace(one, margins=(Margins(limit, replace(lifts, network=known)),)), before)
     assert (found[first].arm, found[first].reason) == (expected, reason)
     assert found[first].p_kept == pytest.approx(p_kept)
@@ -139,17 +139,17 @@ def test_a_limit_may_be_relative() -> None:
     (harm,) = margins(section, settings, hierarchy(section))
     of_bad = harm.lifts.network.mean[FILLED] / harm.scale
     assert of_bad == pytest.approx(np.log(5), abs=0.7), "1 % with the control arm, 5 % with the other"
-    assert harm.lifts.network.mean[SYSTEMS != BAD].min() > LEAST
+    assert harm.lifts.network.mean[SYSTEMS != BAD].min() > AT_LIMIT
 
 
 def test_a_limit_of_nothing_is_kept_where_less_is_sent_again() -> None:
     settings = replace(SETTINGS, guardrails=("retransmitted=0pp",))
     section = bad_in_one(harm=0.04, records=80)
     (harm,) = margins(section, settings, hierarchy(section))
-    assert harm.lifts.network.mean[FILLED] < LEAST
+    assert harm.lifts.network.mean[FILLED] < AT_LIMIT
 
 
-def test_limits_without_evidence_hold_nobody_back() -> None:
+def test_limits_without_evidence_hold_no_network_back() -> None:
     one = view(WORLD.section)
     assert one.margins == ()
     found = decided(one)[WORLD.section.networks[0]]
@@ -185,7 +185,7 @@ def test_differences_of_ratios_have_an_interval_where_nothing_is_sent_again() ->
     assert covered.mean() > 0.93
 
 
-def test_records_that_know_no_responses_tell_nothing_of_those_broken_off() -> None:
+def test_records_without_responses_are_no_evidence_of_aborted_ones() -> None:
     """Those of the kernel: how many there were is 0."""
     some = bad_in_one().metrics["retransmitted"]
     nothing = replace(some, numerator=np.zeros_like(some.n), denominator=np.zeros_like(some.n))

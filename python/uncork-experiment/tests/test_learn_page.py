@@ -29,7 +29,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for days in (7, 8):
         settings = replace(SETTINGS, as_of=FIRST_DAY + days, changed=0.2)
         store = Store(root)
-        number, _ = store.plan(settings, evidence.read(table, settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(table, settings, to_arrow), NOW)
         store.apply(number, NOW)
     return root
 
@@ -74,7 +74,7 @@ COLUMNS = "network,asn,country,kind,profile,share,class,lift,error,alone,resent"
 
 @pytest.fixture(scope="module")
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The truth about the made-up records. Nobody gains with small objects."""
+    """The truth about the made-up records. No network gains with small objects."""
     rows = [COLUMNS]
     for at, one in enumerate(demo.SYSTEMS):
         for nth in range(one.networks):
@@ -89,9 +89,9 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_regret_is_what_an_oracle_has_more(root: Path, oracle: Path) -> None:
     file = root / "regret.html"
     assert main(["report", str(root), "--oracle", str(oracle), "-o", str(file)]) == 0
-    told = file.read_text(encoding="utf-8")
-    ElementTree.fromstring(told.split("\n", 1)[1])
-    names = re.findall(r'<figure id="([^"]+)"', told)
+    html = file.read_text(encoding="utf-8")
+    ElementTree.fromstring(html.split("\n", 1)[1])
+    names = re.findall(r'<figure id="([^"]+)"', html)
     assert names[-4:] == ["regret-large", "regret-small", "systems", "budget"]
     # Fourteen networks of three ASes gain; that of the fourth is not within the limit for bytes sent again.
     best = sum(one.lift * one.networks for one in demo.SYSTEMS if one.lift > 0 and not one.retransmits) / 27
@@ -99,10 +99,10 @@ def test_regret_is_what_an_oracle_has_more(root: Path, oracle: Path) -> None:
     brought = sum(TRUE_LIFTS[one.parent] for one in on) / 27
     assert 0 < brought < best, "the first days change a part of the traffic only"
     regret = 100 * (math.expm1(best) - math.expm1(brought))
-    assert f"has {brought / best:.1%} of its gain: a regret of {regret:.2f} points" in told
-    assert "Nobody can gain with small objects" in told
-    assert re.search(r"All bbr: \+1\d(\.\d)? %\.", told)
-    assert f"--oracle {oracle}" in told
+    assert f"has {brought / best:.1%} of its gain: a regret of {regret:.2f} points" in html
+    assert "No network can gain with small objects" in html
+    assert re.search(r"All bbr: \+1\d(\.\d)? %\.", html)
+    assert f"--oracle {oracle}" in html
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -121,7 +121,7 @@ def test_nothing_leaves_the_page_with_regret(root: Path, oracle: Path, width: in
         (f"{COLUMNS}\n2001:db8::/48,AS1,XA,fibre,0,1,large,x,0,0,0\n", "could not convert"),
     ],
 )
-def test_what_is_no_oracle_is_refused(
+def test_a_file_that_is_not_an_oracle_is_refused(
     text: str | None, message: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "oracle.csv"
@@ -132,30 +132,30 @@ def test_what_is_no_oracle_is_refused(
     assert not (tmp_path / "page.html").exists()
 
 
-def test_versions_that_tell_places_apart_have_no_regret(
+def test_versions_with_places_have_no_regret(
     oracle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor if the version in force does not, but one before it."""
+    """Nor if the active version has none, but one before it."""
     records = demo.table(demo.SYSTEMS[:1], days=7, daily=60)
     table = ibis.memtable(records.append_column("service_host", pa.array(["a.example"] * records.num_rows)))
     store = Store(tmp_path / "learned")
     for place in ("host", ""):
         settings = replace(SETTINGS, place=place)
-        number, _ = store.plan(settings, evidence.read(table, settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(table, settings, to_arrow), NOW)
         store.apply(number, NOW)
         assert main(["report", str(store.root), "--oracle", str(oracle), "-o", str(tmp_path / "p")]) == 2
-        assert "these versions tell places apart, the oracle does not" in capsys.readouterr().err
+        assert "these versions have places, the oracle has none" in capsys.readouterr().err
 
 
 def test_one_version_alone_has_no_course(tmp_path: Path) -> None:
     settings = replace(SETTINGS, as_of=FIRST_DAY + 7)
     store = Store(tmp_path)
     table = ibis.memtable(demo.table(demo.SYSTEMS[:1], days=7, daily=60))
-    store.plan(settings, evidence.read(table, settings, to_arrow), NOW)
+    store.plan(settings, evidence.collect(table, settings, to_arrow), NOW)
     store.apply(1, NOW)
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.html")]) == 0
-    told = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert re.findall(r'<figure id="([^"]+)"', told) == ["systems", "budget"]
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.findall(r'<figure id="([^"]+)"', html) == ["systems", "budget"]
 
 
 EXAMPLES = Path(__file__).parents[3] / "docs/example"
@@ -170,10 +170,10 @@ def test_the_example_of_the_docs_is_recomputed(
     if not example.exists():
         pytest.skip(f"*** NOT RUN: {example} is only in the repository ***")
     assert main(["verify", str(example / "learned")]) == 0
-    told = "".join(f"version {number}: the same bytes\n" for number in range(1, last + 1))
+    expected = "".join(f"version {number}: the same bytes\n" for number in range(1, last + 1))
     # Rounds that changed nothing are of a time when their inputs were not kept.
     not_kept = r"(\d+) rounds? changed nothing: 0 the same bytes, \1 not kept\n"
-    assert re.sub(not_kept, "", capsys.readouterr().out) == told
+    assert re.sub(not_kept, "", capsys.readouterr().out) == expected
     found = json.loads((example / "result.json").read_text(encoding="utf-8"))["networks"]
     on = Store(example / "learned").decisions(last)
     arms = dict(zip(on.key.tolist(), on.arm.tolist(), strict=True))

@@ -17,11 +17,11 @@ from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decision
 from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.lift import Estimate, Hierarchy, shrink
-from uncork_experiment.learn.prior import read
+from uncork_experiment.learn.prior import load_prior
 from uncork_experiment.learn.store import Store
 
 UNTRIED = 64521
-"""An AS of the demo whose clients took part in no experiment."""
+"""An AS of the demo with clients outside of any experiment."""
 ARM_COLUMNS = ("arm_experiment", "arm", "arm_unit", "arm_bucket", "arm_propensity")
 ALL = ("--changed", "100%", "--harmed", "100%")
 """No limit but that of each entry: networks of an AS without data differ as those of others do."""
@@ -64,7 +64,7 @@ def entries(store: Path, number: int) -> dict[str, Decision]:
     return {one.key: one for one in Store(store).decisions(number) if one.section == "large"}
 
 
-def test_a_prior_decides_for_its_as_and_nobody_else(records: Path, tmp_path: Path) -> None:
+def test_a_prior_decides_for_its_as_alone(records: Path, tmp_path: Path) -> None:
     store = tmp_path / "learned"
     assert plan(records, store, *ALL) == 0
     assert plan(records, store, *ALL, "--prior", prior(tmp_path)) == 0
@@ -87,7 +87,7 @@ def test_a_prior_decides_for_its_as_and_nobody_else(records: Path, tmp_path: Pat
     assert given[EVERYBODY].lift == without[EVERYBODY].lift
 
 
-def test_its_reason_is_told_and_computed_again(
+def test_its_reason_is_printed_and_computed_again(
     records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "learned"
@@ -100,8 +100,8 @@ def test_its_reason_is_told_and_computed_again(
     network = next(one.key for one in Store(store).decisions(1).networks if one.parent == f"AS{UNTRIED}")
     capsys.readouterr()
     assert main(["explain", str(store), network.removesuffix("/24")]) == 0
-    told = capsys.readouterr().out
-    large, small = told[told.index("large objects") :].split("small objects")
+    printed = capsys.readouterr().out
+    large, small = printed[printed.index("large objects") :].split("small objects")
     assert (
         f"twin     calibrated, expects +65 % (+36 to +101 %) of AS{UNTRIED}, in place of its country" in large
     )
@@ -110,7 +110,7 @@ def test_its_reason_is_told_and_computed_again(
 
 
 def test_evidence_outweighs_the_prior() -> None:
-    """The twin says +50 % of an AS whose networks have none, each known to 5 %."""
+    """The twin says +50 % of an AS. Its networks have no gain, each known to 5 %."""
     networks, none = 20, np.zeros(20, dtype=np.int64)
     tree = Hierarchy([f"n{at}" for at in range(networks)], ["AS1"], ["PE"], none, none[:1])
     rng = np.random.default_rng(1)
@@ -151,4 +151,4 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     broken.write_text("{", encoding="utf-8")
     for path, message in ((broken, "not JSON"), (tmp_path / "absent.json", "No such file")):
         with pytest.raises(Exception, match=message):
-            read(path, [("cubic", "bbr3")])
+            load_prior(path, [("cubic", "bbr3")])

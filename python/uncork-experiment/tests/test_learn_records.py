@@ -1,4 +1,4 @@
-"""From records to versions in force, through the commands."""
+"""From records to active versions, through the commands."""
 
 import re
 import shutil
@@ -39,12 +39,12 @@ def records() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def counts(records: pa.Table) -> pa.Table:
-    return evidence.read(ibis.memtable(records), SETTINGS, to_arrow)
+    return evidence.collect(ibis.memtable(records), SETTINGS, to_arrow)
 
 
 @pytest.fixture
 def learned(tmp_path: Path, counts: pa.Table) -> Path:
-    """A directory with a version that is in force."""
+    """A directory with an active version."""
     root = tmp_path / "learned"
     Store(root).plan(SETTINGS, counts, NOW)
     assert main(["apply", str(root)]) == 0
@@ -75,21 +75,21 @@ def test_evidence_counts_every_record(records: pa.Table, counts: pa.Table) -> No
 )
 def test_engines_give_the_same_bytes(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     table = demo.table(SMALL, days=2, daily=60)
-    expected = evidence.read(ibis.memtable(table), SETTINGS, to_arrow)
+    expected = evidence.collect(ibis.memtable(table), SETTINGS, to_arrow)
     half = table.num_rows // 2
     files = [tmp_path / "b.parquet", tmp_path / "a.parquet"]
     for file, part in zip(files, (table.slice(0, half), table.slice(half)), strict=True):
         pq.write_table(part, file)
     if engine == "spark":
         session = spark.local_session("local[1]")
-        # Or it would be the session of whatever test opens one next.
+        # Or the next test that opens a session would get this one.
         request.addfinalizer(session.stop)
         opened, run = spark.open_files(files, session)
     elif engine == "clickhouse":
         opened, run = clickhouse.open_files(files)
     else:
         opened, run = ibis.duckdb.connect().read_parquet([str(file) for file in files]), to_arrow
-    assert evidence.read(opened, SETTINGS, run).equals(expected)
+    assert evidence.collect(opened, SETTINGS, run).equals(expected)
 
 
 @pytest.mark.parametrize("dialect", ["trino", "bigquery", "snowflake", "databricks", "clickhouse"])
@@ -164,14 +164,14 @@ def test_rollback_restores_the_files_and_says_if_they_expired(
     assert main(["rollback", str(learned)]) == 2
     assert "version 1: is the first one" in capsys.readouterr().err
     assert main(["history", str(learned)]) == 0
-    told = capsys.readouterr().out
-    assert told.count("apply 2") == 1
-    assert "* Version 1:" in told
+    printed = capsys.readouterr().out
+    assert printed.count("apply 2") == 1
+    assert "* Version 1:" in printed
 
 
 def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(learned), "198.18.24.9"]) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for text in (
         "large objects: control, by the entry 198.18.24.0/24",
         "guardrail broken: retransmitted",
@@ -182,13 +182,13 @@ def test_an_address_is_explained(learned: Path, capsys: pytest.CaptureFixture[st
         "P(at most +2.00 pp) 0.0",
         "limit    retransmitted:ratio of 198.18.24.0/24: at most +2.00 pp; broken in the last 3 days",
     ):
-        assert text in told, text
+        assert text in printed, text
     assert main(["explain", str(learned), "203.0.113.1", "--asn", "AS64501"]) == 0
     assert "by the entry AS64501" in capsys.readouterr().out
-    assert main(["explain", str(learned), "nobody"]) == 2
+    assert main(["explain", str(learned), "someone"]) == 2
 
 
-def test_evidence_is_told_in_records_and_bytes_by_arm(learned: Path, records: pa.Table) -> None:
+def test_evidence_is_reported_in_records_and_bytes_by_arm(learned: Path, records: pa.Table) -> None:
     """Of a network, and of all networks of an AS, a country and everybody. Bytes are those sent."""
     is_small = np.array(records["size_bytes"]) < 3_000_000
     arm = np.array(records["arm"])
@@ -199,47 +199,47 @@ def test_evidence_is_told_in_records_and_bytes_by_arm(learned: Path, records: pa
         "everybody": (("203.0.113.1", None, None), "service_country", ["PE", "IN", "DE"]),
     }
     for name, (who, column, values) in asked.items():
-        told = explain(Store(learned), *who)
+        explained = explain(Store(learned), *who)
         mine = np.isin(np.array(records[column]), values)
         for of_class, rows in (("large", mine & ~is_small), ("small", mine & is_small)):
-            section = told[told.index(f"{of_class} objects: ") :]
+            section = explained[explained.index(f"{of_class} objects: ") :]
             line = next(one for one in section.splitlines() if one.startswith("  evidence"))
             by_arm = [rows & (arm == one) for one in ("control", "bbr")]
             count = [int(one.sum()) for one in by_arm]
             sent = [quantity(float(np.array(records["bytes_sent"])[one].sum()), "B") for one in by_arm]
             networks = len(set(np.array(records["service_client"])[rows].tolist()))
-            whose = "" if name[0].isdigit() else f"of {networks} networks: "
+            prefix = "" if name[0].isdigit() else f"of {networks} networks: "
             control = f"{count[0]:,} records ({sent[0]} sent) of control"
             treated = f"{count[1]:,} ({sent[1]}) of bbr"
-            assert line.startswith(f"  evidence {whose}{control} and {treated} in 28 days; "), line
+            assert line.startswith(f"  evidence {prefix}{control} and {treated} in 28 days; "), line
             assert f"by the entry {name}," in section.splitlines()[0]
 
 
-def test_bytes_that_records_do_not_tell_are_left_out(tmp_path: Path) -> None:
+def test_bytes_that_records_do_not_have_are_left_out(tmp_path: Path) -> None:
     table = demo.table(SMALL, days=7).drop_columns(["bytes_sent", "bytes_retransmitted"])
     store = Store(tmp_path)
-    store.plan(SETTINGS, evidence.read(ibis.memtable(table), SETTINGS, to_arrow), NOW)
+    store.plan(SETTINGS, evidence.collect(ibis.memtable(table), SETTINGS, to_arrow), NOW)
     store.apply(1, NOW)
-    told = explain(store, "198.18.0.7", None, None)
-    assert re.search(r"  evidence [\d,]+ records of control and [\d,]+ of bbr in 28 days", told)
-    assert " sent)" not in told
+    explained = explain(store, "198.18.0.7", None, None)
+    assert re.search(r"  evidence [\d,]+ records of control and [\d,]+ of bbr in 28 days", explained)
+    assert " sent)" not in explained
 
 
-def test_changes_have_the_day_on_which_they_were_put_in_force(tmp_path: Path, counts: pa.Table) -> None:
+def test_changes_have_the_day_on_which_they_became_active(tmp_path: Path, counts: pa.Table) -> None:
     store = Store(tmp_path)
     for day, arm in enumerate(("bbr", "control", "bbr")):
         store.override(Overrides({"198.18.24.0/24": arm}))
         number, _ = store.plan(SETTINGS, counts, NOW)
         store.apply(number, NOW + timedelta(days=day))
     store.apply(2, NOW + timedelta(days=9), "rollback")
-    told = [line for line in explain(store, "198.18.24.9", None, None).splitlines() if "version" in line]
+    explained = [line for line in explain(store, "198.18.24.9", None, None).splitlines() if "version" in line]
     expected = [
         "  2026-11-09  version 1: bbr, pinned",
         "  2026-11-10  version 2: control, pinned",
         "  2026-11-11  version 3: bbr, pinned",
         "  2026-11-18  version 2: control, pinned",
     ]
-    assert told == [line for _ in ("large", "small") for line in expected]
+    assert explained == [line for _ in ("large", "small") for line in expected]
 
 
 def test_a_plan_that_fails_leaves_nothing(
@@ -257,7 +257,7 @@ def test_a_plan_that_fails_leaves_nothing(
 
 def test_decisions_survive_their_file(learned: Path) -> None:
     file = Store(learned).path(1) / "decisions.parquet"
-    assert Decisions.of_bytes(file.read_bytes()).to_bytes() == file.read_bytes()
+    assert Decisions.from_bytes(file.read_bytes()).to_bytes() == file.read_bytes()
 
 
 def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for day in range(5, 31, 5):
         settings = replace(SETTINGS, as_of=FIRST_DAY + day)
-        number, _ = store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(records, settings, to_arrow), NOW)
         store.apply(number, NOW)
         assert all(one.arm == "control" for one in store.decisions(number)), day
 
@@ -275,12 +275,12 @@ def test_arms_that_are_equal_change_nothing_in_a_month(tmp_path: Path) -> None:
 def test_traffic_between_sites_is_never_learned(records: pa.Table) -> None:
     place = records.column_names.index("service_client")
     inside = records.set_column(place, "service_client", pa.array(["10.1.2.0/24"] * records.num_rows))
-    counted = evidence.read(
+    counted = evidence.collect(
         ibis.memtable(pa.concat_tables([inside, records.slice(0, 20_000)])), SETTINGS, to_arrow
     )
     assert all("10.1.2.0/24" not in one.networks for one in evidence.sections(counted, SETTINGS))
-    told = evidence.sections(counted, replace(SETTINGS, sites=()))
-    assert all("10.1.2.0/24" in one.networks for one in told)
+    sections = evidence.sections(counted, replace(SETTINGS, sites=()))
+    assert all("10.1.2.0/24" in one.networks for one in sections)
 
 
 def spoiled(records: pa.Table, evil: list[str], part: float, seed: int) -> pa.Table:
@@ -323,7 +323,7 @@ def test_bursts_and_resets_of_some_networks_move_no_others(part: float, tmp_path
     arms = []
     for at, records in enumerate((honest, spoiled(honest, evil, part, 1))):
         store = Store(tmp_path / str(at))
-        number, _ = store.plan(settings, evidence.read(ibis.memtable(records), settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(ibis.memtable(records), settings, to_arrow), NOW)
         arms.append({(one.section, one.key): one.arm for one in store.decisions(number)})
     others = [key for key in arms[0] if key[1] not in evil]
     moved = [key for key in others if arms[0][key] != arms[1][key]]
@@ -336,7 +336,7 @@ def test_bursts_and_resets_of_some_networks_move_no_others(part: float, tmp_path
 
 
 def wide_table(systems: tuple[demo.System, ...], daily: int = 220) -> pa.Table:
-    """As `demo.table`, with names that tell ASes of more than eight networks apart."""
+    """As `demo.table`, with names that distinguish ASes of more than eight networks."""
     table = demo.table(systems, days=7, daily=daily)
     asn, client = table["service_asn"].to_pylist(), table["service_client"].to_pylist()
     names = [
@@ -347,13 +347,13 @@ def wide_table(systems: tuple[demo.System, ...], daily: int = 220) -> pa.Table:
 
 def test_the_harm_of_an_as_is_its_own(tmp_path: Path) -> None:
     """Networks that are too small for a verdict: those of one AS gain, those of the other resend too much.
-    Both together break the limit, and so may a client of an AS that nobody knows.
+    Both together break the limit, and so may a client of an unknown AS.
     """
     systems = (demo.System(64501, "PE", 60, 0.4), demo.System(64512, "IN", 60, 0.4, 0.06))
     records = ibis.memtable(wide_table(systems, daily=6))
     settings = replace(SETTINGS, as_of=FIRST_DAY + 7, changed=1.0)
     store = Store(tmp_path)
-    store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+    store.plan(settings, evidence.collect(records, settings, to_arrow), NOW)
     large = [one for one in store.decisions(1) if one.section == "large"]
     arms = {one.key: one for one in large}
     assert {one.arm for one in large if "AS64501" in (one.key, one.parent)} == {"bbr"}
@@ -376,7 +376,7 @@ def test_an_as_that_turns_over_is_left_by_its_guardrail(tmp_path: Path) -> None:
     left: dict[int, set[str]] = {}
     for day in (7, 8, 9):
         settings = replace(SETTINGS, as_of=FIRST_DAY + day, changed=1.0)
-        number, _ = store.plan(settings, evidence.read(ibis.memtable(mixed), settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(ibis.memtable(mixed), settings, to_arrow), NOW)
         store.apply(number, NOW)
         left[day] = {
             one.key for one in store.decisions(number) if one.arm == "bbr" and one.parent == "AS64501"
@@ -410,7 +410,7 @@ def test_an_as_that_turns_over_is_left_within_hours_by_plans_within_the_day(tmp_
         # Of the days before that, the limits that look at three days see nothing.
         table = pa.concat_tables([between(good, noon - 4 * day, noon), between(bad, noon, time)])
         settings = replace(SETTINGS, as_of=(time - 1) // day + 1, changed=1.0)
-        number, _ = store.plan(settings, evidence.read(ibis.memtable(table), settings, to_arrow), NOW)
+        number, _ = store.plan(settings, evidence.collect(ibis.memtable(table), settings, to_arrow), NOW)
         store.apply(number, NOW)
         rows = [one for one in store.decisions(number) if one.level == "network" and one.arm == "bbr"]
         return {
@@ -437,8 +437,8 @@ def test_an_as_that_turns_over_is_left_within_hours_by_plans_within_the_day(tmp_
         own = mine.filter(pa.array(is_of if of_class == "large" else ~is_of))
         daily = pc.sum(own["bytes_acked"]).as_py() / 9
         given = pc.sum(between(own, noon, noon + left[of_class] * hour)["bytes_acked"]).as_py() * table_share
-        told = f"{given / SETTINGS.random / 1e9:.1f} GB meanwhile, {given / daily:.0%} of a day's bytes"
-        print(f"{of_class}: off after {left[of_class]} h; the table gave bbr {told}")
+        amount = f"{given / SETTINGS.random / 1e9:.1f} GB meanwhile, {given / daily:.0%} of a day's bytes"
+        print(f"{of_class}: off after {left[of_class]} h; the table gave bbr {amount}")
         assert given <= daily * most / 24 * table_share * 1.05
 
 
@@ -455,7 +455,7 @@ def test_an_as_that_is_off_in_one_window_breaks_the_guardrail_of_everybody_in_no
         start = np.array(table["service_start_unix_ns"])
         parts.append(table.filter(pa.array((start >= since) & (start < end))))
     settings = replace(SETTINGS, as_of=until // day + 1)
-    counts = evidence.read(ibis.memtable(pa.concat_tables(parts)), settings, to_arrow)
+    counts = evidence.collect(ibis.memtable(pa.concat_tables(parts)), settings, to_arrow)
     (large,) = (one for one in sections(counts, settings) if one.of_class == "large")
 
     def states(settings: Settings) -> dict[str, str]:
@@ -473,10 +473,10 @@ def test_errors_name_place_and_remedy(tmp_path: Path, capsys: pytest.CaptureFixt
     for arguments, words in (
         (common, "--key: it needs 32 hexadecimal digits"),
         ([*common, "--key", KEY, "--experiment", "none"], "the experiment 'none' has no records"),
-        ([*common, "--key", KEY, "--guardrail", "first_byte:p90=10%"], "is no ratio"),
+        ([*common, "--key", KEY, "--guardrail", "first_byte:p90=10%"], "is not a ratio"),
         ([*common, "--key", KEY, "--unit", "client"], "is not a unit"),
         (["explain", str(tmp_path), "192.0.2.1"], "no version is active"),
-        (["apply", str(tmp_path)], "there is no version"),
+        (["apply", str(tmp_path)], "no version yet"),
         (["pin", str(tmp_path), "203.0.113.7/24", "bbr"], "host bits set"),
         (["freeze", str(tmp_path), "Peru"], "is not an entry"),
     ):
@@ -495,7 +495,7 @@ def test_the_server_takes_what_was_learned(learned: Path) -> None:
     assert decided(learned / "current/policy.toml", "198.18.0.9") == ("learned, small", "bbr")
 
 
-def test_a_client_between_sites_has_the_control_arm_whatever_the_table_says(
+def test_a_client_between_sites_has_the_control_arm_against_the_table(
     tmp_path: Path, counts: pa.Table
 ) -> None:
     """Two policies with the same table, which was learned where there are no sites."""

@@ -33,10 +33,10 @@ def records() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def plan_of(records: pa.Table) -> Callable[[int], Plan]:
-    """The plan of a round before which so many records came late, none of which changes anything."""
+    """The plan of a round with this number of late records. None changes anything."""
 
     def of(late: int) -> Plan:
-        counts = evidence.read(
+        counts = evidence.collect(
             ibis.memtable(pa.concat_tables([records, records.slice(0, late)])), SETTINGS, to_arrow
         )
         return lambda: (SETTINGS, counts)
@@ -89,9 +89,9 @@ def test_equal_inputs_are_kept_once(
     assert [file.name for file in store.round_path(new).iterdir()] == ["inputs.json"], (
         "version 1 has the rest"
     )
-    status, told = verified(store, capsys)
+    status, printed = verified(store, capsys)
     assert status == 0
-    assert "5 rounds changed nothing: 5 the same bytes, 0 not kept" in told
+    assert "5 rounds changed nothing: 5 the same bytes, 0 not kept" in printed
 
 
 @pytest.mark.parametrize("keep", [3, 2, 1, 0])
@@ -100,9 +100,9 @@ def test_the_inputs_of_the_last_rounds_are_kept(
 ) -> None:
     loop_of(store, [plan_of(20)], keep=keep).run(1)
     assert sorted(store.rounds()) == sorted(str(name) for name in store.unchanged()[3 - keep :])
-    told = f"3 rounds changed nothing: {keep} the same bytes, {3 - keep} not kept"
+    counts = f"3 rounds changed nothing: {keep} the same bytes, {3 - keep} not kept"
     status, out = verified(store, capsys)
-    assert (status, told in out) == (0, True), out
+    assert (status, counts in out) == (0, True), out
 
 
 def edited(path: Path, change: Callable[[dict[str, object]], None]) -> None:
@@ -116,12 +116,12 @@ def test_inputs_that_were_changed_are_seen(store: Store, capsys: pytest.CaptureF
     edited(store.round_path(first) / "inputs.json", lambda it: it["settings"].update(sure=0.6))  # type: ignore[attr-defined]
     other = store.round_path(second) / "evidence.parquet"
     shutil.copy(store.round_path(first) / "evidence.parquet", other)
-    status, told = verified(store, capsys)
+    status, printed = verified(store, capsys)
     assert status == 1
-    assert f"round {first}: differs in what version 1 does, " in told
-    assert "inputs.json" in told
-    assert f"round {second}: differs in evidence.parquet" in told
-    assert "2 rounds changed nothing: 0 the same bytes, 0 not kept" in told
+    assert f"round {first}: differs in what version 1 does, " in printed
+    assert "inputs.json" in printed
+    assert f"round {second}: differs in evidence.parquet" in printed
+    assert "2 rounds changed nothing: 0 the same bytes, 0 not kept" in printed
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_a_round_that_did_change_something_is_seen(
     number, _ = store.plan(replace(settings, **changed), counts, NOW, Overrides(pins))  # type: ignore[arg-type]
     name = store.set_aside(number)
     store.note(NOW, "round", result="unchanged", version=1, inputs_sha256=name)
-    status, told = verified(store, capsys)
+    status, printed = verified(store, capsys)
     assert status == 1
-    assert f"round {name}: differs in what version 1 does\n" in told
+    assert f"round {name}: differs in what version 1 does\n" in printed
 
 
 def test_decisions_of_another_library_are_held_to_their_texts(
@@ -155,28 +155,26 @@ def test_decisions_of_another_library_are_held_to_their_texts(
         return out.getvalue().to_pybytes()
 
     monkeypatch.setattr(Decisions, "to_bytes", to_bytes)
-    status, told = verified(store, capsys)
-    assert (status, told.count("differs in decisions.parquet\n")) == (1, 2)
+    status, printed = verified(store, capsys)
+    assert (status, printed.count("differs in decisions.parquet\n")) == (1, 2)
     monkeypatch.setattr(pa, "cpp_version", "27.0.0")
     assert verified(store, capsys)[0] == 0
 
 
-def test_a_log_of_before_inputs_were_kept_is_no_error(
-    store: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_without_kept_inputs_is_not_an_error(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(store.root / "rounds")
     lines = [
         {k: v for k, v in line.items() if "result" not in line or k != "inputs_sha256"}
         for line in store.log()
     ]
     (store.root / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    status, told = verified(store, capsys)
-    assert (status, "2 rounds changed nothing: 0 the same bytes, 2 not kept" in told) == (0, True)
+    status, printed = verified(store, capsys)
+    assert (status, "2 rounds changed nothing: 0 the same bytes, 2 not kept" in printed) == (0, True)
     loop_of(store, []).run(1)
     assert results(store)[-1] == "failed"
 
 
-def test_history_tells_rounds_that_end_alike_in_one_line(
+def test_history_prints_rounds_that_end_alike_in_one_line(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (store.root / "stop").touch()
@@ -242,10 +240,10 @@ def test_rounds_are_signed_as_versions_are(
     assert verified(signed, capsys, "--key", str(public))[0] == 0
     (name,) = signed.rounds()
     (signed.round_path(name) / "inputs.sig").unlink()
-    status, told = verified(signed, capsys, "--key", str(public))
-    assert (status, f"round {name}: differs in inputs.sig\n" in told) == (1, True)
+    status, printed = verified(signed, capsys, "--key", str(public))
+    assert (status, f"round {name}: differs in inputs.sig\n" in printed) == (1, True)
 
 
 def test_a_number_of_rounds_is_not_negative(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "r", "-o", str(tmp_path), "--keep", "-1", "--rounds", "1"]) == 2
-    assert "--keep: `-1` is no number of rounds; write 0 to keep none" in capsys.readouterr().err
+    assert "--keep: `-1` is not a number of rounds; write 0 to keep none" in capsys.readouterr().err

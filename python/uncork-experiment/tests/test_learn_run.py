@@ -1,4 +1,4 @@
-"""`uncork learn run`, and what a crash, a clock or broken records do to the policy in force."""
+"""`uncork learn run`, and what a crash, a clock or broken records do to the active policy."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
@@ -38,7 +38,7 @@ OPTIONS = ["--key", KEY, "--changed", "100%"]
 
 
 def counted(table: pa.Table, settings: Settings = SETTINGS) -> pa.Table:
-    return evidence.read(ibis.memtable(table), settings, to_arrow)
+    return evidence.collect(ibis.memtable(table), settings, to_arrow)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def table() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def by_day(table: pa.Table) -> Callable[[int], tuple[Settings, pa.Table]]:
-    """Settings and evidence after so many days."""
+    """Settings and evidence after a number of days."""
 
     def of(days: int) -> tuple[Settings, pa.Table]:
         settings = replace(SETTINGS, as_of=FIRST_DAY + days)
@@ -62,7 +62,7 @@ def no_check(_: Path) -> None:
 
 
 def loop_of(store: Store, plans: list[Callable[[], tuple[Settings, pa.Table]]], **others: object) -> Loop:
-    """A loop whose rounds have these plans."""
+    """A loop with these plans, one a round."""
     coming = iter(plans)
 
     def propose(now: datetime) -> int:
@@ -83,7 +83,7 @@ def on(store: Store) -> set[str]:
     return {line.split()[0] for line in lines if line.endswith(" bbr")}
 
 
-def test_rounds_put_in_force_what_changed_and_nothing_else(
+def test_rounds_activate_changes_and_nothing_else(
     tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]]
 ) -> None:
     store = Store(tmp_path)
@@ -96,13 +96,13 @@ def test_rounds_put_in_force_what_changed_and_nothing_else(
     assert store.current() == 2
     assert len(on(store)) > 5
     assert main(["verify", str(tmp_path)]) == 0
-    told = metrics.read_text()
-    assert f"uncork_learn_expires_timestamp_seconds {(FIRST_DAY + 15) * 86_400}\n" in told
-    assert 'uncork_learn_rounds_total{result="applied"} 2\n' in told
-    assert 'uncork_learn_networks{arm="bbr"} 12\n' in told
-    assert f"uncork_learn_last_success_timestamp_seconds {NOW.timestamp():.0f}\n" in told
+    exposition = metrics.read_text()
+    assert f"uncork_learn_expires_timestamp_seconds {(FIRST_DAY + 15) * 86_400}\n" in exposition
+    assert 'uncork_learn_rounds_total{result="applied"} 2\n' in exposition
+    assert 'uncork_learn_networks{arm="bbr"} 12\n' in exposition
+    assert f"uncork_learn_last_success_timestamp_seconds {NOW.timestamp():.0f}\n" in exposition
     if promtool := shutil.which("promtool"):
-        subprocess.run([promtool, "check", "metrics"], input=told, text=True, check=True, timeout=60)
+        subprocess.run([promtool, "check", "metrics"], input=exposition, text=True, check=True, timeout=60)
 
 
 def test_a_round_that_fails_changes_nothing_and_the_next_one_works(
@@ -130,9 +130,9 @@ def test_a_round_that_fails_changes_nothing_and_the_next_one_works(
     assert store.numbers() == [1, 2], "what was refused can be looked at"
     loop_of(store, plans[4:], check=check).run(1)
     assert store.current() == 3
-    told = capsys.readouterr().err
+    errors = capsys.readouterr().err
     for words in ("records: they are broken", "ZeroDivisionError: a bug", "a server would refuse it"):
-        assert words in told
+        assert words in errors
     assert 'uncork_learn_rounds_total{result="failed"} 3\n' in (tmp_path / "m.prom").read_text()
 
 
@@ -230,7 +230,7 @@ def within(seconds: float, holds: Callable[[], bool]) -> bool:
     return False
 
 
-def test_the_program_runs_switches_off_and_ends_when_told(tmp_path: Path, table: pa.Table) -> None:
+def test_the_program_runs_switches_off_and_ends_by_signal(tmp_path: Path, table: pa.Table) -> None:
     """With records that grow, the kill switch, and SIGTERM."""
     records, out = tmp_path / "records", tmp_path / "learned"
     records.mkdir()
@@ -245,9 +245,9 @@ def test_the_program_runs_switches_off_and_ends_when_told(tmp_path: Path, table:
         assert on(store) == set()
         assert within(30, lambda: "uncork_learn_stopped 1" in (tmp_path / "m").read_text())
         running.send_signal(signal.SIGTERM)
-        _, told = running.communicate(timeout=30)
-        assert running.returncode == 0, told
-        assert "Version 1" in told
+        _, errors = running.communicate(timeout=30)
+        assert running.returncode == 0, errors
+        assert "Version 1" in errors
     finally:
         running.kill()
         running.wait()
@@ -259,7 +259,7 @@ def test_the_program_runs_switches_off_and_ends_when_told(tmp_path: Path, table:
     ]
 
 
-def test_a_loop_that_is_ended_in_a_round_puts_nothing_in_force(
+def test_a_loop_that_is_ended_in_a_round_activates_nothing(
     tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]]
 ) -> None:
     ended = threading.Event()
@@ -305,7 +305,7 @@ def killed_at(step: int, root: Path, work: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(status) == KILLED
 
 
-def bytes_in_force(root: Path) -> dict[str, bytes]:
+def active_bytes(root: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (root / "current/").iterdir()}
 
 
@@ -331,14 +331,14 @@ def test_a_crash_at_any_step_leaves_the_old_policy_or_the_new_one(
         Store(root).apply(number, NOW)
 
     work(after)
-    old, new = bytes_in_force(start), bytes_in_force(after)
+    old, new = active_bytes(start), active_bytes(after)
     assert old != new
     seen = set()
     for step in range(1, 100):
         root = tmp_path / f"crash{step}"
         shutil.copytree(start, root, symlinks=True)
         died = killed_at(step, root, lambda root=root: work(root))  # type: ignore[misc]
-        found = bytes_in_force(root)
+        found = active_bytes(root)
         assert found in (old, new), step
         seen.add(found == new)
         store = Store(root)
@@ -357,7 +357,7 @@ def test_a_crash_at_any_step_leaves_the_old_policy_or_the_new_one(
     assert seen == {False, True}
 
 
-def test_a_damaged_version_is_not_put_in_force(
+def test_a_damaged_version_is_not_activated(
     tmp_path: Path,
     by_day: Callable[[int], tuple[Settings, pa.Table]],
     capsys: pytest.CaptureFixture[str],
@@ -385,7 +385,7 @@ def test_a_line_of_the_log_that_was_cut_spoils_no_other(tmp_path: Path) -> None:
 def test_verify_sees_inputs_that_were_changed(
     tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Even where all that follows from them was made anew."""
+    """Even where everything that follows from them was made again."""
     store = Store(tmp_path / "a")
     store.plan(*by_day(7), NOW)
     settings, counts = by_day(7)
@@ -400,7 +400,7 @@ def test_verify_sees_inputs_that_were_changed(
 def test_records_from_the_future_do_not_move_the_expiry(
     tmp_path: Path, table: pa.Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A server whose clock is ahead: its records are left out until their day, and the others count."""
+    """A server with a fast clock: its records are left out until their day, and the others count."""
     place = table.column_names.index("service_start_unix_ns")
     ahead = table.slice(0, 50).set_column(
         place, "service_start_unix_ns", pa.array([2_000_000_000 * 10**9] * 50)
@@ -427,9 +427,9 @@ def test_a_clock_that_goes_back_changes_nothing_but_by_guardrails(
 def on_of(counts: pa.Table, settings: Settings = SETTINGS) -> dict[tuple[str, str], str]:
     from uncork_experiment.learn import version
 
-    nothing = Before({})
+    nothing = PreviousArms({})
     files = version.files(version.Inputs(1, settings, version.Overrides(), lambda: nothing, None, {}, counts))
-    decisions = Decisions.of_bytes(files[version.DECISIONS])
+    decisions = Decisions.from_bytes(files[version.DECISIONS])
     return {(one.section, one.key): one.arm for one in decisions if one.level == "network"}
 
 
@@ -448,7 +448,7 @@ def test_lost_late_and_old_records_move_no_decision(table: pa.Table) -> None:
     assert counted(came).equals(counted(table)), "a late file counts for its own day"
 
 
-def test_records_that_are_there_twice_make_nobody_surer(table: pa.Table) -> None:
+def test_duplicate_records_add_no_evidence(table: pa.Table) -> None:
     """Copies are in the buckets of what they copy, so the jackknife does not take them for more users."""
     from uncork_experiment.learn.evidence import sections
     from uncork_experiment.learn.lift import lifts
@@ -495,7 +495,7 @@ def key_pair(directory: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.sign
-def test_only_versions_signed_by_the_right_key_come_in_force(
+def test_only_versions_signed_by_the_right_key_become_active(
     tmp_path: Path,
     by_day: Callable[[int], tuple[Settings, pa.Table]],
     capsys: pytest.CaptureFixture[str],
@@ -524,7 +524,7 @@ def test_only_versions_signed_by_the_right_key_come_in_force(
     inputs.write_text(inputs.read_text().replace('"sure": 0.95', '"sure": 0.05'))
     assert main(["apply", str(root), "1", "--key", str(public)]) == 2
     assert main(["apply", str(root), "2", "--key", str(private)]) == 2
-    assert "is no public key" in capsys.readouterr().err
+    assert "is not a public key" in capsys.readouterr().err
 
 
 @pytest.mark.sign

@@ -1,4 +1,4 @@
-"""Sample-ratio mismatch in `uncork learn`: what is lost is noticed, and what is not lost is no mismatch."""
+"""Sample-ratio mismatch in `uncork learn`: lost records are detected, complete ones are not a mismatch."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -83,8 +83,8 @@ def found_on(seen: Counts) -> int | None:
 
 
 def test_arms_as_dealt_are_no_mismatch_in_a_month_of_plans() -> None:
-    """In 50 worlds whose clients differ much. A chi-square test of downloads, at p < 0.001, finds one in half
-    of them, because downloads of a client come together.
+    """In 50 worlds with clients that differ much. A chi-square test of downloads, at p < 0.001, finds one in
+    half of them, because downloads of a client come together.
     """
     alarms, of_downloads = 0, 0
     for seed in range(50):
@@ -197,7 +197,7 @@ def records(days: int, lost: float, of_class: str = "") -> pa.Table:
 
 
 def planned(store: Store, table: pa.Table, settings: Settings) -> int:
-    number, _ = store.plan(settings, evidence.read(ibis.memtable(table), settings, to_arrow), NOW)
+    number, _ = store.plan(settings, evidence.collect(ibis.memtable(table), settings, to_arrow), NOW)
     store.apply(number, NOW)
     return number
 
@@ -227,7 +227,7 @@ def test_nothing_is_switched_on_by_arms_that_are_not_as_dealt(tmp_path: Path) ->
     assert on(store, 2, "small") > on(store, 1, "small")
     assert "uncork_learn_sample_ratio_mismatches 1\n" in metrics.text(store, {}, None, 3600, 1)
     address = next(one.key for one in waits if one.level == "network").replace(".0/24", ".7")
-    told = explain(store, address, None, None)
-    assert "  ratio    sample-ratio mismatch: " in told
-    assert "  changes  by a guardrail alone until the sample ratio is as dealt; then on at" in told
+    printed = explain(store, address, None, None)
+    assert "  ratio    sample-ratio mismatch: " in printed
+    assert "  changes  by a guardrail alone until the sample ratio is as dealt; then on at" in printed
     assert main(["verify", str(tmp_path)]) == 0

@@ -14,7 +14,7 @@ from uncork_experiment.errors import InputError, OutputError
 from uncork_experiment.learn import cli, demo, lock
 from uncork_experiment.learn.store import Store
 
-NOBODY = 65_534
+OTHER_USER = 65_534
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_version_is_not_active_if_its_intent_cannot_be_written(
     assert store.current() is None
 
 
-def test_an_active_version_whose_outcome_cannot_be_written_is_said(
+def test_an_active_version_without_a_writable_outcome_is_reported(
     store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = Store.note
@@ -145,7 +145,7 @@ def test_damaged_files_of_a_version_are_one_line(
         assert error.count("\n") == 1
 
 
-def test_the_lock_is_of_its_owner_alone_whatever_the_umask(store: Store) -> None:
+def test_the_lock_is_of_its_owner_alone_under_any_umask(store: Store) -> None:
     path = store.root / ".lock"
     path.unlink(missing_ok=True)
     before = os.umask(0)
@@ -165,8 +165,8 @@ def test_another_user_cannot_hold_the_lock(store: Store) -> None:
     store.root.chmod(0o755)
     pid = os.fork()
     if pid == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        os.setgid(OTHER_USER)
+        os.setuid(OTHER_USER)
         try:
             os.open(store.root / ".lock", os.O_RDONLY)
         except PermissionError:

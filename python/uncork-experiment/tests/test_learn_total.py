@@ -1,4 +1,4 @@
-"""What switchbacks say that everybody of the confirmed ASes gained, and that the page tells it."""
+"""The total gain of the confirmed ASes by switchbacks, and its place on the page."""
 
 import json
 import math
@@ -25,7 +25,7 @@ TRIALS = {
     ("small", THIRD): Trial(FIRST_DAY),
     ("large", "AS1"): Trial(FIRST_DAY, CONFIRMED, FIRST_DAY + 14, 9.0, 8.0, 10.0),
 }
-"""The last one is of an AS whose traffic has ended."""
+"""The last one is of an AS without traffic of late."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = Store(tmp_path_factory.mktemp("learned"))
     records = ibis.memtable(steered(demo.table(demo.SYSTEMS[:3], days=7, daily=60)))
     settings = replace(SETTINGS, as_of=FIRST_DAY + 7, confirm=0.5)
-    store.plan(settings, evidence.read(records, settings, to_arrow), NOW)
+    store.plan(settings, evidence.collect(records, settings, to_arrow), NOW)
     store.apply(1, NOW)
     return store
 
@@ -62,6 +62,6 @@ def test_the_page_claims_a_total_gain_only_where_a_switchback_found_it(store: St
     assert "by switchbacks" not in before
     path = store.path(1) / "trials.json"
     path.write_text(json.dumps(confirm.document(TRIALS)), encoding="utf-8")
-    told = page(store)
-    ElementTree.fromstring(told.split("\n", 1)[1])
-    assert "Total gain, by switchbacks: large objects of 2 ASes with" in told
+    html = page(store)
+    ElementTree.fromstring(html.split("\n", 1)[1])
+    assert "Total gain, by switchbacks: large objects of 2 ASes with" in html

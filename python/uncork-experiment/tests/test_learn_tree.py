@@ -87,7 +87,7 @@ def test_intervals_hold_the_truth() -> None:
 
 @pytest.mark.parametrize("fake", [-3.0, 3.0])
 def test_networks_that_lie_hardly_move_others(fake: float) -> None:
-    """A fifth of an AS's networks claim what nobody else has."""
+    """A fifth of an AS's networks claim a gain that no other network has."""
     lift = np.random.default_rng(3).normal(0.1, 0.05, 50)
     honest = posteriors(crowd(lift, 0.05, np.random.default_rng(4)))[3]
     lying = lift.copy()

@@ -13,7 +13,7 @@ COLUMNS = "network,asn,country,kind,profile,share,class,lift,error,alone,resent\
 def truth(rows: list[str], tmp_path: Path) -> Truth:
     small = "".join(row.replace("large", "small") + "\n" for row in rows)
     (tmp_path / "oracle.csv").write_text(COLUMNS + "\n".join(rows) + "\n" + small, encoding="utf-8")
-    return Oracle.read(tmp_path / "oracle.csv").truths["large"]
+    return Oracle.load(tmp_path / "oracle.csv").truths["large"]
 
 
 def test_groups_near_the_limit_get_the_lift_of_the_second_look(tmp_path: Path) -> None:

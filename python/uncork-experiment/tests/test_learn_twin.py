@@ -193,13 +193,13 @@ def test_a_twin_without_the_controllers_says_how_to_make_one(
 
 
 def test_networks_are_held_to_their_own_measurements(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those with lines of their own, beside what the lines of their ASes predict for them."""
+    """Networks with lines of their own, against the predictions of the lines of their ASes."""
     networks = [f"198.18.{at}.0/24" for at in range(12)]
     assert calibrated(store, flows([*SYSTEMS, *networks], 40, OF_TCP), "--transport", "tcp") == 0
-    told = capsys.readouterr().out
-    assert "6 ASes, bbr1 over" in told, "networks are none of them"
-    number = re.search(r"^(\d+) networks: rank correlation", told, flags=re.M)
-    assert number is not None, told
+    printed = capsys.readouterr().out
+    assert "6 ASes, bbr1 over" in printed, "networks are none of them"
+    number = re.search(r"^(\d+) networks: rank correlation", printed, flags=re.M)
+    assert number is not None, printed
     assert 8 <= int(number[1]) <= 12
     text = (store / "twin.html").read_text()
     ElementTree.fromstring(text.split("\n", 1)[1])
@@ -223,7 +223,7 @@ def test_the_prior_is_of_other_systems_and_only_if_earned() -> None:
     assert json.loads(trial(0.0).prior())["systems"] == {}
 
 
-def test_the_page_shows_predicted_beside_measured() -> None:
+def test_the_page_shows_predicted_and_measured_lifts() -> None:
     text = page(trial(0.8))
     ElementTree.fromstring(text.split("\n", 1)[1])
     assert not re.search(r"\b(nan|inf|None)\b", re.sub(r"<style>.*?</style>", "", text, flags=re.S))

@@ -20,7 +20,7 @@ ONE_NETWORK = (demo.System(64501, "PE", 1, 0.3),)
 def lift(records: pa.Table) -> Estimate:
     """Of the only network, by its large objects."""
     settings = replace(SETTINGS, as_of=FIRST_DAY + 2)
-    counts = evidence.read(ibis.memtable(records), settings, to_arrow)
+    counts = evidence.collect(ibis.memtable(records), settings, to_arrow)
     large = next(one for one in evidence.sections(counts, settings) if one.of_class == "large")
     found = lifts(large, settings)
     assert found is not None
@@ -37,15 +37,15 @@ def test_a_propensity_that_changes_gives_the_same_lift() -> None:
     is_late = np.array(records["service_start_unix_ns"]) >= (FIRST_DAY + 1) * 86_400 * 10**9
     is_bbr = np.array(records["arm"]) == "bbr"
     slow = changed(records, "busy_ns", np.where(is_late, 4, 1) * np.array(records["busy_ns"]))
-    # A quarter of the control arm: 0.2 of the clients beside 0.8.
+    # A quarter of the control arm: 0.2 of the clients against 0.8.
     is_left = is_bbr | ~is_late | (np.random.default_rng(1).random(len(is_bbr)) < 0.25)
     propensity = np.where(is_late, np.where(is_bbr, 0.8, 0.2), 0.5)
     steady = lift(slow)
     shifted = slow.filter(pa.array(is_left))
-    told = lift(changed(slow, "arm_propensity", propensity).filter(pa.array(is_left)))
+    weighted = lift(changed(slow, "arm_propensity", propensity).filter(pa.array(is_left)))
     assert steady.lift == pytest.approx(0.3, abs=3 * steady.error)
-    assert told.lift == pytest.approx(steady.lift, abs=2 * told.error)
-    assert abs(lift(shifted).lift - steady.lift) > 10 * told.error, "it would be wrong without the propensity"
+    assert weighted.lift == pytest.approx(steady.lift, abs=2 * weighted.error)
+    assert abs(lift(shifted).lift - steady.lift) > 10 * weighted.error, "wrong without the propensity"
     assert pc.all(pc.equal(shifted["arm_propensity"], 0.5)).as_py()
 
 

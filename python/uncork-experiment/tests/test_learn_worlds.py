@@ -1,4 +1,4 @@
-"""What the policy makes of worlds whose truth is known. Estimates are drawn (learn_worlds.py)."""
+"""The policy in worlds with a known truth. Estimates are drawn (learn_worlds.py)."""
 
 from dataclasses import replace
 
@@ -28,14 +28,14 @@ def test_most_of_the_gain_without_the_harm() -> None:
         evidence = Evidence(one, half_life)
         on = is_on(run(evidence, days, every=days), one)
         raw, error = evidence.raw()
-        told = {
+        choices = {
             "learned": on,
             "all BBR": everybody,
             "all CUBIC": ~everybody,
             "raw sign": raw > 0,
             "raw sign, z > 1.96": raw > 1.96 * error,
         }
-        found = {name: (gain(of, one), harmed(of, one)) for name, of in told.items()}
+        found = {name: (gain(of, one), harmed(of, one)) for name, of in choices.items()}
         for name, (got, lost) in found.items():
             print(f"{days} days, half-life {half_life:g}: {name}: gain {got:.1%}, worse {lost:.2%}")
         assert found["learned"][0] > (0.9 if days == 7 else 0.94)
@@ -47,7 +47,7 @@ def test_most_of_the_gain_without_the_harm() -> None:
 
 @pytest.mark.parametrize(("networks", "systems", "daily"), [(300, 20, 1_000_000), (27, 6, 20_000)])
 def test_a_a_changes_nothing(networks: int, systems: int, daily: int) -> None:
-    """30 daily plans in which the arms are the same, in five worlds. Nobody is switched on."""
+    """30 daily plans in which the arms are the same, in five worlds. No network is switched on."""
     for seed in range(5):
         one = world(networks=networks, systems=systems, seed=seed, daily=daily)
         one = replace(one, lift=np.zeros(networks))
@@ -91,7 +91,7 @@ def test_an_adversary_moves_only_its_own_networks(fake: float) -> None:
 
 @pytest.mark.parametrize("fake", [0.15, 0.3, 2.0])
 @pytest.mark.parametrize("systems", [1, 10])
-def test_faked_gains_in_ases_near_the_threshold_harm_nobody_else(systems: int, fake: float) -> None:
+def test_faked_gains_in_ases_near_the_threshold_harm_no_other_as(systems: int, fake: float) -> None:
     """A fifth of the networks of an AS fake gains, or of each of ten: those ASes that gain next to nothing.
     If many do, more of the others are not sure enough any more; but hardly any is switched on.
     """

@@ -1,5 +1,5 @@
-"""Logs as people post them: each line kind of which an import lost rows, took the wrong time, or took a
-broken-off download for a fast one.
+"""Logs as people post them. With each kind of line, an import has lost rows, taken the wrong time, or taken
+an aborted download for a fast one.
 """
 
 import json
@@ -92,7 +92,7 @@ HAPROXY = (
 )
 
 
-def test_haproxy_minus_one_is_no_status_and_no_time(tmp_path: Path) -> None:
+def test_haproxy_minus_one_means_no_status_and_no_time(tmp_path: Path) -> None:
     def line(state: str, ta: str = "109", status: str = "200", method: str = "GET") -> str:
         return HAPROXY.format(state=state, ta=ta, status=status, method=method)
 
@@ -289,7 +289,7 @@ def test_no_record_at_all_is_an_error_that_shows_the_format(
     said = capsys.readouterr().err
     for part in (
         "none of 3 lines is a record",
-        "the line is no JSON (3)",
+        "the line is not JSON (3)",
         "line 1: 192.0.2.7",
         "log_format uncork",
     ):

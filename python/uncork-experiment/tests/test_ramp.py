@@ -97,7 +97,7 @@ def test_no_policy_without_a_verdict(
     assert why in capsys.readouterr().err
 
 
-def test_a_file_that_is_no_result_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_a_result_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.json"
     path.write_text(json.dumps([1]), encoding="utf-8")
     assert main(["policy", str(path), "--key", KEY]) == 2

@@ -14,7 +14,7 @@ from uncork_experiment.sources import read
 
 DATA = Path(__file__).parent / "data"
 POLICY = Experiment("bbr-2026", ("control", "reno"), 8000, key=bytes(range(16)))
-"""With the cookies u1 to u30, each of which asked for three files."""
+"""With the cookies u1 to u30. Each asked for three files."""
 
 
 def test_parquet_of_a_server_is_read_where_it_is() -> None:
@@ -78,7 +78,7 @@ def test_a_broken_line_is_counted_and_kept(tmp_path: Path) -> None:
     log = tmp_path / "records.jsonl"
     log.write_text(text + '{"engine":"serve"}\n{"engine":"serve","cc":"bbr","busy_ns":-5}\n{"half":')
     loaded = read([log], rejected=tmp_path / "bad.jsonl")
-    assert loaded.rejected == {"cc: missing": 1, "busy_ns: negative": 1, "the line is no JSON": 1}
+    assert loaded.rejected == {"cc: missing": 1, "busy_ns: negative": 1, "the line is not JSON": 1}
     bad = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
     assert [it["line"] for it in bad] == [41, 42, 43]
 

@@ -82,7 +82,7 @@ def test_numbers_carry_their_estimand() -> None:
     assert {row["effect"]["estimand"] for row in rows if row["effect"]} == {"A/B at share 50 %"}
     page = report()
     assert "total effect" in page
-    assert "cannot tell whether bbr takes bandwidth from cubic" in page
+    assert "cannot show whether bbr takes bandwidth from cubic" in page
 
 
 def test_demo_says_what_was_made_into_it() -> None:
@@ -115,7 +115,7 @@ def in_repository(path: Path) -> Path:
 
 def test_published_schema_is_that_of_the_code() -> None:
     assert in_repository(SCHEMA).read_text(encoding="utf-8") == json_schema.text(), (
-        "write it anew: python -m uncork_experiment.json_schema > docs/schemas/experiment-1.json"
+        "write it again: python -m uncork_experiment.json_schema > docs/schemas/experiment-1.json"
     )
 
 
@@ -189,7 +189,7 @@ def test_interference_page() -> None:
     ElementTree.fromstring(page.split("\n", 1)[1])
     full = some[0]
     assert full.truth == pytest.approx(1.0)
-    covers = {told.design: told.covers(full.truth) for told in full.told}
+    covers = {result.design: result.covers(full.truth) for result in full.results}
     assert covers["A/B test, 50 % treated"] is False
     assert covers["switchback"] is True
     assert "spill-over" in page

@@ -89,7 +89,7 @@ def test_a_wild_effect_has_an_interval_without_end() -> None:
     assert 1e15 < high < math.inf
 
 
-def test_evidence_of_a_gain_seldom_lies_and_finds_what_is_there() -> None:
+def test_evidence_of_a_gain_seldom_lies_and_detects_real_gains() -> None:
     """400 daily looks at growing means of 2,000 groups; without a gain 20 is reached in at most 1 of 20."""
     rng = np.random.default_rng(4)
     steps, groups, noise = 400, 2000, 0.3
@@ -97,6 +97,6 @@ def test_evidence_of_a_gain_seldom_lies_and_finds_what_is_there() -> None:
         sums, ever = np.zeros(groups), np.zeros(groups, dtype=np.bool_)
         for step in range(1, steps + 1):
             sums += rng.normal(truth, noise, groups)
-            told = log_evidence(sums / step, np.full(groups, noise**2 / step))
-            ever |= told >= np.log(20)
+            evidence = log_evidence(sums / step, np.full(groups, noise**2 / step))
+            ever |= evidence >= np.log(20)
         assert low <= float(ever.mean()) <= high, truth

@@ -179,8 +179,8 @@ def test_cmcd_2_in_the_query_of_a_log(tmp_path: Path) -> None:
 
 
 BAD_ROWS = [
-    ("not json", "the line is no JSON"),
-    ("[1]", "the line is no JSON object"),
+    ("not json", "the line is not JSON"),
+    ("[1]", "the line is not a JSON object"),
     (NGINX.replace("4.512", "soon"), "request_time: no number"),
     (NGINX.replace("4.512", "-1"), "request_time: negative"),
     (NGINX.replace("4.512", "NaN"), "request_time: not finite"),
@@ -207,7 +207,7 @@ def test_bytes_that_are_no_text_reject_a_row_only(tmp_path: Path) -> None:
         b"\xff\xfe garbage\n" + NGINX.encode() + b"\n" + NGINX.replace("a.example", "\x00").encode()
     )
     result = import_files([log], built_in("nginx"), tmp_path / "out", tmp_path / "bad.jsonl")
-    assert (result.rows, dict(result.rejected)) == (1, {"the line is no JSON": 2})
+    assert (result.rows, dict(result.rejected)) == (1, {"the line is not JSON": 2})
     assert len((tmp_path / "bad.jsonl").read_text().splitlines()) == 2
 
 
@@ -217,7 +217,7 @@ def test_batches_progress_and_gzip(tmp_path: Path) -> None:
         file.write((NGINX + "\n") * 45_000 + "broken\n")
     seen: list[tuple[str, int, int, int]] = []
     result = import_files([log], built_in("nginx"), tmp_path / "out", progress=lambda *at: seen.append(at))
-    assert (result.rows, dict(result.rejected)) == (45_000, {"the line is no JSON": 1})
+    assert (result.rows, dict(result.rejected)) == (45_000, {"the line is not JSON": 1})
     assert [at[3] for at in seen] == [20_000, 40_000, 45_000]
     assert pq.ParquetFile(result.files[0]).num_row_groups == 3
 
@@ -278,7 +278,7 @@ share = "80%"
             'format = "json"\n[unit]\nfrom = "x"\nkind = "cookie"\nkey = "abc"',
             "has not 32 hexadecimal digits",
         ),
-        ('format = "json"\n[unit]\nfrom = "x"\nkind = "cookie"\nshare = "half"', "is no share"),
+        ('format = "json"\n[unit]\nfrom = "x"\nkind = "cookie"\nshare = "half"', "is not a share"),
     ],
 )
 def test_a_wrong_mapping_is_an_error_with_place_and_remedy(text: str, message: str) -> None:

@@ -16,14 +16,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import published
 import stories
+from stories import Comparison
 
 COUNT = 60
 """Flows of each region: 30 paths, with CUBIC and with BBR."""
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], dict[str, stories.Told]]:
-    """Flows of one seed of spotify-streaming, their analysis, and its rows beside the published figures."""
+def analysed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, dict[str, Any], dict[str, Comparison]]:
+    """Flows of one seed of spotify-streaming, their analysis, and its rows next to the published figures."""
     program = uncork()
     if program is None:
         not_run("programs", "build it (cargo build --release), or set UNCORK to its path")
@@ -35,14 +38,16 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
         flows = stories.run(replace(story, lab=(*story.lab, *counts)), out, 1)
     look = story.looks[0]
     result = stories.analyse(flows / "flows.parquet", look, out / "analysis")
-    rows = {figure.what: stories.told(figure, result) for figure in look.figures}
+    rows = {figure.what: stories.compare(figure, result) for figure in look.figures}
     return flows / "flows.parquet", result, rows
 
 
-def test_the_analysis_has_the_median_bandwidth_of_the_flows(told: tuple[Path, dict[str, Any], Any]) -> None:
-    table = pq.read_table(told[0])
-    assert told[1]["facts"]["units"] == [4 * COUNT // 2] * 2
-    row = next(row for row in told[1]["scorecard"] if row["measure"] == "bandwidth:p50")
+def test_the_analysis_has_the_median_bandwidth_of_the_flows(
+    analysed: tuple[Path, dict[str, Any], Any],
+) -> None:
+    table = pq.read_table(analysed[0])
+    assert analysed[1]["facts"]["units"] == [4 * COUNT // 2] * 2
+    row = next(row for row in analysed[1]["scorecard"] if row["measure"] == "bandwidth:p50")
     rates = np.array(table["bytes_acked"]) * 8e9 / np.array(table["busy_ns"])
     for arm, cc in (("control", "cubic"), ("treated", "bbr1")):
         own = np.sort(rates[np.array(table["cc"]) == cc])
@@ -51,8 +56,10 @@ def test_the_analysis_has_the_median_bandwidth_of_the_flows(told: tuple[Path, di
         assert 0.98 * middle[0] <= row[arm] <= 1.02 * middle[1]
 
 
-def test_every_published_figure_has_its_row(told: tuple[Path, Any, dict[str, stories.Told]]) -> None:
-    rows = told[2]
+def test_every_published_figure_has_its_row(
+    analysed: tuple[Path, Any, dict[str, Comparison]],
+) -> None:
+    rows = analysed[2]
     assert all(one.here != "not measured" for one in rows.values())
     assert rows["playback latency p50, all"].agrees in ("agrees", "open")
     # Hardly a song stutters on these links: a ratio of nothing has no interval, and agrees with nothing.

@@ -133,7 +133,7 @@ def links(spill: float, gain: float, periods: int = 24) -> paired.PairedLinks:
     return paired.PairedLinks(levels, high)
 
 
-def test_paired_links_tell_spill_over_from_the_total_effect() -> None:
+def test_paired_links_separate_spill_over_from_the_total_effect() -> None:
     rng = np.random.default_rng(7)
     found = links(spill=0.3, gain=1.35)
     spill, total, across = (f(found, rng) for f in (paired.spill_over, paired.total_effect, paired.across))

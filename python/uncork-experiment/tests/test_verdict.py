@@ -101,7 +101,7 @@ def test_no_gain_left_keeps_the_control() -> None:
     assert verdict.sentence == "Keep cubic: bbr makes no difference of 1 % or more."
 
 
-def test_broken_guardrail_stops_with_status_1_whatever_the_gain() -> None:
+def test_broken_guardrail_stops_with_status_1_at_any_gain() -> None:
     cells = (cell("Asia", 1.5),)
     found = decided(analysis(cells, guardrails=(guarded("broken"),)), SETTINGS)
     verdict = decide(found, SETTINGS)
@@ -198,7 +198,7 @@ def test_unknown_controllers_are_not_equal_and_arms_stand_for_them() -> None:
     assert scorecard(found, verdict, 100).startswith("bbr against control")
 
 
-def test_without_an_interval_there_is_no_verdict() -> None:
+def test_no_verdict_without_an_interval() -> None:
     empty = replace(
         row(1.0, "no interval"), effect=None, reason="the control arm has data in 3 of the buckets"
     )

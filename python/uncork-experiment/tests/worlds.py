@@ -22,10 +22,10 @@ def coverage(world: toy.World, repetitions: int, rng: np.random.Generator) -> di
         "treated against control across links": 0,
     }
     for _ in range(repetitions):
-        told = toy.ab_test(world, 0.5, rng, days=1)
-        hits["A/B at share 50 %"] += _covers(told.outcome, told.truth)
-        told = toy.switchback_test(world, rng, draws=499)
-        hits["switchback"] += _covers(told.outcome, told.truth)
+        test = toy.ab_test(world, 0.5, rng, days=1)
+        hits["A/B at share 50 %"] += _covers(test.outcome, test.truth)
+        test = toy.switchback_test(world, rng, draws=499)
+        hits["switchback"] += _covers(test.outcome, test.truth)
         links = toy.paired_test(world, rng, draws=499)
         hits["paired links"] += _covers(links.total_effect, links.truth)
         hits["treated against control across links"] += _covers(links.across, links.truth)

@@ -37,7 +37,7 @@ Views = Mapping[View, Reduced]
 Pasts = Mapping[View, Reduced]
 
 TIMES = ("day", "hour", "block")
-MOST_CELLS = 400
+MAX_CELLS = 400
 """Of a key; the smaller ones are left out, and the page says so."""
 
 
@@ -51,7 +51,7 @@ DAILY = (
 )
 HEAT = Measure("throughput", "p50"), Measure("completion", "p50")
 
-Counted = list[tuple[tuple[str, ...], list[View]]]
+CountedViews = list[tuple[tuple[str, ...], list[View]]]
 """Metrics, and the groupings in which they are counted."""
 
 
@@ -59,9 +59,9 @@ Counted = list[tuple[tuple[str, ...], list[View]]]
 class Needed:
     """What to count: in the window of the decision, of all time by day, and before the switch."""
 
-    window: Counted
-    daily: Counted
-    past: Counted
+    window: CountedViews
+    daily: CountedViews
+    past: CountedViews
 
 
 def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> Needed:
@@ -72,9 +72,9 @@ def views_needed(settings: Settings, has_time: bool, metrics: Sequence[str]) -> 
 
     keys = [key for key in settings.keys if key not in TIMES]
     primary = some([measure.metric for measure in ([settings.primary] if settings.primary else PRIMARY)])
-    window: Counted = [(some(metrics), [(), *((key,) for key in keys)])]
-    past: Counted = [(primary, [(), *((key,) for key in keys)])]
-    daily: Counted = []
+    window: CountedViews = [(some(metrics), [(), *((key,) for key in keys)])]
+    past: CountedViews = [(primary, [(), *((key,) for key in keys)])]
+    daily: CountedViews = []
     if has_time:
         heat = some([measure.metric for measure in HEAT])
         window += [(heat, [("size_class", "hour")])] if heat else []
@@ -172,7 +172,7 @@ def _cells(window: Views, past: Pasts, settings: Settings, facts: Facts, estiman
         reduced = window[(key,)]
         earlier = past[(key,)].cells if (key,) in past else {}
         alpha = (1 - settings.level) / max(len(reduced.cells), 1)
-        values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MOST_CELLS]
+        values = sorted(reduced.cells, key=lambda value: -int(reduced.units[value].sum()))[:MAX_CELLS]
         drafts += [
             _draft(key, value, reduced, earlier.get(value, {}), facts, settings, estimand, alpha)
             for value in values
@@ -367,7 +367,7 @@ def _prices(cells: Sequence[Cell], settings: Settings) -> tuple[Price, ...]:
 def _notes(window: Views, settings: Settings) -> tuple[str, ...]:
     notes = []
     for key in settings.keys:
-        if (key,) in window and len(window[(key,)].cells) > MOST_CELLS:
-            left = len(window[(key,)].cells) - MOST_CELLS
+        if (key,) in window and len(window[(key,)].cells) > MAX_CELLS:
+            left = len(window[(key,)].cells) - MAX_CELLS
             notes.append(f"The {left} smallest cells by {key} are left out.")
     return tuple(notes)

@@ -69,7 +69,7 @@ class Tables:
 
 def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
     """Cells of all tables, sorted by key."""
-    grid = Grid.of(tables.units, texts, arms)
+    grid = Grid.from_units(tables.units, texts, arms)
     sparse = [_Sparse.of(part, grid) for part in tables.parts]
     rows = _ints(tables.units["rows"])
     left_out, outside = _left_out(tables.units, arms)
@@ -96,7 +96,7 @@ def assemble(tables: Tables, texts: Texts, arms: tuple[str, ...]) -> Reduced:
 def _left_out(
     units: pa.Table, arms: tuple[str, ...]
 ) -> tuple[dict[str, NDArray[np.bool_]], NDArray[np.bool_]]:
-    """Groups of records that no metric counts, by reason; and those that are not of the experiment."""
+    """Masks of the records that no metric counts, by reason; and of the records of other experiments."""
     no_arm = _bools(pc.is_null(units["arm"]))
     no_experiment = _bools(pc.is_null(units["experiment"]))
     bucket = _ints(units["bucket"])
@@ -131,7 +131,7 @@ class Grid:
     """The cells that occur, in order, each as one number."""
 
     @staticmethod
-    def of(units: pa.Table, texts: Texts, arms: tuple[str, ...]) -> "Grid":
+    def from_units(units: pa.Table, texts: Texts, arms: tuple[str, ...]) -> "Grid":
         """The grid of a table that has all groups of all others."""
         values = {name: units[name].unique() for name in texts}
         named = {name: [_text(it, texts[name]) for it in values[name].to_pylist()] for name in texts}
@@ -248,7 +248,7 @@ def _summed(shape: tuple[int, ...], at: tuple[Ints, ...], values: Ints) -> Ints:
 
 
 class _Cells(Mapping[Key, Mapping[str, Cube]]):
-    """Cells by key. Each look-up builds the cell's cubes anew."""
+    """Cells by key. Each look-up builds the cell's cubes again."""
 
     def __init__(self, grid: Grid, metrics: list[_Sparse]) -> None:
         self._arms = len(grid.arms)

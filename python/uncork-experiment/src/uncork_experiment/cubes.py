@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from uncork_experiment.bins import middle
 
 BUCKETS = 100
-"""Parts of all units, of which the jackknife leaves out one at a time."""
+"""Parts of all units. The jackknife leaves out one part at a time."""
 
 WEIGHT = 1_000_000_000
 """The weight of a unit in a cell, shared by its records. It is a whole number, so that sums are exact in any

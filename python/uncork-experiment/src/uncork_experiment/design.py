@@ -25,10 +25,10 @@ from uncork_experiment.stats.tails import normal_quantile, student_tail
 
 Floats = NDArray[np.float64]
 
-LEAST_STEPS = 4
+MIN_STEPS = 4
 """Cumulated spans of days that show how fast the variance falls."""
 
-MOST_DAYS = 730
+MAX_DAYS = 730
 """Longer experiments are not proposed."""
 
 ASSUMED_FALL = 0.5
@@ -53,7 +53,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class NoPrecision:
-    """The past does not tell, and why."""
+    """Past records give no precision, and why."""
 
     reason: str
 
@@ -94,7 +94,7 @@ def precision(
     if isinstance(last, NoPrecision):
         return last
     steps = [(span, error) for span, error in known if isinstance(error, tuple)]
-    measured = len(steps) >= LEAST_STEPS
+    measured = len(steps) >= MIN_STEPS
     fall = ASSUMED_FALL
     if measured:
         logs = np.log([[span, error[1]] for span, error in steps])
@@ -116,7 +116,7 @@ def days_needed(past: Precision, goal: Goal) -> float | None:
         # Within the past the variance is known, and falls at most as fast as the days.
         return max(1.0, past.days * math.pow(times, 1 / max(past.fall, 0.25)))
     days = past.days * math.exp(min(math.log(times) / max(past.fall, 0.05), 50.0))
-    return days if days <= MOST_DAYS else None
+    return days if days <= MAX_DAYS else None
 
 
 def units_needed(past: Precision, goal: Goal) -> int:

@@ -27,7 +27,7 @@ def to_json(of: Mapping[str, object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Dataclasses as objects, tuples as arrays, measures as text; what is no finite number as null."""
+    """Dataclasses as objects, tuples as arrays, measures as text, infinite numbers and NaN as null."""
     if isinstance(value, Measure):
         return str(value)
     if is_dataclass(value):

@@ -34,7 +34,7 @@ SAME_SHARE: Final = 0.005
 
 @dataclass(frozen=True)
 class Traffic:
-    """Rows by hour, arm and controller: enough to tell the arms, the switch and the days."""
+    """Rows by hour, arm and controller. They show the arms, the switch and the days."""
 
     rows: tuple[Row, ...]
     has_time: bool
@@ -44,7 +44,7 @@ class Traffic:
         return sorted({str(row["arm"]) for row in self.rows})
 
     def controller(self, arm: str, since_hour: int | None = None) -> str:
-        """What was in force in most of the arm's records."""
+        """The controller of most of the arm's records."""
         seen: Counter[str] = Counter()
         for row in self.rows:
             if row["arm"] == arm and (since_hour is None or _number(row["hour"]) >= since_hour):
@@ -184,7 +184,7 @@ def _number(value: object) -> int:
 def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | None = None) -> Traffic:
     """One scan of a few columns. `records` has the canonical columns."""
     if arm not in records.columns:
-        raise InputError(f"--arm {arm}", f"there is no column {arm!r}", available(arm, records.columns))
+        raise InputError(f"--arm {arm}", f"no such column: {arm!r}", available(arm, records.columns))
     table = records.filter(records[arm].notnull())
     if experiment:
         table = table.filter(table["arm_experiment"] == experiment)

@@ -99,7 +99,7 @@ def write_table(path: Path, of: pa.Table) -> Path:
 
 
 def read_json(path: Path, remedy: str = "") -> object:
-    """A document. What is no JSON is an ``InputError``, as is a file that cannot be read."""
+    """A document. ``InputError`` if the file cannot be read or is not JSON."""
     try:
         document: object = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

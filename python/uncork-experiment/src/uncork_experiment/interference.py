@@ -1,4 +1,4 @@
-"""The lesson about interference: worlds of known truth, and what each design tells of them."""
+"""The lesson about interference: worlds of known truth, and what each design reports of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ WORLDS = (toy.FULL_LINK, toy.MIXED, toy.NO_SHARING)
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one design says. `kind` is that of its estimand: `A/B`, `spill-over` or `total`."""
+class DesignResult:
+    """The outcome of one design. `kind` is that of its estimand: `A/B`, `spill-over` or `total`."""
 
     design: str
     kind: str
@@ -36,7 +36,7 @@ class Lesson:
 
     world: toy.World
     truth: float
-    told: tuple[Told, ...]
+    results: tuple[DesignResult, ...]
     control: str
     """What the control arm showed, in words."""
 
@@ -47,13 +47,16 @@ def lessons(seed: int, progress: Callable[[str], None] = lambda _: None) -> tupl
     for world, child in zip(WORLDS, np.random.SeedSequence(seed).spawn(len(WORLDS)), strict=True):
         progress(world.name)
         shown = toy.show(world, np.random.default_rng(child))
-        told = [Told(f"A/B test, {100 * share:g} % treated", "A/B", outcome) for share, outcome in shown.ab]
-        told += [
-            Told("steps of the share: control arm", "spill-over", shown.control.spill_over),
-            Told("switchback", "total", shown.switchback),
-            Told("paired links", "total", shown.links.total_effect),
+        results = [
+            DesignResult(f"A/B test, {100 * share:g} % treated", "A/B", outcome)
+            for share, outcome in shown.ab
         ]
-        found.append(Lesson(shown.world, shown.truth, tuple(told), shown.control.sentence))
+        results += [
+            DesignResult("steps of the share: control arm", "spill-over", shown.control.spill_over),
+            DesignResult("switchback", "total", shown.switchback),
+            DesignResult("paired links", "total", shown.links.total_effect),
+        ]
+        found.append(Lesson(shown.world, shown.truth, tuple(results), shown.control.sentence))
     return tuple(found)
 
 
@@ -81,21 +84,21 @@ def document(some: tuple[Lesson, ...], seed: int) -> dict[str, object]:
                 "world": lesson.world.name,
                 "true_total_effect": lesson.truth,
                 "control_arm": lesson.control,
-                "designs": [_design(told, lesson.truth) for told in lesson.told],
+                "designs": [_design(result, lesson.truth) for result in lesson.results],
             }
             for lesson in some
         ],
     }
 
 
-def _design(told: Told, truth: float) -> dict[str, object]:
-    head: dict[str, object] = {"design": told.design, "estimand": told.outcome.estimand}
-    if not isinstance(told.outcome, Effect):
-        return head | {"reason": told.outcome.reason}
-    effect = told.outcome
+def _design(result: DesignResult, truth: float) -> dict[str, object]:
+    head: dict[str, object] = {"design": result.design, "estimand": result.outcome.estimand}
+    if not isinstance(result.outcome, Effect):
+        return head | {"reason": result.outcome.reason}
+    effect = result.outcome
     return head | {
         "ratio": effect.ratio,
         "low": effect.ratio_low,
         "high": effect.ratio_high,
-        "covers_total_effect": told.covers(truth),
+        "covers_total_effect": result.covers(truth),
     }

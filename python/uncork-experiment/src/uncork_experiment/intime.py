@@ -1,6 +1,6 @@
-"""Designs in time: switchback, paired links and steps of the share, from the calendar that was in force.
+"""Designs in time: switchback, paired links and steps of the share, from the calendar that was used.
 
-Their estimands are the total effect and the spill-over, which no A/B difference tells. The intervals come
+Their estimands are the total effect and the spill-over. No A/B difference estimates them. The intervals come
 from randomisation inference over the calendar's own coins.
 """
 
@@ -41,7 +41,7 @@ def read_calendar(path: Path) -> Calendar:
         raise InputError(f"--calendar {path}", f"cannot be read ({error})") from None
     if not lines or set(COLUMNS) - set(lines[0]):
         raise InputError(
-            f"--calendar {path}", "this is no calendar", "use the schedule.csv that design has written"
+            f"--calendar {path}", "not a calendar", "use the schedule.csv that design has written"
         )
     try:
         spans = tuple(_span(line) for line in lines)
@@ -124,7 +124,7 @@ class _Levels:
 
 
 def effects(reduced: Reduced, calendar: Calendar, wanted: Sequence[Measure]) -> tuple[Designed, ...]:
-    """What the design tells of each measure, labelled by its estimand."""
+    """The design's estimate of each measure, labelled by its estimand."""
     found: list[Designed] = []
     for measure in wanted:
         levels = _Levels.by_half(reduced, calendar, measure)
@@ -139,7 +139,7 @@ def effects(reduced: Reduced, calendar: Calendar, wanted: Sequence[Measure]) -> 
 
 
 def _mean_of(measure: Measure) -> Measure:
-    """Paired links tell of means: those of the whole are weighted means of the arms'."""
+    """Paired links compare means: the mean of all traffic is a weighted mean of the arms' means."""
     return measure if measure.statistic == "ratio" else Measure(measure.metric, "mean")
 
 
@@ -220,15 +220,15 @@ def scorecard(rows: Sequence[Row], total: Mapping[Measure, Designed], settings: 
     """The rows with total effects in place of differences between arms; the first of them is the primary
     one.
     """
-    told = [
+    totals = [
         _row(one, "primary" if n == 0 else _role(one, rows), settings) for n, one in enumerate(total.values())
     ]
-    if not told:
+    if not totals:
         return tuple(rows)
-    shown = {row.measure for row in told}
+    shown = {row.measure for row in totals}
     kept = [replace(row, role="secondary") if row.role == "primary" else row for row in rows]
-    others = [*told[1:], *(row for row in kept if row.measure not in shown)]
-    return (*in_family(told[:1], settings), *in_family(others, settings))
+    others = [*totals[1:], *(row for row in kept if row.measure not in shown)]
+    return (*in_family(totals[:1], settings), *in_family(others, settings))
 
 
 def _role(one: Designed, rows: Sequence[Row]) -> str:

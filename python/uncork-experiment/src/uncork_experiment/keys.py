@@ -52,8 +52,8 @@ def _size_class(t: Columns) -> ir.Value:
 
 
 def _region(t: Columns) -> ir.Value:
-    """The number of the region, by where its code stands in the text of all; null if nowhere, and beyond the
-    last region where the length is no code's.
+    """The number of the region, by the place of its code in the text of all codes. Null if it is not there;
+    beyond the last region if a code cannot have this length.
 
     Countries would do, and become regions afterwards; but an engine counts faster with fewer groups. DuckDB
     computes functions of the column alone once for each country, not for each record.

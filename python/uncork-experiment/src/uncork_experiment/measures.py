@@ -23,7 +23,7 @@ TITLES = {
 """Names short enough for a table; the glossary has the whole."""
 
 SHARES = frozenset({"retransmitted", "aborted", "stalled"})
-"""Ratios that are parts of a whole: shown in percent, their change in percentage points beside the ratio."""
+"""Ratios that are parts of a whole: shown in percent, their change in percentage points with the ratio."""
 
 STATISTICS: dict[str, tuple[str, ...]] = {
     "throughput": ("p10", "p50", "p90"),
@@ -82,7 +82,7 @@ def parse(text: str, option: str) -> Measure:
     metric, _, statistic = text.partition(":")
     if metric not in METRICS:
         raise InputError(
-            f"{option} {text}", f"there is no metric {metric!r}", f"there are {', '.join(METRICS)}"
+            f"{option} {text}", f"no such metric: {metric!r}", f"choose one of {', '.join(METRICS)}"
         )
     is_ratio = METRICS[metric].kind == "ratio"
     statistic = "ratio" if METRICS[metric].is_mean and statistic == "mean" else statistic
@@ -92,7 +92,7 @@ def parse(text: str, option: str) -> Measure:
     at = quantile(statistic)
     if not is_ratio and statistic != "mean" and not at:
         raise InputError(
-            f"{option} {text}", f"{statistic!r} is no statistic", f"write {metric}:p50 or {metric}:mean"
+            f"{option} {text}", f"{statistic!r} is not a statistic", f"write {metric}:p50 or {metric}:mean"
         )
     return Measure(metric, statistic)
 
@@ -114,5 +114,5 @@ def parse_limit(text: str) -> Limit:
         )
     measure, value = parse(name, "--guardrail"), float(found[1]) / 100
     if found[2] == "pp" and unit(measure.metric) != "share":
-        raise InputError(f"--guardrail {text}", f"{measure.metric} is no share", f"write {name}=10%")
+        raise InputError(f"--guardrail {text}", f"{measure.metric} is not a share", f"write {name}=10%")
     return Limit(measure, points=value) if found[2] == "pp" else Limit(measure, relative=value)

@@ -1,4 +1,4 @@
-"""The metrics: what is counted of which records, in which unit, and which way is better.
+"""The metrics: what each counts, in which records and unit, and which direction is better.
 
 Distributions of positive values are counted in logarithmic bins; values that are often zero (stutters, bytes
 sent again) are ratios of sums. Sums are of whole numbers, so that they are exact on every engine.
@@ -20,7 +20,7 @@ LARGE_BYTES: Final = 3_000_000
 """Of objects from this size on throughput is compared; of smaller ones completion time."""
 
 CHUNK_BYTES: Final = 500_000
-"""Least size of a piece of a song or film whose bandwidth is counted."""
+"""Minimum size of a media chunk that counts for the bandwidth."""
 
 SIZE_CLASSES: Final = ("<100 kB", "100 kB-1 MB", "1-3 MB", "3-10 MB", ">=10 MB")
 SIZE_LIMITS: Final = (100_000, 1_000_000, 3_000_000, 10_000_000)

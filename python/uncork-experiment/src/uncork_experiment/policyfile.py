@@ -27,7 +27,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class PolicyPlan:
-    """What a policy file is to put in force."""
+    """The content of a policy file."""
 
     name: str
     """Of the experiment; also its salt."""
@@ -59,13 +59,13 @@ def ab_policy(plan: PolicyPlan) -> str:
 
 
 def calendar_policy(plan: PolicyPlan, calendar: Calendar, place: str = "listener") -> str:
-    """The policy of a design in time. `place` is the condition that tells places apart: `listener` or `host`.
+    """The policy of a design in time. `place` is the condition that names a place: `listener` or `host`.
 
     Each share has an experiment of its own with the same salt, so records have arm, bucket and propensity.
     """
     _check(plan)
     if place not in ("listener", "host"):
-        raise InputError("place", f"`{place}` does not tell places apart", "choose listener or host")
+        raise InputError("place", f"`{place}` does not name places", "choose listener or host")
     if plan.share != 1:
         raise InputError("--share", f"a {calendar.kind} moves all traffic", "leave the share out")
     shares = sorted({span.treated for span in calendar.spans})

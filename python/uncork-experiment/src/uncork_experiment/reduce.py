@@ -69,8 +69,8 @@ def reduce(records: ir.Table, plan: ReducePlan, run: Run = to_arrow) -> Reduced:
 def reduce_views(
     records: ir.Table, plan: ReducePlan, views: Sequence[tuple[str, ...]], run: Run = to_arrow
 ) -> dict[tuple[str, ...], Reduced]:
-    """The records by each of the views. A view whose keys another one has is summed up from its counts."""
-    queries = {view: Queries.of(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
+    """The records by each of the views. A view with fewer keys than another is summed up from its counts."""
+    queries = {view: Queries.from_records(records, replace(plan, by=view)) for view in dict.fromkeys(views)}
     widest = [view for view in queries if not any(set(view) < set(other) for other in queries)]
     sources = run(next(iter(queries.values())).sources())
     units = {view: run(of_view.units()) for view, of_view in queries.items()}
@@ -102,7 +102,7 @@ def sql(
 
     ``columns`` are those of the records beyond the canonical ones; ``among`` selects rows.
     """
-    queries = Queries.of(among(unbound(columns)), plan)
+    queries = Queries.from_records(among(unbound(columns)), plan)
     tables = {metric.name: queries.metric(metric) for metric in queries.metrics}
     tables |= {"units": queries.units(), "sources": queries.sources()}
     return "\n".join(f"-- {name}\n{compiled(table, dialect)};\n" for name, table in tables.items())
@@ -116,7 +116,7 @@ def compiled(query: ir.Table, dialect: str) -> str:
         # ibis's compiler reads the types of pyspark, where that is installed.
         if dialect != "pyspark" or importlib.util.find_spec("pyspark"):
             raise
-        remedy = "pip install 'uncork-experiment[spark]', or write databricks, whose SQL is Spark's"
+        remedy = "pip install 'uncork-experiment[spark]', or write databricks: its SQL is Spark's"
         raise InputError("--show-sql pyspark", "pyspark is not installed", remedy) from None
     if dialect != "clickhouse":
         return text
@@ -136,7 +136,7 @@ class Queries:
     columns: frozenset[str]
 
     @staticmethod
-    def of(records: ir.Table, plan: ReducePlan) -> "Queries":
+    def from_records(records: ir.Table, plan: ReducePlan) -> "Queries":
         """Checks the plan against the records' columns."""
         columns = frozenset(records.columns)
         for role, name in (("arm", plan.arm), ("bucket", plan.bucket)):

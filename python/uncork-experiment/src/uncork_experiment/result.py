@@ -52,7 +52,7 @@ class Row:
     """
     effect: Effect | None
     reason: str
-    """Why there is no effect; empty if there is."""
+    """The reason for a missing effect; else empty."""
     q_value: float | None
     """p-value adjusted for the declared family (Benjamini-Hochberg); None outside of it."""
     mde: float | None
@@ -263,7 +263,7 @@ class Interference:
 
 @dataclass(frozen=True)
 class Designed:
-    """What a design in time (switchback, paired links, steps of the share) tells of one measure."""
+    """The estimate of one measure by a design in time (switchback, paired links, steps of the share)."""
 
     design: str
     measure: Measure
@@ -271,7 +271,7 @@ class Designed:
     estimand: str
     effect: Effect | None
     reason: str
-    """Why there is no effect; empty if there is."""
+    """The reason for a missing effect; else empty."""
 
 
 @dataclass(frozen=True)
@@ -285,20 +285,20 @@ class Trace:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about the experiment beside its numbers."""
+    """Facts about the experiment, apart from its results."""
 
     experiment: str
     control: str
     treated: str
     controllers: tuple[str, str]
-    """What was in force in most records of each arm."""
+    """The controller of most records of each arm."""
     share: float
     """Planned for the treated arm, of the units; `share_is` has where this comes from."""
     since: str
     until: str
     days: int
     switch: str
-    """When the arms began to differ, if the records tell; else empty."""
+    """When the arms began to differ; empty if the records do not show it."""
     rows: int
     rejected: Mapping[str, int]
     units: tuple[int, int]

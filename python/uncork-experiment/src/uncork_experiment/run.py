@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from uncork_experiment import facts as facts_
 from uncork_experiment import intime
-from uncork_experiment.analysis import Counted, analyse, views_needed
+from uncork_experiment.analysis import CountedViews, analyse, views_needed
 from uncork_experiment.cubes import Reduced
 from uncork_experiment.errors import InputError
 from uncork_experiment.health import ratio
@@ -30,7 +30,7 @@ CHANGED_BY_CALENDARS = ("sample ratio", "sample ratio by cell", "one arm per uni
 """Checks that a design in time fails by its nature."""
 
 NOT_ASSIGNED = ("size_class", "hour", "day", "block", "protocol", "cc", "group", "arm", "engine", "source")
-"""Keys of which the arm itself may change the number of units: a better controller causes more requests."""
+"""Keys by which the arm itself may change the number of units: a better controller causes more requests."""
 
 REPEATED = "Arms of the laboratory repeat the same runs: each unit is in every arm."
 IN_TIME = "In a design in time units change their arm with the calendar."
@@ -58,7 +58,7 @@ class Request:
     calendar: Calendar | None = None
     """Of a design in time; then there are no cells, and the units may change their arm."""
     place: str = "listener"
-    """The key that tells the calendar's places apart."""
+    """The key that names the calendar's places."""
     made_up: bool = False
     share: float | None = None
     """Declared share of the treated arm, of the units of both arms (0 to 1)."""
@@ -102,7 +102,7 @@ def run(
     views = views_needed(request.settings, traffic.has_time, available(has))
     since = max((at for at in (request.since, named.switch) if at is not None), default=None)
 
-    def count(some: Counted, window: tuple[int | None, int | None]) -> dict[tuple[str, ...], Reduced]:
+    def count(some: CountedViews, window: tuple[int | None, int | None]) -> dict[tuple[str, ...], Reduced]:
         counted: dict[tuple[str, ...], Reduced] = {}
         for metrics, keys in some:
             counted |= reduce_views(records, replace(plan, window=window, metrics=metrics), keys, query)
@@ -156,7 +156,7 @@ def run(
 def _in_time(
     analysis: Analysis, records: ir.Table, plan: ReducePlan, request: Request, settings: Settings, query: Run
 ) -> Analysis:
-    """The analysis with what the calendar's design tells; its total effect becomes the primary row."""
+    """The analysis with the calendar's design. Its total effect becomes the primary row."""
     calendar = request.calendar
     assert calendar is not None
     primary = next((row.measure for row in analysis.scorecard if row.role == "primary"), None)
@@ -192,7 +192,7 @@ def name_arms(traffic: facts_.Traffic, request: Request) -> Named:
     control = request.control or next((name for name in CONTROLS if name in arms), None)
     control = control or next((arm for arm in arms if traffic.controller(arm) == "cubic"), None)
     if control is None or control not in arms:
-        problem = f"there is no arm {control!r}" if control else "it is not clear which arm is the control"
+        problem = f"no such arm: {control!r}" if control else "it is not clear which arm is the control"
         raise InputError(
             "--control", f"{problem}; the records have {', '.join(arms)}", "name the one to compare with"
         )
@@ -200,7 +200,7 @@ def name_arms(traffic: facts_.Traffic, request: Request) -> Named:
     treated = request.treated or (others[0] if len(others) == 1 else None)
     if treated is None or treated not in others:
         there = ", ".join(others) or "no other arm"
-        problem = f"there is no arm {treated!r}" if treated else "one arm is compared at a time"
+        problem = f"no such arm: {treated!r}" if treated else "one arm is compared at a time"
         remedy = (
             "name one of them"
             if others
@@ -230,7 +230,7 @@ def _check_window(traffic: facts_.Traffic, request: Request) -> None:
 
 
 def _paired(views: Mapping[tuple[str, ...], Reduced]) -> dict[tuple[str, ...], Reduced]:
-    """Views whose cubes have both arms."""
+    """Views with both arms in their cubes."""
     for view, reduced in views.items():
         if len(reduced.arms) != 2:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Calendars of experiments in time: which arm, or which share, is in force where and when. Seeded, so
+"""Calendars of experiments in time: which arm, or which share, is active where and when. Seeded, so
 reproducible."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Calendar:
     """`switchback`, `paired links` or `steps of the share`."""
     seed: int
     burn_in: int
-    """Seconds at the start of each span whose connections are left out."""
+    """Seconds at the start of each span. Connections that begin there are left out."""
     spans: tuple[Span, ...]
 
     def mixed_shares(self) -> tuple[float, ...]:

@@ -68,7 +68,7 @@ SOURCES: Final = ("client", "acked", "log_lowat", "log")
 of a server that limits unsent data (``tcp_notsent_lowat``); a plain log, which measures the send buffer."""
 
 CLIENT_ENGINES: Final = ("sim", "quic-sim", "netns", "play")
-"""Engines whose records have the time at which the client had the last byte."""
+"""Engines that record when the client had the last byte."""
 
 SERVER_ENGINES: Final = ("serve", "watch")
 

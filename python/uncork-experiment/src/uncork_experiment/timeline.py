@@ -18,8 +18,8 @@ from uncork_experiment.stats.effect import Effect, ab_at_share
 from uncork_experiment.stats.interference import control_level
 
 View = tuple[str, ...]
-LEAST_DAYS = 7
-MOST_INCIDENTS = 6
+MIN_DAYS = 7
+MAX_INCIDENTS = 6
 CONTESTED = 0.10
 """The control arm lost at least this share of the measure while a break lasted."""
 SHOWN = (
@@ -52,7 +52,7 @@ def incidents(
             cells = {day: reduced.cells[(value, day)] for day in days}
             found += _in_cell(key, value, cells, primary, settings, estimand)
     smallest = [one for one in found if not any(_within(other, one, keys) for other in found)]
-    return tuple(sorted(smallest, key=lambda one: (one.first, one.value))[:MOST_INCIDENTS])
+    return tuple(sorted(smallest, key=lambda one: (one.first, one.value))[:MAX_INCIDENTS])
 
 
 def _within(inner: Incident, outer: Incident, keys: View) -> bool:
@@ -69,7 +69,7 @@ def _in_cell(
         [estimate.level_of(cells[day][primary.metric], arm, primary, day) for day in days] for arm in (0, 1)
     ]
     usable = [n for n in range(len(days)) if levels[0][n].value and levels[1][n].value]
-    if len(usable) < LEAST_DAYS:
+    if len(usable) < MIN_DAYS:
         return []
     days = [days[n] for n in usable]
     series = [np.array([arm[n].value for n in usable], dtype=np.float64) for arm in levels]
@@ -175,12 +175,10 @@ def _step(share: float, cubes: Sequence[Cubes], primary: Measure, settings: Sett
 
 
 def _constant(step: Allocation, facts: Facts) -> str:
-    """What one share cannot tell."""
+    """What one share cannot show."""
     return (
-        f"The share of treated traffic was {100 * step.share:g} % on every day. So these records cannot tell "
+        f"The share of treated traffic was {100 * step.share:g} % on every day. So these records cannot show "
         f"whether {facts.names[1]} takes bandwidth from {facts.names[0]}: every effect here is "
-        "the "
-        "difference between the arms at that share, not what a switch of all traffic would bring. Steps of "
-        "the "
-        "share, a switchback or paired links can tell."
+        "the difference between the arms at that share, not what a switch of all traffic would bring. Steps "
+        "of the share, a switchback or paired links can show it."
     )

@@ -20,14 +20,14 @@ from uncork_experiment.keys import KEYS
 from uncork_experiment.reduce import ReducePlan, Run, in_scope, reduce_views
 from uncork_experiment.schema import Columns, canonical
 
-MOST_PLACES = 100
+MAX_PLACES = 100
 _ANY = Experiment(name="uncork-experiment", arms=("any",))
 
 
 def candidates(
     records: ir.Table, plan: ReducePlan, place: str, run: Run, *, has_memory_tables: bool
 ) -> Mapping[str, tuple[design.Days, int]]:
-    """Cubes by day and the number of units, for each unit that the records can tell."""
+    """Cubes by day and the number of units, for each unit that the records have."""
     full, known = canonical(records), set(records.columns)
     found: dict[str, tuple[design.Days, int]] = {}
     assigned = _assigned(in_scope(full, plan), known, run)
@@ -79,7 +79,7 @@ def _blocks(full: ir.Table, plan: ReducePlan, place: str, run: Run) -> tuple[ir.
     it.
     """
     where = Columns(full)[KEYS[place].needs[0]]
-    some = in_scope(full.mutate(place=where), plan).select("place").distinct().limit(MOST_PLACES)
+    some = in_scope(full.mutate(place=where), plan).select("place").distinct().limit(MAX_PLACES)
     places = sorted(name for name in run(some)["place"].to_pylist() if name is not None)
     code: Any = ibis.literal(0, "int64")
     if places:

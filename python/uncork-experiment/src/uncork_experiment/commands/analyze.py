@@ -187,7 +187,7 @@ def _look(text: str | None) -> tuple[int, int] | None:
         return None
     found = re.fullmatch(r"(\d+)/(\d+)", text)
     if not found or not 1 <= int(found[1]) <= int(found[2]):
-        raise InputError(f"--look {text}", "this is no look", "write K/N with K from 1 to N, such as 2/4")
+        raise InputError(f"--look {text}", "not a look", "write K/N with K from 1 to N, such as 2/4")
     return int(found[1]), int(found[2])
 
 
@@ -359,7 +359,7 @@ def _until_next(looks: list[int], every: float) -> float:
 
 
 def _is_reached(outcome: Outcome, settings: Settings) -> bool:
-    """Whether a planned look ends the experiment: the last one, or one whose boundary is crossed."""
+    """Whether a planned look ends the experiment: it is the last one, or its boundary is crossed."""
     assert settings.look is not None
     primary = next((row for row in outcome.analysis.scorecard if row.role == "primary"), None)
     is_crossed = primary is not None and primary.verdict in ("better", "worse")
@@ -368,7 +368,7 @@ def _is_reached(outcome: Outcome, settings: Settings) -> bool:
 
 
 def _state(paths: list[Path]) -> object:
-    """What tells whether files have changed."""
+    """A value that differs if files have changed."""
     files = sorted(
         it for path in paths for it in (path.rglob("*") if path.is_dir() else [path]) if it.is_file()
     )

@@ -23,7 +23,7 @@ from uncork_experiment.metrics import declare
 from uncork_experiment.reduce import Run, to_arrow
 from uncork_experiment.schema import Columns, typed
 from uncork_experiment.sources import load, networks, read
-from uncork_experiment.sources.reading import found
+from uncork_experiment.sources.reading import find_files
 
 ENGINES = ("duckdb", "spark", "clickhouse")
 QUIET_SECONDS = 5.0
@@ -178,7 +178,7 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
         raise InputError(
             "--networks", f"not with --engine {arguments.engine}", "name networks while importing"
         )
-    files = found(list(paths), False)
+    files = find_files(list(paths), False)
     if pattern := next((str(path) for path in files if PATTERN & set(str(path))), None):
         problem = f"--engine {arguments.engine} reads this name as a pattern"
         raise InputError(pattern, problem, "rename the file")
@@ -246,7 +246,7 @@ def _matches(table: ir.Table, condition: str, option: str, run: Run | None) -> i
     if column in table.columns:
         return table[column].cast("string") == value
     if column not in KEYS:
-        problem = f"there is no column or key {column!r}"
+        problem = f"no such column or key: {column!r}"
         remedy = f"write COLUMN=VALUE; {available(column, [*table.columns, *KEYS])}"
         raise InputError(f"{option} {condition}", problem, remedy)
     if run is None:
@@ -271,9 +271,7 @@ def instant(text: str | None, option: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(
-            f"{option} {text}", "this is no time", "write 2026-11-02 or 2026-11-02T18:00Z"
-        ) from None
+        raise InputError(f"{option} {text}", "not a time", "write 2026-11-02 or 2026-11-02T18:00Z") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return int(moment.timestamp()) * 1_000_000_000
 
@@ -285,7 +283,7 @@ def share(text: str, option: str) -> float:
     except ValueError:
         number, unit = 0.0, ""
     if unit != "%" or not 0 < number <= 100:
-        raise InputError(f"{option} {text}", "this is no share", "write it in percent, such as 2%")
+        raise InputError(f"{option} {text}", "not a share", "write it in percent, such as 2%")
     return number / 100
 
 

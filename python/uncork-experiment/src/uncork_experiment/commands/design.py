@@ -1,4 +1,4 @@
-"""`design`: how long and how large, from past records; and the files that put the design in force."""
+"""`design`: duration and size of an experiment, from past records; and the files that start it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_design(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="records of the past; without any, only files are made",
     )
-    goal = parser.add_argument_group("what is to be found")
+    goal = parser.add_argument_group("effect to detect")
     goal.add_argument("--primary", metavar="METRIC:STATISTIC", help="what decides [default: throughput:p50]")
     goal.add_argument(
         "--detect", default="5%", metavar="SHARE", help="change that must not be missed [default: 5%%]"
@@ -133,19 +133,19 @@ def run_design(arguments: argparse.Namespace, _: str) -> int:
         progress = Progress()
         records = read_records(arguments, progress)
         _check_settings(arguments, records)
-        told = _past(arguments, records, progress)
+        forecast = _forecast(arguments, records, progress)
         if arguments.format == "json":
-            console.data(to_json(told.document()))
+            console.data(to_json(forecast.document()))
         else:
-            console.text(told.text())
+            console.text(forecast.text())
     if arguments.output:
         console.text(_files(arguments))
     return 0
 
 
 @dataclass(frozen=True)
-class Told:
-    """What past records say about an experiment on such traffic."""
+class Forecast:
+    """What past records predict of an experiment on such traffic."""
 
     days: int
     units: int
@@ -222,7 +222,7 @@ def _check_settings(arguments: argparse.Namespace, records: Records) -> None:
         raise InputError(f"{option} {text}", problem, remedy)
 
 
-def _past(arguments: argparse.Namespace, records: Records, progress: Progress) -> Told:
+def _forecast(arguments: argparse.Namespace, records: Records, progress: Progress) -> Forecast:
     """What an experiment on such traffic would find, and when."""
     wanted = measures.parse(arguments.primary, "--primary") if arguments.primary else None
     have = available(set(records.table.columns))
@@ -263,9 +263,9 @@ def _past(arguments: argparse.Namespace, records: Records, progress: Progress) -
     known = tuple(
         (one, design.precision(days, one.metric, measures.quantile(one.statistic), units)) for one in shown
     )
-    told = Told(len(days), units, part, detect, known, goal, by_unit, _aa(views[()], first))
+    forecast = Forecast(len(days), units, part, detect, known, goal, by_unit, _aa(views[()], first))
     progress.done()
-    return told
+    return forecast
 
 
 def _row(measure: Measure, known: design.Precision | design.NoPrecision, goal: design.Goal) -> list[str]:
@@ -302,7 +302,7 @@ def _files(arguments: argparse.Namespace) -> str:
     plan = _plan(arguments)
     if arguments.kind == "ab":
         write(directory / "policy.toml", policyfile.ab_policy(plan))
-        return _in_force(directory, [])
+        return _next_steps(directory, [])
     calendar = _calendar(arguments)
     write(directory / "policy.toml", policyfile.calendar_policy(plan, calendar, arguments.place_is))
     write(directory / "schedule.csv", schedules.to_csv(calendar))
@@ -311,16 +311,16 @@ def _files(arguments: argparse.Namespace) -> str:
         f"{calendar.kind}: {words.counted(len(calendar.spans), 'span')} from {schedules.utc(first)} to "
         f"{schedules.utc(last)}"
     )
-    return _in_force(directory, [about])
+    return _next_steps(directory, [about])
 
 
-def _in_force(directory: Path, lines: list[str]) -> str:
+def _next_steps(directory: Path, lines: list[str]) -> str:
     return "\n".join(
         [
             *lines,
             f"wrote {directory}/policy.toml",
             "check it:    uncork policy check " + f"{directory}/policy.toml",
-            f"in force:    uncork serve --root public --policy {directory}/policy.toml --records records/",
+            f"start it:    uncork serve --root public --policy {directory}/policy.toml --records records/",
             "",
         ]
     )
@@ -401,5 +401,5 @@ def span(text: str, option: str) -> int:
     """A span of time in seconds."""
     found = re.fullmatch(r"([1-9]\d*)\s*(s|min|h|d)", text)
     if not found:
-        raise InputError(f"{option} {text}", "this is no span of time", "write 15min, 1h or 1d")
+        raise InputError(f"{option} {text}", "not a duration", "write 15min, 1h or 1d")
     return int(found[1]) * SECONDS[found[2]]

@@ -1,4 +1,4 @@
-"""`interference --lab`: many experiments on simulated users whose true effect is known."""
+"""`interference --lab`: many experiments on simulated users. The true effect is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uncork_experiment.report import laboratory
 from uncork_experiment.terminal import table
 
 REPETITIONS = 20
-MOST = 2_000
+MAX_REPETITIONS = 2_000
 
 
 def run_laboratory(arguments: argparse.Namespace, command: str) -> int:
@@ -41,8 +41,10 @@ def run_laboratory(arguments: argparse.Namespace, command: str) -> int:
 
 def _repetitions(arguments: argparse.Namespace) -> int:
     count = REPETITIONS if arguments.repetitions is None else arguments.repetitions
-    if not 1 <= count <= MOST:
-        raise InputError(f"--repetitions {count}", "out of range", f"write a number from 1 to {MOST}")
+    if not 1 <= count <= MAX_REPETITIONS:
+        raise InputError(
+            f"--repetitions {count}", "out of range", f"write a number from 1 to {MAX_REPETITIONS}"
+        )
     return int(count)
 
 
@@ -50,7 +52,7 @@ def _table(proof: Proof) -> str:
     truth = proof.truth.ratio
     rows = []
     for design in proof.designs:
-        off, covers = laboratory.beside_truth(design, truth)
+        off, covers = laboratory.compare_with_truth(design, truth)
         rows.append([design.name, words.change(design.middle), off, covers or "–", design.estimand])
     heading = f"{proof.world.name}: all treated against none is truly {words.change(truth)}"
     headings = ["design", "mean", "off by", "holds the truth", "estimates"]

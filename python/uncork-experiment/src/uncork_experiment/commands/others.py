@@ -19,7 +19,7 @@ from uncork_experiment.report import explain
 from uncork_experiment.run import Request, name_arms
 from uncork_experiment.schema import canonical
 from uncork_experiment.sources import MAPPINGS, import_files, joining, load, networks
-from uncork_experiment.sources.reading import found
+from uncork_experiment.sources.reading import find_files
 from uncork_experiment.stats.effect import Effect
 from uncork_experiment.terminal import table
 from uncork_experiment.words import change, interval
@@ -65,9 +65,9 @@ def run_import(arguments: argparse.Namespace, _: str) -> int:
     # Next to the directory, not in it: what is in it are records.
     into = arguments.output.resolve()
     rejected = arguments.rejected or into.with_name(f"{into.name}.rejected.jsonl")
-    files = found(arguments.paths, True)
+    files = find_files(arguments.paths, True)
     named = networks.load(arguments.networks) if arguments.networks else None
-    connections = joining.load(found(arguments.join, False)) if arguments.join else None
+    connections = joining.load(find_files(arguments.join, False)) if arguments.join else None
     imported = import_files(files, mapping, arguments.output, rejected, progress.rows, named, connections)
     progress.done()
     left_out = sum(imported.rejected.values())
@@ -167,12 +167,18 @@ def _lessons(some: tuple[Lesson, ...]) -> str:
     blocks = []
     for lesson in some:
         rows = []
-        for told in lesson.told:
-            effect = told.outcome if isinstance(told.outcome, Effect) else None
-            covers = {True: "yes", False: "NO", None: "–"}[told.covers(lesson.truth)]
+        for result in lesson.results:
+            effect = result.outcome if isinstance(result.outcome, Effect) else None
+            covers = {True: "yes", False: "NO", None: "–"}[result.covers(lesson.truth)]
             reach = interval(effect.ratio_low, effect.ratio_high) if effect else "–"
             rows.append(
-                [told.design, told.outcome.estimand, change(effect.ratio) if effect else "–", reach, covers]
+                [
+                    result.design,
+                    result.outcome.estimand,
+                    change(effect.ratio) if effect else "–",
+                    reach,
+                    covers,
+                ]
             )
         heading = f"{lesson.world.name}: all treated against none is truly {change(lesson.truth)}"
         headings = ["design", "estimates", "estimate", "95 % interval", "holds the truth"]

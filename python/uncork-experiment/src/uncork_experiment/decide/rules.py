@@ -28,7 +28,7 @@ HARM, NO_VERDICT = 1, 4
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What is known of the gain in a cell."""
+    """Evidence of a gain in a cell."""
 
     p_better: float
     """Probability that there is any gain."""

@@ -29,7 +29,7 @@ class Connection:
     backend: ibis.BaseBackend
 
     def read(self, files: Sequence[Path]) -> ir.Table:
-        """The rows of Parquet files, whose columns may differ."""
+        """The rows of Parquet files. Their columns may differ."""
         return self.backend.read_parquet(
             [_literal(path) for path in files], table_name="records", union_by_name=True
         )
@@ -44,7 +44,7 @@ def _literal(path: Path) -> str:
 
 
 def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
-    """Starts an engine. ``keep`` lives as long as its tables do, such as the directory of their files."""
+    """Starts an engine. Its tables keep ``keep`` alive, such as the directory of their files."""
     # Not a fixed name in a directory that all users share: another one may have made it first.
     private = tempfile.TemporaryDirectory(prefix="uncork-experiment-spill-")
     spill = settings.spill or private.name

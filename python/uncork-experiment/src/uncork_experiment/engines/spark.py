@@ -43,5 +43,5 @@ def table(name: str, session: Any) -> tuple[ir.Table, Run]:
 
 
 def run(query: ir.Table) -> pa.Table:
-    """Runs a query. What comes back has the query's own types: whole numbers stay whole beside nulls."""
+    """Runs a query. The result has the query's own types: integers stay integers in columns with nulls."""
     return query.to_pyarrow().cast(query.schema().to_pyarrow())

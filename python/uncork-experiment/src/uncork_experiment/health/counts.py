@@ -20,10 +20,10 @@ IDENTITY: Final = (
     "engine", "group", "seed", "flow", "start_ns", "completion_ns", "busy_ns", "size_bytes", "bytes_acked",
     "service_start_unix_ns", "service_client", "service_listener", "service_scope", "arm_unit", "log_id",
 )  # fmt: skip
-"""Columns of which two records never have all in common."""
+"""Columns that identify a record: no two records have equal values in all of them."""
 
 CONNECTION: Final = ("engine", "service_listener", "service_client", "service_protocol", "flow")
-"""Columns that tell connections of a server apart, beside the time of its start."""
+"""Columns that identify a connection of a server, together with the time of its start."""
 
 YEAR_2010: Final = 1_262_304_000_000_000_000
 
@@ -43,7 +43,7 @@ class Counts:
     plan: ReducePlan
     rows: int
     arms: Rows
-    """By arm and listener: rows, units, first and last time, and rows whose controller was not the chosen
+    """By arm and listener: rows, units, first and last time, and rows with another controller than the chosen
     one.
     """
     numbers: dict[str, tuple[int, int]]
@@ -327,7 +327,7 @@ def _arrivals(
 
 
 def _leaks(records: _Records, known: frozenset[str], run: Run) -> dict[str, int]:
-    """Connections whose requests were of several arms. A server numbers connections from its start."""
+    """Connections with requests of several arms. A server numbers connections from its start."""
     if not {"flow", "start_ns", "service_start_unix_ns"} <= known:
         return {}
     names = [name for name in CONNECTION if name in known]

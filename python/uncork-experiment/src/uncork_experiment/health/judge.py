@@ -22,7 +22,7 @@ HEAVY: Final = (0.05, 0.3)
 """Share of one unit in the records or bytes: a warning, and a block."""
 
 AGAINST: Final = (0.01, 0.1)
-"""Share of records whose controller is not the chosen one: a warning, and a block."""
+"""Share of records with another controller than the chosen one: from which it is a warning, and blocks."""
 
 IMPOSSIBLE: Final = 0.001
 """Share of records with impossible values from which the verdict is blocked."""
@@ -190,9 +190,7 @@ def _compliance(counts: Counts) -> Finding | None:
         f"compliant_share_{a}": 1 - s for a, s in shares.items()
     }
     if severity == "ok":
-        return _finding(
-            "compliance", "ok", "The controllers in force are those that were chosen.", numbers=numbers
-        )
+        return _finding("compliance", "ok", "The active controllers are the chosen ones.", numbers=numbers)
     sentence = (
         f"Of the arm {worst}, {_percent(shares[worst])} of the records ran another controller than chosen."
     )
@@ -399,7 +397,7 @@ def _policy(counts: Counts) -> Finding | None:
         f"propensities_{arm}": float(len(propensities[arm])) for arm in moved
     }
     if len(names) < 2 and not moved:
-        return _finding("policy", "ok", "One policy was in force all the time.", numbers=numbers)
+        return _finding("policy", "ok", "One policy was active all the time.", numbers=numbers)
     since = ", ".join(f"{name} from {date(_since(counts, name), '%Y-%m-%d %H:%M')}" for name in names)
     if moved:
         sentence = f"The policy changed ({since}), and with it the share of the arm {', '.join(moved)}."

@@ -20,8 +20,8 @@ CELLS_BLOCK: Final = 0.1
 MAX_NAMED: Final = 5
 
 CAUSES: Final = (
-    "Find out where units are lost or counted twice: an arm whose server fails, records that are lost, a bot "
-    "with many cookies."
+    "Find out where units are lost or counted twice: a server of one arm fails, records are lost, a bot has "
+    "many cookies."
 )
 
 
@@ -100,7 +100,7 @@ def check_cells(
 ) -> Finding:
     """The same in each cell, by key and value: a fault of one place hides in the sum.
 
-    All cells of all keys are one family (Bonferroni). `skipped`: keys of which the arm itself may change the
+    All cells of all keys are one family (Bonferroni). `skipped`: by these keys, the arm itself may change the
     number of units. `numbers` has the p-value of each mismatch by `KEY=VALUE`; see `mismatches`.
     """
     name = "sample ratio by cell"

@@ -1,4 +1,4 @@
-"""Many repetitions of each design beside the truth: how far off is it, and how often does its interval hold?
+"""Many repetitions of each design against the truth: its error, and how often its interval holds.
 
 Nothing is drawn twice: each repetition has runs of its own, each run a seed of its own. The truth comes from
 further runs, in which the same users have CUBIC once and BBR once.
@@ -32,9 +32,9 @@ NAMES = {
 }
 """The fields of a repetition in words."""
 TOTAL = ("switchback", "links")
-"""Designs that claim to tell the total effect."""
+"""Designs that claim to estimate the total effect."""
 OTHER_QUANTITY = ("spill_over",)
-"""What nobody takes for the total effect."""
+"""Designs with another estimand than the total effect."""
 SEEDS = 1_000_000
 """Seeds between the first ones of two seeds of the whole: more than a world needs."""
 
@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def truth(self) -> int:
-        """Runs of each cell for the truth: many, so that its own error is small beside a design's."""
+        """Runs of each cell for the truth: enough that its error is small compared with a design's."""
         return max(25, 5 * self.repetitions // 4)
 
     @property

@@ -77,7 +77,7 @@ def find_uncork() -> Path:
     found = shutil.which(named or "uncork")
     if found is None:
         where = f"UNCORK={named}" if named else "PATH"
-        raise InputError(where, "there is no program `uncork`", "build it, and set UNCORK to its path")
+        raise InputError(where, "program `uncork` not found", "build it, and set UNCORK to its path")
     return Path(found)
 
 

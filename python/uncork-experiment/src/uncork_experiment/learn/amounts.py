@@ -20,7 +20,7 @@ from uncork_experiment.learn.store import EVIDENCE, Store
 from uncork_experiment.learn.version import DECISIONS
 
 SENT = "retransmitted"
-"""The ratio whose denominators are all bytes that were sent, those that were sent again too."""
+"""The ratio that has all sent bytes, retransmissions included, as its denominator."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Amounts:
 
     networks: int
     share: float
-    """Of all bytes of clients, whatever arm they had."""
+    """Of the bytes of all clients, in all arms."""
     records: tuple[int, int]
     sent: tuple[int, int]
-    """Bytes; both 0 if records do not tell."""
+    """Bytes; both 0 if records do not have them."""
 
 
 def amounts(store: Store, number: int, entry: Decision, own: Mapping[str, Decision]) -> Amounts:

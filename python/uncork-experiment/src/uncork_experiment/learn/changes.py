@@ -12,7 +12,7 @@ from uncork_experiment import words
 from uncork_experiment.learn.budget import Choice, choices
 from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decisions import Decisions, Floats, Ints
-from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.lift import NORMAL
 from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Settings
@@ -21,28 +21,28 @@ from uncork_experiment.learn.tablefile import date
 SHOWN = 5
 
 
-def told(
+def summary(
     version: int,
     decisions: Decisions,
-    before: Before,
+    before: PreviousArms,
     settings: Settings,
     trials: Trials,
     ratios: Mapping[str, Ratio],
     other_places: int,
 ) -> str:
-    """The difference to the version in force. `other_places`: those without sections."""
+    """The difference to the active version. `other_places`: how many places have no section."""
     is_new = decisions.arm != before.arms(decisions, settings)
     is_network, is_on = decisions.level == "network", decisions.arm == settings.treated
     on, off, has = (np.flatnonzero(is_network & rows) for rows in (is_new & is_on, is_new & ~is_on, is_on))
     lines = [
         f"Version {version}: records before {date(settings.as_of)}, expires "
         f"{date(settings.as_of + settings.ttl)}.",
-        f"{settings.treated} for {_told_of(decisions, has)}.",
-        f"Switched on: {_told_of(decisions, on)}.",
-        f"Switched off: {_told_of(decisions, off)}.",
+        f"{settings.treated} for {_traffic(decisions, has)}.",
+        f"Switched on: {_traffic(decisions, on)}.",
+        f"Switched off: {_traffic(decisions, off)}.",
     ]
     mismatches = dict.fromkeys(one for _, one in sorted(ratios.items()) if one.is_mismatch)
-    lines += [one.told(settings) for one in mismatches]
+    lines += [one.warning(settings) for one in mismatches]
     if other_places:
         lines.append(
             f"{words.counted(other_places, f'more {settings.place}')} without a table: only the "
@@ -73,10 +73,10 @@ def told(
 
 def _verdict(trial: Trial) -> str:
     """With the total effect, if it is known."""
-    told = f"{trial.verdict}, since {date(trial.since)}"
+    text = f"{trial.verdict}, since {date(trial.since)}"
     if trial.ratio is None or trial.low is None or trial.high is None:
-        return told
-    return f"{told}; total effect {words.change(trial.ratio)} ({words.interval(trial.low, trial.high)})"
+        return text
+    return f"{text}; total effect {words.change(trial.ratio)} ({words.interval(trial.low, trial.high)})"
 
 
 def mean_lift(share: Floats, lift: Floats, sd: Floats, total: float) -> tuple[float, float]:
@@ -93,16 +93,16 @@ def _sum(values: Floats) -> float:
     return math.fsum(values.tolist())
 
 
-def _told_of(decisions: Decisions, rows: Ints) -> str:
+def _traffic(decisions: Decisions, rows: Ints) -> str:
     """How many networks these are, how much they have, and what is expected of them."""
     share = decisions.share[rows]
     total = _sum(share)
-    told = f"{words.counted(len(rows), 'network')}, {words.quantity(total, 'share')} of the bytes"
+    text = f"{words.counted(len(rows), 'network')}, {words.quantity(total, 'share')} of the bytes"
     if total <= 0:
-        return f"{told}; no lift to expect"
+        return f"{text}; no lift to expect"
     mean, reach = mean_lift(share, decisions.lift[rows], decisions.sd[rows], total)
     low, high = math.exp(mean - reach), math.exp(mean + reach)
-    return f"{told}; expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
+    return f"{text}; expected lift {words.change(math.exp(mean))} ({words.interval(low, high)})"
 
 
 def _by_bound(found: Sequence[Choice], settings: Settings) -> list[str]:
@@ -131,4 +131,4 @@ def _losers(decisions: Decisions, has: Ints) -> list[str]:
         f"{words.quantity(one.share, 'share')} of the bytes"
         for one in decisions.where(worst)
         if one.lift < NORMAL * one.sd
-    ] or ["  nobody: all intervals are above zero"]
+    ] or ["  none: all intervals are above zero"]

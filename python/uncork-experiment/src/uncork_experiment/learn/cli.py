@@ -24,7 +24,7 @@ from uncork_experiment.keys import DAY_NS
 from uncork_experiment.learn import demo, networks, proposal, resultfile, twin, twinpage
 from uncork_experiment.learn.entries import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
-from uncork_experiment.learn.history import told
+from uncork_experiment.learn.history import render
 from uncork_experiment.learn.loop import ROUNDS, Loop
 from uncork_experiment.learn.page import page
 from uncork_experiment.learn.settings import Overrides
@@ -194,7 +194,7 @@ def _sql(options: argparse.Namespace, now: datetime) -> str:
     until = instant(options.until, "--until")
     as_of = until // DAY_NS if until is not None else int(now.timestamp()) // proposal.DAY_SECONDS
     on_trial = proposal.on_trial(_store(options)) if options.output is not None else []
-    # The policy's key is no part of the query.
+    # The query does not contain the policy's key.
     settings = proposal.settings_of(options, as_of, "0" * 32)
     return resultfile.sql(settings, options.show_sql, on_trial)
 
@@ -207,7 +207,7 @@ def _store(options: argparse.Namespace) -> Store:
 
 def _run(options: argparse.Namespace) -> int:
     if options.keep < 0:
-        raise InputError("--keep", f"`{options.keep}` is no number of rounds", "write 0 to keep none")
+        raise InputError("--keep", f"`{options.keep}` is not a number of rounds", "write 0 to keep none")
     store = _store(options)
     program = os.environ.get("UNCORK") or shutil.which("uncork")
     if program is None:
@@ -233,7 +233,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(program: str | None, policy: Path) -> None:
-    """As a server reads it, before it is in force."""
+    """Reads the policy as a server does, before it becomes active."""
     if program is None:
         return
     done = subprocess.run(
@@ -248,8 +248,8 @@ def _apply(options: argparse.Namespace) -> int:
     store = Store(options.directory, public_key=options.key)
     numbers = store.numbers()
     if not numbers:
-        raise InputError(str(options.directory), "there is no version", "make one with uncork learn plan")
-    return _in_force(store, options.number or numbers[-1], "apply")
+        raise InputError(str(options.directory), "no version yet", "make one with uncork learn plan")
+    return _activate(store, options.number or numbers[-1], "apply")
 
 
 def _rollback(options: argparse.Namespace) -> int:
@@ -262,13 +262,13 @@ def _rollback(options: argparse.Namespace) -> int:
         if number is None:
             raise InputError(f"version {origin}", "is the first one", "remove the policy from the server")
     if options.sign is None:
-        return _in_force(store, number, "rollback")
+        return _activate(store, number, "rollback")
     new = store.sign_again(number, datetime.now(UTC))
     console.line(f"Version {number} is signed again as version {new}")
-    return _in_force(store, new, "rollback")
+    return _activate(store, new, "rollback")
 
 
-def _in_force(store: Store, number: int, done: str) -> int:
+def _activate(store: Store, number: int, done: str) -> int:
     now = datetime.now(UTC)
     warning = store.apply(number, now, done)
     settings = store.settings(number)
@@ -300,7 +300,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     number = store.need_current()
     evidence, settings = store.evidence(number), store.settings(number)
     found = twin.trial(evidence, settings, options.flows, options.transport)
-    console.text(found.told())
+    console.text(found.summary())
     write(options.output, twinpage.page(found))
     if options.prior:
         write(options.prior, found.prior())
@@ -311,7 +311,7 @@ def _calibrate(options: argparse.Namespace) -> int:
 def _history(options: argparse.Namespace) -> int:
     store = Store(options.directory)
     current = store.current()
-    for line in told(store.log()):
+    for line in render(store.log()):
         console.line(line)
     for number in store.numbers():
         first = store.text(number, "changes.txt").splitlines()
@@ -384,7 +384,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _verify_rounds(store: Store) -> Iterator[list[str]]:
-    """What differs in each that changed nothing. Prints those that differ, and how many do not."""
+    """What differs in each round that changed nothing. Prints these rounds, and how many do not differ."""
     logged, kept = store.unchanged(), store.rounds()
     same = 0
     for name in kept:

@@ -32,9 +32,9 @@ LEVEL = 1 - 0.05 / len(LOOKS)
 """Of the interval at each look, so that both together err in one of twenty."""
 REMEMBERED = 90
 """Days that a verdict holds. Then the AS is tried again."""
-LEAST_CONTRAST = 0.2
+MIN_CONTRAST = 0.2
 """How much more of an AS has to have the treated arm on one day of a pair than on the other."""
-MOST_MIXED = 1 / 3
+MAX_MIXED = 1 / 3
 """Of what the switchback changes, how much may have the other arm on a day that counts. A day runs on the
 coin of the day before until its first plan. Such a mix has a level between those of the arms: it makes the
 total effect smaller, and does not turn its sign.
@@ -131,7 +131,7 @@ def total_effect(trial: Trial, key: Key, blocks: Blocks | None, settings: Settin
             continue
         on, off = sorted(days, key=lambda day: not is_on_today(trial, key, settings, day))
         most, least = float(blocks.share[known[on]]), float(blocks.share[known[off]])
-        if most - least < LEAST_CONTRAST or (settings.whole_days and _is_mixed(most, least, within)):
+        if most - least < MIN_CONTRAST or (settings.whole_days and _is_mixed(most, least, within)):
             continue
         starts += [on, off]
         treated += [True, False]
@@ -148,7 +148,7 @@ def total_effect(trial: Trial, key: Key, blocks: Blocks | None, settings: Settin
 def _is_mixed(on: float, off: float, within: Floats) -> bool:
     """Whether one of two days had both arms for long, by the treated arm's share on them and on all days."""
     low, high = float(within.min()), float(within.max())
-    return max(high - on, off - low) > MOST_MIXED * (high - low)
+    return max(high - on, off - low) > MAX_MIXED * (high - low)
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,8 @@ class Gate:
 def gates(
     systems: Systems, trials: Trials, blocks: Mapping[Key, Blocks], settings: Settings
 ) -> Iterator[Gate]:
-    """One for each AS of which more than its part is to change, or that has a trial. As much of the section's
-    bytes may be in trials as may change in a day, or one AS.
+    """One gate for each AS that has a trial, or wants to change more than its part. The share of bytes in
+    trials is limited like the share that may change in a day; one AS is always allowed.
     """
     if settings.confirm >= 1:
         return
@@ -209,7 +209,7 @@ def gates(
         if trial is None and own[wants].sum() <= settings.confirm * own.sum():
             continue
         if trial is None and (on_trial == 0 or on_trial + own.sum() <= room):
-            # Part of today is over, on what was in force before.
+            # Part of today has passed with the previous version.
             trial = Trial(settings.day + 1 if settings.whole_days else settings.day)
             on_trial += float(own.sum())
         if trial is None:
@@ -231,7 +231,7 @@ def gates(
 
 
 def _part(members: Ints, systems: Systems, settings: Settings) -> Bools:
-    """Those that may be on without a switchback: first what is on already, then what brings most."""
+    """Members that may be on without a switchback: first the active ones, then the highest gains."""
     wants, own = systems.wants[members], systems.share[members]
     order = np.lexsort((-systems.worth[members], ~systems.is_on[members]))
     order = order[wants[order]]
@@ -249,7 +249,7 @@ def document(trials: Trials) -> list[dict[str, object]]:
     ]
 
 
-def read(rows: Sequence[Mapping[str, object]]) -> Trials:
+def load_trials(rows: Sequence[Mapping[str, object]]) -> Trials:
     """What `document` wrote."""
     found = {}
     for row in rows:

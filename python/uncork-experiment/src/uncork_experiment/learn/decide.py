@@ -11,8 +11,8 @@ import numpy as np
 from uncork_experiment.learn.budget import AT_RISK, WAITS, come_in
 from uncork_experiment.learn.confirm import Blocks, Gate, Key, Systems, Trial, Trials, gates
 from uncork_experiment.learn.decisions import ABSENT, NAMES, Bools, Decisions, Floats, Ints, Texts
-from uncork_experiment.learn.entries import EVERYBODY, Before, Entries, View, entries_of, known_today
-from uncork_experiment.learn.guardrails import Found, Guardrails
+from uncork_experiment.learn.entries import EVERYBODY, Entries, PreviousArms, View, entries_of, known_today
+from uncork_experiment.learn.guardrails import Guardrails, WatchedByName
 from uncork_experiment.learn.proof import log_evidence_of_gain
 from uncork_experiment.learn.settings import Overrides, Settings
 
@@ -37,7 +37,7 @@ class _Wishes:
 
 
 def decide(
-    views: Sequence[View], settings: Settings, overrides: Overrides, before: Before, allowance: float
+    views: Sequence[View], settings: Settings, overrides: Overrides, before: PreviousArms, allowance: float
 ) -> Decisions:
     """All entries of all sections. `allowance` is the share of the traffic that may change."""
     return decide_with_trials(views, settings, overrides, before, allowance, {}, {})[0]
@@ -47,7 +47,7 @@ def decide_with_trials(
     views: Sequence[View],
     settings: Settings,
     overrides: Overrides,
-    before: Before,
+    before: PreviousArms,
     allowance: float,
     trials: Trials,
     blocks: Mapping[Key, Blocks],
@@ -107,14 +107,14 @@ def _pass(gate: Gate, wish: _Wishes, entries: Entries, name: str, settings: Sett
     wish.arm[entry], wish.reason[entry] = control, gate.reason
 
 
-def _broken(found: Found) -> dict[str, str]:
+def _broken(found: WatchedByName) -> dict[str, str]:
     """The first broken guardrail of each entry."""
     broken: dict[str, str] = {}
     for name, watched in found.items():
         for one in watched:
             if one.state == "broken":
-                whose = "everybody" if name == EVERYBODY else name
-                broken.setdefault(name, f"guardrail broken: {one.measure} of {whose}: {one.limit}")
+                owner = "everybody" if name == EVERYBODY else name
+                broken.setdefault(name, f"guardrail broken: {one.measure} of {owner}: {one.limit}")
     return broken
 
 
@@ -125,7 +125,7 @@ def _why_broken(entries: Entries, guardrails: Guardrails) -> Texts:
     own, others = _broken(guardrails.entries), _broken(guardrails.others)
     above = entries.marked(list(others))[entries.above]
     above[0] = ABSENT  # Nothing is wider than everybody.
-    why = _told(entries, above, others)
+    why = _texts_at(entries, above, others)
     at = entries.at(list(own))
     why[at] = [own[key] for key in entries.key[at]]
     return why
@@ -139,13 +139,13 @@ def _wish(
     overrides: Overrides,
     is_beyond_chance: bool,
 ) -> _Wishes:
-    """By rules of which the first one that holds counts."""
+    """By a list of rules. The first rule that holds decides."""
     why_broken = _why_broken(entries, view.guardrails)
     pinned_at = entries.marked(list(overrides.pins))
     is_broken, is_pinned = why_broken != None, pinned_at != ABSENT  # noqa: E711
     is_frozen = entries.marked(overrides.frozen) != ABSENT
     pins = {name: f"pinned with {name}" for name in overrides.pins}
-    why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _told(entries, pinned_at, pins))
+    why_pinned = np.where(pinned_at == np.arange(len(now)), "pinned", _texts_at(entries, pinned_at, pins))
     is_on = now.arm == settings.treated
     is_worth = (now.lift >= math.log1p(settings.worth)) & (now.p_safe >= settings.sure)
     is_kept = now.p_kept >= settings.doubt
@@ -164,7 +164,7 @@ def _wish(
     is_new = settings.as_of - now.since < settings.dwell
     control, treated = settings.control, settings.treated
     rules: list[tuple[Bools, Texts | str, Texts | str]] = [
-        (is_pinned, _told(entries, pinned_at, overrides.pins), why_pinned),
+        (is_pinned, _texts_at(entries, pinned_at, overrides.pins), why_pinned),
         (is_broken & (now.arm != control), control, why_broken),
         (is_frozen, now.arm, "frozen"),
         (is_broken, now.arm, why_broken),
@@ -215,9 +215,9 @@ def _as_seen(entries: Entries, candidates: Floats, accepted: Floats) -> Bools:
     return found
 
 
-def _told(entries: Entries, at: Ints, words: Mapping[str, str]) -> Texts:
+def _texts_at(entries: Entries, at: Ints, words: Mapping[str, str]) -> Texts:
     """The words about the entry at each place; None where there is none."""
-    # One more, for those that have no place.
+    # One more, for entries without a place.
     found = np.full(len(at) + 1, None, dtype=np.object_)
     for place in np.unique(at[at != ABSENT]).tolist():
         found[place] = words[entries.key[place]]
@@ -241,8 +241,8 @@ def _first(conditions: Sequence[Bools], values: Sequence[Texts | str]) -> Texts:
 
 
 def _limited(wishes: list[_Wishes], settings: Settings, allowance: float) -> Decisions:
-    """The wishes, as far as the traffic may change: first what is switched off, then what brings most. Takes
-    them: of a million networks there is no room for copies.
+    """The wishes, as far as the traffic may change: first what is switched off, then what brings most.
+    Consumes `wishes`: copies of a million networks do not fit into memory.
     """
     if not wishes:
         return Decisions.concat([])

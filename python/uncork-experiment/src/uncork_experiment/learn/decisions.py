@@ -53,11 +53,11 @@ class Decision:
     p_safe: float
     """Probability that the lift is not so far below zero that it would be harm."""
     by: str
-    """The level whose evidence weighs most."""
+    """The level with the weightiest evidence."""
     parent: str
     """The next wider entry."""
     limit: str
-    """The measure of the guardrail that is least sure to be kept; empty: there is no evidence of any."""
+    """The guardrail that is most likely to break; empty without evidence of any."""
     harm: float
     """What of it the treated arm makes worse: in points of a share, or as the logarithm of a ratio."""
     harm_sd: float
@@ -126,7 +126,7 @@ class Decisions:
     def concat(parts: Sequence[Decisions]) -> Decisions:
         """All entries of the parts; of no parts, none."""
         if not parts:
-            return Decisions.read(_empty())
+            return Decisions.from_table(_empty())
         return Decisions(*(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES))
 
     def table(self) -> pa.Table:
@@ -134,7 +134,7 @@ class Decisions:
         return pa.table({name: _kept(getattr(self, name), kind) for name, kind in KINDS.items()})
 
     @staticmethod
-    def read(table: pa.Table) -> Decisions:
+    def from_table(table: pa.Table) -> Decisions:
         """The decisions that `table` made."""
         columns: list[Any] = [_read(table, name) for name in NAMES]
         return Decisions(*columns)
@@ -152,9 +152,9 @@ class Decisions:
         return out.getvalue()
 
     @staticmethod
-    def of_bytes(file: bytes) -> Decisions:
+    def from_bytes(file: bytes) -> Decisions:
         """The decisions that `to_bytes` wrote."""
-        return Decisions.read(pq.read_table(pa.BufferReader(file)))
+        return Decisions.from_table(pq.read_table(pa.BufferReader(file)))
 
 
 NAMES = tuple(field.name for field in fields(Decision))

@@ -1,4 +1,4 @@
-"""Records of an experiment that never took place: ASes of which some gain by BBR. Everything is MADE UP."""
+"""Records of an experiment that never took place. Some ASes gain by BBR. Everything is MADE UP."""
 
 from __future__ import annotations
 

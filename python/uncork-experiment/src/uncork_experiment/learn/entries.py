@@ -1,8 +1,7 @@
-"""What there is to decide: the entries of a section, what each has by the version in force, and what is
-known of it today.
+"""The entries of a section: the arm of each by the active version, and today's evidence.
 
 An entry is a network, an AS, a country or everybody (`*`); the narrowest one of a client counts. ASes and
-wider ones are for networks of which nothing is known.
+wider entries are for networks without evidence.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from uncork_experiment.learn.confirm import are_tried
 from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, Floats, Ints, Texts, places
 from uncork_experiment.learn.evidence import Section
 from uncork_experiment.learn.guardrails import Guardrails
-from uncork_experiment.learn.harm import LEAST, Margins
+from uncork_experiment.learn.harm import AT_LIMIT, Margins
 from uncork_experiment.learn.lift import Lifts
 from uncork_experiment.learn.mixture import Belief, beliefs
 from uncork_experiment.learn.sample_ratio import Ratio
@@ -58,35 +57,35 @@ class View:
 
 
 @dataclass(frozen=True)
-class Before:
-    """Of the version in force: what each entry of each section has."""
+class PreviousArms:
+    """The active version: the arm of each entry of each section."""
 
     entries: Mapping[str, tuple[Texts, Texts, Ints]]
     """Keys, arms and days of the last change, by section."""
     tried: Mapping[str, Texts] = field(default_factory=dict)
-    """Keys of those that a switchback tries, by section."""
+    """Keys of the entries that a switchback tries, by section."""
 
     @staticmethod
-    def of(decisions: Decisions) -> Before:
+    def from_decisions(decisions: Decisions) -> PreviousArms:
         """What a version decided."""
-        return Before.columns(
+        return PreviousArms.columns(
             decisions.section, decisions.key, decisions.arm, decisions.since, decisions.reason
         )
 
     @staticmethod
-    def read(file: Path) -> Before:
+    def load(file: Path) -> PreviousArms:
         """What the decisions in this file were."""
-        return Before.columns(*Decisions.columns(file, "section", "key", "arm", "since", "reason"))
+        return PreviousArms.columns(*Decisions.columns(file, "section", "key", "arm", "since", "reason"))
 
     @staticmethod
-    def columns(section: Texts, key: Texts, arm: Texts, since: Ints, reason: Texts) -> Before:
+    def columns(section: Texts, key: Texts, arm: Texts, since: Ints, reason: Texts) -> PreviousArms:
         found, tried = {}, {}
         is_tried = are_tried(reason)
         for name in sorted(set(section.tolist())):
             rows = section == name
             found[name] = key[rows], arm[rows], since[rows]
             tried[name] = key[rows & is_tried]
-        return Before(found, tried)
+        return PreviousArms(found, tried)
 
     def arms(self, decisions: Decisions, settings: Settings) -> Texts:
         """What each entry had; the control arm if it was not there."""
@@ -97,7 +96,7 @@ class Before:
         return found
 
     @staticmethod
-    def states(states: Mapping[tuple[str, str], State]) -> Before:
+    def states(states: Mapping[tuple[str, str], State]) -> PreviousArms:
         """These, by section and key."""
         found = {}
         for name in {section for section, _ in states}:
@@ -107,7 +106,7 @@ class Before:
                 np.array([state.arm for state in own.values()], dtype=np.object_),
                 np.array([state.since for state in own.values()], dtype=np.int64),
             )
-        return Before(found)
+        return PreviousArms(found)
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Entries:
         return found
 
     def at(self, keys: Sequence[str]) -> Ints:
-        """Where these entries are; those that are nowhere are left out."""
+        """Indices of these entries. Absent entries are left out."""
         found = places(_keys(keys), self.key)
         return np.asarray(found[found != ABSENT])
 
@@ -143,7 +142,7 @@ class Entries:
 
 
 def entries_of(view: View, overrides: Overrides) -> Entries:
-    """The entries of a section, and those that people have pinned."""
+    """The entries of a section, and the pinned ones."""
     tree = view.lifts.hierarchy
     countries = np.array([name for name in tree.countries if name], dtype=np.object_)
     systems = np.array([name for name in tree.systems if not name.startswith("?")], dtype=np.object_)
@@ -171,8 +170,10 @@ def _keys(names: Sequence[str] | Mapping[str, str]) -> Texts:
     return np.array(list(names), dtype=np.object_)
 
 
-def known_today(view: View, entries: Entries, settings: Settings, before: Before, total: int) -> Decisions:
-    """Each entry as it is in force, with what is known of it today."""
+def known_today(
+    view: View, entries: Entries, settings: Settings, before: PreviousArms, total: int
+) -> Decisions:
+    """Each entry with its active arm and today's evidence."""
     section, lifts = view.section, view.lifts
     others = entries.bounds[-1] - entries.bounds[-2]
     belief, prior, prior_variance = _beliefs(lifts, others, settings)
@@ -194,7 +195,7 @@ def known_today(view: View, entries: Entries, settings: Settings, before: Before
         ]
     )
     limit, harm, harm_sd, p_kept = _least_kept(view.margins, len(mean), others)
-    arm, since = _in_force(section.name, entries, before, settings)
+    arm, since = _active_arms(section.name, entries, before, settings)
     parent = entries.key[entries.above]
     parent[0] = ""
     return Decisions(
@@ -246,7 +247,7 @@ def _beliefs(lifts: Lifts, others: int, settings: Settings) -> tuple[Belief, Flo
 
 
 def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
-    """Means and variances of all entries. Of a wide one: of a network of which nothing else is known."""
+    """Means and variances of all entries. A wide entry has those of a network without other evidence."""
     tree, tau2 = lifts.hierarchy, lifts.network.tau2
     known_country = np.array([bool(name) for name in tree.countries], dtype=np.bool_)
     known_system = _known(tree.systems)
@@ -254,7 +255,7 @@ def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
     of_country = of_system + lifts.country.tau2
 
     def column(everybody: Floats, country: Floats, system: Floats, network: Floats) -> Floats:
-        """Of those that are pinned without traffic no more is known than of everybody."""
+        """Entries pinned without traffic have the values of everybody."""
         wide = [everybody, country[known_country], system[known_system]]
         return np.concatenate([*wide, network, np.repeat(everybody, others)])
 
@@ -265,7 +266,7 @@ def _columns(lifts: Lifts, others: int) -> tuple[Floats, Floats]:
 
 
 def _known(systems: Sequence[str]) -> Bools:
-    """Which of these are ASes, and not those of a country whose AS is not known."""
+    """Which of these are known ASes, and not the unknown AS of a country."""
     return np.array([not name.startswith("?") for name in systems], dtype=np.bool_)
 
 
@@ -275,7 +276,7 @@ def _least_kept(margins: Sequence[Margins], count: int, others: int) -> tuple[Te
     harm, sd, kept = np.zeros(count), np.zeros(count), np.ones(count)
     for one in margins:
         mean, variance = _columns(one.lifts, others)
-        p = ndtr((mean - LEAST) / np.sqrt(variance))
+        p = ndtr((mean - AT_LIMIT) / np.sqrt(variance))
         less = (p < kept) | (limit == "")
         limit[less], kept[less] = str(one.limit.measure), p[less]
         harm[less], sd[less] = mean[less] / one.scale, np.sqrt(variance[less]) / -one.scale
@@ -292,7 +293,7 @@ def level_of(key: str) -> str:
 
 
 def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
-    """Of each network, the level whose evidence weighs more than what it inherits. `error`: of its own;
+    """For each network, the level that outweighs what it inherits. `error`: of the network's own estimate;
     `prior`: ASes that a twin knows.
     """
     tree, network = lifts.hierarchy, lifts.network
@@ -304,8 +305,10 @@ def _weightiest(lifts: Lifts, error: Floats, prior: Collection[str]) -> Texts:
     return np.asarray(_keys([*LEVELS, TWIN])[chosen])
 
 
-def _in_force(section: str, entries: Entries, before: Before, settings: Settings) -> tuple[Texts, Ints]:
-    """What clients of each entry get by the version in force: by the entry, or the next wider one."""
+def _active_arms(
+    section: str, entries: Entries, before: PreviousArms, settings: Settings
+) -> tuple[Texts, Ints]:
+    """What clients of each entry get by the active version: by the entry, or the next wider one."""
     none = _keys([]), _keys([]), np.zeros(0, dtype=np.int64)
     keys, arms, since = before.entries.get(section, none)
     at = entries.nearest(places(entries.key, keys))

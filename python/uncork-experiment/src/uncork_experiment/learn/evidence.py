@@ -87,7 +87,7 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
         raise InputError(
             "records", "they have neither throughput nor completion time", "see docs/reference/results.md"
         )
-    queries = Queries.of(table, plan)
+    queries = Queries.from_records(table, plan)
     parts = {name: [_shaped(queries.metric(METRICS[name]), name)] for name in known}
     parts[TRAFFIC] = [_traffic(table, plan)]
     parts[STEERED] = [
@@ -132,8 +132,8 @@ def numbers_of(systems: Sequence[str]) -> list[int]:
     return [int(name[2:]) for name in systems]
 
 
-def read(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str] = ()) -> pa.Table:
-    """The evidence in one order, whatever the engine: the same records give the same bytes.
+def collect(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str] = ()) -> pa.Table:
+    """The evidence in one order for all engines: the same records give the same bytes.
 
     The query runs once for each metric, so that an engine's wide rows of one metric are there at a time.
     """
@@ -141,7 +141,7 @@ def read(records: ir.Table, settings: Settings, run: Run, on_trial: Sequence[str
     parts = [narrow(run(_union(of_metric[name]))) for name in metrics(settings) if of_metric.get(name)]
     whole = pa.concat_tables(parts).unify_dictionaries()
     columns = {name: whole[name] for name in COLUMNS}
-    # Of a million networks there is no room for what is not needed any more.
+    # With a million networks, memory is short.
     del parts, whole
     return in_order(columns)
 
@@ -247,7 +247,7 @@ def _shaped(table: ir.Table, metric: str) -> ir.Table:
 
 
 def _traffic(table: ir.Table, plan: ReducePlan) -> ir.Table:
-    """Records and bytes of all traffic, whatever arm it had."""
+    """Records and bytes of all traffic, in all arms."""
     some = in_scope(table, replace(plan, experiment=None))
     t = Columns(some)
     null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
@@ -309,7 +309,7 @@ def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
     any, and whether that is everywhere or in a few networks.
     """
     keys = tuple(f"learn_{name}" for name in ("class", "place", "client", "asn", "propensity", "day"))
-    counted = Queries.of(table, replace(plan, by=keys)).units()
+    counted = Queries.from_records(table, replace(plan, by=keys)).units()
     is_assigned = (counted["bucket"] >= 0) & (counted["bucket"] < BUCKETS) & counted["arm"].isin(plan.arms)
     null, no_text = ibis.null().cast("int64"), ibis.null().cast("string")
     others = {"country": no_text}
@@ -473,9 +473,9 @@ class _Words:
 
 
 def places(evidence: pa.Table, settings: Settings) -> tuple[list[str], int]:
-    """The places that have sections, in order, and how many others there are; one, without a name, if nothing
-    tells places apart. A client sends what host it likes, or none. What is no name of a host would be a
-    condition that a server refuses, or one that holds for the hosts of others; and of names there is no end.
+    """The places that have sections, in order, and the number of other places. One place without a name if
+    no column names places. A client can send any host, or none. A server refuses a condition that is not the
+    name of a host, or applies it to the hosts of others; and the number of names is unlimited.
     """
     of = _Words.of(_whole(evidence["place"]))
     named = sorted({word or "" for word in of.words})

@@ -25,7 +25,7 @@ PERSONS = ("pinned", "frozen")
 
 
 def explain(store: Store, address: str, system: str | None, country: str | None) -> str:
-    """All sections' entries of the address in the version in force. AS and country count if its network is
+    """All sections' entries of the address in the active version. AS and country count if its network is
     not known.
     """
     number = store.need_current()
@@ -41,12 +41,12 @@ def explain(store: Store, address: str, system: str | None, country: str | None)
         own = {one.key: one for one in decisions if one.section == section}
         entry = next(own[name] for name in (*names, *wide, EVERYBODY) if name in own)
         found = amounts(store, number, entry, own)
-        told = _told(entry, own, guardrails.get(section, {}), settings, found, ratios.get(section))
-        lines += ["", *told, *_history(store, entry)]
+        about = _about(entry, own, guardrails.get(section, {}), settings, found, ratios.get(section))
+        lines += ["", *about, *_history(store, entry)]
     return "\n".join(lines) + "\n"
 
 
-def _told(
+def _about(
     one: Decision,
     own: dict[str, Decision],
     guardrails: dict[str, dict[str, list[dict[str, object]]]],
@@ -101,11 +101,11 @@ def _evidence(one: Decision, found: Amounts, settings: Settings) -> str:
     """Records and bytes by arm; of a wide entry, of its networks."""
     sent = [words.quantity(one, "B") for one in found.sent]
     sizes = (f" ({sent[0]} sent)", f" ({sent[1]})") if any(found.sent) else ("", "")
-    whose = "" if one.level == "network" else f"of {words.counted(found.networks, 'network')}: "
+    of = "" if one.level == "network" else f"of {words.counted(found.networks, 'network')}: "
     control = f"{found.records[0]:,} records{sizes[0]} of {settings.control}"
     treated = f"{found.records[1]:,}{sizes[1]} of {settings.treated}"
     share = words.quantity(found.share, "share")
-    return f"{whose}{control} and {treated} in {settings.window} days; {share} of the bytes"
+    return f"{of}{control} and {treated} in {settings.window} days; {share} of the bytes"
 
 
 def _holds(one: Decision, ratio: Ratio | None) -> bool:
@@ -147,7 +147,7 @@ def _would_change(one: Decision, settings: Settings) -> str:
         f"on at a lift of about {words.change(math.exp(needed))} with the present error, if "
         f"P(lift > −{100 * settings.tolerated:g} %) is then {settings.sure:g}, P(limit kept) is "
         f"{settings.doubt:g}, at most {words.quantity(settings.harmed, 'share')} of the traffic may be "
-        "harmed, and it is no chance find that anybody gains"
+        "harmed, and the gain of some networks is beyond chance"
     )
 
 
@@ -158,10 +158,10 @@ def _quantile(p: float) -> float:
 
 
 def _history(store: Store, entry: Decision) -> Iterator[str]:
-    """The last changes of the entry, by the day on which the version was put in force."""
+    """The last changes of the entry, by the day on which the version became active."""
     found = []
     arm: str | None = None
-    for day, number in _put_in_force(store):
+    for day, number in _activations(store):
         decisions = store.decisions_about(number, [entry.key])
         rows = np.flatnonzero((decisions.key == entry.key) & (decisions.section == entry.section))
         now = decisions[int(rows[0])] if len(rows) else None
@@ -171,13 +171,13 @@ def _history(store: Store, entry: Decision) -> Iterator[str]:
     yield from found[-CHANGES:]
 
 
-def in_force(store: Store) -> Sequence[int]:
-    """The versions that were put in force, in this order."""
-    return [number for _, number in _put_in_force(store)]
+def active_versions(store: Store) -> Sequence[int]:
+    """The versions that were active, in this order."""
+    return [number for _, number in _activations(store)]
 
 
-def _put_in_force(store: Store) -> Iterator[tuple[str, int]]:
-    """The day (UTC) and the version of each time that one was put in force."""
+def _activations(store: Store) -> Iterator[tuple[str, int]]:
+    """Day (UTC) and version of each activation."""
     known = set(store.numbers())
     for line in store.log():
         number = line.get("version")

@@ -1,4 +1,4 @@
-"""The table's clients beside the holdback, measured: all clients that it decides for beside the holdback.
+"""The measured gain: all clients that the table decides for, compared with the holdback.
 
 The holdback is drawn by the hash of the unit, so the difference is what the table did to these clients: total
 effect and all, but for what the two groups do to each other on shared bottlenecks.
@@ -32,7 +32,7 @@ from uncork_experiment.stats.tails import student_quantile
 Ints = NDArray[np.int64]
 
 DAYS = 7
-"""Each gain is of so many days: a week has all its days."""
+"""Days of each gain: a week has all its days."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ Gains = Mapping[str, Sequence[Gain]]
 
 
 def gains(evidence: pa.Table, settings: Settings) -> Gains:
-    """Of each day whose week has enough records of the holdback."""
+    """The gain of each day with enough records of the holdback in its week."""
     held = evidence.filter(pc.equal(evidence["metric"].cast(pa.string()), HELD))
     held = held.filter(pc.is_valid(held["bin"]))
     keys = list(zip(*(held[name].cast(pa.string()).to_pylist() for name in ("place", "class")), strict=True))
@@ -68,8 +68,8 @@ def gains(evidence: pa.Table, settings: Settings) -> Gains:
         groups = [_Group.of(held.filter(pa.array(some & which))) for which in (~is_table, is_table)]
         days = np.unique(groups[1].day).tolist()
         weeks = (_gain(of_class, day, *(group.week(day) for group in groups)) for day in days)
-        if told := [one for one in weeks if one is not None]:
-            found[f"{place}/{of_class}" if place else of_class] = told
+        if measured := [one for one in weeks if one is not None]:
+            found[f"{place}/{of_class}" if place else of_class] = measured
     return found
 
 

@@ -39,17 +39,17 @@ class Watched:
     """Of the window."""
 
 
-Found = dict[str, tuple[Watched, ...]]
+WatchedByName = dict[str, tuple[Watched, ...]]
 """By entry: network, AS, country, `*`."""
 
 
 @dataclass(frozen=True)
 class Guardrails:
-    """What holds for the entries themselves, and for networks that cannot tell by themselves."""
+    """Guardrails of the entries themselves, and of networks with too few records of their own."""
 
-    entries: Found
+    entries: WatchedByName
     """Of a wide entry, by all of its networks: for networks that were not seen yet."""
-    others: Found
+    others: WatchedByName
     """Of wide entries, without networks that break it by themselves: for the networks in them."""
 
     def of(self, name: str) -> tuple[Watched, ...]:
@@ -61,10 +61,10 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
     """The guardrails of the entries that have data in enough buckets. One that is broken in any window is
     broken; otherwise the first window counts.
 
-    A network that breaks a guardrail by itself is off, and counts no more for networks of other ASes, nor for
-    those of an AS too small to tell who is far from the others. An AS that breaks it counts no more for its
-    country and for everybody, nor does such a country. So the harm of some holds nobody back who is without,
-    and whoever makes a network look bad makes it look bad alone.
+    A network that breaks a guardrail by itself is off. It no longer counts for networks of other ASes, nor in
+    an AS that is too small to detect outliers. An AS that breaks a guardrail no longer counts for its country
+    and for everybody, nor does such a country. So the harm of some does not hold back the others, and an
+    attack on one network affects that network alone.
     """
     limits = (Limit(PRIMARY[section.of_class], relative=settings.harm), *settings.limits())
     windows = [_Window(days, Judged(guardrails=limits), section, settings) for days in settings.recent]
@@ -74,12 +74,12 @@ def of_section(section: Section, settings: Settings, tree: Hierarchy) -> Guardra
         (tree.country[tree.system], tree.countries),
         (np.zeros(len(networks), dtype=np.int64), ("*",)),
     )
-    told = [window.watch_networks(networks, tree.networks) for window in windows]
-    _leave_out(windows, networks, tree.networks, told, settings)
+    watched = [window.watch_networks(networks, tree.networks) for window in windows]
+    _leave_out(windows, networks, tree.networks, watched, settings)
     # From narrow to wide: who is off by a narrower entry counts no more.
     for group, names in levels:
-        told = [window.watch(group, names, is_system=group is tree.system) for window in windows]
-        _leave_out(windows, group, names, told, settings)
+        watched = [window.watch(group, names, is_system=group is tree.system) for window in windows]
+        _leave_out(windows, group, names, watched, settings)
     return Guardrails(
         _worst([window.entries for window in windows]), _worst([window.others for window in windows])
     )
@@ -89,16 +89,16 @@ def _leave_out(
     windows: Sequence[_Window],
     group: Ints,
     names: Sequence[str] | Texts,
-    told: Sequence[Found],
+    watched: Sequence[WatchedByName],
     settings: Settings,
 ) -> None:
     """Who breaks a guardrail in one window counts no more in any."""
-    for window, own in zip(windows, told, strict=True):
-        window.leave_out(group, names, told if settings.off_in_all else (own,))
+    for window, own in zip(windows, watched, strict=True):
+        window.leave_out(group, names, watched if settings.off_in_all else (own,))
 
 
-def _worst(windows: Sequence[Found]) -> Found:
-    found: Found = {}
+def _worst(windows: Sequence[WatchedByName]) -> WatchedByName:
+    found: WatchedByName = {}
     for key in sorted({key for window in windows for key in window}):
         by_measure: dict[str, Watched] = {}
         for window in windows:
@@ -120,16 +120,16 @@ class _Window:
         self.rows = {name: recent(of, settings, days) for name, of in counts.items() if of is not None}
         self.counts_still = {name: np.ones(len(of.n), dtype=np.bool_) for name, of in self.rows.items()}
         """Which rows are of networks that no entry is off for."""
-        self.entries: Found = {}
-        self.others: Found = {}
+        self.entries: WatchedByName = {}
+        self.others: WatchedByName = {}
 
-    def watch_networks(self, group: Ints, names: Sequence[str] | Texts) -> Found:
+    def watch_networks(self, group: Ints, names: Sequence[str] | Texts) -> WatchedByName:
         """Each network by itself."""
         self.entries = self._watched(group, names, self.rows)
         return self.entries
 
-    def watch(self, group: Ints, names: Sequence[str] | Texts, *, is_system: bool) -> Found:
-        """Wide entries by all of their networks, and without those that are off."""
+    def watch(self, group: Ints, names: Sequence[str] | Texts, *, is_system: bool) -> WatchedByName:
+        """Wide entries by all of their networks, and without the networks that are off."""
         all_of, without = {}, {}
         for name, rows in self.rows.items():
             measure, is_in = self.measures[name], self.counts_still[name]
@@ -138,29 +138,29 @@ class _Window:
             all_of[name] = _without_ends(rows, group, measure)
             without[name] = _without_ends(rows.where(is_in), group, measure)
         self.entries |= self._watched(group, names, all_of)
-        told = self._watched(group, names, without)
-        self.others |= told
-        return told
+        watched = self._watched(group, names, without)
+        self.others |= watched
+        return watched
 
-    def leave_out(self, group: Ints, names: Sequence[str] | Texts, told: Sequence[Found]) -> None:
+    def leave_out(self, group: Ints, names: Sequence[str] | Texts, watched: Sequence[WatchedByName]) -> None:
         """The networks of entries that break a guardrail: they count no more for wider ones."""
-        known = {name for found in told for name in found}
+        known = {name for found in watched for name in found}
         places = {name: at for at, name in enumerate(names) if name in known}
         for name, rows in self.rows.items():
-            broken = [_broken(self.measures[name], found, places) for found in told]
+            broken = [_broken(self.measures[name], found, places) for found in watched]
             self.counts_still[name] &= ~np.isin(group[rows.network], np.concatenate(broken))
 
-    def _watched(self, group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> Found:
-        found: Found = {}
+    def _watched(self, group: Ints, names: Sequence[str] | Texts, of: dict[str, Counts]) -> WatchedByName:
+        found: WatchedByName = {}
         for at, cubes in _cubes(of, group).items():
             states = guard.states(cubes, self.judged, "A/B")
-            told = tuple(one for state in states if (one := _watched(state, self.days)) is not None)
-            if told and names[at] and not names[at].startswith("?"):
-                found[names[at]] = told
+            own = tuple(one for state in states if (one := _watched(state, self.days)) is not None)
+            if own and names[at] and not names[at].startswith("?"):
+                found[names[at]] = own
         return found
 
 
-def _broken(measure: Measure, known: Found, index: Mapping[str, int]) -> Ints:
+def _broken(measure: Measure, known: WatchedByName, index: Mapping[str, int]) -> Ints:
     """The entries that break this."""
     broken = [
         index[name]

@@ -36,8 +36,8 @@ from uncork_experiment.stats.effect import Effect
 
 Ints = NDArray[np.int64]
 
-LEAST = -PRIOR_TAU
-"""The margin at the limit: before any evidence, siblings differ by as much."""
+AT_LIMIT = -PRIOR_TAU
+"""The margin at the limit: as much as siblings differ before any evidence."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ class Margins:
     @property
     def scale(self) -> float:
         """Margin by harm in the limit's unit: a difference of shares, or the logarithm of a ratio."""
-        return LEAST / _most(self.limit)
+        return AT_LIMIT / _most(self.limit)
 
 
 def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
-    """Of each limit whose metric the evidence has."""
+    """The margins of each limit, if the evidence has its metric."""
     found = []
     for limit in settings.limits():
         counts = section.metrics.get(limit.measure.metric)
         if counts is None:
             continue
-        # The kernel's records know no responses: of how many one was broken off, they do not tell.
+        # The kernel's records have no responses, so the number of aborted ones is unknown.
         if not counts.denominator.all():
             counts = counts.where(counts.denominator > 0)
         if len(counts.arm):
@@ -88,7 +88,7 @@ def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
     arms = (sums[0, 0], sums[1, 0], sums[0, 1], sums[1, 1])
     if limit.points is not None:
         more, error = jackknife.ratio_difference(*arms)
-        # Of few users nobody knows what the next one does, even if those were all alike.
+        # A few users do not predict the next one, even if they were all alike.
         buckets = np.count_nonzero(np.bincount(counts.bucket))
         error = math.hypot(error, limit.points / math.sqrt(buckets))
     else:
@@ -98,5 +98,5 @@ def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
         more = math.log(effect.ratio)
         error = (math.log(effect.ratio_high) - more) / NORMAL
     harm = more if METRICS[limit.measure.metric].better == "lower" else -more
-    scale = LEAST / _most(limit)
+    scale = AT_LIMIT / _most(limit)
     return Estimate(scale * harm, -scale * error)

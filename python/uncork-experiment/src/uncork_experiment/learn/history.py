@@ -13,8 +13,8 @@ SIGNED = "sign"
 SHOWN = ("version", "entry", "arm", "result")
 
 
-def told(log: Sequence[Line]) -> Iterator[str]:
-    """Oldest first. Without plans of rounds that changed nothing, of which no version remains."""
+def render(log: Sequence[Line]) -> Iterator[str]:
+    """Lines, oldest first. Plans of rounds that changed nothing left no version, and are omitted."""
     following = [*pairwise(log), *((line, {}) for line in log[-1:])]
     lines = (line for line, after in following if not _is_left_out(line, after))
     for what, alike in groupby(lines, _what):

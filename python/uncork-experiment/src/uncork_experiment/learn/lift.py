@@ -34,7 +34,7 @@ SCALE = 1000
 """Weights are whole numbers of this fraction: sums of them are exact in any order."""
 NORMAL = 1.959963984540054
 MIN_TAIL = 4
-"""Independent users that the tail beyond a quantile must weigh as much as, in each arm. With so many, the
+"""Minimum weight of the tail beyond a quantile, in independent users of each arm. With this weight, the
 share of the tail less two standard errors is nothing; with fewer, no scale of the error is known. People read
 the interval of an experiment, so that asks for more; an estimate here is one of many, and weighs what its
 error says.
@@ -130,7 +130,7 @@ class Rest:
 
     estimate: Estimate
     extra: float
-    """Part of tau^2 that remains in the mean of so many networks."""
+    """Part of tau^2 that remains in the mean of the networks."""
 
 
 Rests = tuple[dict[int, Rest], dict[int, Rest], Rest | None]
@@ -149,7 +149,7 @@ def shrink(
     of_twin = {at: (lift, sd**2) for at, (lift, sd) in (expected or {}).items()}
     by_system, by_country, of_all = rests
     networks, systems, countries = len(tree.networks), len(tree.systems), len(tree.countries)
-    # A rest is one more child at each level below the one that it is the rest of.
+    # A rest is one more child at each level below its own.
     rests_of: list[Rest] = []
     parents: list[int] = []
     system_parents = tree.country.tolist()
@@ -220,7 +220,7 @@ def _first(of: Posterior, count: int) -> Posterior:
 
 @dataclass(frozen=True)
 class Pools:
-    """Counts of a measure by network, of which any networks can be taken together."""
+    """Counts of a measure by network. Any networks can be pooled."""
 
     counts: Counts
     weight: Ints
@@ -231,7 +231,7 @@ class Pools:
     """The estimate by some rows and their weights, if a jackknife over their buckets gives an interval."""
 
     def estimates(self, bytes_: Ints) -> tuple[dict[int, Estimate], Rests]:
-        """Networks that have enough evidence by themselves; those that have not, by AS; and so on."""
+        """Estimates of networks with enough evidence of their own; of the others by AS; and so on."""
         networks = len(self.tree.networks)
         country = self.tree.country[self.tree.system]
         everybody = np.zeros(networks, dtype=np.int64)
@@ -255,8 +255,8 @@ class Pools:
         return self._each(networks, networks >= 0, is_single=True)
 
     def _each(self, group: Ints, among: Bools, is_single: bool = False) -> tuple[dict[int, Estimate], Bools]:
-        """Estimates of the groups of these networks; and the networks of groups that have none. Of several
-        networks those that are far from the others have no say; of a few nobody knows who is.
+        """Estimates of the groups of these networks; and the networks of groups that have none. Among
+        several networks, outliers are left out. A few networks are too few to detect outliers.
         """
         rows = np.flatnonzero(among[self.counts.network])
         of = group[self.counts.network[rows]]
@@ -278,7 +278,7 @@ class Pools:
 
 
 def pools(counts: Counts, settings: Settings, tree: Hierarchy, measure: Measure) -> Pools:
-    """Those whose estimate is the lift of a quantile."""
+    """Pools that estimate the lift of a quantile."""
     return Pools(counts, weights(counts, settings), tree, measure, partial(_lift, measure))
 
 

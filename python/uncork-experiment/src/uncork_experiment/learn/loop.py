@@ -1,6 +1,6 @@
-"""`uncork learn run`: plan, check, apply, again and again, until it is told to end.
+"""`uncork learn run`: plan, check, apply, in a loop, until a signal ends it.
 
-A round that fails changes nothing, and the next one tries again. If all fail, the table in force expires, and
+A round that fails changes nothing, and the next one tries again. If all fail, the active table expires, and
 its clients get the control arm.
 """
 
@@ -26,7 +26,7 @@ SWITCH_SECONDS = 1.0
 RETRY_SECONDS = 60.0
 """Until the kill switch is tried again if it failed."""
 ROUNDS = 168
-"""Rounds that change nothing whose inputs are kept: a week of one each hour."""
+"""Rounds without a change that keep their inputs: a week of one each hour."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Loop:
     every: float
     """Seconds from the beginning of a round to that of the next."""
     keep: int = ROUNDS
-    """The inputs of so many rounds that changed nothing."""
+    """How many rounds without a change keep their inputs."""
     metrics: Path | None = None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -51,8 +51,8 @@ class Loop:
     succeeded: datetime | None = None
 
     def run(self, rounds: int | None = None) -> None:
-        """Rounds, until `ended` is set or so many are done."""
-        self._note_what_is_in_force()
+        """Runs rounds until `ended` is set, or this number of rounds."""
+        self._log_active_version()
         while not self.ended.is_set():
             began = time.monotonic()
             was_stopped = self.store.is_stopped()
@@ -66,7 +66,7 @@ class Loop:
                 if is_due or self.store.is_stopped() != was_stopped:
                     break
 
-    def _note_what_is_in_force(self) -> None:
+    def _log_active_version(self) -> None:
         """If a crash, or another program, came between a change and its line in the log."""
         current = self.store.current()
         done = [line for line in self.store.log() if line["done"] in ("apply", "rollback", "found")]
@@ -79,7 +79,7 @@ class Loop:
         try:
             result, inputs = (self._stop(now), inputs) if is_stopped else self._learn(now)
             self.succeeded = now
-        except Exception as error:  # Whatever it is: the next round may succeed.
+        except Exception as error:  # Any error: the next round may succeed.
             result = "failed"
             self._say(now, f"failed: {type(error).__name__}: {error}; the active version stays")
         self.results[result] += 1
@@ -96,7 +96,7 @@ class Loop:
         return result
 
     def _learn(self, now: datetime) -> tuple[str, Mapping[str, str]]:
-        """A plan of today's records, put in force if it changes anything. If not, the log has its inputs."""
+        """Plans by today's records, and applies the plan if it changes anything. If not, logs its inputs."""
         number = self.propose(now)
         if self.store.changes_nothing(number):
             self._say(now, "unchanged: the plan decides as the active version does")
@@ -114,7 +114,7 @@ class Loop:
         return "applied"
 
     def _stop(self, now: datetime) -> str:
-        """The control arm for everybody, the random share too, by the evidence of the version in force."""
+        """The control arm for everybody, the random share too, by the evidence of the active version."""
         current = self.store.current()
         if current is None:
             return "stopped"

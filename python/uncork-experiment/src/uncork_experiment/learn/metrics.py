@@ -16,7 +16,7 @@ Series = Sequence[tuple[Mapping[str, str], float]]
 def text(
     store: Store, results: Mapping[str, int], succeeded: datetime | None, every: float, seconds: float
 ) -> str:
-    """All families, those of the version in force too if there is one."""
+    """All families, with those of the active version if there is one."""
     rounds: Series = [({"result": name}, results.get(name, 0)) for name in RESULTS]
     families = [
         _family("rounds_total", "counter", "Rounds since the start.", rounds),
@@ -51,15 +51,15 @@ def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
     )
     expires = (settings.as_of + settings.ttl) * 86_400
     return [
-        _gauge("version", "The version in force.", number),
-        _gauge("expires_timestamp_seconds", "When the table in force expires.", expires),
+        _gauge("version", "The active version.", number),
+        _gauge("expires_timestamp_seconds", "When the active table expires.", expires),
         _family("networks", "gauge", "Networks by arm, for large and small objects each.", count),
         _family("traffic_share", "gauge", "Share of the bytes of clients, by arm of their network.", share),
-        _gauge("changed_share", "Share of the bytes whose arm changed on the last day.", changed),
+        _gauge("changed_share", "Share of the bytes that changed their arm on the last day.", changed),
         _gauge("guardrails_broken", "Guardrails that are broken, of all entries.", broken),
         _gauge(
             "sample_ratio_mismatches",
-            "Sections of which an arm has lost clients.",
+            "Sections in which an arm has lost clients.",
             len(store.mismatches(number)),
         ),
     ]

@@ -54,7 +54,7 @@ COUNTRY_COUNTS = (3.0, 10.0, 30.0, 1e6)
 ROUNDS, OUTER = 40, 2
 CHUNK = 256
 """Networks at a time."""
-LEAST = 1e-12
+MIN_P = 1e-12
 """Of a probability that is widened."""
 
 
@@ -86,7 +86,7 @@ class Belief:
         """With standard deviations that are larger by this factor; the mean stays."""
         if factor == 1:
             return self
-        above = (ndtr(ndtri(np.clip(each, LEAST, 1 - LEAST)) / factor) for each in self.above)
+        above = (ndtr(ndtri(np.clip(each, MIN_P, 1 - MIN_P)) / factor) for each in self.above)
         return Belief(self.mean, self.sd * factor, tuple(above))
 
     def of(self, nodes: NDArray[np.bool_] | slice | Ints) -> Belief:
@@ -206,17 +206,17 @@ class _Priors:
         known = np.zeros(len(fits), dtype=np.bool_)
         known[evidence.node] = True
         known[list(twin)] = False
-        told, country = fits[known], evidence.country[known]
+        likely, country = fits[known], evidence.country[known]
         base = _base()
         everybody = base
-        flat = told.reshape(len(told), -1)
+        flat = likely.reshape(len(likely), -1)
         for _ in range(ROUNDS):
             # The sum of what each node is likely to be, as two products of matrices.
             sums = (everybody.reshape(-1) * ((1 / (flat @ everybody.reshape(-1))) @ flat)).reshape(base.shape)
-            everybody = _shrunk(base, BASE_COUNT, _smoothed(sums[None])[0], len(told))
-        says = _smoothed(_normed(everybody * told))
+            everybody = _shrunk(base, BASE_COUNT, _smoothed(sums[None])[0], len(likely))
+        says = _smoothed(_normed(everybody * likely))
         # Without the node's own say, which all others have shaped.
-        others = _shrunk(base, BASE_COUNT, says.sum(axis=0) - says, len(told) - 1)
+        others = _shrunk(base, BASE_COUNT, says.sum(axis=0) - says, len(likely) - 1)
         sums = np.zeros((evidence.countries, *base.shape))
         np.add.at(sums, country, says)
         count = np.bincount(country, minlength=evidence.countries).astype(np.float64)[:, None, None]
@@ -224,7 +224,7 @@ class _Priors:
             (_shrunk(others, weight, sums[country] - says, count[country] - 1), weight)
             for weight in COUNTRY_COUNTS
         ]
-        best, weight = max(by_count, key=lambda one: _log_score(one[0], told))
+        best, weight = max(by_count, key=lambda one: _log_score(one[0], likely))
         of_country = _shrunk(everybody, weight, sums, count)
         system = of_country[evidence.country]
         system[known] = best
@@ -311,13 +311,13 @@ class _Kernel:
     above: tuple[Floats, ...]
 
     @staticmethod
-    def of(told: tuple[Floats, Floats] | None, far: Floats | float, limits: Sequence[float]) -> _Kernel:
-        """`told`: estimates and their variances, shape (networks,)."""
+    def of(measured: tuple[Floats, Floats] | None, far: Floats | float, limits: Sequence[float]) -> _Kernel:
+        """`measured`: estimates and their variances, shape (networks,)."""
         parts = []
         for spread, weight in ((SPREADS**2, 1 - far), (SPREADS**2 + FAR**2, far)):
             mean, variance = np.broadcast_to(LIFTS[None, :, None], (1, len(LIFTS), len(SPREADS))), spread
-            if told is not None:
-                own, error = told[0][:, None, None], told[1][:, None, None]
+            if measured is not None:
+                own, error = measured[0][:, None, None], measured[1][:, None, None]
                 variance = 1 / (1 / spread + 1 / error)
                 mean = variance * (mean / spread + own / error)
             sd = np.sqrt(variance)

@@ -32,7 +32,7 @@ class Columns:
     """Many networks; all arrays have the same shape (n,)."""
 
     version: Words
-    """4 or 6; 0: this is no network."""
+    """4 or 6; 0: not a network."""
     high: Words
     """Upper half of an address of IPv6."""
     low: Words
@@ -114,7 +114,7 @@ def around(text: str) -> list[str]:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise InputError(text, "is no address", "write one such as 203.0.113.7") from None
+        raise InputError(text, "is not an address", "write one such as 203.0.113.7") from None
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
     whole = ipaddress.ip_network(address)

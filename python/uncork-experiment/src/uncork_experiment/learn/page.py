@@ -1,4 +1,4 @@
-"""The report page: what the versions in force gave to whom, over time, and what they expect of it."""
+"""The report page: the arms that the active versions gave to clients over time, and the expected gain."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from uncork_experiment.learn import regret
 from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.changes import mean_lift
 from uncork_experiment.learn.decisions import Decision, Decisions, coded
-from uncork_experiment.learn.entries import Before
-from uncork_experiment.learn.explain import in_force
+from uncork_experiment.learn.entries import PreviousArms
+from uncork_experiment.learn.explain import active_versions
 from uncork_experiment.learn.gain import DAYS, Gain, Gains, gains
 from uncork_experiment.learn.settings import LARGE, Settings
 from uncork_experiment.learn.store import Store
@@ -30,13 +30,13 @@ from uncork_experiment.report import palette, svg, tables
 from uncork_experiment.report.figures import Figure, percent
 from uncork_experiment.report.page import document, figure
 
-MOST_SYSTEMS = 60
-MOST_CHANGES = 40
+MAX_SYSTEMS = 60
+MAX_CHANGES = 40
 
 
 @dataclass(frozen=True)
 class Point:
-    """A version that was in force."""
+    """A version that was active."""
 
     number: int
     settings: Settings
@@ -67,14 +67,14 @@ def page(store: Store, oracle: Path | None = None) -> str:
     """The whole page as one file. `oracle`: the truth, where somebody knows it."""
     points = [
         Point(number, store.settings(number), store.decisions(number))
-        for number in dict.fromkeys([*in_force(store), store.need_current()])
+        for number in dict.fromkeys([*active_versions(store), store.need_current()])
     ]
     last = next(point for point in points if point.number == store.need_current())
     measured = gains(store.evidence(last.number), last.settings)
     figures = [
         *_over_time(points),
         *_measured(measured, last.settings),
-        *_beside_oracle(points, oracle),
+        *_regret(points, oracle),
         _systems(last),
         *_by_bound(last),
     ]
@@ -102,14 +102,14 @@ def _header(last: Point, measured: Gains, confirmed: Mapping[str, Total]) -> str
         f"{escape(settings.control)}, by network</h1>\n"
         f'<p class="question">Version {last.number}: records before {date(settings.as_of)}; its table '
         f"expires {date(settings.as_of + settings.ttl)}.</p>\n</header>\n"
-        f'<section class="verdict" aria-label="In force">\n<p class="sentence">{escape(sentence)}</p>\n'
+        f'<section class="verdict" aria-label="Active version">\n<p class="sentence">{escape(sentence)}</p>\n'
         "<p>The lift is what the random share says of the networks that the table switches on, as if arms "
-        f"did not share bottlenecks: an expectation. {_beside_holdback(measured)} {_by_switchback(confirmed)}"
+        f"did not share bottlenecks: an expectation. {_latest_gain(measured)} {_by_switchback(confirmed)}"
         "</p>\n</section>\n"
     )
 
 
-def _beside_holdback(measured: Gains) -> str:
+def _latest_gain(measured: Gains) -> str:
     """What the last days say, in a sentence."""
     if not measured:
         return "The holdback has too few records to measure it."
@@ -144,11 +144,11 @@ def _measured(measured: Gains, settings: Settings) -> list[Figure]:
     ]
 
 
-def _beside_oracle(points: Sequence[Point], oracle: Path | None) -> list[Figure]:
+def _regret(points: Sequence[Point], oracle: Path | None) -> list[Figure]:
     if oracle is None:
         return []
     versions = [(point.settings, point.decisions) for point in points]
-    return regret.figures(versions, Oracle.read(oracle), _inks(points[-1].settings)[1])
+    return regret.figures(versions, Oracle.load(oracle), _inks(points[-1].settings)[1])
 
 
 def _course(name: str, section: str, course: Sequence[Gain], settings: Settings) -> Figure:
@@ -159,8 +159,8 @@ def _course(name: str, section: str, course: Sequence[Gain], settings: Settings)
     x = svg.Axis("week up to", 0, len(course) - 1, names=tuple(date(one.day)[5:] for one in course))
     y = svg.around("lift over the holdback", [v for point in points for v in point], zero=True, shown=percent)
     caption = (
-        f"All {section} objects that the table decided for, beside those of the holdback: {DAYS} days each, "
-        f"with 95 % intervals. Last: {course[-1].table} records beside {course[-1].holdback}. Where both "
+        f"All {section} objects that the table decided for, against those of the holdback: {DAYS} days each, "
+        f"with 95 % intervals. Last: {course[-1].table} records against {course[-1].holdback}. Where both "
         "share bottlenecks, this is not the total gain."
     )
     line = svg.Line(
@@ -171,7 +171,7 @@ def _course(name: str, section: str, course: Sequence[Gain], settings: Settings)
         dots=True,
     )
     chart = svg.Chart(f"Measured lift of {section} objects", caption, x, y, [line], legend=False)
-    return Figure(name, f"Beside the holdback: {section} objects", caption, chart.render)
+    return Figure(name, f"Gain over the holdback: {section} objects", caption, chart.render)
 
 
 def _over_time(points: Sequence[Point]) -> list[Figure]:
@@ -224,7 +224,7 @@ def _systems(last: Point) -> Figure:
     system, names = coded(large.parent)
     traffic = np.bincount(system, large.share, len(names))
     dots = []
-    for at in np.argsort(-traffic, kind="stable")[:MOST_SYSTEMS].tolist():
+    for at in np.argsort(-traffic, kind="stable")[:MAX_SYSTEMS].tolist():
         if traffic[at] <= 0:
             break
         own = large.where(system == at)
@@ -236,7 +236,7 @@ def _systems(last: Point) -> Figure:
     x = svg.Axis("share of the bytes", min(shares) * 0.8, max(shares) * 1.25, log=True, shown=_share)
     y = svg.around("lift", [v for dot in dots for v in dot[2:5]], zero=True, shown=percent)
     caption = (
-        f"ASes with most traffic, at most {MOST_SYSTEMS}: lift by their networks' posteriors, by "
+        f"ASes with most traffic, at most {MAX_SYSTEMS}: lift by their networks' posteriors, by "
         "bytes, with the widest 95 % interval, against their share of all bytes. A large dot: most of the "
         f"AS's bytes have {last.settings.treated} by the table."
     )
@@ -255,7 +255,7 @@ def _by_bound(last: Point) -> list[Figure]:
     y = svg.around("lift over all traffic", [point[1] for point in points], zero=True, shown=percent)
     caption = (
         "Expected lift over all traffic by the budget of harm (--harmed), if all changes came at once. This "
-        f"version has {100 * last.settings.harmed:.3g} %: at most so much of the traffic is more than "
+        f"version has {100 * last.settings.harmed:.3g} %: at most this part of the traffic is more than "
         f"{100 * last.settings.tolerated:.3g} % worse, with a probability of "
         f"{100 * last.settings.sure:.3g} %."
     )
@@ -269,17 +269,17 @@ def _share(value: float) -> str:
 
 
 def _changes(points: Sequence[Point]) -> str:
-    """The networks whose arm changed, newest first, with most traffic."""
+    """The networks that changed their arm: newest first, then most traffic."""
     rows: list[tuple[str, float, Decision]] = []
     count = 0
-    before = Before({})
+    before = PreviousArms({})
     for point in points:
         is_new = point.networks.arm != before.arms(point.networks, point.settings)
         new = point.networks.where(is_new)
         count += len(new)
-        most = new.where(np.argsort(-new.share, kind="stable")[:MOST_CHANGES])
+        most = new.where(np.argsort(-new.share, kind="stable")[:MAX_CHANGES])
         rows += [(date(point.settings.as_of), one.share, one) for one in most]
-        before = Before.of(point.networks)
+        before = PreviousArms.from_decisions(point.networks)
     rows.sort(key=lambda row: (row[0], row[1]), reverse=True)
     cells = [
         [
@@ -291,9 +291,9 @@ def _changes(points: Sequence[Point]) -> str:
             escape(words.change(math.exp(one.lift))),
             escape(words.quantity(share, "share")),
         ]
-        for day, share, one in rows[:MOST_CHANGES]
+        for day, share, one in rows[:MAX_CHANGES]
     ]
-    more = f"<p>{count - MOST_CHANGES} more are not shown.</p>\n" if count > MOST_CHANGES else ""
+    more = f"<p>{count - MAX_CHANGES} more are not shown.</p>\n" if count > MAX_CHANGES else ""
     headings = ["day", "network", "objects", "now", "why", "lift", "bytes"]
     body = tables.table(headings, cells, left=(0, 1, 2, 3, 4)) if cells else "<p>None.</p>\n"
     return f'<section id="changes">\n<h2>Changes</h2>\n{body}{more}</section>\n'

@@ -16,12 +16,14 @@ Prior = Mapping[str, tuple[float, float]]
 """Of each AS the expected lift of large objects, as a logarithm, and its standard deviation."""
 
 
-def read(path: Path, controllers: Collection[tuple[str, str]]) -> Prior:
+def load_prior(path: Path, controllers: Collection[tuple[str, str]]) -> Prior:
     """The file, if it is about a control and treated of these, and if its twin has earned to be believed."""
     document = _document(path)
     if document.get("schema") != SCHEMA or document.get("class") != LARGE:
         raise InputError(
-            str(path), f"is no prior of schema {SCHEMA} for {LARGE} objects", "make it with calibrate --prior"
+            str(path),
+            f"is not a prior of schema {SCHEMA} for {LARGE} objects",
+            "make it with calibrate --prior",
         )
     if (document.get("control"), document.get("treated")) not in controllers:
         arms = " or ".join(f"{treated} and {control}" for control, treated in controllers)

@@ -1,13 +1,13 @@
-"""Whether anybody gains at all, beyond chance, at whatever time one looks.
+"""Whether any network gains at all, beyond chance, at any number of looks.
 
 A probability by empirical Bayes is as good as its prior. Where the arms do not differ, a prior that expects
 some spread takes noise for gains: with thousands of networks and a look each day some of it will look like
 one. So nothing is switched on before the records say that somebody gains, by evidence that needs no prior: an
-e-value. The mean of e-values is one again, however they depend on each other. If nobody gains, it reaches
-1 / alpha ever with probability alpha at most.
+e-value. The mean of e-values is an e-value too, even if they depend on each other. If no network gains, it
+ever reaches 1 / alpha with probability alpha at most.
 
-The bound holds for looks at evidence that grows. Old evidence fades, so it holds for about as long as
-evidence lives, and anew after that.
+The bound holds for looks at evidence that grows. Old evidence fades, so it holds for about the lifetime of
+evidence, and again after that.
 """
 
 from __future__ import annotations

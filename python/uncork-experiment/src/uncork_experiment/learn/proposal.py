@@ -154,7 +154,7 @@ def propose(
     progress.done()
     number, changes = store.plan(settings, counts, now, show=show)
     for one in dict.fromkeys(store.mismatches(number).values()):
-        console.note(f"warning: {one.told(store.settings(number))}")
+        console.note(f"warning: {one.warning(store.settings(number))}")
     return number, changes
 
 
@@ -172,7 +172,7 @@ def _from_records(
         as_of = _not_after(evidence.last_day(records.table, records.run) + 1, today + 1)
         settings = settings_of(options, as_of, key, today)
     progress("evidence")
-    return settings, evidence.read(records.table, settings, records.run, on_trial(store))
+    return settings, evidence.collect(records.table, settings, records.run, on_trial(store))
 
 
 def _from_result(
@@ -184,20 +184,20 @@ def _from_result(
         if is_given:
             raise InputError(name, "with --evidence no records are read", "leave one of the two out")
     progress("evidence")
-    result = resultfile.read(options.evidence)
+    result = resultfile.load_result(options.evidence)
     until = instant(options.until, "--until")
     settings = settings_of(options, result.as_of if until is None else until // DAY_NS, key)
     return settings, resultfile.counts(result, settings, on_trial(store))
 
 
 def on_trial(store: Store) -> list[str]:
-    """The ASes that a switchback is to confirm, by the version in force."""
+    """The ASes that a switchback is to confirm, by the active version."""
     current = store.current()
     return sorted({name for _, name in store.trials(current)}) if current is not None else []
 
 
 def _not_after(as_of: int, latest: int) -> int:
-    """The day, but not after the latest: a server whose clock is ahead must not set the time of expiry."""
+    """The day, but not after the latest: a server with a fast clock must not set the time of expiry."""
     if as_of > latest:
         console.note(
             f"warning: records of {date(as_of - 1)} are from the future and are left out: compare the clocks "
@@ -217,7 +217,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
     if options.place == "listener" and options.listener:
         raise InputError("--listener", "--place listener has rules for each of them", "leave one out")
     if options.places < 1:
-        raise InputError("--places", f"`{options.places}` is no number of places", "write 1 or more")
+        raise InputError("--places", f"`{options.places}` is not a number of places", "write 1 or more")
     for limit in options.guardrail:
         measures.parse_limit(limit)
     sites = SITES if not options.site else () if options.site == ["none"] else tuple(options.site)
@@ -252,7 +252,7 @@ def settings_of(options: argparse.Namespace, as_of: int, key: str, today: int | 
         holdback=share(options.holdback, "--holdback"),
         ttl=options.ttl,
         rules=options.rules.read_text(encoding="utf-8") if options.rules else "",
-        prior=prior.read(options.prior, _controllers(options, arms)) if options.prior else {},
+        prior=prior.load_prior(options.prior, _controllers(options, arms)) if options.prior else {},
         # Without a switchback nothing depends on the day: the same records give the same version on any day.
         today=today if confirm < 1 else None,
     )

@@ -1,4 +1,4 @@
-"""Regret where the truth is known: what each version truly brings, beside what an oracle would have."""
+"""Regret where the truth is known: the true gain of each version, against the gain of an oracle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from uncork_experiment.report.figures import Figure, percent
 def figures(versions: Sequence[tuple[Settings, Decisions]], oracle: Oracle, ink: str) -> list[Figure]:
     """By class of objects: the true lift over all traffic, by version; the line above is the oracle's."""
     if any(settings.place for settings, _ in versions):
-        raise InputError("--oracle", "these versions tell places apart, the oracle does not", "leave it out")
+        raise InputError("--oracle", "these versions have places, the oracle has none", "leave it out")
     _, last = versions[-1]
     return [_figure(name, versions, oracle, ink) for name in CLASSES if name in last.sections]
 
@@ -40,26 +40,26 @@ def _figure(
     settings, _ = versions[-1]
     line = svg.Line("the table", ink, points, dots=True)
     caption = (
-        f"{_told(of_class, truth, choices[-1], best)} All {settings.treated}: {words.change(everybody)}."
+        f"{_summary(of_class, truth, choices[-1], best)} All {settings.treated}: {words.change(everybody)}."
     )
     rules = [(_percent(best), "oracle")]
     chart = svg.Chart(f"Regret of {of_class} objects", caption, x, y, [line], rules=rules, legend=False)
-    return Figure(f"regret-{of_class}", f"Beside an oracle: {of_class} objects", caption, chart.render)
+    return Figure(f"regret-{of_class}", f"Against an oracle: {of_class} objects", caption, chart.render)
 
 
-def _told(of_class: str, truth: Truth, on: np.ndarray, best: float) -> str:
+def _summary(of_class: str, truth: Truth, on: np.ndarray, best: float) -> str:
     """The last version in sentences."""
     score = truth.score(on)
     harm = (
-        f"{words.quantity(score.harmed, 'share')} of the traffic is more than 2 % worse; of "
-        f"{words.quantity(score.surely, 'share')} the truth's interval says so."
+        f"{words.quantity(score.harmed, 'share')} of the traffic is more than 2 % worse; "
+        f"{words.quantity(score.surely, 'share')} by the truth's 95 % interval."
     )
     if not best > 0:
-        return f"Nobody can gain with {of_class} objects within the limit for bytes sent again. {harm}"
+        return f"No network can gain with {of_class} objects within the limit of retransmitted bytes. {harm}"
     regret = _percent(best) - _percent(truth.mean_lift(on))
     return (
-        "The oracle knows each network's lift and keeps the limit for bytes sent again. The last version has "
-        f"{score.gain:.1%} of its gain: a regret of {regret:.2f} points. {harm}"
+        "The oracle knows each network's lift and keeps the limit of retransmitted bytes. The last version "
+        f"has {score.gain:.1%} of its gain: a regret of {regret:.2f} points. {harm}"
     )
 
 

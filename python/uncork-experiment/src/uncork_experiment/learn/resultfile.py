@@ -25,7 +25,7 @@ from uncork_experiment.schema import canonical, unbound
 QUERY = "query"
 """The metric of the row about the query itself, which is not part of the evidence."""
 AGAIN = "run the statement that --show-sql prints with the same options, and write all rows of its result"
-MOST = np.iinfo(np.int64).max
+MAX_COUNT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Result:
 
 
 def sql(settings: Settings, dialect: str, on_trial: Sequence[str] = ()) -> str:
-    """The query in a dialect, over a table `records` with all canonical columns. Its last row is about the
-    query, so that whoever reads the result knows what it is of, and whether it is whole.
+    """The query in a dialect, over a table `records` with all canonical columns. Its last row
+    describes the query, so that a reader of the result can check that it matches and is complete.
     """
     records = unbound()
     whole = evidence.query(records, settings, on_trial).union(_about(records, settings, on_trial))
@@ -89,7 +89,7 @@ def _about(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> ir
     return total.select(**values)
 
 
-def read(path: Path) -> Result:
+def load_result(path: Path) -> Result:
     """Reads a Parquet file, or all files of a directory: many engines write a result in parts."""
     parts = [evidence.narrow(_checked(file)) for file in _files(path)]
     whole = pa.concat_tables(parts).unify_dictionaries()
@@ -106,7 +106,7 @@ def read(path: Path) -> Result:
 
 
 def counts(result: Result, settings: Settings, on_trial: Sequence[str] = ()) -> pa.Table:
-    """The evidence, with the same bytes as `evidence.read` has from the records."""
+    """The evidence, with the same bytes as `evidence.collect` has from the records."""
     _is_of_this_query(result, asked(settings, on_trial))
     for problem in _wrong(result.rows, settings):
         raise InputError(str(result.path), problem, AGAIN)
@@ -119,7 +119,7 @@ def counts(result: Result, settings: Settings, on_trial: Sequence[str] = ()) -> 
 
 
 def _files(path: Path) -> list[Path]:
-    """Of a directory all but those that engines write beside the result, such as `_SUCCESS`."""
+    """The files of a directory, without files that engines add to the result, such as `_SUCCESS`."""
     if not path.exists():
         raise InputError(str(path), "no such file or directory", "name the query's result, a Parquet file")
     if not path.is_dir():
@@ -135,7 +135,7 @@ def _checked(file: Path) -> pa.Table:
     try:
         schema = pq.read_schema(file)
         if missing := [name for name in COLUMNS if name not in schema.names]:
-            raise InputError(str(file), f"there is no column {missing[0]!r}", AGAIN)
+            raise InputError(str(file), f"no column {missing[0]!r}", AGAIN)
         texts = [name for name, kind in COLUMNS.items() if kind == TEXT and _is_text(schema.field(name).type)]
         # Words as numbers: a wide result of a million networks needs much memory.
         table = pq.ParquetFile(file, read_dictionary=texts).read(list(COLUMNS))
@@ -149,7 +149,7 @@ def _typed(file: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind, wanted = column.type, COLUMNS[name]
     target = pa.string() if wanted == TEXT else wanted
     is_right = _is_text(kind) if wanted == TEXT else _is_number(kind)
-    # A column without any value has whatever type the engine gave it.
+    # The type of a column without values depends on the engine.
     if not is_right and column.null_count < len(column):
         what = "text" if wanted == TEXT else "whole numbers"
         first = column.drop_null()[0].as_py()
@@ -173,7 +173,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _is_of_this_query(result: Result, wanted: str) -> None:
-    """A result of another day, or of other options, would give decisions that nobody asked for."""
+    """A result of another day, or of other options, would give decisions that the user did not ask for."""
     had, needed = result.asked.split("; "), wanted.split("; ")
     other = [one for one in had if one not in needed]
     lacking = [one for one in needed if one not in had]
@@ -191,20 +191,20 @@ def _wrong(rows: pa.Table, settings: Settings) -> Iterator[str]:
     bounds = {
         "day": (settings.as_of - settings.window, settings.as_of - 1),
         "bucket": (0, BUCKETS - 1),
-        **dict.fromkeys(("n", "numerator", "denominator"), (0, MOST)),
+        **dict.fromkeys(("n", "numerator", "denominator"), (0, MAX_COUNT)),
     }
     for name, (low, high) in bounds.items():
         ends = pc.min_max(rows[name])
         for value in (ends["min"].as_py(), ends["max"].as_py()):
             if value is not None and not low <= value <= high:
-                yield f"column {name!r} has {_told(name, value)}; it must be {_range(name, low, high)}"
+                yield f"column {name!r} has {_value(name, value)}; it must be {_range(name, low, high)}"
 
 
 def _range(name: str, low: int, high: int) -> str:
-    if high == MOST:
+    if high == MAX_COUNT:
         return f"{low} or more"
-    return f"{_told(name, low)} to {_told(name, high)}"
+    return f"{_value(name, low)} to {_value(name, high)}"
 
 
-def _told(name: str, value: int) -> str:
+def _value(name: str, value: int) -> str:
     return f"{value} ({date(value)})" if name == "day" else str(value)

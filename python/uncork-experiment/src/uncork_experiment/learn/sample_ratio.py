@@ -1,9 +1,9 @@
 """Sample-ratio mismatch: has each arm as many clients as were dealt to it?
 
 If records of one arm are lost (a server that fails, a pipeline that drops what takes long, downloads that
-never end), the lift is of other clients than were dealt, and nothing in it tells. What is counted are units,
-each once a day: a better controller causes more downloads, which is no mismatch. Old days count less, as in
-the evidence of lifts, and units by inverse propensity: so both arms are to have the same sum, even where
+never end), the lift is of other clients than were dealt, and does not show it. Units are counted, each once a
+day: a better controller causes more downloads, and that must not count as a mismatch. Old days count less, as
+in the evidence of lifts, and units by inverse propensity: so both arms should have the same sum, even where
 shares changed.
 
 Units are cookies that a client makes up: one network can have many of one arm. So networks, and then ASes,
@@ -57,7 +57,7 @@ class Ratio:
     left_out: tuple[str, ...] = ()
     """Networks and ASes that are far from the others, by name: at most `MAX_NAMED`."""
 
-    def told(self, settings: Settings) -> str:
+    def warning(self, settings: Settings) -> str:
         """What is wrong, what follows, and what to do."""
         return (
             f"Sample-ratio mismatch in {self.of}: {self.away(settings)}. Nothing is switched on. Find out "
@@ -113,7 +113,7 @@ def document(ratio: Ratio) -> dict[str, object]:
     return values | {"left_out": list(ratio.left_out)}
 
 
-def read(sections: Mapping[str, Mapping[str, object]]) -> dict[str, Ratio]:
+def load_ratios(sections: Mapping[str, Mapping[str, object]]) -> dict[str, Ratio]:
     """What guardrails.json has of each section. Versions of before have none."""
     found = {name: Ratio(**of[KEY]) for name, of in sections.items() if KEY in of}  # type: ignore[arg-type]
     return {name: replace(one, left_out=tuple(one.left_out)) for name, one in found.items()}

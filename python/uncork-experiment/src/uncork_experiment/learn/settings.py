@@ -1,4 +1,4 @@
-"""What is declared before the records are looked at: all that decisions depend on beside the evidence."""
+"""Settings that are declared before the records are read. Decisions depend on them and the evidence only."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PRIMARY: Mapping[str, Measure] = {
 """What an arm is to improve, by class of objects."""
 
 HOLDBACK = "uncork-learn-holdback"
-"""The experiment whose clients keep the control arm for good."""
+"""The experiment that keeps its clients on the control arm for good."""
 TABLE_RULE = "learned, "
 """How the names of the rules begin by which the table decides."""
 GUARDRAILS = ("retransmitted=2pp", "aborted=0.5pp")
 SITES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
-"""Networks between sites, whose traffic keeps the control arm unless told otherwise."""
+"""Networks between sites. Their traffic keeps the control arm by default."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Settings:
     key: str
     """Of the policy: 32 hexadecimal digits."""
     place: str = ""
-    """What tells the points of presence apart: `listener` or `host`; empty: nothing does."""
+    """What names the point of presence: `listener` or `host`; empty: nothing."""
     places: int | None = 100
     """Most places that have sections: those with most bytes. None: all, as before there was a limit."""
     unit: str = "prefix"
@@ -56,10 +56,10 @@ class Settings:
     worth: float = 0.01
     """The least expected lift that is worth a change."""
     tolerated: float = 0.02
-    """How much worse nobody is to become: a lift below this is harm."""
+    """The tolerated loss: a lift below minus this is harm."""
     sure: float = 0.95
-    """Probability that there is no such harm, from which on an entry is switched on; and that it is no chance
-    find that anybody gains.
+    """Minimum probability to switch an entry on: that it has no such harm, and that the gain of some network
+    is beyond chance.
     """
     doubt: float = MIN_KEPT
     """Probability of any lift below which an entry is switched off. It is not on, either, where a limit is
@@ -102,22 +102,22 @@ class Settings:
     prior: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """What a calibrated twin expects of ASes: lift of large objects (log scale) and standard deviation."""
     today: int | None = None
-    """The day on which the version is made, whose coin the switchbacks turn: it is in force at once. While
+    """The day on which the version is made and becomes active. Switchbacks use the coin of this day. While
     records arrive, `as_of` is tomorrow. None: the day is `as_of`.
     """
     whole_days: bool = True
-    """Whether a switchback begins with a whole day, counts no day on which both arms were in force for long,
+    """Whether a switchback begins with a whole day, counts no day on which both arms were active for long,
     and makes up for a look that was missed. Before, it did not.
     """
     tried_stay: bool = True
     """Whether a network that a switchback tries counts as on, also on days without, when it is asked what it
     wants, and one that is frozen keeps its arm. Before, the former left the trial on each day on which it
-    would not have been switched on anew, and the latter was switched off.
+    would not have been switched on again, and the latter was switched off.
     """
 
     @property
     def day(self) -> int:
-        """The day on which the version comes in force."""
+        """The day on which the version becomes active."""
         return self.as_of if self.today is None else self.today
 
     def limits(self) -> tuple[Limit, ...]:
@@ -126,7 +126,9 @@ class Settings:
         for limit in limits:
             if limit.measure.statistic != "ratio":
                 raise InputError(
-                    f"--guardrail {limit.measure}", "is no ratio", "such as retransmitted=2pp or stutters=5%"
+                    f"--guardrail {limit.measure}",
+                    "is not a ratio",
+                    "such as retransmitted=2pp or stutters=5%",
                 )
         return limits
 
@@ -139,7 +141,7 @@ class Settings:
         return asdict(self)
 
     @staticmethod
-    def read(document: Mapping[str, object]) -> Settings:
+    def from_document(document: Mapping[str, object]) -> Settings:
         """The settings that `document` wrote."""
         # Versions of before these had none.
         missing = {

@@ -53,9 +53,9 @@ def _private(key: Path) -> Ed25519PrivateKey:
     try:
         found = serialization.load_pem_private_key(key.read_bytes(), password=None)
     except (ValueError, TypeError) as error:
-        raise InputError(str(key), f"is no private key without a password ({error})", MAKE) from None
+        raise InputError(str(key), f"is not a private key without a password ({error})", MAKE) from None
     if not isinstance(found, Ed25519PrivateKey):
-        raise InputError(str(key), "is no Ed25519 key", MAKE)
+        raise InputError(str(key), "is not an Ed25519 key", MAKE)
     return found
 
 
@@ -67,9 +67,9 @@ def _public(key: Path) -> Ed25519PublicKey:
     try:
         found = serialization.load_pem_public_key(key.read_bytes())
     except ValueError as error:
-        raise InputError(str(key), f"is no public key ({error})", DERIVE) from None
+        raise InputError(str(key), f"is not a public key ({error})", DERIVE) from None
     if not isinstance(found, Ed25519PublicKey):
-        raise InputError(str(key), "is no Ed25519 key", DERIVE)
+        raise InputError(str(key), "is not an Ed25519 key", DERIVE)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The directory of versions: each with its inputs, one of them in force, and a log of what was done.
+"""The directory of versions: each with its inputs, one of them active, and a log of all changes.
 
 current -> versions/0003         a symbolic link: replaced as one, so a server never sees half a version
 overrides.json                   pins and freezes
@@ -37,7 +37,7 @@ from uncork_experiment.learn import confirm, sample_ratio, signature, tablefile
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
 from uncork_experiment.learn.decisions import Decisions
-from uncork_experiment.learn.entries import Before
+from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.history import INTENT, SIGNED
 from uncork_experiment.learn.lock import alone
 from uncork_experiment.learn.sample_ratio import Ratio
@@ -68,14 +68,14 @@ class Store:
         return self.root / "versions" / f"{number:04d}"
 
     def current(self) -> int | None:
-        """The version in force."""
+        """The active version."""
         try:
             return int(Path(os.readlink(self.root / "current")).name)
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
             raise InputError(
-                str(self.root / "current"), "is no link to a version", "remove it, and apply a version"
+                str(self.root / "current"), "is not a link to a version", "remove it, and apply a version"
             ) from None
 
     def need_current(self) -> int:
@@ -91,17 +91,17 @@ class Store:
 
     def decisions(self, number: int) -> Decisions:
         with self._understood(number, version_.DECISIONS) as path:
-            return Decisions.of_bytes(path.read_bytes())
+            return Decisions.from_bytes(path.read_bytes())
 
     def decisions_about(self, number: int, keys: Sequence[str]) -> Decisions:
         """Those of these entries, and of all wide ones."""
         wanted = (pc.field("level") != "network") | pc.field("key").isin(list(keys))
         with self._understood(number, version_.DECISIONS) as path:
-            return Decisions.read(pq.read_table(path, filters=wanted))
+            return Decisions.from_table(pq.read_table(path, filters=wanted))
 
     def trials(self, number: int) -> Trials:
         with self._understood(number, version_.TRIALS) as path:
-            return confirm.read(read_json(path))  # type: ignore[arg-type]
+            return confirm.load_trials(read_json(path))  # type: ignore[arg-type]
 
     def guardrails(self, number: int) -> dict[str, Any]:
         """By section, what is watched."""
@@ -112,9 +112,9 @@ class Store:
             return document
 
     def ratios(self, number: int) -> dict[str, Ratio]:
-        """By section, the units of the arms over those that were dealt."""
+        """By section, the units of the arms over the dealt units."""
         with self._understood(number, version_.GUARDRAILS):
-            return sample_ratio.read(self.guardrails(number))
+            return sample_ratio.load_ratios(self.guardrails(number))
 
     @contextmanager
     def _understood(self, number: int, name: str) -> Iterator[Path]:
@@ -124,7 +124,7 @@ class Store:
             yield path
 
     def mismatches(self, number: int) -> dict[str, Ratio]:
-        """Those that are not as dealt."""
+        """The ratios of sections with a sample-ratio mismatch."""
         return {name: one for name, one in self.ratios(number).items() if one.is_mismatch}
 
     def text(self, number: int, name: str) -> str:
@@ -139,7 +139,7 @@ class Store:
             return pq.read_table(path)
 
     def overrides_of(self, number: int) -> Overrides:
-        """Those that a version was planned with."""
+        """The overrides that a version was planned with."""
         with understood(self.path(number) / INPUTS, DAMAGED):
             return _overrides(_document(self.path(number))["overrides"])
 
@@ -278,7 +278,7 @@ class Store:
 
     def changes_nothing(self, number: int) -> bool:
         """Whether servers would do the same by the version before, and as long. A sample-ratio mismatch that
-        begins or ends is a change: the version in force tells of it.
+        begins or ends is a change: the active version reports it.
         """
         document = _document(self.path(number))
         before = _before(document)
@@ -296,7 +296,7 @@ class Store:
         return texts[0] == texts[1]
 
     def rounds(self) -> list[str]:
-        """The plans that changed nothing and whose inputs are kept."""
+        """The plans that changed nothing and kept their inputs."""
         return sorted(path.name for path in (self.root / "rounds").glob("[0-9a-f]*"))
 
     def round_path(self, name: str) -> Path:
@@ -338,7 +338,7 @@ class Store:
         return [line.get("inputs_sha256") for line in self.log() if line.get("result") == "unchanged"]
 
     def forget_rounds(self, most: int) -> None:
-        """Keeps the inputs of the last so many rounds that changed nothing, and no others."""
+        """Keeps the inputs of the last `most` rounds that changed nothing, and no others."""
         needed = self.unchanged()[::-1][:most]
         with alone(self.root), writing(self.root):
             self._remove_parts()
@@ -354,7 +354,9 @@ class Store:
             settings=_settings(document),
             overrides=_overrides(document["overrides"]),
             before=lambda: (
-                Before.read(self.path(before) / version_.DECISIONS) if before is not None else Before({})
+                PreviousArms.load(self.path(before) / version_.DECISIONS)
+                if before is not None
+                else PreviousArms({})
             ),
             before_as_of=self.settings(before).as_of if before is not None else None,
             before_trials=self.trials(before) if before is not None else {},
@@ -477,7 +479,7 @@ class Store:
             evidence = self.path(before) / EVIDENCE
         wrong = [] if _has(evidence, document["evidence_sha256"]) else [EVIDENCE]
         found = version_.files(self._inputs(document, pq.read_table(evidence)))
-        if not self._does_as(before, _settings(document), Decisions.of_bytes(found[version_.DECISIONS])):
+        if not self._does_as(before, _settings(document), Decisions.from_bytes(found[version_.DECISIONS])):
             wrong.append(f"what version {before} does")
         if not _is_of_this_library(evidence):
             # Its decisions are the same values in other bytes.
@@ -515,7 +517,7 @@ def _origin(document: Mapping[str, object]) -> int:
 
 
 def _settings(document: Mapping[str, object]) -> Settings:
-    return Settings.read(document["settings"])  # type: ignore[arg-type]
+    return Settings.from_document(document["settings"])  # type: ignore[arg-type]
 
 
 def _digests(document: Mapping[str, object]) -> dict[str, str]:

@@ -23,7 +23,7 @@ def table(version: int, decisions: Decisions, settings: Settings) -> str:
     """The text of the table. Networks that have the arm of their AS, country or everybody are left out only
     if that is the control arm, so that a server without a database of ASes knows all that are switched on.
     """
-    # Written line by line, and by index: of a million networks there is no room for copies.
+    # Written line by line, and by index: copies of a million networks do not fit into memory.
     text = io.StringIO()
     text.write(f"uncork-table 1\nversion {version}\nmade {instant(settings.as_of)}\n")
     text.write(f"expires {instant(settings.as_of + settings.ttl)}\n")

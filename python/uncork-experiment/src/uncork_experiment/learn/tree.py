@@ -5,8 +5,8 @@ hierarchy; Efron and Morris 1973). Given the variances, posteriors follow exactl
 up the tree and one down. The variances come from the estimates themselves (empirical Bayes).
 
 tau is taken from the differences of pairs of siblings, not from deviations from their centre: where one
-sibling has most of the evidence the centre follows it, and deviations from it say nothing. Those that are
-known best say most of tau; others would drown it in their errors.
+sibling has most of the evidence the centre follows it, and deviations from it say nothing. Siblings with the
+smallest errors say most of tau; others would drown it in their errors.
 
 Two departures make it hard to steer from a few networks: tau follows from a weighted median, and a child that
 is further from its siblings' median than OUTLIER standard deviations has no say about them, nor they about
@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 OUTLIER = 4.0
-LEAST_TAU = 0.02
+MIN_TAU = 0.02
 """Siblings are never taken for equal."""
 PRIOR_TAU, PRIOR_SIBLINGS = 0.1, 5
-"""With few siblings tau cannot be told: this value weighs as much as so many of them."""
+"""Few siblings cannot estimate tau: this value weighs as much as `PRIOR_SIBLINGS` of them."""
 ROOT = (0.0, 0.2**2)
 """Mean and variance of the lift before any evidence: log scale."""
 MEDIAN_OF_CHI2 = 0.45493642311957305
@@ -36,7 +36,7 @@ MEDIAN_OF_CHI2 = 0.45493642311957305
 FEW = 5
 """With fewer siblings none is an outlier."""
 NEXT = (1, 2, 3)
-"""Each sibling is compared with so many of those that are known next less well."""
+"""Each sibling is compared with those at these distances in the order of errors."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Level:
     extra: Floats
     """Factor of tau^2 for a node: 1, or less if it stands for several networks together."""
     expected: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    """Mean and variance before the node's own evidence, where something else than parent and siblings says
-    so. It tells the parent nothing.
+    """Mean and variance before the node's own evidence, where something else than parent and siblings gives
+    them. They do not change the parent.
     """
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known of each node of a level."""
+    """The posterior of each node of a level."""
 
     mean: Floats
     variance: Floats
@@ -208,7 +208,7 @@ class _Pairs:
 
     def tau2(self) -> float:
         """What makes the median of the standardised squares that of chi^2."""
-        low, high = LEAST_TAU**2, 4.0
+        low, high = MIN_TAU**2, 4.0
         if self._middle(low) <= MEDIAN_OF_CHI2:
             return low
         for _ in range(40):

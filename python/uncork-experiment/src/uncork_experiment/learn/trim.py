@@ -1,8 +1,8 @@
 """How much one network can move what is said of many: nothing, if it is far from the others.
 
-Whoever sends many bursts, or resets many connections, moves sums over all networks of an AS as far as he
-likes. So of the networks that are taken together, those that speak most for harm are left out, and as many
-that speak most against it: a trimmed mean over networks. It breaks down when more networks than that lie.
+A client that sends many bursts, or resets many connections, moves sums over all networks of an AS without
+limit. So a trimmed mean over networks leaves out the networks with the strongest evidence of harm, and as
+many with the strongest evidence against it. It breaks down when more networks than that lie.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 PART = 10
-"""One in so many is left out at either end, and at least one."""
+"""One in `PART` is left out at either end, and at least one."""
 FAR = 5.0
 """Deviations from which a group's sample ratio is far from the others'."""
 FEW = 5
-"""With fewer networks nobody knows who is far from the others."""
+"""With fewer networks, outliers cannot be detected."""
 
 
 def trimmed(counts: Counts, group: Ints, measure: Measure, weight: Ints) -> Bools:
@@ -76,7 +76,7 @@ def far_from_others(difference: Floats, total: Floats, variance: Floats) -> Bool
 
 
 def with_enough_networks(group: Ints, network: Ints) -> Bools:
-    """Which rows belong to groups of so many networks that one that lies is known."""
+    """Which rows belong to groups with enough networks to detect one that lies."""
     if not len(group):
         return np.ones(0, dtype=np.bool_)
     networks = int(network.max()) + 1
@@ -85,7 +85,7 @@ def with_enough_networks(group: Ints, network: Ints) -> Bools:
 
 
 def _parts(counts: Counts, group: Ints, measure: Measure, weight: Ints) -> tuple[Floats, Floats]:
-    """Of each row a numerator and a denominator, whose ratio is the higher the worse."""
+    """Numerator and denominator of each row. The higher their ratio, the worse."""
     if METRICS[measure.metric].kind == "ratio":
         sign = 1.0 if METRICS[measure.metric].better == "lower" else -1.0
         return sign * counts.numerator.astype(np.float64), counts.denominator.astype(np.float64)

@@ -23,7 +23,7 @@ Flags = NDArray[np.bool_]
 
 MADE_BY = "give the file of uncork lab internet oracle"
 HARM = 0.02
-"""Traffic whose lift is below minus this is made worse."""
+"""Traffic with a lift below minus this is made worse."""
 RESENT = 0.02
 """Most that the treated arm may add to the share of bytes that are sent again: `learn`'s usual guardrail."""
 
@@ -37,7 +37,7 @@ class Score:
     harmed: float
     """Part of the traffic that is made more than 2 % worse, by the truth as it was simulated."""
     surely: float
-    """Part of the traffic of which the truth's 95 % interval says so."""
+    """Part of the traffic that the truth's 95 % interval confirms as worse."""
     over: float
     """Part of the traffic that breaks the guardrail on bytes sent again."""
 
@@ -65,7 +65,7 @@ class Truth:
     lift: Floats
     error: Floats
     alone: Floats
-    """The lift of a client whose neighbours keep the control arm: what an A/B test sees."""
+    """The lift of a client if its neighbours keep the control arm: what an A/B test sees."""
     resent: Floats
     """What the treated arm adds to the share of bytes that are sent again."""
 
@@ -74,7 +74,7 @@ class Truth:
         return (self.lift > 0) & (self.resent <= RESENT)
 
     def near_the_limit(self, on: Flags, errors: float) -> list[str]:
-        """The groups with any of these networks whose lift is less than so many errors above harm."""
+        """The groups with any of these networks less than this number of errors above harm."""
         is_near = on & (self.lift + HARM < errors * self.error)
         return sorted({self.group[at] for at in np.flatnonzero(is_near)})
 
@@ -90,7 +90,7 @@ class Truth:
         return float((self.share * np.where(on, self.lift, 0)).sum())
 
     def score(self, on: Flags) -> Score:
-        """What a choice brings. The part of the gain is NaN if nobody has any to gain."""
+        """What a choice brings. The part of the gain is NaN if no network can gain."""
         best = self.mean_lift(self.oracle())
         return Score(
             self.mean_lift(on) / best if best else math.nan,
@@ -107,7 +107,7 @@ class Oracle:
     truths: Mapping[str, Truth]
 
     @staticmethod
-    def read(path: Path) -> Oracle:
+    def load(path: Path) -> Oracle:
         """Of the file that `uncork lab internet oracle` wrote."""
         try:
             with path.open(encoding="utf-8") as file:

@@ -1,7 +1,7 @@
-"""A twin held to what was measured: predicted lifts of ASes and networks beside those of the experiment.
+"""A twin held to measurements: predicted lifts of ASes and networks against those of the experiment.
 
-`uncork lab from-records` makes the twin, `uncork lab run` what controllers do in it. Whether its predictions
-may stand for ASes without data is decided by how well they predict the ones that have some.
+`uncork lab from-records` makes the twin, `uncork lab run` what controllers do in it. Its predictions may
+stand for ASes without data if they predict the ASes with data well enough.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ QUANTILE = 0.1
 """Of the throughput of large objects, as `uncork learn` compares them."""
 PARTS = 20
 """Of a twin's clients, left out one at a time to find the error of a prediction."""
-FEWEST_CLIENTS = 2 * PARTS
+MIN_CLIENTS = 2 * PARTS
 
-FEWEST_SYSTEMS = 8
+MIN_SYSTEMS = 8
 """ASes with both figures, below which nothing is earned."""
-LEAST_RANK = 0.3
+MIN_RANK = 0.3
 """The lower end of the rank correlation's interval that is needed."""
-LEAST_SKILL = 0.25
-"""How much smaller the squared error has to be than that of the mean of the other ASes."""
+MIN_SKILL = 0.25
+"""How much smaller the squared error must be than that of the mean of the other ASes."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class Calibration:
     def earned(self) -> bool:
         """Whether predictions may stand for ASes without data."""
         return bool(
-            len(self.pairs) >= FEWEST_SYSTEMS
-            and self.rank_low >= LEAST_RANK
-            and self.skill >= LEAST_SKILL
+            len(self.pairs) >= MIN_SYSTEMS
+            and self.rank_low >= MIN_RANK
+            and self.skill >= MIN_SKILL
             and self.slope > 0
         )
 
@@ -156,11 +156,11 @@ def predicted(flows: pa.Table, control: str, treated: str) -> dict[str, Estimate
             rate = of["bytes_acked"].to_numpy() * 8e9 / np.maximum(of["busy_ns"].to_numpy(), 1)
             values[cc] = rate.astype(np.float64)
         clients = min(map(len, values.values()))
-        if clients < FEWEST_CLIENTS or len(values[control]) != len(values[treated]):
+        if clients < MIN_CLIENTS or len(values[control]) != len(values[treated]):
             raise InputError(
                 str(group),
                 f"has {len(values[control])} clients with {control}, {len(values[treated])} with {treated}",
-                f"make the twin with both, and --clients {FEWEST_CLIENTS} or more",
+                f"make the twin with both, and --clients {MIN_CLIENTS} or more",
             )
         name = str(group)
         found[name if level_of(name) == "network" else name.upper()] = _paired(
@@ -273,13 +273,13 @@ def _skill(x: Floats, y: Floats, errors: Floats) -> float:
 
 @dataclass(frozen=True)
 class ByNetwork:
-    """Predictions of networks, and what lines of their own are worth beside those of their ASes."""
+    """Predictions of networks, by lines of their own and by the lines of their ASes."""
 
     own: Calibration
     by_system: Calibration
     """The same networks, each predicted by its AS's line."""
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """For a terminal."""
         own, by_system = self.own, self.by_system
         return (
@@ -306,7 +306,7 @@ class Trial:
         known = {pair.name for pair in self.calibration.pairs}
         return {name: one for name, one in self.of_twin[self.treated].items() if name not in known}
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """For a terminal."""
         fit = self.calibration
         lines = [
@@ -316,7 +316,7 @@ class Trial:
             earned(fit),
         ]
         if self.networks is not None:
-            lines.append(self.networks.told())
+            lines.append(self.networks.summary())
         return "\n".join(lines) + "\n"
 
     def prior(self) -> str:
@@ -348,7 +348,7 @@ def earned(fit: Calibration) -> str:
         return "Its predictions may stand for ASes without data."
     return (
         "Its predictions may not stand for ASes without data: that needs "
-        f"{FEWEST_SYSTEMS} ASes, a rank correlation of surely {LEAST_RANK} and a skill of {LEAST_SKILL}."
+        f"{MIN_SYSTEMS} ASes, a rank correlation of surely {MIN_RANK} and a skill of {MIN_SKILL}."
     )
 
 
@@ -411,13 +411,13 @@ def _part(of_twin: Mapping[str, Estimate], *, networks: bool) -> dict[str, Estim
 
 
 def _networks(of_twin: Mapping[str, Estimate], of_records: Measured) -> ByNetwork | None:
-    """Of networks whose ASes have lines, too, so that the two are held to the same measurements."""
+    """Of networks with lines of their own and of their AS: both are held to the same measurements."""
     by_system = {
         name: of_twin[system]
         for name, system in of_records.system_of.items()
         if name in of_twin and system in of_twin
     }
-    if len(by_system) < FEWEST_SYSTEMS:
+    if len(by_system) < MIN_SYSTEMS:
         return None
     own = {name: of_twin[name] for name in by_system}
     return ByNetwork(calibrate(own, of_records.networks), calibrate(by_system, of_records.networks))

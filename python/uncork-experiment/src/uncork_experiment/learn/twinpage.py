@@ -1,4 +1,4 @@
-"""The page of a twin: predicted lifts beside measured ones."""
+"""The page of a twin: predicted lifts against measured ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uncork_experiment.report.page import document, figure
 
 
 def page(found: Trial) -> str:
-    """Predicted beside measured, as one file."""
+    """Predicted against measured lifts, as one file."""
     fit = found.calibration
     header = (
         f'<header>\n<p class="kind">uncork learn</p>\n<h1>The twin: {escape(found.treated)} over '
@@ -23,15 +23,15 @@ def page(found: Trial) -> str:
         '<p class="question">Throughput of large objects, tenth percentile, by AS.</p>\n</header>\n'
         '<section class="verdict" aria-label="Calibration">\n'
         f'<p class="sentence">{escape(earned(fit))}</p>\n'
-        f"<p>{escape(found.told().splitlines()[0])} Skill 1 predicts every AS, 0 no better than the mean of "
-        "the others.</p>\n</section>\n"
+        f"<p>{escape(found.summary().splitlines()[0])} "
+        "Skill 1 predicts every AS, 0 no better than the mean of the others.</p>\n</section>\n"
     )
-    parts = [header, figure(_beside(fit, "AS"), 1), _table(fit, "AS"), _networks(found), _untried(found)]
+    parts = [header, figure(_comparison(fit, "AS"), 1), _table(fit, "AS"), _networks(found), _untried(found)]
     footer = f"<footer>\n<p>Made by uncork-experiment {escape(package_version())}</p>\n</footer>\n"
     return document("uncork learn: the twin", "".join([*parts, footer]))
 
 
-def _beside(fit: Calibration, level: str) -> Figure:
+def _comparison(fit: Calibration, level: str) -> Figure:
     points: list[tuple[str, float, float, float, float, str, float]] = []
     for pair in fit.pairs:
         off = abs(pair.measured.lift - fit.prior(pair.predicted).lift)
@@ -43,11 +43,11 @@ def _beside(fit: Calibration, level: str) -> Figure:
     across = svg.around("predicted lift", [point[1] for point in points], zero=True, shown=percent)
     up = svg.around("measured lift", [v for point in points for v in point[2:5]], zero=True, shown=percent)
     caption = (
-        f"Each {level} by the lift that the twin predicts and the one that the experiment measured, with its "
+        f"The lift of each {level}: predicted by the twin, and measured by the experiment with its "
         "95 % interval. Marked as worse: off the line by more than both errors and the spread explain."
     )
     chart = svg.Scatter(f"Predicted and measured lift by {level}", caption, across, up, points)
-    return Figure(f"beside-{level.lower()}", f"Predicted and measured by {level}", caption, chart.render)
+    return Figure(f"predicted-{level.lower()}", f"Predicted and measured by {level}", caption, chart.render)
 
 
 def _ends(one: Estimate) -> tuple[float, float]:
@@ -72,9 +72,11 @@ def _networks(found: Trial) -> str:
     """Networks that have lines of their own, held to measurements of theirs."""
     if found.networks is None:
         return ""
-    told = f"<p>{escape(found.networks.told())} What is expected of ASes without data is by ASes alone.</p>\n"
+    text = (
+        f"<p>{escape(found.networks.summary())} What is expected of ASes without data is by ASes alone.</p>\n"
+    )
     own = found.networks.own
-    return f"{figure(_beside(own, 'network'), 2)}{told}{_table(own, 'network')}"
+    return f"{figure(_comparison(own, 'network'), 2)}{text}{_table(own, 'network')}"
 
 
 def _untried(found: Trial) -> str:
@@ -89,7 +91,7 @@ def _untried(found: Trial) -> str:
             [escape(name), *(escape(_shown(found.of_twin[cc][name])) for cc in others)] for name in systems
         ]
         parts.append(
-            '<section id="untried">\n<h2>Controllers that nobody has had</h2>\n<p>As the twin predicts them, '
+            '<section id="untried">\n<h2>Controllers without clients</h2>\n<p>As the twin predicts them, '
             "over the control arm; held to no measurement.</p>\n"
             f"{tables.table(['AS', *map(escape, others)], cells, left=(0,))}</section>\n"
         )

@@ -13,13 +13,13 @@ from uncork_experiment.errors import InputError
 from uncork_experiment.learn import confirm, guardrails, harm, sample_ratio, tablefile
 from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.calibration import calibrated
-from uncork_experiment.learn.changes import told
+from uncork_experiment.learn.changes import summary
 from uncork_experiment.learn.decide import decide_with_trials
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.digits import rounded
-from uncork_experiment.learn.entries import Before, View
+from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.evidence import Section, blocks, places, sections
-from uncork_experiment.learn.guardrails import Found
+from uncork_experiment.learn.guardrails import WatchedByName
 from uncork_experiment.learn.settings import Overrides, Settings
 
 DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
@@ -33,9 +33,9 @@ class Inputs:
     version: int
     settings: Settings
     overrides: Overrides
-    before: Callable[[], Before]
-    """Reads what entries had by the version in force when it was made: beside the evidence of a million
-    networks there is no room for it.
+    before: Callable[[], PreviousArms]
+    """Reads what entries had by the version that was active before. It is read late: together with the
+    evidence of a million networks it does not fit into memory.
     """
     before_as_of: int | None
     before_trials: confirm.Trials
@@ -69,12 +69,12 @@ def files(inputs: Inputs) -> dict[str, bytes]:
     )
     names = [(view.section.name, view.section.place, view.section.of_class) for view in views]
     watched = _watched({view.section.name: view for view in views})
-    # Of a million networks there is no room for what is not needed any more.
+    # With a million networks, memory is short.
     del views
     _release()
     table = tablefile.table(inputs.version, decisions, settings)
     _, others = places(inputs.evidence, settings)
-    changes = told(inputs.version, decisions, before, settings, trials, ratios, others)
+    changes = summary(inputs.version, decisions, before, settings, trials, ratios, others)
     del before
     _release()
     texts = {
@@ -104,7 +104,7 @@ def _release() -> None:
 
 
 def _view(settings: Settings, section: Section) -> View | None:
-    """What is known of a section, without the evidence that it is known by."""
+    """The estimates of a section, without the evidence behind them."""
     found = calibrated(section, settings)
     if found is None:
         return None
@@ -122,8 +122,8 @@ def is_same(name: str, one: bytes, other: bytes) -> bool:
     """
     if one == other or name != DECISIONS:
         return one == other
-    # Written anew by one library: tables with NaN do not equal themselves.
-    return Decisions.of_bytes(one).to_bytes() == Decisions.of_bytes(other).to_bytes()
+    # Written again by one library: tables with NaN do not equal themselves.
+    return Decisions.from_bytes(one).to_bytes() == Decisions.from_bytes(other).to_bytes()
 
 
 def _watched(views: Mapping[str, View]) -> str:
@@ -140,7 +140,7 @@ def _watched(views: Mapping[str, View]) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
-def _plain(found: Found) -> dict[str, list[dict[str, object]]]:
+def _plain(found: WatchedByName) -> dict[str, list[dict[str, object]]]:
     return {
         key: [{name: rounded(value) for name, value in vars(one).items()} for one in watched]
         for key, watched in sorted(found.items())

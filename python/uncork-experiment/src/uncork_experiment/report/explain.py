@@ -6,7 +6,7 @@ import re
 from html import escape
 
 from uncork_experiment import words
-from uncork_experiment.interference import Lesson, Told, by_share
+from uncork_experiment.interference import DesignResult, Lesson, by_share
 from uncork_experiment.report import svg, tables
 from uncork_experiment.report.figures import Figure, percent
 from uncork_experiment.report.page import document, figure
@@ -18,7 +18,7 @@ ANSWERS = {True: "yes", False: "no"}
 def page(lessons: tuple[Lesson, ...], command: str) -> str:
     """One HTML file."""
     first = lessons[0]
-    naive = [told.outcome for told in first.told if told.kind == "A/B"][1]
+    naive = [result.outcome for result in first.results if result.kind == "A/B"][1]
     seen = words.change(naive.ratio) if isinstance(naive, Effect) else "–"
     body = [
         header("Five minutes, three made-up worlds in which the truth is known."),
@@ -26,10 +26,8 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
         "<h2>1. How the link is divided</h2>\n",
         paragraph(
             "A full link has a fixed capacity. A treated user takes twice what a control user takes. The "
-            "more users are "
-            "treated, the less is left for each: both curves fall, and their gap stays. With nobody treated "
-            "and with "
-            "everybody treated each user gets the same."
+            "more users are treated, the less is left for each: both curves fall, and their gap stays. With "
+            "no user treated and with all users treated each user gets the same."
         ),
         figure(_division(first), 1),
         "<h2>2. What each design says</h2>\n",
@@ -39,7 +37,7 @@ def page(lessons: tuple[Lesson, ...], command: str) -> str:
         ),
     ]
     for n, lesson in enumerate(lessons, 2):
-        body += [figure(_forest(lesson, n), n), _told(lesson)]
+        body += [figure(_forest(lesson, n), n), _table(lesson)]
     body += ["<h2>3. What to do</h2>\n", advice(), _footer(command)]
     return document("uncork experiment: interference", "".join(body))
 
@@ -53,13 +51,13 @@ def header(question: str) -> str:
 
 
 def _in_short(seen: str) -> str:
-    sentence = f"Where both arms share a full link, the A/B test says {seen}, and nobody gains."
+    sentence = f"Where both arms share a full link, the A/B test says {seen}, and no user gains."
     why = (
         "A faster arm takes its bandwidth from the other arm. The difference between the arms is real, but "
         "it is "
-        "gone once everybody has the faster controller. A gap that stays the same at every share is no sign "
-        "of the "
-        "absence of interference: only the level of the control arm, a switchback or paired links tell."
+        "gone once everybody has the faster controller. A gap that stays the same at every share does not "
+        "show the absence of interference: only the level of the control arm, a switchback or paired links "
+        "can show it."
     )
     return in_short(sentence, why)
 
@@ -101,7 +99,7 @@ def _division(lesson: Lesson) -> Figure:
 
 def _forest(lesson: Lesson, number: int) -> Figure:
     truth = 100 * (lesson.truth - 1)
-    rows = [_row(told, lesson.truth) for told in lesson.told]
+    rows = [_row(result, lesson.truth) for result in lesson.results]
     ends = [end for row in rows for end in (row.low, row.high) if end is not None] + [truth]
     caption = (
         f"{lesson.world.name.capitalize()}: the true total effect is {words.change(lesson.truth)}. "
@@ -128,20 +126,20 @@ def _typeset(sentence: str) -> str:
     return re.sub(r"(?<![\w])-(?=\d)", words.MINUS, sentence)
 
 
-def _row(told: Told, truth: float) -> svg.ForestRow:
-    outcome = told.outcome
+def _row(result: DesignResult, truth: float) -> svg.ForestRow:
+    outcome = result.outcome
     if not isinstance(outcome, Effect):
-        return svg.ForestRow(told.design, None, None, None, "open", "no interval")
+        return svg.ForestRow(result.design, None, None, None, "open", "no interval")
     low, value, high = (100 * (ratio - 1) for ratio in (outcome.ratio_low, outcome.ratio, outcome.ratio_high))
-    tone = {True: "hit", False: "miss", None: "open"}[told.covers(truth)]
-    return svg.ForestRow(told.design, value, low, high, tone, words.change(outcome.ratio))
+    tone = {True: "hit", False: "miss", None: "open"}[result.covers(truth)]
+    return svg.ForestRow(result.design, value, low, high, tone, words.change(outcome.ratio))
 
 
-def _told(lesson: Lesson) -> str:
+def _table(lesson: Lesson) -> str:
     rows = []
-    for told in lesson.told:
-        outcome = told.outcome
-        covers = told.covers(lesson.truth)
+    for result in lesson.results:
+        outcome = result.outcome
+        covers = result.covers(lesson.truth)
         reach = (
             words.interval(outcome.ratio_low, outcome.ratio_high)
             if isinstance(outcome, Effect)
@@ -149,7 +147,9 @@ def _told(lesson: Lesson) -> str:
         )
         estimate = words.change(outcome.ratio) if isinstance(outcome, Effect) else "–"
         judged = ANSWERS[covers] if covers is not None else "another quantity"
-        rows.append([escape(told.design), escape(outcome.estimand), escape(estimate), escape(reach), judged])
+        rows.append(
+            [escape(result.design), escape(outcome.estimand), escape(estimate), escape(reach), judged]
+        )
     headings = ["design", "what it estimates", "estimate", "95 % interval", "holds the total effect"]
     return (
         f"<details>\n<summary>In numbers</summary>\n{tables.table(headings, rows, '', (0, 1, 4))}</details>\n"

@@ -23,7 +23,7 @@ from uncork_experiment.result import (
 )
 from uncork_experiment.verdict import SOURCES, key_words
 
-MOST_ROWS = 24
+MAX_ROWS = 24
 """Of a forest plot; all cells are in the table and in the document."""
 
 
@@ -86,7 +86,7 @@ def _benefit(row: Row) -> tuple[float, float, float]:
 
 def forest(analysis: Analysis, key: str) -> Figure:
     cells = [cell for cell in analysis.cells if cell.key == key]
-    shown = sorted(cells, key=lambda cell: -cell.share)[:MOST_ROWS]
+    shown = sorted(cells, key=lambda cell: -cell.share)[:MAX_ROWS]
     if key != "size_class":
         shown.sort(key=lambda cell: _sort_value(cell), reverse=True)
     else:

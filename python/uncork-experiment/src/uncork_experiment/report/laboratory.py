@@ -34,7 +34,7 @@ def page(proofs: tuple[Proof, ...], plan: Plan, command: str) -> str:
     body = [
         header(
             f"Five minutes, two places of simulated users, {plan.repetitions} repetitions of each design, "
-            "and the truth beside them."
+            "compared with the truth."
         ),
         in_short(_sentence(first), _why(first)),
         "<h2>1. What a user gets, by the share that has BBR</h2>\n",
@@ -123,7 +123,9 @@ def _repetitions(proof: Proof, number: int) -> Figure:
         y = svg.around("", [*shown, 100 * (truth - 1)], zero=True, most=5, shown=percent)
         return "".join(_caterpillar(one, truth, y, caption).render(width) for one in designs)
 
-    return Figure(f"repetitions-{number}", f"Repetitions beside the truth: {proof.world.name}", caption, draw)
+    return Figure(
+        f"repetitions-{number}", f"Repetitions against the truth: {proof.world.name}", caption, draw
+    )
 
 
 def _caterpillar(design: Design, truth: float, y: svg.Axis, caption: str) -> Caterpillar:
@@ -134,7 +136,7 @@ def _caterpillar(design: Design, truth: float, y: svg.Axis, caption: str) -> Cat
     return Caterpillar(title, caption, y, 100 * (truth - 1), intervals)
 
 
-def beside_truth(design: Design, truth: float) -> tuple[str, str | None]:
+def compare_with_truth(design: Design, truth: float) -> tuple[str, str | None]:
     """How far its mean is off, and the share of intervals that hold the truth; None for another quantity."""
     if not design.is_of_total:
         return "–", None
@@ -147,7 +149,7 @@ def _table(proof: Proof) -> str:
     truth = proof.truth.ratio
     rows = []
     for design in proof.designs:
-        off, covers = beside_truth(design, truth)
+        off, covers = compare_with_truth(design, truth)
         width = float(np.median(100 * (design.high - design.low))) if len(design.ratios) else float("nan")
         cells = [
             design.name,

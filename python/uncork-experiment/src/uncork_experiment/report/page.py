@@ -186,7 +186,7 @@ def _scorecard(analysis: Analysis) -> str:
 
 
 def _estimands(analysis: Analysis) -> str:
-    """Three different quantities, and which of them this test tells."""
+    """Three different quantities, and which of them this test estimates."""
     found = analysis.interference
     if found is None:
         return ""

@@ -55,7 +55,7 @@ STEPS = len(DIVERGING_LIGHT)
 
 
 def colour_of(controller: str) -> int | None:
-    """The colour of a controller whatever its options: `bbr3:loss_floor` has that of `bbr3`."""
+    """The colour of a controller, with any options: `bbr3:loss_floor` has that of `bbr3`."""
     name = controller.split(":")[0]
     name = KERNEL_NAMES.get(name, name)
     return CONTROLLERS.index(name) if name in CONTROLLERS else None

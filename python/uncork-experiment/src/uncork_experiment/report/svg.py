@@ -273,7 +273,7 @@ def trail(points: Sequence[Point]) -> str:
 
 
 def legend_of(entries: Sequence[tuple[str, str]], width: float, left: float = 0) -> tuple[str, float]:
-    """Names beside samples of their lines, and the height that they take."""
+    """Names next to samples of their lines, and the height that they take."""
     out, x, y = "", left, 12.0
     for ink, name in dict.fromkeys(entries):
         if not name:
@@ -449,7 +449,7 @@ class Scatter:
 
     @staticmethod
     def _label(frame: Frame, at: Point, name: str, taken: list[tuple[float, float, float]]) -> str:
-        """The name beside its point, left out where another name stands."""
+        """The name next to its point, left out where another name stands."""
         needed = width_of(name)
         for side in (1, -1):
             x = at[0] + 9 if side > 0 else at[0] - 9 - needed

@@ -52,7 +52,7 @@ def _class(n: int, left: Sequence[int], wide: Sequence[int] = ()) -> str:
 
 
 def toned(text: str, verdict: str) -> str:
-    """A figure in the colour of better or worse; the word stands beside it in the table."""
+    """A figure in the colour of better or worse; the word stands next to it in the table."""
     return f'<span class="{TONES[verdict]}">{escape(text)}</span>' if verdict in TONES else escape(text)
 
 
@@ -132,14 +132,14 @@ def both(row: Row | None) -> str:
 
 
 def aside(row: Row) -> str:
-    """What was measured, beside an adjusted value."""
+    """The measured value, next to an adjusted one."""
     return (
         f'<span class="spread measured">measured {escape(words.quantity(row.raw_treated, row.unit))}</span>'
     )
 
 
 def measured(row: Row) -> str:
-    """The treated value; where it is adjusted, with the one that was measured."""
+    """The treated value; where it is adjusted, with the measured value."""
     treated = escape(words.quantity(row.treated, row.unit))
     return treated if row.raw_treated is None else f"{treated}<br/>{aside(row)}"
 
@@ -150,8 +150,7 @@ def adjusted(rows: Sequence[Row | None]) -> str:
         return ""
     return (
         " The change is adjusted by what the same units did before the switch (CUPED), and the treated value "
-        "is "
-        "control times that change; beside it stands what was measured."
+        "is control times that change; the measured value stands next to it."
     )
 
 
@@ -268,7 +267,7 @@ def incident(of: Incident, names: tuple[str, str]) -> str:
 
 
 def estimands(analysis: Analysis, found: Interference) -> str:
-    """A/B, spill-over and total effect: what is known of each."""
+    """A/B, spill-over and total effect: the estimate of each."""
     row = next((row for row in analysis.scorecard if row.role == "primary"), None)
     unknown = "not known"
     rows = []

@@ -2,12 +2,12 @@
 
 from uncork_experiment.sources.importing import Imported, Progress, import_files
 from uncork_experiment.sources.mapping import MAPPINGS, Mapping, built_in, load
-from uncork_experiment.sources.reading import Loaded, read
+from uncork_experiment.sources.reading import LoadedRecords, read
 
 __all__ = [
     "MAPPINGS",
     "Imported",
-    "Loaded",
+    "LoadedRecords",
     "Mapping",
     "Progress",
     "built_in",

@@ -1,4 +1,4 @@
-"""CMCD (CTA-5004): what players tell about themselves, versions 1 and 2.
+"""CMCD (CTA-5004): what players report about themselves, versions 1 and 2.
 
 A request of a player is a chunk with its bandwidth. Stutters and playback latency belong to a session, which
 is kept in memory until the file ends, or until too many others are open.
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from uncork_experiment.sources.lines import Read, Row, RowError
 
 SESSIONS: Final = 100_000
-"""Sessions in memory. Of more, the one that was silent for longest is written."""
+"""Sessions in memory. Beyond it, the session that has been idle longest is written."""
 
 _NUMBERS: Final = ("br", "d", "mtp", "ttfb", "ttlb", "msd", "bsa", "bsd", "bsda")
 

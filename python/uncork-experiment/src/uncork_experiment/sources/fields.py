@@ -51,7 +51,7 @@ class Field:
     is_end: bool = False
     """The time is that of the end: the start is earlier by the duration (``completion_ns``)."""
     is_network: bool = False
-    """An address, of which the /24 or /48 is kept."""
+    """An address: only its /24 or /48 is kept."""
     pattern: re.Pattern[str] | None = None
     """The value is what its first group matches; no match, no value."""
     names: tuple[tuple[str, str], ...] = ()
@@ -229,7 +229,7 @@ _CLF: Final = re.compile(
 
 
 def _clf(text: str) -> int:
-    """``10/Oct/2026:13:55:36.123 -0700``: of NCSA logs, and of HAProxy, whose times have no offset: UTC."""
+    """``10/Oct/2026:13:55:36.123 -0700``: of NCSA logs, and of HAProxy (its times have no offset: UTC)."""
     match = _CLF.fullmatch(text)
     if match is None or match[2] not in _MONTHS:
         raise ValueError(text)

@@ -101,7 +101,7 @@ def import_files(
     """Writes ``into/NAME.parquet`` for each log, and rejected rows to the file ``rejected``.
 
     With ``connections`` each line gets the arm and controller of its connection. Logs that have lines and no
-    record are an error that says which format would work; so are lines of which none has a connection.
+    record are an error that says which format would work; so are lines without any known connection.
     """
     if connections is not None and mapping.connection is None:
         remedy = 'add [connection] with address = "FIELD" and port = "FIELD"'

@@ -61,12 +61,12 @@ def json_rows(lines: Iterable[str]) -> Iterator[Read]:
         try:
             row = json.loads(line)
         except ValueError:
-            yield number, line, RowError("the line is no JSON")
+            yield number, line, RowError("the line is not JSON")
             continue
         except RecursionError:
             yield number, line, RowError(TOO_DEEP)
             continue
-        yield number, line, row if isinstance(row, dict) else RowError("the line is no JSON object")
+        yield number, line, row if isinstance(row, dict) else RowError("the line is not a JSON object")
 
 
 def csv_rows(lines: Iterable[str], delimiter: str | None, names: Sequence[str] = ()) -> Iterator[Read]:

@@ -37,7 +37,7 @@ _METRIC: Final = ("kind", "value", "per", "better", "unit", "title", "limit", "s
 
 @dataclass(frozen=True)
 class UnitRule:
-    """What was assigned: the field, its kind as in a policy, and the experiment whose hash gives the bucket.
+    """What was assigned: the field, its kind as in a policy, and the experiment that hashes it to a bucket.
 
     If the experiment has arms, the hash gives the arm too, to rows that have none.
     """
@@ -293,7 +293,7 @@ def _unit(entry: dict[str, Any], place: str) -> UnitRule:
         raise InputError(f"{where}.key", f"{key!r} has not 32 hexadecimal digits", "copy it from the policy")
     share = re.fullmatch(r"(\d+(?:\.\d{1,2})?)%", str(entry.get("share", "100%")))
     if share is None or float(share[1]) > 100:
-        raise InputError(f"{where}.share", f"{entry['share']!r} is no share", 'write "10%"')
+        raise InputError(f"{where}.share", f"{entry['share']!r} is not a share", 'write "10%"')
     experiment = Experiment(
         name=str(entry.get("salt", "")),
         arms=tuple(entry.get("arms", (NO_ARM,))),

@@ -31,8 +31,8 @@ class Pairs:
     """By run and class: its first flow, and how many controllers take turns."""
 
     @staticmethod
-    def of(path: Path, run: Sequence[str]) -> "Pairs":
-        """Of a file of flows, whose runs these columns tell apart."""
+    def from_file(path: Path, run: Sequence[str]) -> "Pairs":
+        """Of a file of flows. These columns identify a run."""
         classes = _paired_classes(pq.read_schema(path).metadata or {})
         if not classes:
             return Pairs(tuple(run), classes, {})
@@ -47,7 +47,7 @@ class Pairs:
         )
 
     def clients(self, table: pa.Table) -> pa.Array:
-        """What tells the client of each flow apart within run and class; the same in both flows of a pair."""
+        """The client of each flow within run and class: the same in both flows of a pair."""
         flows = table["flow"].to_pylist()
         if not self.classes:
             return pa.array([str(flow) for flow in flows], pa.string())
@@ -72,6 +72,6 @@ def joined(table: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
 
 
 def _paired_classes(metadata: dict[bytes, bytes]) -> frozenset[str]:
-    """A client of ``arrivals`` has many flows, whose numbers do not tell whose they are."""
+    """A client of ``arrivals`` has many flows. Their numbers do not identify the client."""
     flows: dict[str, Any] = tomllib.loads(metadata.get(SCENARIO, b"").decode()).get("flow", {})
     return frozenset(name for name, it in flows.items() if it.get("paired") and "arrivals" not in it)

@@ -22,14 +22,14 @@ from uncork_experiment.sources.mapping import Mapping
 from uncork_experiment.sources.networks import Networks
 
 OTHER_TABLES: Final = ("objects.parquet", "series.parquet")
-"""Tables of the laboratory beside the flows; read only if named."""
+"""Tables of the laboratory next to the flows; read only if named."""
 
 JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """Records that can be reduced. Imported logs live as long as the table does."""
+class LoadedRecords:
+    """Records that can be reduced. Imported logs live until the table is dropped."""
 
     table: ir.Table
     files: tuple[Path, ...]
@@ -49,13 +49,13 @@ def read(
     progress: Progress | None = None,
     networks: Networks | None = None,
     settings: duckdb.Settings = duckdb.DEFAULT,
-) -> Loaded:
+) -> LoadedRecords:
     """Reads Parquet files where they are, and imports all others into ``work`` (a temporary directory).
 
     Parquet files and JSON lines are uncork's records, or canonical ones; a mapping is for all files.
     ``unit`` are the columns that identify a unit; of results of the laboratory by default each flow.
     """
-    files = found([Path(path) for path in paths], mapping is not None)
+    files = find_files([Path(path) for path in paths], mapping is not None)
     temporary = tempfile.TemporaryDirectory(prefix="uncork-experiment-") if work is None else None
     into = Path(temporary.name) if temporary is not None else Path(str(work))
     into.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def read(
     table = schema.typed(duckdb.connect(settings, temporary).read(ready), is_duckdb=True)
     if networks is not None and mapping is None:
         table = with_regions(table, networks)
-    return Loaded(table, tuple(files), dict(counts), metrics_of(ready))
+    return LoadedRecords(table, tuple(files), dict(counts), metrics_of(ready))
 
 
 def check(tables: Sequence[Path]) -> None:
@@ -101,7 +101,7 @@ def metrics_of(files: Sequence[Path]) -> tuple[OwnMetric, ...]:
     return tuple({metric.name: metric for text in found for metric in loads(text)}.values())
 
 
-def found(paths: Sequence[Path], is_log: bool) -> list[Path]:
+def find_files(paths: Sequence[Path], is_log: bool) -> list[Path]:
     """The files of all paths; of directories those with records, at any depth."""
     files: list[Path] = []
     for path in paths:

@@ -152,7 +152,7 @@ class _Batch:
         return self._by_value(_sources(of), converter(column, of), arrow_type(column))
 
     def _numbers(self, column: Column, of: Field, values: pa.Array) -> pa.Array:
-        """Numbers in the column's unit. Those that are negative or not finite reject their rows."""
+        """Numbers in the column's unit. A number that is negative or not finite rejects its row."""
         if pa.types.is_temporal(values.type):
             values = values.cast(_instants(values.type)).cast(pa.int64())
         is_whole = pa.types.is_integer(values.type) and column.kind == "count" and factor_of(column, of) == 1

@@ -1,6 +1,6 @@
 """uncork's own records: JSON lines of `serve`, `play` and `watch`, and the laboratory's Parquet files.
 
-Records of the laboratory have no unit: a bucket is computed from columns that tell clients apart. Their arm
+Records of the laboratory have no unit: a bucket is computed from columns that identify a client. Their arm
 is the controller.
 """
 
@@ -23,10 +23,10 @@ from uncork_experiment.sources.mapping import Mapping
 from uncork_experiment.sources.pairs import SEPARATOR, Pairs, joined
 
 LAB_RUN: Final = ("seed",)
-"""What tells runs of the laboratory apart, beside the axes of its matrix."""
+"""What identifies a run of the laboratory, together with the axes of its matrix."""
 
 CLIENT: Final = "client"
-"""A column that is added to the laboratory's files for the time of the analysis: whose flow it is."""
+"""A column that is added to the laboratory's files during the analysis: the client of the flow."""
 
 _ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
 
@@ -94,7 +94,7 @@ def add_buckets(path: Path, target: Path, unit: Sequence[str] | None = None) -> 
     if stray := [name for name in unit or () if name not in names]:
         raise InputError(str(path), f"no column {stray[0]!r}", f"there are {', '.join(sorted(names))}")
     run = () if unit else _lab_run(path, names)
-    pairs = None if unit else Pairs.of(path, run)
+    pairs = None if unit else Pairs.from_file(path, run)
     columns = tuple(unit or (*run, "group", CLIENT))
     file, rows = pq.ParquetFile(path), 0
     schema: pa.Schema | None = None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST_STEPS = 7
+MIN_STEPS = 7
 """Steps that a series must have."""
 
 MARGIN = 2
@@ -25,7 +25,7 @@ MARGIN = 2
 
 @dataclass(frozen=True)
 class Break:
-    """A span of steps [start, end) whose levels differ from the rest; `end` is the series' length if it
+    """A span of steps [start, end) with levels that differ from the rest; `end` is the series' length if it
     lasts."""
 
     start: int
@@ -50,14 +50,14 @@ def find(
     time.
 
     A break is reported if noise would show one as large with probability `alpha` at most, and if it changes
-    an arm by `least` (0.1 is 10 %) or more. At most `most` are sought, the largest first. Under `LEAST_STEPS`
+    an arm by `least` (0.1 is 10 %) or more. At most `most` are sought, the largest first. Under `MIN_STEPS`
     none is found.
     """
     levels = np.stack([np.asarray(control, dtype=np.float64), np.asarray(treated, dtype=np.float64)])
     if np.any(~np.isfinite(levels)) or np.any(levels <= 0):
         raise ValueError("a level is missing or not above zero: leave its step out")
     steps = levels.shape[1]
-    if steps < LEAST_STEPS:
+    if steps < MIN_STEPS:
         return ()
     rest = np.log(levels)
     found: list[Break] = []
@@ -89,7 +89,7 @@ def _spans(steps: int) -> NDArray[np.int64]:
         lengths.append(length)
         length += max(1, length // 20)
     spans = [(start, start + size) for size in lengths for start in range(MARGIN, steps - size + 1)]
-    # A shift that lasts to the end may be as long as what is left.
+    # A shift that lasts to the end may have any length.
     spans += [(start, steps) for start in range(MARGIN, steps) if steps - start not in lengths]
     return np.array(spans, dtype=np.int64)
 

@@ -9,10 +9,10 @@ from typing import TypeAlias
 from uncork_experiment.stats.tails import student_quantile, student_tail
 
 SPILL_OVER = "spill-over"
-"""Level of the control arm beside treated traffic, minus its level without any (Spang et al. 2021)."""
+"""Level of the control arm next to treated traffic, minus its level without any (Spang et al. 2021)."""
 
 TOTAL_EFFECT = "total effect"
-"""Everyone treated against nobody treated (Spang et al. 2021)."""
+"""All units treated against none treated (Spang et al. 2021)."""
 
 
 def ab_at_share(share: float) -> str:

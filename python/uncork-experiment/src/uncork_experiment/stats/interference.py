@@ -1,4 +1,4 @@
-"""Interference: does the control arm move when more traffic beside it is treated?
+"""Interference: does the control arm move when more of the other traffic is treated?
 
 If it does, an A/B difference is not what a rollout brings. A stable A/B difference shows nothing: on a full
 link it is the same at every share, while the total effect is zero (Spang et al. 2021).

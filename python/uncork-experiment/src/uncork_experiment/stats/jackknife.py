@@ -17,7 +17,7 @@ Replicates of a quantile itself are no good: they jump from one observation to t
 come in lumps they cover too little. So the jackknife is that of the share of observations below the quantile,
 which is a ratio, and the quantiles two standard errors of it to either side say how far a share is in the
 metric's unit (Woodruff 1952; Francisco and Fuller 1991). It needs a tail that many users make up: with few,
-there is no interval. With few different values (40, say) intervals remain too narrow where the quantile lies
+it gives no interval. With few different values (40, say) intervals remain too narrow where the quantile lies
 between two of them.
 
 Sources: Quenouille 1956; Kott 2001 (delete-a-group jackknife); Deng, Knoblich and Lu 2018 (clustered
@@ -46,9 +46,9 @@ MIN_BUCKETS = 20
 """Buckets that must have data in each arm. Below, randomisation inference is the honest method."""
 
 MIN_TAIL = 16
-"""Independent users that the tail beyond a quantile must weigh as much as, in each arm.
+"""Minimum weight of the tail beyond a quantile, in independent users of each arm.
 
-So many know their share to a quarter: what lies two standard errors to either side is then still in the tail.
+This many users know their share to a quarter: two standard errors to either side are then still in the tail.
 """
 
 REACH = 2.0
@@ -64,7 +64,7 @@ def ratio_effect(
     level: float = 0.95,
     estimand: str = "A/B",
 ) -> Outcome:
-    """Effect on sum(numerator) / sum(denominator). A mean is a ratio whose denominator is the count.
+    """Effect on sum(numerator) / sum(denominator). A mean is a ratio with the count as its denominator.
 
     All arrays have shape (K,): sums per bucket. Numerators must not be negative.
     """

@@ -45,7 +45,7 @@ class PairedLinks:
 def total_effect(
     links: PairedLinks, rng: np.random.Generator, *, level: float = 0.95, draws: int = DRAWS
 ) -> Outcome:
-    """Total effect, from the mean of *all* traffic of each link, whatever its arm.
+    """Total effect, from the mean of *all* traffic of each link, both arms together.
 
     On a full link this mean does not depend on who gets what, so it is right where the arms take from each
     other, and right where they do not. It is extended from the two shares to 0 and 1 on the logarithmic

@@ -13,7 +13,7 @@ from uncork_experiment.stats.tails import student_quantile
 
 
 def reach(*, level: float = 0.95, power: float = 0.8, degrees_of_freedom: float = math.inf) -> float:
-    """Standard errors that an effect must have to be found with probability `power`."""
+    """Standard errors that an effect needs for detection with probability `power`."""
     return student_quantile(0.5 + level / 2, degrees_of_freedom) + student_quantile(power, degrees_of_freedom)
 
 

@@ -21,11 +21,11 @@ DRAWS = 4_999
 """Redraws of a design that has too many outcomes to list."""
 
 LISTED = 12
-"""Coins of which all outcomes are listed: 4,096."""
+"""Up to this number of coins, all outcomes are listed: 4,096."""
 
 
 @dataclass(frozen=True)
-class Tested:
+class RandomisationTest:
     """Estimate, interval and p-value of a randomisation test."""
 
     estimate: float
@@ -48,8 +48,8 @@ def coins(count: int, rng: np.random.Generator, draws: int = DRAWS) -> Floats:
 
 def sign_flips(
     differences: Floats, rng: np.random.Generator, *, level: float, draws: int = DRAWS
-) -> Tested | None:
-    """Mean of paired differences, treated minus control, each of which a coin could have turned round.
+) -> RandomisationTest | None:
+    """Mean of paired differences, treated minus control. A coin could have reversed each of them.
 
     None if there are too few to reject anything at this level (6 are enough for 95 %).
     """
@@ -57,7 +57,7 @@ def sign_flips(
     return linear(signs @ differences / len(differences), signs.mean(axis=1), level=level)
 
 
-def linear(redrawn: Floats, of_treatment: Floats, *, level: float) -> Tested | None:
+def linear(redrawn: Floats, of_treatment: Floats, *, level: float) -> RandomisationTest | None:
     """Test of a linear statistic, shape (draws,) each, row 0 as observed.
 
     `redrawn`: the statistic of the outcomes under each redraw. `of_treatment`: the statistic of the treatment
@@ -73,7 +73,9 @@ def linear(redrawn: Floats, of_treatment: Floats, *, level: float) -> Tested | N
     return invert(p_value, estimate, float(np.std(redrawn - estimate * of_treatment)), level)
 
 
-def invert(p_value: Callable[[float], float], estimate: float, step: float, level: float) -> Tested | None:
+def invert(
+    p_value: Callable[[float], float], estimate: float, step: float, level: float
+) -> RandomisationTest | None:
     """The effects that are not rejected: from `estimate` outwards, first by steps that double, then
     halving."""
     if step <= 0 or not math.isfinite(step):
@@ -92,13 +94,19 @@ def invert(p_value: Callable[[float], float], estimate: float, step: float, leve
             else:
                 reach = middle
         ends.append(estimate + side * reach)
-    return Tested(estimate, ends[0], ends[1], p_value(0.0))
+    return RandomisationTest(estimate, ends[0], ends[1], p_value(0.0))
 
 
 def effect_of_logs(
-    tested: Tested | None, control: float, *, pairs: int, level: float, estimand: str, unit: str = "pairs"
+    tested: RandomisationTest | None,
+    control: float,
+    *,
+    pairs: int,
+    level: float,
+    estimand: str,
+    unit: str = "pairs",
 ) -> Outcome:
-    """The effect of a test on logarithms. Differences are those that the ratio makes of the control level."""
+    """The effect of a test on logarithms. Differences follow from the ratio and the control level."""
     if tested is None:
         least = math.ceil(math.log2(2 / (1 - level)))
         reason = f"{pairs} {unit} cannot show an effect at this level: plan at least {least}"

@@ -44,7 +44,7 @@ def obrien_fleming(looks: int | Sequence[float], alpha: float = 0.05) -> Floats:
     """Boundaries for |z| at each look, shape (looks,). Stop for a verdict where |z| is at or above.
 
     `looks` is their number (equally spaced), or the share of the information at each, rising to at most 1.
-    Where units return from day to day, their later days tell less: shares by calendar time are then on the
+    Where units return from day to day, their later days add less: shares by calendar time are then on the
     safe side.
     """
     fractions = (
@@ -100,8 +100,8 @@ def log_evidence(mean: Floats, variance: Floats, *, expected: float = 0.05) -> F
     """
     scale = math.log1p(expected) ** 2
     z = mean * np.sqrt(scale / (variance * (scale + variance)))
-    told = 0.5 * np.log(variance / (scale + variance)) + 0.5 * z**2
-    return np.asarray(told + math.log(2) + special.log_ndtr(z), dtype=np.float64)
+    evidence = 0.5 * np.log(variance / (scale + variance)) + 0.5 * z**2
+    return np.asarray(evidence + math.log(2) + special.log_ndtr(z), dtype=np.float64)
 
 
 def _ratio_within(effect: Effect, z: float) -> tuple[float, float]:

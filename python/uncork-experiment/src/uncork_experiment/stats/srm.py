@@ -2,12 +2,12 @@
 
 Count units (clients), never requests: a better controller causes more requests.
 
-- `sample_ratio` is for one look, at units of which each counts once: of two arms an exact binomial test, of
+- `sample_ratio` is for one look, at units that each count once: of two arms an exact binomial test, of
   more a chi-square test.
 - `weighted_ratio` is the same where the propensities differ between units: sums of inverse propensities.
-- `watched_ratio` is for any number of looks, at units of which some count more often, such as units of each
-  day: a jackknife over buckets, and the always-valid bound of guardrails (sequential.py). That such a check
-  has to hold at all looks: Lindon and Malek 2022.
+- `watched_ratio` is for any number of looks, at units that may count more often, such as units of each
+  day: a jackknife over buckets, and the always-valid bound of guardrails (sequential.py). Why such a check
+  must hold at all looks: Lindon and Malek 2022.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SampleRatio:
 
 
 def sample_ratio(units: Sequence[int] | NDArray[np.int64], propensities: Sequence[float]) -> SampleRatio:
-    """Test of the units of each arm against the arms' propensities, whatever their sum.
+    """Test of the units of each arm against the arms' propensities, for any sum of them.
 
     Only units that were assigned are counted, so the propensities are scaled to sum to 1.
     Raises ValueError if the two differ in length, or a propensity is not above 0.

@@ -35,7 +35,7 @@ class Schedule:
     pair: NDArray[np.int64]
     """Blocks of one pair have the same number."""
     treated: NDArray[np.bool_]
-    """Whether the treated arm is in force."""
+    """Whether the treated arm is active."""
 
 
 def paired_schedule(

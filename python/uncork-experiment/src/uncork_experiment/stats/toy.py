@@ -1,11 +1,11 @@
 """Worlds of known truth, in which A/B tests of congestion control lie.
 
 The links are full, and two controllers divide each by weights: a flow of the treated arm gets `weight` times
-what a flow of the control arm gets. If everyone is treated, nobody gains: the total effect of a full link is
+what a flow of the control arm gets. If all are treated, no flow gains: the total effect of a full link is
 nothing. In a mixed world part of the users have an access line of their own instead, where the treated arm
 truly gains.
 
-Truth is what the same world gives with everyone treated, over what it gives with nobody treated.
+Truth is the throughput of the same world with all users treated, over its throughput with none treated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class World:
     weight: float = 2.0
     """Part of a full link that a treated flow gets, for 1 of a control flow."""
     full: float = 1.0
-    """Share of the users whose bottleneck is a full link that they share."""
+    """Share of the users behind a full link that they share."""
     gain: float = 0.0
     """Relative gain of treated users on lines of their own."""
     users: int = 400
@@ -79,7 +79,7 @@ def throughput(world: World, users: Hour, treated: NDArray[np.bool_]) -> Floats:
 
 
 def means(world: World, hours: list[Hour], treated: bool) -> Floats:
-    """Mean throughput of each hour with everyone treated, or nobody."""
+    """Mean throughput of each hour with all users treated, or none."""
     return np.array([throughput(world, users, np.full(len(users.bucket), treated)).mean() for users in hours])
 
 
@@ -90,14 +90,14 @@ def true_ratio(world: World, hours: list[Hour]) -> float:
 
 
 @dataclass(frozen=True)
-class Told:
-    """The truth of a world, and what a design tells of it."""
+class ToyTest:
+    """The truth of a world, and a design's outcome."""
 
     truth: float
     outcome: Outcome
 
 
-def ab_test(world: World, share: float, rng: np.random.Generator, *, days: int = 7) -> Told:
+def ab_test(world: World, share: float, rng: np.random.Generator, *, days: int = 7) -> ToyTest:
     """A plain A/B test on all links, `share` of the users treated, analysed by the jackknife over users."""
     hours = [hour(world, time, rng) for time in range(days * HOURS)]
     sums = np.zeros((2, 2, 100))
@@ -108,22 +108,22 @@ def ab_test(world: World, share: float, rng: np.random.Generator, *, days: int =
             sums[arm, 0] += np.bincount(users.bucket[chosen], values[chosen], 100)
             sums[arm, 1] += np.bincount(users.bucket[chosen], minlength=100)
     outcome = ratio_effect(*sums[0], *sums[1], estimand=ab_at_share(share))
-    return Told(true_ratio(world, hours), outcome)
+    return ToyTest(true_ratio(world, hours), outcome)
 
 
-def switchback_test(world: World, rng: np.random.Generator, *, weeks: int = 2, draws: int = 999) -> Told:
+def switchback_test(world: World, rng: np.random.Generator, *, weeks: int = 2, draws: int = 999) -> ToyTest:
     """A switchback of the whole place in blocks of an hour, paired by hour of the week."""
     schedule = switchback.paired_schedule(0, block=3600, periods=weeks, rng=rng)
     hours = [hour(world, time, rng) for time in range(len(schedule.start))]
     counts = np.array([float(len(users.bucket)) for users in hours])
     seen = np.where(schedule.treated, means(world, hours, True), means(world, hours, False))
     outcome = switchback.total_effect(schedule, seen * counts, counts, rng, draws=draws)
-    return Told(true_ratio(world, hours), outcome)
+    return ToyTest(true_ratio(world, hours), outcome)
 
 
 @dataclass(frozen=True)
-class ToldByLinks:
-    """What paired links tell."""
+class LinksTest:
+    """The truth of a world, and the outcomes of paired links."""
 
     truth: float
     total_effect: Outcome
@@ -133,8 +133,8 @@ class ToldByLinks:
     ab_high: Outcome
 
 
-def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws: int = 999) -> ToldByLinks:
-    """Two links of which one has a tenth more capacity, 95 % treated on one and 5 % on the other, swapped by
+def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws: int = 999) -> LinksTest:
+    """Two links, one with a tenth more capacity: 95 % treated on one and 5 % on the other, swapped by
     coins."""
     first = rng.integers(0, 2, days // 2)
     high = np.stack([first, 1 - first], axis=1).ravel()
@@ -152,7 +152,7 @@ def paired_test(world: World, rng: np.random.Generator, *, days: int = 20, draws
                     totals[arm] += values[chosen].sum(), np.count_nonzero(chosen)
             levels[day, link] = totals[:, 0] / totals[:, 1]
     links = paired.PairedLinks(levels, high)
-    return ToldByLinks(
+    return LinksTest(
         truth=true_ratio(world, everything),
         total_effect=paired.total_effect(links, rng, draws=draws),
         across=paired.across(links, rng, draws=draws),
@@ -182,8 +182,8 @@ def control_against_share(
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One world, with all designs beside the truth."""
+class WorldOutcomes:
+    """One world: the truth, and the outcome of each design."""
 
     world: World
     truth: float
@@ -191,17 +191,19 @@ class Shown:
     """By share of treated traffic."""
     control: Interference
     switchback: Outcome
-    links: ToldByLinks
+    links: LinksTest
 
 
-def show(world: World, rng: np.random.Generator, *, shares: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Shown:
+def show(
+    world: World, rng: np.random.Generator, *, shares: tuple[float, ...] = (0.05, 0.5, 0.95)
+) -> WorldOutcomes:
     """All designs in one world. `truth` is that of the switchback's hours."""
-    told = switchback_test(world, rng)
-    return Shown(
+    test = switchback_test(world, rng)
+    return WorldOutcomes(
         world=world,
-        truth=told.truth,
+        truth=test.truth,
         ab=tuple((share, ab_test(world, share, rng).outcome) for share in shares),
         control=control_against_share(world, rng),
-        switchback=told.outcome,
+        switchback=test.outcome,
         links=paired_test(world, rng),
     )
