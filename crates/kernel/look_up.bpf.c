@@ -1,4 +1,4 @@
-/* What `steer_at_scale.py look-up` runs: look-ups of addresses in the table of networks of a policy in force, by
+/* What `steer_at_scale.py look-up` runs: look-ups of addresses in the table of networks of an active policy, by
  * the same function, and the same without the look-ups. */
 
 #include "../steer/bpf/steer.bpf.c"
@@ -16,7 +16,7 @@ struct {
 	NUMBER(map_flags, 1024); /* BPF_F_MMAPABLE */
 } addresses SECTION(".maps");
 
-/* The packet: what is to be looked up, and how far that is done. It stays from one run to the next. */
+/* The packet: the addresses to look up, and the number done. It stays from one run to the next. */
 struct work {
 	u32 first, count, at; /* of the addresses */
 	u32 family, looks_up;

@@ -12,11 +12,11 @@
 
 char _license[] SECTION("license") = "Dual MIT/GPL";
 
-/* Set by the loader before the kernel sees the programs: whether each call is told to user space. */
+/* Set by the loader before the kernel sees the programs: whether each call is reported to user space. */
 const volatile u32 tracing = 0;
 /* Which argument of cong_control is the rate sample: the third after `ack` and `flag`, which kernels before
  * 6.10 do not have. The verifier knows the value, and looks at one branch only. */
-const volatile u32 tells_ack = 1;
+const volatile u32 has_ack_argument = 1;
 
 #define SNAPSHOTS 128
 #define NONE (~0ULL)
@@ -52,14 +52,14 @@ struct connection {
 	u64 rest[REST_WORDS];
 };
 
-/* How much was in flight and lost when, as the kernel's rate sample does not tell it. */
+/* How much was in flight and lost when, which the kernel's rate sample does not report. */
 struct snapshot {
 	u32 delivered, snd_nxt, in_flight, lost;
 };
 
 enum kind { INIT, SENT, ACK, TIMEOUT, SPURIOUS, RESIZED };
 
-/* A call as told to user space. */
+/* A call as reported to user space. */
 struct record {
 	u32 kind, number;
 	u64 key;
@@ -70,11 +70,11 @@ struct state {
 	struct record record;
 	/* Bytes since the connection began. */
 	u64 total_delivered, total_lost;
-	/* The kernel's counts as last told. */
+	/* The kernel's counts as last reported. */
 	u32 delivered, lost, delivered_ce, data_segs_out, snd_una;
 	/* Up to where the receiver had room, by the last ACK. */
 	u32 window_end;
-	/* The recovery episode: `lost` when it began, and the departure of what was last told as lost. */
+	/* The recovery episode: `lost` when it began, and the departure of what was last reported as lost. */
 	u32 episode_lost, ca_state;
 	u64 loss_sent;
 	/* Since the last ACK, the kernel entered the state CWR. */
@@ -125,7 +125,7 @@ GLOBAL(spurious)
 GLOBAL(resized)
 GLOBAL(report)
 
-static always_inline void tell(struct state *state, enum kind kind)
+static always_inline void emit(struct state *state, enum kind kind)
 {
 	if (!tracing)
 		return;
@@ -264,16 +264,16 @@ static always_inline void fill_stamp(const struct tcp_sock *tp, struct state *st
 	call->lost_then = lost_since < state->total_lost ? state->total_lost - lost_since : 0;
 }
 
-/* What has left since the last ACK, retransmissions too, as one packet: the kernel tells of the first of a
+/* What has left since the last ACK, retransmissions too, as one packet: the kernel reports the first of a
  * flight only. */
-static always_inline void tell_sent(const struct tcp_sock *tp, struct state *state, u32 in_flight)
+static always_inline void emit_sent(const struct tcp_sock *tp, struct state *state, u32 in_flight)
 {
 	struct call *call = &state->record.connection.call;
 	u32 packets = tp->data_segs_out - state->data_segs_out;
 
 	if (!packets)
 		return;
-	/* The first packet of a flight was told when it left. */
+	/* The first packet of a flight was reported when it left. */
 	if (in_flight <= packets)
 		in_flight = packets + 1;
 	state->data_segs_out = tp->data_segs_out;
@@ -282,12 +282,12 @@ static always_inline void tell_sent(const struct tcp_sock *tp, struct state *sta
 	call->unacked = call->in_flight + tp->lost_out * call->mss;
 	call->flags = tp->write_seq == tp->snd_nxt && tp->lost_out <= tp->retrans_out ? DRAINED : 0;
 	sent(&state->record.connection);
-	tell(state, SENT);
+	emit(state, SENT);
 }
 
 /* Whether TCP waits for room for a larger packet (tcp_tso_should_defer): nothing else kept a full packet back, neither
- * the window, with so much in flight before this ACK, nor the receiver, a pacing cap, nor the queue of the device. A
- * controller that paces is not told: an ACK may come between the time of a packet and the timer that lets it leave. */
+ * the window, with this much in flight before this ACK, nor the receiver, a pacing cap, nor the queue of the device. A
+ * controller that paces gets no report: an ACK may come between the time of a packet and the timer that lets it leave. */
 static always_inline int is_deferring(const struct sock *sk, struct state *state, u32 in_flight)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
@@ -299,7 +299,7 @@ static always_inline int is_deferring(const struct sock *sk, struct state *state
 }
 
 /* The path takes packets of another size now. */
-static always_inline void tell_size(const struct tcp_sock *tp, struct state *state)
+static always_inline void emit_size(const struct tcp_sock *tp, struct state *state)
 {
 	struct call *call = &state->record.connection.call;
 	u32 mss = tp->mss_cache;
@@ -308,7 +308,7 @@ static always_inline void tell_size(const struct tcp_sock *tp, struct state *sta
 		return;
 	call->mss = mss;
 	resized(&state->record.connection);
-	tell(state, RESIZED);
+	emit(state, RESIZED);
 }
 
 /* The body of cong_control: after each ACK, whether it delivers or not. */
@@ -323,8 +323,8 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 		return;
 	call = &state->record.connection.call;
 	call->now = nanos(tp->tcp_mstamp);
-	tell_size(tp, state);
-	tell_sent(tp, state, rs->prior_in_flight);
+	emit_size(tp, state);
+	emit_sent(tp, state, rs->prior_in_flight);
 
 	delivered = tp->delivered - state->delivered;
 	lost = tp->lost - state->lost;
@@ -359,7 +359,7 @@ static always_inline void feedback(struct sock *sk, const struct rate_sample *rs
 	ack_losses(&state->record.connection);
 	ack_model(&state->record.connection);
 	apply(sk, state);
-	tell(state, ACK);
+	emit(state, ACK);
 	take_snapshot(tp, state);
 }
 
@@ -367,7 +367,7 @@ STRUCT_OPS int cong_control(u64 *args)
 {
 	u64 sample;
 
-	if (tells_ack) {
+	if (has_ack_argument) {
 		sample = args[3];
 		ALONE(sample);
 	} else {
@@ -422,7 +422,7 @@ STRUCT_OPS int start(u64 *args)
 	if (call->pacing_rate && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	apply(sk, state);
-	tell(state, INIT);
+	emit(state, INIT);
 	return 0;
 }
 
@@ -444,7 +444,7 @@ static always_inline int start_flight(struct sock *sk)
 	call->flags = 0;
 	sent(&state->record.connection);
 	apply(sk, state);
-	tell(state, SENT);
+	emit(state, SENT);
 	return 0;
 }
 
@@ -468,7 +468,7 @@ STRUCT_OPS int set_state(u64 *args)
 
 	if (!state)
 		return 0;
-	/* Losses that were not told yet belong to the episode that begins. */
+	/* Losses that were not reported yet belong to the episode that begins. */
 	if (ca_state >= TCP_CA_RECOVERY && state->ca_state < TCP_CA_RECOVERY)
 		state->episode_lost = state->lost;
 	state->ca_state = ca_state;
@@ -478,11 +478,11 @@ STRUCT_OPS int set_state(u64 *args)
 	state->record.connection.call.now = nanos(tp->tcp_mstamp);
 	timeout(&state->record.connection);
 	apply(sk, state);
-	tell(state, TIMEOUT);
+	emit(state, TIMEOUT);
 	return 0;
 }
 
-/* The kernel found that all losses of the episode were spurious. Those not told yet never will be. */
+/* The kernel found that all losses of the episode were spurious. Losses that are not reported yet never will be. */
 STRUCT_OPS u32 undo_cwnd(u64 *args)
 {
 	struct sock *sk = (struct sock *)args[0];
@@ -500,7 +500,7 @@ STRUCT_OPS u32 undo_cwnd(u64 *args)
 	if (call->lost) {
 		spurious(&state->record.connection);
 		apply(sk, state);
-		tell(state, SPURIOUS);
+		emit(state, SPURIOUS);
 	}
 	return tp->snd_cwnd;
 }

@@ -145,7 +145,7 @@ impl Loader {
             self.object.set_constant("tracing", &1_u32.to_le_bytes())?;
         }
         let has_ack_argument = u32::from(self.ops.has_ack_argument);
-        self.object.set_constant("tells_ack", &has_ack_argument.to_le_bytes())?;
+        self.object.set_constant("has_ack_argument", &has_ack_argument.to_le_bytes())?;
         let mut maps = Maps::new();
         for name in self.object.map_names() {
             let entries = (is_traced && name == "trace").then_some(RECORDS_TRACED);

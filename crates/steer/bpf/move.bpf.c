@@ -1,4 +1,4 @@
-/* Gives open connections other settings: those that are listed, by their cookies. The program runs once for each TCP
+/* Gives the listed open connections other settings, by their cookies. The program runs once for each TCP
  * socket of a network namespace when it is read.
  */
 
@@ -19,8 +19,8 @@ struct bpf_iter__tcp {
 /* Mirrored in src/layout.rs. */
 struct target {
 	struct decision decision;
-	char controller[NAME]; /* empty: the one that it has */
-	u32 cap; /* bytes per second; 0: the one that it has */
+	char controller[NAME]; /* empty: unchanged */
+	u32 cap; /* bytes per second; 0: unchanged */
 	u32 unused;
 };
 
@@ -75,7 +75,7 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 		return 0;
 	}
 	count(0);
-	/* The reader holds the socket's lock, so its end is told before this, or after. */
+	/* The reader holds the socket's lock, so its end is reported before this, or after. */
 	kept = kept_of(cookie);
 	if (kept)
 		kept->decision = target.decision;

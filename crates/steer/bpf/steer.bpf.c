@@ -1,7 +1,7 @@
-/* Gives each TCP connection of a cgroup the settings of a policy, and tells of its end what it had.
+/* Gives each TCP connection of a cgroup the settings of a policy, and reports at its end what it had.
  *
  * The policy comes as tables (crates/policy/src/flat): the client's address finds a row, the row has the rules
- * that hold for the address, in order. A policy's maps are written before its program is put in force, and
+ * that hold for the address, in order. A policy's maps are written before its program is activated, and
  * never after.
  */
 
@@ -22,7 +22,7 @@ enum {
 	OPENED = 4, /* BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB */
 	ACCEPTED = 5, /* BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB */
 	STATE = 10, /* BPF_SOCK_OPS_STATE_CB */
-	TELL_STATES = 4, /* BPF_SOCK_OPS_STATE_CB_FLAG */
+	REPORT_STATES = 4, /* BPF_SOCK_OPS_STATE_CB_FLAG */
 	XDP_PASS = 2,
 };
 
@@ -135,15 +135,15 @@ struct outcome {
 
 struct counts {
 	u64 connections; /* that got the outcome */
-	u64 refused; /* of them, those whose controller or cap the kernel refused */
-	u64 unkept; /* of them, those of which no record will tell */
+	u64 refused; /* of them, with a controller or cap that the kernel refused */
+	u64 unkept; /* of them, without a record */
 };
 
 /* The end of a connection. */
 struct end {
 	u64 cookie;
 	struct decision decision;
-	char in_force[NAME];
+	char active[NAME];
 };
 
 struct question {
@@ -210,7 +210,7 @@ struct {
 	NUMBER(max_entries, 1);
 } counters SECTION(".maps");
 
-/* This one and the next stay when another policy is put in force, as `sockets` does. */
+/* This one and the next stay when another policy is activated, as `sockets` does. */
 struct {
 	NUMBER(type, MAP_RINGBUF);
 	NUMBER(max_entries, 1 << 20);
@@ -373,7 +373,7 @@ noinline u32 row_of(u32 entry, u64 high, u64 low)
 	return entry & ~VALUE;
 }
 
-/* What the policy says. `listener` has a bit for each rule whose listener is right. */
+/* The decision of the policy. `listener` has a bit for each rule with a matching listener. */
 static always_inline void decide(const struct head *head, const struct client *client, u64 listener, u64 now,
 				 struct decision *decision)
 {
@@ -519,7 +519,7 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	counts->connections++;
 	/* Without room for it the connection has its settings, but leaves no record. */
 	if (keep(bpf_get_socket_cookie(ops), &decision))
-		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | TELL_STATES);
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | REPORT_STATES);
 	else
 		counts->unkept++;
 }
@@ -540,8 +540,8 @@ static always_inline void end(struct bpf_sock_ops *ops)
 	end.decision = kept->decision;
 	/* After it was read: an exchange is a barrier. */
 	__sync_lock_test_and_set(&kept->cookie, 0);
-	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.in_force, NAME);
-	/* If nobody reads, the ring is full. Readers look by themselves: waking them costs more. */
+	bpf_getsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, end.active, NAME);
+	/* Without a reader the ring is full. Readers look by themselves: waking them costs more. */
 	if (bpf_ringbuf_output(&ends, &end, sizeof(end), NO_WAKEUP)) {
 		count = lookup(&lost, &zero);
 		if (count)

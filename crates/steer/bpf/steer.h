@@ -33,9 +33,9 @@ struct kept {
 /* Where a connection may be. */
 #define TRIES 8
 
-/* What was decided for each connection. Sockets get their cookies in order, so those that come together lie together here, and nothing
+/* What was decided for each connection. Sockets get their cookies in order, so connections that come together lie together here, and nothing
  * is allocated. With a hash table of the kernel a connection costs more than twice as much, with its storage in sockets as much as
- * that, and without a bound. The table stays when another policy is put in force: connections end later than policies.
+ * that, and without a bound. The table stays when another policy is activated: connections end later than policies.
  */
 struct {
 	NUMBER(type, MAP_ARRAY);

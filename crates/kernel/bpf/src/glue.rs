@@ -9,7 +9,7 @@ use uncork_cc::{
     RttSample, SentPacket, Settings, Snapshot, Stamp, Timeout, Token,
 };
 
-/// What the kernel's side tells and is told. Byte counts are packets times [`Self::mss`], times are in
+/// What the kernel's side reports and receives. Byte counts are packets times [`Self::mss`], times are in
 /// nanoseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,7 +74,7 @@ pub const REPAIRED_BY_PROBE: u64 = 16;
 /// The host kept data back that the window had room for.
 const DEFERRED: u64 = 32;
 
-/// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux tells it
+/// What monitors read in the socket's storage, through sock_diag: a head, and the state of BBR as Linux reports it
 /// (`struct tcp_bbr_info` of `include/uapi/linux/inet_diag.h`, with what version 3 appends). A change of its form is a
 /// new [`LAYOUT`].
 #[repr(C)]
@@ -82,7 +82,7 @@ const DEFERRED: u64 = 32;
 pub struct Report {
     magic: u32,
     layout: u16,
-    /// Bytes of what follows that count: 0 of a controller that is no BBR.
+    /// Bytes of what follows that count: 0 if the controller is not a BBR.
     length: u16,
     /// BBR.bw in bytes per second, the lower half first.
     bw: [u32; 2],
@@ -155,8 +155,7 @@ impl Report {
     }
 }
 
-/// A controller whose feedback is processed in two stages, each of which the kernel's verifier looks at
-/// by itself.
+/// A controller that processes feedback in two stages. The kernel's verifier checks each by itself.
 pub trait Staged: Controller {
     /// What monitors may know. Packets have `mss` bytes.
     #[inline(always)]
@@ -280,7 +279,7 @@ impl<C: Staged> Connection<C> {
         self.call.send_quantum = control.send_quantum;
     }
 
-    /// Packets left, told as one.
+    /// Packets left, reported as one.
     #[inline(always)]
     pub fn sent(&mut self) {
         let Call { now, sent, in_flight, unacked, flags, .. } = self.call;
@@ -351,7 +350,7 @@ impl<C: Staged> Connection<C> {
         // Also where it is empty, the slice is in the map: kernels before 6.4 do not see that an empty one is not read.
         let acked = &core::slice::from_ref(acked)[..usize::from(call.acked != 0)];
         let lost = &core::slice::from_ref(lost)[..usize::from(call.lost != 0)];
-        // The kernel tells whether there is older data than the latest loss, which is the question.
+        // The kernel reports whether data older than the latest loss is in flight, which is the question.
         let oldest_sent = if call.flags & REPAIRING != 0 { Time::ZERO } else { Time::NEVER };
         let mut feedback = Feedback::new(acked, lost, call.in_flight, oldest_sent)
             .with_unacked(call.unacked)

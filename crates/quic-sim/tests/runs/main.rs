@@ -32,7 +32,7 @@ fn played(spec: &RunSpec) -> QuicRun {
 }
 
 #[test]
-fn transfers_take_as_long_as_with_segments() {
+fn transfers_last_as_with_segments() {
     for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
         let flows = vec![flow(cc, Workload::Transfer(10_000_000))];
         let spec = RunSpec::over(path(20, 50), flows, 1, secs(30));
