@@ -4,7 +4,7 @@
 # into a test of its own. Needs nightly and cargo-fuzz.
 set -euo pipefail
 crate=$1 target=$2 seconds=$3
-cd "$(dirname "$0")/../crates/$crate/fuzz"
+cd "$(dirname "$0")/../crates"/*/"$crate/fuzz"
 lines=$(echo ../tests/*/corpus/"$target.hex")
 
 # The crates have no unsafe code for a sanitizer to watch; overflow checks and debug assertions are on.

@@ -1,7 +1,7 @@
 """Finds words that uncork does not use, in pages and sources, with the words to use: `site/words.tsv`.
 
     python3 site/words.py                    # prints each place; exits with 1 if there is one
-    python3 site/words.py crates/steer docs  # only what is below these folders, also what is not rewritten yet
+    python3 site/words.py crates/production/steer docs  # only what is below these folders, also what is not rewritten yet
 
 The pages of the command line are generated, so they hold the texts of `--help`. In sources, the parts of a name count as words.
 The few right uses are in `site/words-allowed.tsv`: `text` in a line of `file`, which may be a pattern such as `crates/*`.
@@ -20,9 +20,9 @@ ALLOWED = ROOT / "site/words-allowed.tsv"
 # What others wrote, what programs wrote, and the lists of the words themselves.
 OTHERS = (
     "LICENSE",
-    "crates/cc/SPEC_COVERAGE.md",
-    "crates/cc/spec/",
-    "crates/page/vendor/",
+    "crates/core/cc/SPEC_COVERAGE.md",
+    "crates/core/cc/spec/",
+    "crates/core/page/vendor/",
     "docs/example/",
     "docs/from-logs/",
     "docs/reference/glossary.md",

@@ -63,8 +63,8 @@ def test_design_refuses_unknown_controllers(
 
 
 def test_controllers_are_those_of_the_program() -> None:
-    """`Algorithm::name` in crates/cc."""
-    source = (Path(__file__).parents[3] / "crates/cc/src/spec.rs").read_text("utf-8")
+    """`Algorithm::name` in crates/core/cc."""
+    source = (Path(__file__).parents[3] / "crates/core/cc/src/spec.rs").read_text("utf-8")
     body = source.partition("pub const fn name(self)")[2].partition("\n    }")[0]
     assert tuple(re.findall(r'=> "(\w+)"', body)) == design.QUIC
 

@@ -122,9 +122,9 @@ def test_published_schema_is_that_of_the_code() -> None:
 @pytest.mark.parametrize(
     ("sheet", "source"),
     [
-        ("page.css", "crates/page/src/page.css"),
-        ("lab.css", "crates/report/src/lab/html/lab.css"),
-        ("chart.css", "crates/report/src/svg/chart.css"),
+        ("page.css", "crates/core/page/src/page.css"),
+        ("lab.css", "crates/lab/report/src/lab/html/lab.css"),
+        ("chart.css", "crates/lab/report/src/svg/chart.css"),
     ],
 )
 def test_style_sheets_are_the_laboratorys(sheet: str, source: str) -> None:
@@ -134,10 +134,10 @@ def test_style_sheets_are_the_laboratorys(sheet: str, source: str) -> None:
 
 
 def test_colours_are_the_laboratorys() -> None:
-    source = in_repository(REPOSITORY / "crates/report/src/svg/palette.rs").read_text(encoding="utf-8")
+    source = in_repository(REPOSITORY / "crates/lab/report/src/svg/palette.rs").read_text(encoding="utf-8")
     pairs = tuple(re.findall(r'\("(#[0-9a-f]{6})", "(#[0-9a-f]{6})"\)', source))
     assert pairs == palette.COLOURS
-    inks = (REPOSITORY / "crates/report/src/lab/inks.rs").read_text(encoding="utf-8")
+    inks = (REPOSITORY / "crates/lab/report/src/lab/inks.rs").read_text(encoding="utf-8")
     names = re.search(r"CONTROLLERS: \[&str; 5\] = \[([^\]]+)\]", inks)
     assert names is not None
     assert tuple(re.findall(r'"(\w+)"', names[1])) == palette.CONTROLLERS
@@ -145,7 +145,7 @@ def test_colours_are_the_laboratorys() -> None:
 
 def test_heat_colours_are_the_laboratorys() -> None:
     """The ends and the middle stand in the Rust source; the steps between are mixed there."""
-    source = in_repository(REPOSITORY / "crates/report/src/svg/heat_colours.rs").read_text(encoding="utf-8")
+    source = in_repository(REPOSITORY / "crates/lab/report/src/svg/heat_colours.rs").read_text(encoding="utf-8")
     table = re.search(r"DIVERGING: \[\[u32; 3\]; 2\] =\s*\[\[([^\]]+)\], \[([^\]]+)\]\]", source)
     assert table is not None
     for anchors, steps in zip(table.groups(), (palette.DIVERGING_LIGHT, palette.DIVERGING_DARK), strict=True):

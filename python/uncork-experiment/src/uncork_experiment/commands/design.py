@@ -37,9 +37,9 @@ from uncork_experiment.units import candidates
 SCHEMA = "experiment-design-1"
 KINDS = ("ab", "switchback", "paired-links", "steps")
 SETTINGS = ("quic", "tcp", "initial_window", "pacing_cap")
-"""Of connections, as policies have them (crates/policy/src/read/keys.rs)."""
+"""Of connections, as policies have them (crates/core/policy/src/read/keys.rs)."""
 QUIC = ("reno", "cubic", "bbr1", "bbr2", "bbr3")
-"""Controllers of `uncork serve` (crates/cc)."""
+"""Controllers of `uncork serve` (crates/core/cc)."""
 DAYS = (7, 14, 28)
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 SHOWN = tuple(

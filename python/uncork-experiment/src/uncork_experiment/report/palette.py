@@ -1,4 +1,4 @@
-"""Colours: those of the laboratory's reports (crates/report/src/svg/palette.rs, lab/inks.rs,
+"""Colours: those of the laboratory's reports (crates/lab/report/src/svg/palette.rs, lab/inks.rs,
 svg/heat_colours.rs).
 
 A controller has one colour on every page. Better is green and worse is purple (ColorBrewer PRGn): never the

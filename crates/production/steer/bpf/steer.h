@@ -1,0 +1,68 @@
+/* What both programs of `uncork steer` know: what was decided for each connection. */
+#pragma once
+
+#include "../../../transport/kernel/bpf/bpf.h"
+
+enum {
+	MAP_HASH = 1,
+	MAP_ARRAY = 2,
+	SOL_SOCKET = 1,
+	SO_MAX_PACING_RATE = 47,
+};
+
+#define NAME 16
+
+static void *(*lookup)(void *map, const void *key) = (void *)1;
+static u64 (*bpf_get_socket_cookie)(void *of) = (void *)46;
+
+/* What was decided for a connection. Mirrored in src/layout.rs. */
+struct decision {
+	u64 policy;
+	u64 unit; /* the hash; 0 without an experiment */
+	u32 outcome;
+	u32 flags; /* 1: moved here when it was open (move.bpf.c) */
+};
+
+/* A place in the table of connections. */
+struct kept {
+	struct decision decision;
+	u64 cookie; /* the socket's; 0 if the place is free. The last: user space writes from the front. */
+};
+
+#define PLACES (1 << 20)
+/* Where a connection may be. */
+#define TRIES 8
+
+/* What was decided for each connection. Sockets get their cookies in order, so connections that come together lie together here, and nothing
+ * is allocated. With a hash table of the kernel a connection costs more than twice as much, with its storage in sockets as much as
+ * that, and without a bound. The table stays when another policy is activated: connections end later than policies.
+ */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	TYPE(key, u32);
+	TYPE(value, struct kept);
+	NUMBER(max_entries, PLACES);
+} sockets SECTION(".maps");
+
+/* The places for a cookie, as `places` in src/layout.rs. The step is PLACES by the golden ratio, so that they are far apart: old
+ * connections that lie together do not take all places of a new one.
+ */
+static always_inline struct kept *place(u64 cookie, u32 number)
+{
+	u32 index = (cookie + number * 0x9e377) & (PLACES - 1);
+
+	return lookup(&sockets, &index);
+}
+
+/* The place that the connection has. */
+static always_inline struct kept *kept_of(u64 cookie)
+{
+	struct kept *kept;
+
+	for (u32 i = 0; i < TRIES; i++) {
+		kept = place(cookie, i);
+		if (kept && kept->cookie == cookie)
+			return kept;
+	}
+	return 0;
+}
