@@ -29,8 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncork_experiment import measures, words
-from uncork_experiment.bins import GAMMA
+from uncork_experiment.experiment import measures, words
 from uncork_experiment.learn import evidence, tablefile
 from uncork_experiment.learn.confirm import CONFIRMED, LEVEL, LOOKS, OPEN, REFUTED, Blocks, Floats, Key, Trial
 from uncork_experiment.learn.gain import DAYS, gains
@@ -38,12 +37,13 @@ from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.total import totals
 from uncork_experiment.learn.truth import Oracle, learned
-from uncork_experiment.metrics import METRICS
-from uncork_experiment.reduce import to_arrow
-from uncork_experiment.sources import read
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.jackknife import log_quantile
-from uncork_experiment.stats.switchback import DAY, Schedule, level_effect
+from uncork_experiment.measure.bins import GAMMA
+from uncork_experiment.measure.metrics import METRICS
+from uncork_experiment.measure.reduce import to_arrow
+from uncork_experiment.measure.sources import read
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.jackknife import log_quantile
+from uncork_experiment.measure.stats.switchback import DAY, Schedule, level_effect
 
 EPOCH = date(1970, 1, 1)
 FIRST = (internet.START - EPOCH).days

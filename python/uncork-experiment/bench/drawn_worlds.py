@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment.bins import LN_GAMMA
-from uncork_experiment.cubes import BUCKETS
 from uncork_experiment.learn.evidence import Counts, Section
+from uncork_experiment.measure.bins import LN_GAMMA
+from uncork_experiment.measure.cubes import BUCKETS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

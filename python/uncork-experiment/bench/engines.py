@@ -24,8 +24,8 @@ import ibis.expr.types as ir
 import pyarrow.parquet as pq
 from scale import remove, write
 
-from uncork_experiment.engines import clickhouse, duckdb, spark
-from uncork_experiment.reduce import Queries, ReducePlan, Run, to_arrow
+from uncork_experiment.measure.engines import clickhouse, duckdb, spark
+from uncork_experiment.measure.reduce import Queries, ReducePlan, Run, to_arrow
 
 MASTER = "local-cluster[2,1,2048]"
 SETTINGS = {

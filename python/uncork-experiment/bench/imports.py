@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from uncork_experiment.sources import built_in, import_files
-from uncork_experiment.sources.uncork import JSON_LINES
+from uncork_experiment.measure.sources import built_in, import_files
+from uncork_experiment.measure.sources.uncork import JSON_LINES
 
 RECORDS = Path(__file__).parents[1] / "tests/data/serve.jsonl"
 NGINX = (

@@ -38,14 +38,14 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from uncork_experiment import measures
+from uncork_experiment.experiment import measures
+from uncork_experiment.experiment.policyfile import Arm, PolicyPlan, ab_policy
 from uncork_experiment.learn.cli import main as learn
 from uncork_experiment.learn.evidence import Section, sections
 from uncork_experiment.learn.settings import CLASSES, PRIMARY
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.truth import Choice, Flags, Oracle, Score, Scores, learned
-from uncork_experiment.metrics import METRICS
-from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy
+from uncork_experiment.measure.metrics import METRICS
 
 START = date(2026, 11, 2)
 KEY = "000102030405060708090a0b0c0d0e0f"

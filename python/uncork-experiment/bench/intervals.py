@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from uncork_experiment.stats.effect import Effect, Outcome
-from uncork_experiment.stats.jackknife import quantile_effects, ratio_effect
+from uncork_experiment.measure.stats.effect import Effect, Outcome
+from uncork_experiment.measure.stats.jackknife import quantile_effects, ratio_effect
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from hard_populations import FIRST_BIN, GAMMA, equal, heavy, lossy, rejected

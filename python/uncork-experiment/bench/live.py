@@ -216,7 +216,7 @@ def play(
 
 def analyze(work: Path, *more: str) -> list[str]:
     """The analysis, by region, with its default guardrails."""
-    program = [sys.executable, "-m", "uncork_experiment.cli", "analyze", str(work / "records")]
+    program = [sys.executable, "-m", "uncork_experiment.experiment.cli", "analyze", str(work / "records")]
     return [*program, "--by", "listener", "--primary", "bandwidth:p50", "-o", str(work / "report"), *more]
 
 

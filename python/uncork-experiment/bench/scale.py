@@ -116,8 +116,8 @@ def remove(directory: Path, millions: int) -> None:
 
 def reduce_files(directory: Path, millions: int, by: tuple[str, ...], memory: str, threads: int) -> None:
     """Reduces, and prints what it cost as JSON."""
-    from uncork_experiment.engines import duckdb
-    from uncork_experiment.reduce import ReducePlan, reduce
+    from uncork_experiment.measure.engines import duckdb
+    from uncork_experiment.measure.reduce import ReducePlan, reduce
 
     files = [directory / f"{number:03d}.parquet" for number in range(millions)]
     begin = time.perf_counter()

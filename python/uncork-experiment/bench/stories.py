@@ -21,8 +21,8 @@ from typing import Any
 
 from published import STORIES, Figure, Look, Story
 
-from uncork_experiment import words
-from uncork_experiment.cli import main as uncork_experiment
+from uncork_experiment.experiment import words
+from uncork_experiment.experiment.cli import main as uncork_experiment
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,11 @@ import numpy as np
 import pyarrow.parquet as pq
 from scipy import stats
 
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn import twin, twinpage
 from uncork_experiment.learn.lift import Estimate
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.truth import Oracle
+from uncork_experiment.measure.errors import InputError
 
 CONTROLLERS = ("cubic", "bbr3")
 UNITS = {

@@ -22,12 +22,12 @@ import numpy as np
 import pyarrow as pa
 from verdict_worlds import World, draw, records
 
-from uncork_experiment.commands.analyze import Outcome, analysed
-from uncork_experiment.commands.common import Progress, Records
-from uncork_experiment.engines.duckdb import Settings as EngineSettings
-from uncork_experiment.engines.duckdb import connect
-from uncork_experiment.rows import Settings
-from uncork_experiment.run import Request
+from uncork_experiment.experiment.commands.analyze import Outcome, analysed
+from uncork_experiment.experiment.commands.common import Progress, Records
+from uncork_experiment.experiment.rows import Settings
+from uncork_experiment.experiment.run import Request
+from uncork_experiment.measure.engines.duckdb import Settings as EngineSettings
+from uncork_experiment.measure.engines.duckdb import connect
 
 WORTH = 0.01
 """The smallest gain that is worth a change: the command's default."""

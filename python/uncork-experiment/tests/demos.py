@@ -10,7 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 
-from uncork_experiment.cli import main
+from uncork_experiment.experiment.cli import main
 
 SCALE = "0.4"
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from uncork_experiment.cubes import DistributionCube, Reduced
+from uncork_experiment.measure.cubes import DistributionCube, Reduced
 
 START_NS = 1_793_577_600_000_000_000
 """2 November 2026, 00:00 UTC."""

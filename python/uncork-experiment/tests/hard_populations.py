@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment.stats.effect import Effect, Outcome
+from uncork_experiment.measure.stats.effect import Effect, Outcome
 
 GAMMA, FIRST_BIN, BINS = 1.02, -500, 1_000
 Floats = NDArray[np.float64]

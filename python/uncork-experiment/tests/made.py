@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from uncork_experiment.bins import bin_of
-from uncork_experiment.cubes import DistributionCube, RatioCube, Reduced
-from uncork_experiment.result import Analysis, Cell, Facts, Finding, Guarded, Measure, Row
-from uncork_experiment.stats.effect import Effect
+from uncork_experiment.experiment.result import Analysis, Cell, Facts, Finding, Guarded, Measure, Row
+from uncork_experiment.measure.bins import bin_of
+from uncork_experiment.measure.cubes import DistributionCube, RatioCube, Reduced
+from uncork_experiment.measure.stats.effect import Effect
 
 GAMMA = 1.02
 BUCKETS = 100

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from uncork_experiment.stats.effect import Effect, Outcome
-from uncork_experiment.stats.jackknife import quantile_effects, ratio_effect
+from uncork_experiment.measure.stats.effect import Effect, Outcome
+from uncork_experiment.measure.stats.jackknife import quantile_effects, ratio_effect
 
 GAMMA = 1.02
 FIRST_BIN = -700

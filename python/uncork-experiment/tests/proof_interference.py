@@ -9,8 +9,8 @@ import pytest
 
 from test_assignment import not_run
 from test_design import uncork
-from uncork_experiment.laboratory.proof import Plan, Proof, prove
-from uncork_experiment.laboratory.worlds import CONTESTED, LOSSY, World
+from uncork_experiment.experiment.laboratory.proof import Plan, Proof, prove
+from uncork_experiment.experiment.laboratory.worlds import CONTESTED, LOSSY, World
 
 pytestmark = pytest.mark.proof
 

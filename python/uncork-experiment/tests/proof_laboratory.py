@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from populations import BINS, GAMMA
 from test_assignment import not_run
 from test_design import uncork
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.jackknife import (
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.jackknife import (
     quantile_effects,
     quantiles_with_replicates,
     ratio_effect,

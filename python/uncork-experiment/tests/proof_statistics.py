@@ -9,7 +9,7 @@ import pytest
 from populations import NAMES, Population, covers, rejects, repeat
 from sequences import always_valid_errors, verdict_errors
 from switchbacks import cover_total
-from uncork_experiment.stats import toy
+from uncork_experiment.experiment.laboratory import toy
 from worlds import coverage
 
 pytestmark = pytest.mark.proof

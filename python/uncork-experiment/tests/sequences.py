@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from populations import BINS, FIRST_BIN, GAMMA
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.jackknife import quantile_effect, ratio_effect
-from uncork_experiment.stats.sequential import always_valid, crosses, obrien_fleming
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.jackknife import quantile_effect, ratio_effect
+from uncork_experiment.measure.stats.sequential import always_valid, crosses, obrien_fleming
 
 DAYS = 30
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.switchback import DAY, Schedule, paired_schedule, total_effect
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.switchback import DAY, Schedule, paired_schedule, total_effect
 
 BLOCK = 4 * 3600
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from made import FACTS, distribution, reduced, share
-from uncork_experiment.analysis import analyse, views_needed
-from uncork_experiment.cubes import DistributionCube, RatioCube
-from uncork_experiment.estimate import total
-from uncork_experiment.measures import parse_limit
-from uncork_experiment.result import Analysis, Cell, Measure
-from uncork_experiment.rows import Settings
+from uncork_experiment.experiment.analysis import analyse, views_needed
+from uncork_experiment.experiment.estimate import total
+from uncork_experiment.experiment.measures import parse_limit
+from uncork_experiment.experiment.result import Analysis, Cell, Measure
+from uncork_experiment.experiment.rows import Settings
+from uncork_experiment.measure.cubes import DistributionCube, RatioCube
 
 DAYS = [f"2026-11-{day:02d}" for day in range(2, 16)]
 Cubes = dict[str, DistributionCube | RatioCube]

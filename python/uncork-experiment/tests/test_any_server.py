@@ -17,7 +17,7 @@ import pytest
 
 from test_assignment import not_run
 from test_design import uncork
-from uncork_experiment.cli import main
+from uncork_experiment.experiment.cli import main
 
 DOCUMENT = Path(__file__).parents[3] / "docs/reference/steer.md"
 CGROUP = "/sys/fs/cgroup/system.slice/nginx.service"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uncork_experiment.assignment import (
+from uncork_experiment.measure.assignment import (
     BUCKETS,
     SLOTS,
     Assigned,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from uncork_experiment.stats.balance import records_per_unit
-from uncork_experiment.stats.effect import Effect
+from uncork_experiment.measure.stats.balance import records_per_unit
+from uncork_experiment.measure.stats.effect import Effect
 
 
 def arm(rng: np.random.Generator, units: int, mean: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

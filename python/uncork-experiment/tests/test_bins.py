@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uncork_experiment import bins
-from uncork_experiment.cubes import DistributionCube
+from uncork_experiment.measure import bins
+from uncork_experiment.measure.cubes import DistributionCube
 
 
 @given(st.floats(1e-9, 1e15))

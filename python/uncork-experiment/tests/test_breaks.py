@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from uncork_experiment.stats.breaks import find
+from uncork_experiment.measure.stats.breaks import find
 
 Floats = NDArray[np.float64]
 

@@ -20,11 +20,11 @@ import pytest
 
 from demos import demo
 from made import analysis, cell, guarded
-from uncork_experiment import demo as generator
-from uncork_experiment import terminal
-from uncork_experiment.cli import main
-from uncork_experiment.rows import Settings
-from uncork_experiment.verdict import decide
+from uncork_experiment.experiment import demo as generator
+from uncork_experiment.experiment import terminal
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.experiment.rows import Settings
+from uncork_experiment.experiment.verdict import decide
 
 COMMANDS = ["", "analyze", "demo", "design", "import", "export growthbook", "interference"]
 
@@ -391,7 +391,7 @@ def test_interrupt_is_status_130(tmp_path: Path) -> None:
     # A test that was started in the background inherits an ignored SIGINT.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from uncork_experiment.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from uncork_experiment.experiment.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     command = ["analyze", records(), "--by", "region", "--follow", "--every", "60", "-o", str(tmp_path)]
     with subprocess.Popen(
@@ -413,7 +413,7 @@ def test_engine_draws_no_progress_bar_into_the_results() -> None:
     one read its carriage return as an empty line, on a busy machine.
     """
     code = (
-        "from uncork_experiment.engines import duckdb\n"
+        "from uncork_experiment.measure.engines import duckdb\n"
         "setting = duckdb.connect().backend.con.sql(\"select current_setting('enable_progress_bar')\")\n"
         "assert setting.fetchall() == [(False,)]"
     )
@@ -422,7 +422,7 @@ def test_engine_draws_no_progress_bar_into_the_results() -> None:
 
 def test_help_imports_no_engine() -> None:
     code = (
-        "import sys; from uncork_experiment.cli import main\n"
+        "import sys; from uncork_experiment.experiment.cli import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: sys.exit(bool({'ibis', 'scipy', 'pyarrow', 'duckdb'} & set(sys.modules)))"
     )

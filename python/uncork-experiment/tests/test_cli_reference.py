@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from uncork_experiment import cli
+from uncork_experiment.experiment import cli
 from uncork_experiment.learn import cli as learn
 
 PAGE = Path(__file__).parents[3] / "docs/reference/cli-python.md"
@@ -45,7 +45,7 @@ def row(action: argparse.Action) -> str:
 def loaded(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The parser with the options of its command, which are added when they are needed."""
     if isinstance(parser, cli.Parser) and parser.module:
-        module = importlib.import_module(f"uncork_experiment.commands.{parser.module}")
+        module = importlib.import_module(f"uncork_experiment.experiment.commands.{parser.module}")
         getattr(module, f"add_{parser.command}")(parser)
         parser.module = ""
     return parser

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from demos import demo
-from uncork_experiment import cli, console
+from uncork_experiment.experiment import cli
 from uncork_experiment.learn import cli as learn
+from uncork_experiment.measure import console
 
 RULES = json.loads((Path(__file__).parents[3] / "conformance/terminal.json").read_text("utf-8"))
 HOSTILE = "\x1b]0;pwned\x07\x1b[2J\x9b31m\u202e\r"
@@ -91,7 +92,7 @@ def test_data_is_unchanged_for_programs(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def _run(arguments: list[str], **streams: object) -> int:
-    command = [sys.executable, "-m", "uncork_experiment.cli", *arguments]
+    command = [sys.executable, "-m", "uncork_experiment.experiment.cli", *arguments]
     return subprocess.run(command, check=False, timeout=300, **streams).returncode  # type: ignore[call-overload,no-any-return]
 
 
@@ -102,7 +103,7 @@ def test_closed_streams_keep_the_exit_status() -> None:
     assert _run(["nosuch"], stderr=writer) == 2
     assert _run(["--version"], stdout=writer) == 0
     os.close(writer)
-    program = f"{sys.executable} -m uncork_experiment.cli"
+    program = f"{sys.executable} -m uncork_experiment.experiment.cli"
     assert subprocess.run(["sh", "-c", f"{program} nosuch 2>&-"], check=False).returncode == 2
 
 

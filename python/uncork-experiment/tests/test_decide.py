@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from uncork_experiment.decide import Case, Decision, Estimate, Group, Guardrail, decide
-from uncork_experiment.decide.heterogeneity import heterogeneity
-from uncork_experiment.decide.shrink import shrink
+from uncork_experiment.experiment.decide import Case, Decision, Estimate, Group, Guardrail, decide
+from uncork_experiment.experiment.decide.heterogeneity import heterogeneity
+from uncork_experiment.experiment.decide.shrink import shrink
 
 CASES = Path(__file__).parents[3] / "conformance" / "decisions.json"
 

@@ -16,13 +16,13 @@ import pytest
 
 from populations import BINS, FIRST_BIN, GAMMA
 from test_assignment import not_run
-from uncork_experiment import design, schedules
-from uncork_experiment.cubes import DistributionCube, RatioCube
-from uncork_experiment.errors import InputError
-from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, calendar_policy
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.jackknife import quantile_effect, ratio_effect
-from uncork_experiment.stats.switchback import DAY, WEEK
+from uncork_experiment.experiment import design, schedules
+from uncork_experiment.experiment.policyfile import Arm, PolicyPlan, ab_policy, calendar_policy
+from uncork_experiment.measure.cubes import DistributionCube, RatioCube
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.jackknife import quantile_effect, ratio_effect
+from uncork_experiment.measure.stats.switchback import DAY, WEEK
 
 USERS = 2_000
 REPOSITORY = Path(__file__).parents[3]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from uncork_experiment.cli import main
-from uncork_experiment.intime import COLUMNS
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.experiment.intime import COLUMNS
 from uncork_experiment.learn.cli import main as learn
 
 REPOSITORY = Path(__file__).parents[3]

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import flows
-from uncork_experiment.engines import clickhouse, duckdb, spark
-from uncork_experiment.health import check
-from uncork_experiment.reduce import ReducePlan, Run, reduce_views, to_arrow
+from uncork_experiment.experiment.health import check
+from uncork_experiment.measure.engines import clickhouse, duckdb, spark
+from uncork_experiment.measure.reduce import ReducePlan, Run, reduce_views, to_arrow
 
 PLAN = ReducePlan(control="control", metrics=("throughput", "completion", "retransmitted", "rtt_inflation"))
 VIEWS = [(), ("region", "size_class")]

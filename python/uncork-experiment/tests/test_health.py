@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pytest
 
 import flows
-from uncork_experiment.health import check, empty_cells
-from uncork_experiment.reduce import ReducePlan, reduce
-from uncork_experiment.result import Finding
+from uncork_experiment.experiment.health import check, empty_cells
+from uncork_experiment.experiment.result import Finding
+from uncork_experiment.measure.reduce import ReducePlan, reduce
 
 PLAN = ReducePlan(control="control", arms=("control", "bbr"))
 NOW_NS = flows.START_NS + 3 * 86_400 * 10**9

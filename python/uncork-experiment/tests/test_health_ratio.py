@@ -7,17 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from uncork_experiment import health
-from uncork_experiment.errors import InputError
-from uncork_experiment.facts import UnitCounts, controllers_relation
-from uncork_experiment.health.arrivals import check_arrivals
-from uncork_experiment.health.ratio import Planned, check_cells, check_ratio, mismatches, planned
-from uncork_experiment.reduce import ReducePlan
-from uncork_experiment.result import Analysis, Finding
-from uncork_experiment.rows import Settings
-from uncork_experiment.run import Request, run
-from uncork_experiment.stats.srm import sample_ratio, weighted_ratio
-from uncork_experiment.verdict import decide
+from uncork_experiment.experiment import health
+from uncork_experiment.experiment.facts import UnitCounts, controllers_relation
+from uncork_experiment.experiment.health.arrivals import check_arrivals
+from uncork_experiment.experiment.health.ratio import Planned, check_cells, check_ratio, mismatches, planned
+from uncork_experiment.experiment.result import Analysis, Finding
+from uncork_experiment.experiment.rows import Settings
+from uncork_experiment.experiment.run import Request, run
+from uncork_experiment.experiment.verdict import decide
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.reduce import ReducePlan
+from uncork_experiment.measure.stats.srm import sample_ratio, weighted_ratio
 
 START_NS = 1_793_577_600_000_000_000
 ARMS = ("cubic", "bbr")

@@ -12,11 +12,11 @@ from demos import demo
 from full_disk import full_disk
 from test_cli import failed, records
 from test_sources import NGINX
-from uncork_experiment.cli import main
-from uncork_experiment.commands import design
-from uncork_experiment.engines import duckdb as duckdb_engine
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.experiment.commands import design
 from uncork_experiment.learn import cli as learn_cli
-from uncork_experiment.sources import read
+from uncork_experiment.measure.engines import duckdb as duckdb_engine
+from uncork_experiment.measure.sources import read
 
 
 @pytest.mark.parametrize(

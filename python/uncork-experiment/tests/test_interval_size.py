@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hard_populations import FIRST_BIN, GAMMA, heavy, lossy, rejected
-from uncork_experiment.stats.jackknife import quantile_effect, ratio_effect
+from uncork_experiment.measure.stats.jackknife import quantile_effect, ratio_effect
 
 
 @pytest.mark.parametrize("units", [60, 250])

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from uncork_experiment import schedules
-from uncork_experiment.cli import main
-from uncork_experiment.errors import InputError
-from uncork_experiment.intime import read_calendar
-from uncork_experiment.schedules import Calendar
+from uncork_experiment.experiment import schedules
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.experiment.intime import read_calendar
+from uncork_experiment.experiment.schedules import Calendar
+from uncork_experiment.measure.errors import InputError
 
 SINCE = 1_780_272_000
 WEIGHT = 2.0

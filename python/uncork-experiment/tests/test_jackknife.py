@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from populations import BINS, FIRST_BIN, GAMMA, Population, draw, effects
-from uncork_experiment.stats.effect import Effect, NoInterval
-from uncork_experiment.stats.jackknife import (
+from uncork_experiment.measure.stats.effect import Effect, NoInterval
+from uncork_experiment.measure.stats.jackknife import (
     CdfBand,
     cdf_band,
     quantile_effect,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from uncork_experiment.cli import main
-from uncork_experiment.errors import InputError
-from uncork_experiment.sources import built_in, import_files, joining
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.sources import built_in, import_files, joining
 
 T0 = 1_795_747_600
 """Seconds since 1970."""

@@ -14,14 +14,21 @@ from numpy.typing import NDArray
 
 from test_assignment import not_run
 from test_design import uncork
-from uncork_experiment.cli import main
-from uncork_experiment.errors import InputError
-from uncork_experiment.laboratory import worlds
-from uncork_experiment.laboratory.designs import RUNS, SHARES, Runs, repetition
-from uncork_experiment.laboratory.proof import Plan, Proof, prove, share_with_interval
-from uncork_experiment.laboratory.worlds import CELLS, CONTESTED, USERS, Cell, Laboratory, treated_users
-from uncork_experiment.report import laboratory
-from uncork_experiment.stats.effect import Effect, Outcome
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.experiment.laboratory import worlds
+from uncork_experiment.experiment.laboratory.designs import RUNS, SHARES, Runs, repetition
+from uncork_experiment.experiment.laboratory.proof import Plan, Proof, prove, share_with_interval
+from uncork_experiment.experiment.laboratory.worlds import (
+    CELLS,
+    CONTESTED,
+    USERS,
+    Cell,
+    Laboratory,
+    treated_users,
+)
+from uncork_experiment.experiment.report import laboratory
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.stats.effect import Effect, Outcome
 
 DOCUMENT = Path(__file__).parents[3] / "docs/evidence/interference.md"
 Floats = NDArray[np.float64]

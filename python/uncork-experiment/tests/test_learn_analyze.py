@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from learning import KEY
-from uncork_experiment.cli import main as experiment
+from uncork_experiment.experiment.cli import main as experiment
 from uncork_experiment.learn.cli import main as learn
 from uncork_experiment.learn.store import Store
 

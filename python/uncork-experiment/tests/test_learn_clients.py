@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from learning import FIRST_DAY, KEY, NOW, SETTINGS, check, decision
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import HOLDBACK, Overrides, Settings
 from uncork_experiment.learn.store import Store
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.reduce import to_arrow
 
 OTHER_KEY = "f" * 32
 GAINS, LOSES = (

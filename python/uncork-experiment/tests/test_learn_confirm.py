@@ -22,7 +22,7 @@ from uncork_experiment.learn.guardrails import Guardrails
 from uncork_experiment.learn.lift import shrink
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.store import Store
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.reduce import to_arrow
 
 HALF = replace(SETTINGS, confirm=0.5)
 GAIN, LOSS = 0.3, -0.15

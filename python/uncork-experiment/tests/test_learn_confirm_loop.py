@@ -15,7 +15,6 @@ import pytest
 
 from learn_worlds import SETTINGS
 from learning import FIRST_DAY, KEY
-from uncork_experiment.bins import bin_of
 from uncork_experiment.learn import confirm, evidence, proposal
 from uncork_experiment.learn.cli import parser
 from uncork_experiment.learn.confirm import CONFIRMED, LOOKS, OPEN, REFUTED, Blocks, Trial
@@ -23,6 +22,7 @@ from uncork_experiment.learn.evidence import COLUMNS, STEERED, TEXT, TRAFFIC
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
+from uncork_experiment.measure.bins import bin_of
 
 DAY, HOUR = 86_400, 3_600
 GAINS, LOSES = 64_501, 64_502
@@ -114,7 +114,9 @@ class Site:
         none = SimpleNamespace(table=None, run=None)
         monkeypatch.setattr(proposal, "read_records", lambda *_: none)
         monkeypatch.setattr(evidence, "last_day", lambda *_: latest)
-        monkeypatch.setattr(evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried))
+        monkeypatch.setattr(
+            evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried)
+        )
         words = ["plan", "records", "-o", str(self.store.root), "--key", KEY, "--confirm", "50%"]
         options = parser().parse_args([*words, "--changed", "100%", "--harmed", "10%", "--only", "large"])
         loop = Loop(

@@ -21,7 +21,7 @@ from uncork_experiment.learn import cli, demo, resultfile
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.schema import arrow_schema
+from uncork_experiment.measure.schema import arrow_schema
 
 UNTIL = date(FIRST_DAY + 7)
 NEXT = date(FIRST_DAY + 8)

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from learning import FIRST_DAY, SETTINGS
-from uncork_experiment.bins import GAMMA
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.gain import gains
 from uncork_experiment.learn.settings import HOLDBACK, TABLE_RULE
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.bins import GAMMA
+from uncork_experiment.measure.reduce import to_arrow
 
 LIFT = 0.2
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtri
 
 from learn_worlds import SETTINGS, World, world
+from uncork_experiment.experiment.measures import parse_limit
 from uncork_experiment.learn import guardrails
 from uncork_experiment.learn.decide import decide
 from uncork_experiment.learn.decisions import Decision
@@ -16,8 +17,7 @@ from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.harm import AT_LIMIT, Margins, margins
 from uncork_experiment.learn.lift import Estimate, hierarchy, shrink
 from uncork_experiment.learn.settings import Overrides
-from uncork_experiment.measures import parse_limit
-from uncork_experiment.stats.jackknife import ratio_difference
+from uncork_experiment.measure.stats.jackknife import ratio_difference
 
 WORLD = world(networks=60, systems=6, seed=3)
 SYSTEMS = np.array(WORLD.section.system)

@@ -18,7 +18,7 @@ from test_learn_gain import steered
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.store import Store
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.reduce import to_arrow
 
 
 @pytest.fixture(scope="module")

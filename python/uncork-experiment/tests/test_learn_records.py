@@ -16,7 +16,7 @@ import pytest
 import sqlglot
 
 from learning import FIRST_DAY, KEY, NOW, SETTINGS, check, decision
-from uncork_experiment.engines import clickhouse, spark
+from uncork_experiment.experiment.words import quantity
 from uncork_experiment.learn import demo, evidence, guardrails
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
@@ -26,8 +26,8 @@ from uncork_experiment.learn.lift import lifts
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import table_name
-from uncork_experiment.reduce import to_arrow
-from uncork_experiment.words import quantity
+from uncork_experiment.measure.engines import clickhouse, spark
+from uncork_experiment.measure.reduce import to_arrow
 
 SMALL = tuple(replace(one, networks=2) for one in demo.SYSTEMS[:2])
 

@@ -20,7 +20,7 @@ from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.store import Store
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.reduce import to_arrow
 
 SETTINGS = replace(learning.SETTINGS, changed=1.0)
 Plan = Callable[[], tuple[Settings, pa.Table]]

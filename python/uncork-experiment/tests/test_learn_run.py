@@ -22,7 +22,6 @@ import pytest
 
 import learning
 from learning import FIRST_DAY, KEY, NOW
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.decisions import Decisions
@@ -30,7 +29,8 @@ from uncork_experiment.learn.entries import PreviousArms
 from uncork_experiment.learn.loop import Loop
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.reduce import to_arrow
 
 SMALL = tuple(replace(one, networks=3) for one in demo.SYSTEMS[:2])
 SETTINGS = replace(learning.SETTINGS, changed=1.0)

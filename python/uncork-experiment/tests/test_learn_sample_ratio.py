@@ -19,10 +19,10 @@ from uncork_experiment.learn.explain import explain
 from uncork_experiment.learn.sample_ratio import TOGETHER, ratios
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.store import Store
-from uncork_experiment.reduce import to_arrow
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.jackknife import ratio_effect
-from uncork_experiment.stats.srm import sample_ratio, watched_ratio
+from uncork_experiment.measure.reduce import to_arrow
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.jackknife import ratio_effect
+from uncork_experiment.measure.stats.srm import sample_ratio, watched_ratio
 
 SETTINGS = replace(learning.SETTINGS, changed=1.0)
 Counts = NDArray[np.int64]

@@ -9,10 +9,10 @@ import pytest
 
 from full_disk import full_disk
 from learning import KEY, NOW
-from uncork_experiment import files
-from uncork_experiment.errors import InputError, OutputError
 from uncork_experiment.learn import cli, demo, lock
 from uncork_experiment.learn.store import Store
+from uncork_experiment.measure import files
+from uncork_experiment.measure.errors import InputError, OutputError
 
 OTHER_USER = 65_534
 

@@ -15,7 +15,7 @@ from uncork_experiment.learn.confirm import CONFIRMED, REFUTED, Trial
 from uncork_experiment.learn.page import page
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.total import totals
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.reduce import to_arrow
 
 FIRST, SECOND, THIRD = (f"AS{one.asn}" for one in demo.SYSTEMS[:3])
 TRIALS = {

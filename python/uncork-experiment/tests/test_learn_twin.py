@@ -14,12 +14,12 @@ import pytest
 
 from learning import KEY
 from pages import WIDTHS, assert_fits
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn import demo
 from uncork_experiment.learn.cli import main
 from uncork_experiment.learn.lift import Estimate
 from uncork_experiment.learn.twin import Trial, calibrate, controllers, in_kernel, predicted
 from uncork_experiment.learn.twinpage import page
+from uncork_experiment.measure.errors import InputError
 
 
 def drawn(

@@ -12,7 +12,7 @@ from learning import FIRST_DAY, SETTINGS
 from uncork_experiment.learn import demo, evidence
 from uncork_experiment.learn.evidence import COUNTED, Counts
 from uncork_experiment.learn.lift import Estimate, factors, lifts
-from uncork_experiment.reduce import to_arrow
+from uncork_experiment.measure.reduce import to_arrow
 
 ONE_NETWORK = (demo.System(64501, "PE", 1, 0.3),)
 

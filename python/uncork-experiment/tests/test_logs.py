@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from uncork_experiment.cli import main
-from uncork_experiment.errors import InputError
-from uncork_experiment.reduce import ReducePlan, reduce
-from uncork_experiment.sources import Mapping, built_in, import_files, read
-from uncork_experiment.sources.mapping import parse
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.reduce import ReducePlan, reduce
+from uncork_experiment.measure.sources import Mapping, built_in, import_files, read
+from uncork_experiment.measure.sources.mapping import parse
 
 Rows = list[dict[str, Any]]
 

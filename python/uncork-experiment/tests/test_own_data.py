@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from uncork_experiment import measures
-from uncork_experiment.cli import main
-from uncork_experiment.commands.common import selected
-from uncork_experiment.errors import InputError
-from uncork_experiment.metrics import METRICS, declared
-from uncork_experiment.reduce import ReducePlan, reduce
-from uncork_experiment.sources import load, read
-from uncork_experiment.sources.networks import parse as parse_networks
+from uncork_experiment.experiment import measures
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.experiment.commands.common import selected
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.metrics import METRICS, declared
+from uncork_experiment.measure.reduce import ReducePlan, reduce
+from uncork_experiment.measure.sources import load, read
+from uncork_experiment.measure.sources.networks import parse as parse_networks
 
 MAPPING = """format = "parquet"
 source = "client"

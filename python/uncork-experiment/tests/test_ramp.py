@@ -10,12 +10,12 @@ import pytest
 
 from full_disk import full_disk
 from made import analysis, cell, guarded
-from uncork_experiment.cli import main
-from uncork_experiment.decisions import decided
-from uncork_experiment.document import document, to_json
-from uncork_experiment.result import Analysis
-from uncork_experiment.rows import Settings
-from uncork_experiment.verdict import decide
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.experiment.decisions import decided
+from uncork_experiment.experiment.document import document, to_json
+from uncork_experiment.experiment.result import Analysis
+from uncork_experiment.experiment.rows import Settings
+from uncork_experiment.experiment.verdict import decide
 
 KEY = "000102030405060708090a0b0c0d0e0f"
 MIXED = (cell("PE", 1.1, key="country"), cell("DE", 0.9, key="country"))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from uncork_experiment.stats.effect import NoInterval
-from uncork_experiment.stats.rare import ShareDifference, effective_units, share_difference
+from uncork_experiment.measure.stats.effect import NoInterval
+from uncork_experiment.measure.stats.rare import ShareDifference, effective_units, share_difference
 
 Floats = NDArray[np.float64]
 LIMIT = 0.005

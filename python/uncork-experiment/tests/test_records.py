@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from uncork_experiment.assignment import Experiment, assign, cookie
-from uncork_experiment.cubes import DistributionCube
-from uncork_experiment.errors import InputError
-from uncork_experiment.reduce import ReducePlan, reduce
-from uncork_experiment.sources import read
+from uncork_experiment.measure.assignment import Experiment, assign, cookie
+from uncork_experiment.measure.cubes import DistributionCube
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.reduce import ReducePlan, reduce
+from uncork_experiment.measure.sources import read
 
 DATA = Path(__file__).parent / "data"
 POLICY = Experiment("bbr-2026", ("control", "reno"), 8000, key=bytes(range(16)))

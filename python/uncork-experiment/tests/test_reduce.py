@@ -12,15 +12,15 @@ import pytest
 
 import flows
 from flows import counted
-from uncork_experiment import estimate
-from uncork_experiment.bins import bin_of
-from uncork_experiment.cubes import PER_CLIENT, WEIGHT, DistributionCube, RatioCube
-from uncork_experiment.errors import InputError
-from uncork_experiment.keys import KEYS
-from uncork_experiment.metrics import METRICS, SIZE_CLASSES
-from uncork_experiment.reduce import ReducePlan, reduce, reduce_views
-from uncork_experiment.result import Measure
-from uncork_experiment.stats.effect import Effect
+from uncork_experiment.experiment import estimate
+from uncork_experiment.experiment.result import Measure
+from uncork_experiment.measure.bins import bin_of
+from uncork_experiment.measure.cubes import PER_CLIENT, WEIGHT, DistributionCube, RatioCube
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.keys import KEYS
+from uncork_experiment.measure.metrics import METRICS, SIZE_CLASSES
+from uncork_experiment.measure.reduce import ReducePlan, reduce, reduce_views
+from uncork_experiment.measure.stats.effect import Effect
 
 PLAN = ReducePlan(control="control", per_unit=False)
 """Records count; those of clients have tests of their own."""

@@ -10,10 +10,10 @@ import pytest
 
 from demos import demo
 from pages import WIDTHS, assert_fits
-from uncork_experiment import json_schema
-from uncork_experiment.interference import lessons
-from uncork_experiment.report import explain, palette, svg
-from uncork_experiment.report.page import style
+from uncork_experiment.experiment import json_schema
+from uncork_experiment.experiment.interference import lessons
+from uncork_experiment.experiment.report import explain, palette, svg
+from uncork_experiment.experiment.report.page import style
 
 REPOSITORY = Path(__file__).parents[3]
 SCHEMA = REPOSITORY / "docs/schemas/experiment-1.json"
@@ -115,7 +115,7 @@ def in_repository(path: Path) -> Path:
 
 def test_published_schema_is_that_of_the_code() -> None:
     assert in_repository(SCHEMA).read_text(encoding="utf-8") == json_schema.text(), (
-        "write it again: python -m uncork_experiment.json_schema > docs/schemas/experiment-1.json"
+        "write it again: python -m uncork_experiment.experiment.json_schema > docs/schemas/experiment-1.json"
     )
 
 
@@ -145,7 +145,9 @@ def test_colours_are_the_laboratorys() -> None:
 
 def test_heat_colours_are_the_laboratorys() -> None:
     """The ends and the middle stand in the Rust source; the steps between are mixed there."""
-    source = in_repository(REPOSITORY / "crates/lab/report/src/svg/heat_colours.rs").read_text(encoding="utf-8")
+    source = in_repository(REPOSITORY / "crates/lab/report/src/svg/heat_colours.rs").read_text(
+        encoding="utf-8"
+    )
     table = re.search(r"DIVERGING: \[\[u32; 3\]; 2\] =\s*\[\[([^\]]+)\], \[([^\]]+)\]\]", source)
     assert table is not None
     for anchors, steps in zip(table.groups(), (palette.DIVERGING_LIGHT, palette.DIVERGING_DARK), strict=True):

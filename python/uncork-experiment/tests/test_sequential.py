@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 from ville._boundaries import normal_mixture
 
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.jackknife import ratio_effect
-from uncork_experiment.stats.power import log_error
-from uncork_experiment.stats.sequential import (
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.jackknife import ratio_effect
+from uncork_experiment.measure.stats.power import log_error
+from uncork_experiment.measure.stats.sequential import (
     always_valid,
     crosses,
     log_evidence,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from uncork_experiment.siphash import siphash24
+from uncork_experiment.measure.siphash import siphash24
 
 KEY = bytes(range(16))
 

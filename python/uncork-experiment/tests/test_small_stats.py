@@ -10,11 +10,11 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import NormalIndPower
 
 from populations import FIRST_BIN, GAMMA, Population, draw, within
-from uncork_experiment.stats import cuped, power
-from uncork_experiment.stats.effect import Effect, NoInterval
-from uncork_experiment.stats.fdr import benjamini_hochberg
-from uncork_experiment.stats.jackknife import ratio_effect
-from uncork_experiment.stats.srm import sample_ratio
+from uncork_experiment.measure.stats import cuped, power
+from uncork_experiment.measure.stats.effect import Effect, NoInterval
+from uncork_experiment.measure.stats.fdr import benjamini_hochberg
+from uncork_experiment.measure.stats.jackknife import ratio_effect
+from uncork_experiment.measure.stats.srm import sample_ratio
 
 
 def test_sample_ratio_agrees_with_tea_tasting() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from uncork_experiment.assignment import Experiment, assign, client, cookie
-from uncork_experiment.cli import main
-from uncork_experiment.errors import InputError
-from uncork_experiment.reduce import ReducePlan, reduce
-from uncork_experiment.schema import arrow_schema
-from uncork_experiment.sources import MAPPINGS, Mapping, built_in, import_files, load, read
-from uncork_experiment.sources.mapping import parse
+from uncork_experiment.experiment.cli import main
+from uncork_experiment.measure.assignment import Experiment, assign, client, cookie
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.reduce import ReducePlan, reduce
+from uncork_experiment.measure.schema import arrow_schema
+from uncork_experiment.measure.sources import MAPPINGS, Mapping, built_in, import_files, load, read
+from uncork_experiment.measure.sources.mapping import parse
 
 NGINX = (
     '{"time":"1793577600.123","request_time":"4.512","remote_addr":"198.51.100.7","host":"a.example","status":"200",'

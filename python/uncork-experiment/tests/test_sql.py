@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import sqlglot
 from sqlglot import exp
-from uncork_experiment.reduce import ReducePlan, sql
+
+from uncork_experiment.measure.reduce import ReducePlan, sql
 
 GOLDEN = Path(__file__).parent / "golden"
 SHAPES = GOLDEN / "dialects.json"
@@ -29,7 +30,9 @@ def shape(statement: exp.Expression) -> dict[str, object]:
     return {
         "columns": select.named_selects if select else [],
         "tables": sorted({table.name for table in statement.find_all(exp.Table)}),
-        "literals": dict(sorted(Counter(literal.name for literal in statement.find_all(exp.Literal)).items())),
+        "literals": dict(
+            sorted(Counter(literal.name for literal in statement.find_all(exp.Literal)).items())
+        ),
         "functions": dict(sorted(functions.items())),
         "joins": len(list(statement.find_all(exp.Join))),
         "groups": sorted(len(group.expressions) for group in statement.find_all(exp.Group)),
@@ -56,7 +59,9 @@ def test_other_engines_compute_the_same_as_before() -> None:
     found = {dialect: shapes(dialect) for dialect in DIALECTS}
     # One statement is one line, so that a change of it is a line of a diff.
     lines = [
-        f'"{dialect}": [\n' + ",\n".join(json.dumps(shape, ensure_ascii=False) for shape in statements) + "\n]"
+        f'"{dialect}": [\n'
+        + ",\n".join(json.dumps(shape, ensure_ascii=False) for shape in statements)
+        + "\n]"
         for dialect, statements in found.items()
     ]
     write(SHAPES, "{\n" + ",\n".join(lines) + "\n}\n")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uncork_experiment.stats import paired, toy
-from uncork_experiment.stats.effect import SPILL_OVER, TOTAL_EFFECT, Effect, NoInterval
-from uncork_experiment.stats.interference import control_level
-from uncork_experiment.stats.randomisation import coins, sign_flips
-from uncork_experiment.stats.switchback import (
+from uncork_experiment.measure.stats import paired, toy
+from uncork_experiment.measure.stats.effect import SPILL_OVER, TOTAL_EFFECT, Effect, NoInterval
+from uncork_experiment.measure.stats.interference import control_level
+from uncork_experiment.measure.stats.randomisation import coins, sign_flips
+from uncork_experiment.measure.stats.switchback import (
     DAY,
     WEEK,
     block_of,

@@ -6,7 +6,7 @@ import pytest
 from populations import Population, covers, rejects, repeat, within
 from sequences import always_valid_errors, verdict_errors
 from switchbacks import cover_total
-from uncork_experiment.stats import toy
+from uncork_experiment.experiment.laboratory import toy
 from worlds import coverage
 
 EXPERIMENTS = 200

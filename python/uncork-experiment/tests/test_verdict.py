@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from made import FACTS, analysis, cell, effect, guarded, row
-from uncork_experiment.decisions import decided
-from uncork_experiment.result import Analysis, Finding, Verdict
-from uncork_experiment.rows import Settings
-from uncork_experiment.terminal import scorecard
-from uncork_experiment.verdict import decide
+from uncork_experiment.experiment.decisions import decided
+from uncork_experiment.experiment.result import Analysis, Finding, Verdict
+from uncork_experiment.experiment.rows import Settings
+from uncork_experiment.experiment.terminal import scorecard
+from uncork_experiment.experiment.verdict import decide
 
 SETTINGS = Settings()
 

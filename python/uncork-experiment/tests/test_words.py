@@ -1,6 +1,6 @@
 import pytest
 
-from uncork_experiment import words
+from uncork_experiment.experiment import words
 
 
 @pytest.mark.parametrize(

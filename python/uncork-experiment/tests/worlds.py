@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from uncork_experiment.stats import toy
-from uncork_experiment.stats.effect import Effect, Outcome
+from uncork_experiment.experiment.laboratory import toy
+from uncork_experiment.measure.stats.effect import Effect, Outcome
 
 
 def _covers(outcome: Outcome, truth: float) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from uncork_experiment import words
+from uncork_experiment.experiment import words
 from uncork_experiment.learn.budget import Choice, choices
 from uncork_experiment.learn.confirm import Trial, Trials
 from uncork_experiment.learn.decisions import Decisions, Floats, Ints

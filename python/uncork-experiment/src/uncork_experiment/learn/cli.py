@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from uncork_experiment import console
-from uncork_experiment.cli import Parser, run_command
-from uncork_experiment.commands.analyze import DIALECTS
-from uncork_experiment.commands.common import instant
-from uncork_experiment.commands.design import span
-from uncork_experiment.errors import InputError
-from uncork_experiment.files import write
-from uncork_experiment.keys import DAY_NS
+from uncork_experiment.experiment.cli import Parser, run_command
+from uncork_experiment.experiment.commands.analyze import DIALECTS
+from uncork_experiment.experiment.commands.common import instant
+from uncork_experiment.experiment.commands.design import span
+from uncork_experiment.experiment.words import counted
 from uncork_experiment.learn import demo, networks, proposal, resultfile, twin, twinpage
 from uncork_experiment.learn.entries import EVERYBODY, level_of
 from uncork_experiment.learn.explain import explain
@@ -30,8 +27,11 @@ from uncork_experiment.learn.page import page
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.package import package_version
-from uncork_experiment.words import counted
+from uncork_experiment.measure import console
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.files import write
+from uncork_experiment.measure.keys import DAY_NS
+from uncork_experiment.measure.package import package_version
 
 EXAMPLES = """\
 Examples:

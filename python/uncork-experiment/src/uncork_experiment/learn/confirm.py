@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.settings import Settings
-from uncork_experiment.stats.effect import Effect
-from uncork_experiment.stats.switchback import DAY, Schedule, level_effect
+from uncork_experiment.measure.stats.effect import Effect
+from uncork_experiment.measure.stats.switchback import DAY, Schedule, level_effect
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from uncork_experiment.files import write_table
+from uncork_experiment.measure.files import write_table
 
 START = datetime(2026, 11, 2, tzinfo=UTC)
 CONTROL, TREATED, EXPERIMENT = "control", "bbr", "explore"

@@ -18,18 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncork_experiment import measures
-from uncork_experiment.bins import middle
-from uncork_experiment.cubes import BUCKETS
-from uncork_experiment.errors import InputError
-from uncork_experiment.keys import DAY_NS, KEYS
+from uncork_experiment.experiment import measures
 from uncork_experiment.learn.confirm import Blocks, Key
 from uncork_experiment.learn.decisions import Texts
 from uncork_experiment.learn.networks import are_clients
 from uncork_experiment.learn.settings import CLASSES, HOLDBACK, PRIMARY, TABLE_RULE, Settings
-from uncork_experiment.metrics import LARGE_BYTES, METRICS, Metric, missing, size
-from uncork_experiment.reduce import Queries, ReducePlan, Run, bin_value, in_scope
-from uncork_experiment.schema import Columns, canonical
+from uncork_experiment.measure.bins import middle
+from uncork_experiment.measure.cubes import BUCKETS
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.keys import DAY_NS, KEYS
+from uncork_experiment.measure.metrics import LARGE_BYTES, METRICS, Metric, missing, size
+from uncork_experiment.measure.reduce import Queries, ReducePlan, Run, bin_value, in_scope
+from uncork_experiment.measure.schema import Columns, canonical
 
 TRAFFIC, STEERED, HELD, UNITS = "traffic", "steered", "held", "units"
 HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")

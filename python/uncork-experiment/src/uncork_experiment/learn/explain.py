@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from uncork_experiment import words
+from uncork_experiment.experiment import words
+from uncork_experiment.experiment.rows import limit_words
 from uncork_experiment.learn import networks
 from uncork_experiment.learn.amounts import Amounts, amounts
 from uncork_experiment.learn.decisions import Decision
@@ -17,7 +18,6 @@ from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.rows import limit_words
 
 CHANGES = 5
 PERSONS = ("pinned", "frozen")

@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncork_experiment import measures
-from uncork_experiment.bins import GAMMA
-from uncork_experiment.cubes import BUCKETS
+from uncork_experiment.experiment import measures
 from uncork_experiment.learn.evidence import HELD, places
 from uncork_experiment.learn.lift import MIN_TAIL
 from uncork_experiment.learn.settings import PRIMARY, Settings
-from uncork_experiment.metrics import METRICS
-from uncork_experiment.stats.effect import NoInterval
-from uncork_experiment.stats.jackknife import log_quantile, quantile_level
-from uncork_experiment.stats.tails import student_quantile
+from uncork_experiment.measure.bins import GAMMA
+from uncork_experiment.measure.cubes import BUCKETS
+from uncork_experiment.measure.metrics import METRICS
+from uncork_experiment.measure.stats.effect import NoInterval
+from uncork_experiment.measure.stats.jackknife import log_quantile, quantile_level
+from uncork_experiment.measure.stats.tails import student_quantile
 
 Ints = NDArray[np.int64]
 

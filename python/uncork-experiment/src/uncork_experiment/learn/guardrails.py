@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment import guard
-from uncork_experiment.cubes import Cube
+from uncork_experiment.experiment import guard
+from uncork_experiment.experiment.result import Guarded, Limit, Measure
+from uncork_experiment.experiment.rows import Settings as Judged
 from uncork_experiment.learn.decisions import Texts
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.lift import Hierarchy, distribution, ratio, recent, with_enough_buckets
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.trim import trimmed, with_enough_networks
-from uncork_experiment.metrics import METRICS
-from uncork_experiment.result import Guarded, Limit, Measure
-from uncork_experiment.rows import Settings as Judged
+from uncork_experiment.measure.cubes import Cube
+from uncork_experiment.measure.metrics import METRICS
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment.cubes import BUCKETS
-from uncork_experiment.decide.guardrails import MIN_LIMIT
+from uncork_experiment.experiment.decide.guardrails import MIN_LIMIT
+from uncork_experiment.experiment.result import Limit
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.lift import (
     NORMAL,
@@ -29,10 +29,10 @@ from uncork_experiment.learn.lift import (
 )
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tree import PRIOR_TAU
-from uncork_experiment.metrics import METRICS
-from uncork_experiment.result import Limit
-from uncork_experiment.stats import jackknife
-from uncork_experiment.stats.effect import Effect
+from uncork_experiment.measure.cubes import BUCKETS
+from uncork_experiment.measure.metrics import METRICS
+from uncork_experiment.measure.stats import jackknife
+from uncork_experiment.measure.stats.effect import Effect
 
 Ints = NDArray[np.int64]
 

@@ -13,18 +13,18 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment import measures
-from uncork_experiment.bins import GAMMA
-from uncork_experiment.cubes import BUCKETS, DistributionCube, RatioCube
+from uncork_experiment.experiment import measures
+from uncork_experiment.experiment.result import Measure
 from uncork_experiment.learn.decisions import Texts, coded
 from uncork_experiment.learn.evidence import Counts, Section
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.learn.tree import Level, Posterior, posteriors
 from uncork_experiment.learn.trim import trimmed, with_enough_networks
-from uncork_experiment.metrics import METRICS
-from uncork_experiment.result import Measure
-from uncork_experiment.stats import jackknife
-from uncork_experiment.stats.effect import Effect
+from uncork_experiment.measure.bins import GAMMA
+from uncork_experiment.measure.cubes import BUCKETS, DistributionCube, RatioCube
+from uncork_experiment.measure.metrics import METRICS
+from uncork_experiment.measure.stats import jackknife
+from uncork_experiment.measure.stats.effect import Effect
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from uncork_experiment import console
-from uncork_experiment.errors import OutputError
-from uncork_experiment.files import writing
+from uncork_experiment.measure import console
+from uncork_experiment.measure.errors import OutputError
+from uncork_experiment.measure.files import writing
 
 MAX_WAIT: Final = 60.0
 """Seconds until a command gives up."""

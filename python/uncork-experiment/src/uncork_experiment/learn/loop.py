@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from uncork_experiment import console
-from uncork_experiment.files import write
 from uncork_experiment.learn import metrics
 from uncork_experiment.learn.entries import EVERYBODY
 from uncork_experiment.learn.settings import Overrides
 from uncork_experiment.learn.store import Store
+from uncork_experiment.measure import console
+from uncork_experiment.measure.files import write
 
 SWITCH_SECONDS = 1.0
 """How often the kill switch is looked at between rounds."""

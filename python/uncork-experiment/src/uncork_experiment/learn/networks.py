@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncork_experiment.errors import InputError
+from uncork_experiment.measure.errors import InputError
 
 Parsed = ipaddress.IPv4Network | ipaddress.IPv6Network
 Words = NDArray[np.uint64]

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from uncork_experiment import words
+from uncork_experiment.experiment import words
+from uncork_experiment.experiment.report import palette, svg, tables
+from uncork_experiment.experiment.report.figures import Figure, percent
+from uncork_experiment.experiment.report.page import document, figure
 from uncork_experiment.learn import regret
 from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.changes import mean_lift
@@ -25,10 +28,7 @@ from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
 from uncork_experiment.learn.total import Total, totals
 from uncork_experiment.learn.truth import Oracle
-from uncork_experiment.package import package_version
-from uncork_experiment.report import palette, svg, tables
-from uncork_experiment.report.figures import Figure, percent
-from uncork_experiment.report.page import document, figure
+from uncork_experiment.measure.package import package_version
 
 MAX_SYSTEMS = 60
 MAX_CHANGES = 40

@@ -6,9 +6,9 @@ import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from uncork_experiment.errors import InputError
-from uncork_experiment.files import read_json
 from uncork_experiment.learn.settings import LARGE
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.files import read_json
 
 SCHEMA = "twin-prior-1"
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from uncork_experiment.learn.lift import Lifts
-from uncork_experiment.stats.sequential import log_evidence
+from uncork_experiment.measure.stats.sequential import log_evidence
 
 EXPECTED = (0.05, 0.2, 1.0)
 """Gains for which evidence grows fastest. With small ones alone a large gain, known badly, would never be

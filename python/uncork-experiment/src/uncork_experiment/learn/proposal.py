@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from uncork_experiment import console, measures
-from uncork_experiment.commands.common import Progress, add_reading, instant, read_records, share
-from uncork_experiment.commands.design import connection_settings
-from uncork_experiment.errors import InputError
-from uncork_experiment.keys import DAY_NS
+from uncork_experiment.experiment import measures
+from uncork_experiment.experiment.commands.common import Progress, add_reading, instant, read_records, share
+from uncork_experiment.experiment.commands.design import connection_settings
+from uncork_experiment.experiment.policyfile import KEY, UNITS
 from uncork_experiment.learn import evidence, prior, resultfile, twin
 from uncork_experiment.learn.settings import CLASSES, GUARDRAILS, SITES, Settings
 from uncork_experiment.learn.store import Store
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.policyfile import KEY, UNITS
+from uncork_experiment.measure import console
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.keys import DAY_NS
 
 DAY_SECONDS = 86_400
 

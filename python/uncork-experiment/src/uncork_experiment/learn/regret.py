@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uncork_experiment import words
-from uncork_experiment.errors import InputError
+from uncork_experiment.experiment import words
+from uncork_experiment.experiment.report import svg
+from uncork_experiment.experiment.report.figures import Figure, percent
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.settings import CLASSES, Settings
 from uncork_experiment.learn.tablefile import date
 from uncork_experiment.learn.truth import Oracle, Truth, learned
-from uncork_experiment.report import svg
-from uncork_experiment.report.figures import Figure, percent
+from uncork_experiment.measure.errors import InputError
 
 
 def figures(versions: Sequence[tuple[Settings, Decisions]], oracle: Oracle, ink: str) -> list[Figure]:

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncork_experiment.cubes import BUCKETS
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn import evidence
 from uncork_experiment.learn.evidence import COLUMNS, TEXT, TRAFFIC
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.tablefile import date
-from uncork_experiment.reduce import compiled, in_scope
-from uncork_experiment.schema import canonical, unbound
+from uncork_experiment.measure.cubes import BUCKETS
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.reduce import compiled, in_scope
+from uncork_experiment.measure.schema import canonical, unbound
 
 QUERY = "query"
 """The metric of the row about the query itself, which is not part of the evidence."""

@@ -20,15 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncork_experiment import words
-from uncork_experiment.cubes import BUCKETS
+from uncork_experiment.experiment import words
 from uncork_experiment.learn.decisions import Texts, texts
 from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.evidence import UNITS, of_metric, section_name
 from uncork_experiment.learn.lift import faded
 from uncork_experiment.learn.settings import Settings
 from uncork_experiment.learn.trim import far_from_others
-from uncork_experiment.stats.srm import WatchedRatio, watched_ratio
+from uncork_experiment.measure.cubes import BUCKETS
+from uncork_experiment.measure.stats.srm import WatchedRatio, watched_ratio
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

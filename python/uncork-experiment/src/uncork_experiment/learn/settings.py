@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from uncork_experiment import measures
-from uncork_experiment.decide.guardrails import MIN_KEPT
-from uncork_experiment.errors import InputError
-from uncork_experiment.metrics import LARGE_BYTES
-from uncork_experiment.result import Limit, Measure
+from uncork_experiment.experiment import measures
+from uncork_experiment.experiment.decide.guardrails import MIN_KEPT
+from uncork_experiment.experiment.result import Limit, Measure
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.metrics import LARGE_BYTES
 
 LARGE, SMALL = "large", "small"
 CLASSES = (LARGE, SMALL)

@@ -31,8 +31,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncork_experiment.errors import InputError, OutputError
-from uncork_experiment.files import read_json, to_disk, understood, write, writing
 from uncork_experiment.learn import confirm, sample_ratio, signature, tablefile
 from uncork_experiment.learn import version as version_
 from uncork_experiment.learn.confirm import Trials
@@ -43,6 +41,8 @@ from uncork_experiment.learn.lock import alone
 from uncork_experiment.learn.sample_ratio import Ratio
 from uncork_experiment.learn.settings import Overrides, Settings
 from uncork_experiment.learn.version import Inputs
+from uncork_experiment.measure.errors import InputError, OutputError
+from uncork_experiment.measure.files import read_json, to_disk, understood, write, writing
 
 SCHEMA = "learn-4"
 INPUTS, SIGNATURE, EVIDENCE = "inputs.json", "inputs.sig", "evidence.parquet"

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
+from uncork_experiment.experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 from uncork_experiment.learn import networks
 from uncork_experiment.learn.decisions import ABSENT, Bools, Decisions, Ints, Texts, places
 from uncork_experiment.learn.entries import EVERYBODY, LEVELS, level_of
 from uncork_experiment.learn.settings import HOLDBACK, LARGE, LIMIT_TEXT, TABLE_RULE, Settings
-from uncork_experiment.policyfile import Arm, PolicyPlan, ab_policy, bare
 
 
 def table(version: int, decisions: Decisions, settings: Settings) -> str:

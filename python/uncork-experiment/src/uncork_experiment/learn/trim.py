@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment import measures
+from uncork_experiment.experiment import measures
+from uncork_experiment.experiment.result import Measure
 from uncork_experiment.learn.evidence import Counts
-from uncork_experiment.metrics import METRICS
-from uncork_experiment.result import Measure
+from uncork_experiment.measure.metrics import METRICS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

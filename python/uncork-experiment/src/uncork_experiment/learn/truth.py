@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn.decisions import Decisions
 from uncork_experiment.learn.lift import NORMAL
 from uncork_experiment.learn.settings import CLASSES
+from uncork_experiment.measure.errors import InputError
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn.digits import rounded
 from uncork_experiment.learn.entries import level_of
 from uncork_experiment.learn.evidence import Counts, Section, sections
 from uncork_experiment.learn.lift import NORMAL, Estimate, Hierarchy, hierarchy, pools
 from uncork_experiment.learn.prior import SCHEMA
 from uncork_experiment.learn.settings import LARGE, PRIMARY, Settings
-from uncork_experiment.metrics import LARGE_BYTES
+from uncork_experiment.measure.errors import InputError
+from uncork_experiment.measure.metrics import LARGE_BYTES
 
 Floats = NDArray[np.float64]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from html import escape
 
-from uncork_experiment import words
+from uncork_experiment.experiment import words
+from uncork_experiment.experiment.report import svg, tables
+from uncork_experiment.experiment.report.figures import Figure, percent
+from uncork_experiment.experiment.report.page import document, figure
 from uncork_experiment.learn.lift import NORMAL, Estimate
 from uncork_experiment.learn.twin import Calibration, Trial, earned
-from uncork_experiment.package import package_version
-from uncork_experiment.report import svg, tables
-from uncork_experiment.report.figures import Figure, percent
-from uncork_experiment.report.page import document, figure
+from uncork_experiment.measure.package import package_version
 
 
 def page(found: Trial) -> str:

@@ -9,7 +9,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from uncork_experiment.errors import InputError
 from uncork_experiment.learn import confirm, guardrails, harm, sample_ratio, tablefile
 from uncork_experiment.learn.budget import choices
 from uncork_experiment.learn.calibration import calibrated
@@ -21,6 +20,7 @@ from uncork_experiment.learn.entries import PreviousArms, View
 from uncork_experiment.learn.evidence import Section, blocks, places, sections
 from uncork_experiment.learn.guardrails import WatchedByName
 from uncork_experiment.learn.settings import Overrides, Settings
+from uncork_experiment.measure.errors import InputError
 
 DECISIONS, GUARDRAILS, TRIALS = "decisions.parquet", "guardrails.json", "trials.json"
 POLICY, CHANGES, BUDGET = "policy.toml", "changes.txt", "budget.json"

@@ -1,0 +1,1 @@
+"""Experiments: design, health, decisions, verdicts, reports."""

@@ -1,0 +1,1 @@
+"""Records, bins, queries, engines, sources of records, statistics."""
