@@ -119,8 +119,8 @@ class Parser(argparse.ArgumentParser):
 
     examples = ""
     module = ""
-    """The module of `uncork_experiment.experiment.commands` with the command's options; it is imported where they are
-    needed, because the engines take a second."""
+    """The module of `commands` with the command's options; it is imported where they are needed, because the
+    engines take a second."""
     command = ""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

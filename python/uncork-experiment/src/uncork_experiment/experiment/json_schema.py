@@ -1,6 +1,8 @@
 """The JSON Schema of the result document, from the types of `result`.
 
-`python -m uncork_experiment.experiment.json_schema > docs/schemas/experiment-1.json` writes it; a test compares.
+    python -m uncork_experiment.experiment.json_schema > docs/schemas/experiment-1.json
+
+writes it; a test compares.
 """
 
 from __future__ import annotations
