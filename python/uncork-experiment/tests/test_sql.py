@@ -21,7 +21,7 @@ DIALECTS = ["trino", "bigquery", "snowflake", "databricks", "clickhouse"]
 
 
 def shape(statement: exp.Expression) -> dict[str, object]:
-    """The output columns of a statement, its tables, literals and functions: what an engine computes, however it is written."""
+    """What an engine computes: output columns, tables, literals, functions, joins, groups and filters."""
     select = statement.find(exp.Select)
     functions = Counter(
         node.name.lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower()
