@@ -8,21 +8,25 @@ use uncork_report::lab::{self, LabDocument, Verdict};
 /// What to do if the page is out of date.
 pub(crate) const REMEDY: &str = "UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories writes docs/evidence/stories.md";
 
+const TITLE: &str = "# What others published, and what is measured here\n";
+
 const INTRODUCTION: &str = "\
-# What others published, and what is measured here
+Most ranges are chosen, because publications seldom give their uncertainty.
 
-Each scenario below repeats a published experiment. Each row below is one figure: the published value,
-the range in which both agree and where it comes from, and the value measured here with its 95 % interval.
-\"agrees\": the whole interval is in the range. \"differs\": it is outside. \"open\": it is partly in the range, or
-the interval is missing. Without a range the publication does not say enough to judge. Most ranges are chosen:
-publications seldom give their uncertainty. The comment says why values differ, or that the reason is not known.
-`uncork lab show NAME` prints a scenario with its assumptions.
+`UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` measures everything and writes this page, in some
+minutes. Each section repeats a published experiment; `uncork lab show NAME` prints its scenario with the assumptions.
+Each row is one figure:
 
-A verdict must be able to turn: `cargo test -p uncork-lab --lib wrong_controllers` puts CUBIC in the place of BBR, and
-BBR with a window of 1.5 BDP in the place of 2.
+| column | meaning |
+| --- | --- |
+| published | the value, and where it comes from |
+| agrees if | the range, and where it comes from. Empty: the publication does not say enough to judge |
+| here | the value measured here, with its 95 % interval |
+| verdict | *agrees*: the whole interval is in the range. *Differs*: it is outside. *Open*: it is partly in the range, or the interval is missing |
+| comment | why values differ, or that the reason is not known |
 
-`UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` measures everything and writes this page,
-in some minutes. No figure here is written by hand.
+A verdict can turn: `cargo test -p uncork-lab --lib wrong_controllers` uses CUBIC instead of BBR, and BBR with a window of
+1.5 BDP instead of 2.
 ";
 
 const HEADER: [&str; 6] = ["", "published", "agrees if", "here", "verdict", "comment"];
