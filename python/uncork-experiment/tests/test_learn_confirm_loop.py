@@ -114,7 +114,9 @@ class Site:
         none = SimpleNamespace(table=None, run=None)
         monkeypatch.setattr(proposal, "read_records", lambda *_: none)
         monkeypatch.setattr(evidence, "last_day", lambda *_: latest)
-        monkeypatch.setattr(evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried))
+        monkeypatch.setattr(
+            evidence, "collect", lambda _, settings, __, tried: self.evidence(settings, tried)
+        )
         words = ["plan", "records", "-o", str(self.store.root), "--key", KEY, "--confirm", "50%"]
         options = parser().parse_args([*words, "--changed", "100%", "--harmed", "10%", "--only", "large"])
         loop = Loop(
