@@ -264,7 +264,7 @@ def _level(counts: pa.Table, section: str, day: int, arm: str) -> float:
     measure = PRIMARY[section]
     q = measures.quantile(measure.statistic)
     assert q is not None
-    for name, value in (("metric", evidence.HELD), ("class", section), ("arm", arm)):
+    for name, value in (("metric", evidence.OF_HOLDBACK), ("class", section), ("arm", arm)):
         counts = counts.filter(pc.equal(counts[name].cast(pa.string()), value))
     counts = counts.filter(pc.and_(pc.greater(counts["day"], day - DAYS), pc.less_equal(counts["day"], day)))
     bins, n = np.asarray(counts["bin"]), np.asarray(counts["n"])

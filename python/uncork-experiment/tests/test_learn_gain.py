@@ -77,7 +77,7 @@ def test_the_interval_covers() -> None:
     rng = np.random.default_rng(7)
     inside = []
     for _ in range(200):
-        one = gains(_held(_visits(rng, 400), _visits(rng, 1200)), SETTINGS)["large"][0]
+        one = gains(_records(_visits(rng, 400), _visits(rng, 1200)), SETTINGS)["large"][0]
         inside.append(one.low <= 0 <= one.high)
     assert np.mean(inside) > 0.91
 
@@ -93,13 +93,13 @@ def _visits(rng: np.random.Generator, count: int) -> Visits:
     return rng.integers(0, 100, count)[user], np.ceil(logs / math.log(GAMMA)).astype(np.int64)
 
 
-def _held(holdback: Visits, table: Visits) -> pa.Table:
+def _records(holdback: Visits, table: Visits) -> pa.Table:
     rows = []
     for arm, (buckets, bins) in ((SETTINGS.control, holdback), (SETTINGS.treated, table)):
         is_held = arm == SETTINGS.control
         rows += [
             {
-                "metric": evidence.HELD,
+                "metric": evidence.OF_HOLDBACK,
                 "class": "large",
                 "place": "",
                 "day": FIRST_DAY,

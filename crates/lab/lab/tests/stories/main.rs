@@ -55,6 +55,8 @@ fn page_shows_published_and_measured_results() {
         page::write(&sections.collect::<String>());
     }
     let text = page::read();
+    let sections = text.find("\n## ").map_or("", |at| &text[at..]);
+    assert!(text.starts_with(&page::beginning(sections)), "{}", page::REMEDY);
     check_texts(&text);
     for name in CHEAP {
         let builtin = Builtin::find(name).expect("it is built in");

@@ -45,7 +45,18 @@ pub(crate) fn read() -> String {
 }
 
 pub(crate) fn write(sections: &str) {
-    std::fs::write(path(), format!("{INTRODUCTION}{sections}")).expect("the page can be written");
+    let page = format!("{}{sections}", beginning(sections));
+    std::fs::write(path(), page).expect("the page can be written");
+}
+
+/// What is before `sections`: the title, the conclusion and how to read them.
+pub(crate) fn beginning(sections: &str) -> String {
+    let [agree, differ, open] = [Verdict::Agrees, Verdict::Differs, Verdict::Open]
+        .map(|verdict| sections.matches(&format!(" | {} | ", word(verdict))).count());
+    let figures = agree + differ + open;
+    format!(
+        "{TITLE}\nOf {figures} published figures with a range {agree} agree, {differ} differ and {open} are open. {INTRODUCTION}"
+    )
 }
 
 /// The section of a scenario.

@@ -41,12 +41,12 @@ def _state(cube: Cube, limit: Limit, settings: Settings, estimand: str, alpha: f
         if found is not None:
             return found
     if not isinstance(outcome, Effect) or limit.points is not None:
-        return Guarded(row, limit_words(limit), "open", None, None, None, limit_amount=_most(limit))
+        return Guarded(row, limit_words(limit), "open", None, None, None, limit_amount=_max_harm(limit))
     better = METRICS[limit.measure.metric].better
-    fixed = _turned((outcome.ratio_low - 1, outcome.ratio_high - 1), better)
+    fixed = _oriented((outcome.ratio_low - 1, outcome.ratio_high - 1), better)
     low, high = sequential.always_valid(outcome, alpha=alpha)
-    valid = _turned((low - 1, high - 1), better)
-    harm = _turned((outcome.ratio - 1, outcome.ratio - 1), better)[0]
+    valid = _oriented((low - 1, high - 1), better)
+    harm = _oriented((outcome.ratio - 1, outcome.ratio - 1), better)[0]
     return _guarded(row, limit, harm, fixed, valid, df=outcome.degrees_of_freedom)
 
 
@@ -65,20 +65,20 @@ def _of_shares(cube: RatioCube, limit: Limit, row: Row, level: float, alpha: flo
     row = replace(row, control=found.control, treated=found.treated, reason="")
     better = METRICS[limit.measure.metric].better
     if limit.points is not None:
-        harm = _turned((found.difference, found.difference), better)[0]
+        harm = _oriented((found.difference, found.difference), better)[0]
         p = found.p_above(limit.points) if better == "lower" else found.p_below(-limit.points)
         # Narrowest for harm that matters: twice the limit.
         valid = found.always_valid(alpha, expected=2 * max(limit.points, MIN_LIMIT))
         fixed = found.low, found.high
-        return _guarded(row, limit, harm, _turned(fixed, better), _turned(valid, better), p=p)
+        return _guarded(row, limit, harm, _oriented(fixed, better), _oriented(valid, better), p=p)
     if found.control <= 0:
         return None
     ratio = found.treated / found.control - 1
     fixed, valid = found.ratio_interval(level), found.always_valid_ratio(alpha)
     if not all(math.isfinite(end) for end in (*fixed, *valid)):
         return None
-    ends = [_turned((low - 1, high - 1), better) for low, high in (fixed, valid)]
-    return _guarded(row, limit, _turned((ratio, ratio), better)[0], *ends)
+    ends = [_oriented((low - 1, high - 1), better) for low, high in (fixed, valid)]
+    return _guarded(row, limit, _oriented((ratio, ratio), better)[0], *ends)
 
 
 def _guarded(
@@ -91,16 +91,16 @@ def _guarded(
     df: float = math.inf,
     p: float | None = None,
 ) -> Guarded:
-    most = _most(limit)
+    most = _max_harm(limit)
     state = "broken" if valid[0] > most else "holds" if valid[1] < most else "open"
     known = None if math.isinf(df) else df
     return Guarded(row, limit_words(limit), state, harm, *valid, *fixed, most, known, p)
 
 
-def _most(limit: Limit) -> float:
+def _max_harm(limit: Limit) -> float:
     return limit.points if limit.points is not None else limit.relative or 0.0
 
 
-def _turned(ends: Interval, better: str) -> Interval:
+def _oriented(ends: Interval, better: str) -> Interval:
     """How much worse: the ends of a change, in the order of harm."""
     return ends if better == "lower" else (-ends[1], -ends[0])

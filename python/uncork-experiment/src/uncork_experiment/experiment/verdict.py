@@ -41,7 +41,7 @@ def decide(analysis: Analysis, settings: Settings) -> Verdict:
     found = {key: decision_of(analysis, settings, key) for key in keys}
     first = found[keys[0]]
     worse, broken = _harmed(keys, found)
-    sentence, reasons = _said(analysis, settings, first, worse, broken)
+    sentence, reasons = _sentence(analysis, settings, first, worse, broken)
     status = HARM if (worse or broken) and first.exit_status == 0 else first.exit_status
     return Verdict(
         first.decision,
@@ -69,7 +69,7 @@ def _harmed(keys: Sequence[str], found: dict[str, Decision]) -> tuple[Places, Pl
     return worse, broken
 
 
-def _said(
+def _sentence(
     analysis: Analysis, settings: Settings, found: Decision, worse: Places, broken: Places
 ) -> tuple[str, tuple[str, ...]]:
     if found.decision == "blocked":

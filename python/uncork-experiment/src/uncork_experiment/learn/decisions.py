@@ -131,19 +131,19 @@ class Decisions:
 
     def table(self) -> pa.Table:
         """As kept: text as dictionaries, numbers in single precision, which every machine computes alike."""
-        return pa.table({name: _kept(getattr(self, name), kind) for name, kind in KINDS.items()})
+        return pa.table({name: _encode(getattr(self, name), kind) for name, kind in KINDS.items()})
 
     @staticmethod
     def from_table(table: pa.Table) -> Decisions:
         """The decisions that `table` made."""
-        columns: list[Any] = [_read(table, name) for name in NAMES]
+        columns: list[Any] = [_decode(table, name) for name in NAMES]
         return Decisions(*columns)
 
     @staticmethod
     def columns(file: Path, *names: str) -> list[Any]:
         """Some columns of a file that `to_bytes` wrote."""
         table = pq.read_table(file, columns=list(names))
-        return [_read(table, name) for name in names]
+        return [_decode(table, name) for name in names]
 
     def to_bytes(self) -> bytes:
         """As a Parquet file."""
@@ -166,7 +166,7 @@ def _empty() -> pa.Table:
     return pa.table({name: pa.array([], kind) for name, kind in KINDS.items()})
 
 
-def _read(table: pa.Table, name: str) -> NDArray[np.generic]:
+def _decode(table: pa.Table, name: str) -> NDArray[np.generic]:
     kind = KINDS[name]
     column = table[name].combine_chunks() if table.num_rows else pa.array([], kind)
     if kind == pa.string():
@@ -174,7 +174,7 @@ def _read(table: pa.Table, name: str) -> NDArray[np.generic]:
     return np.asarray(column, dtype=np.int64 if kind == pa.int64() else np.float64)
 
 
-def _kept(values: NDArray[np.generic], kind: pa.DataType) -> pa.Array:
+def _encode(values: NDArray[np.generic], kind: pa.DataType) -> pa.Array:
     if kind != pa.string():
         return pa.array(values.astype(kind.to_pandas_dtype()))
     return pa.array(values, kind).dictionary_encode()

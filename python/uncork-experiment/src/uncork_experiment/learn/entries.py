@@ -194,7 +194,7 @@ def known_today(
             np.repeat(LEVELS[3:], others),
         ]
     )
-    limit, harm, harm_sd, p_kept = _least_kept(view.margins, len(mean), others)
+    limit, harm, harm_sd, p_kept = _weakest(view.margins, len(mean), others)
     arm, since = _active_arms(section.name, entries, before, settings)
     parent = entries.key[entries.above]
     parent[0] = ""
@@ -270,7 +270,7 @@ def _known(systems: Sequence[str]) -> Bools:
     return np.array([not name.startswith("?") for name in systems], dtype=np.bool_)
 
 
-def _least_kept(margins: Sequence[Margins], count: int, others: int) -> tuple[Texts, Floats, Floats, Floats]:
+def _weakest(margins: Sequence[Margins], count: int, others: int) -> tuple[Texts, Floats, Floats, Floats]:
     """Of each entry the limit that is least likely to be kept, the harm, its deviation, and how likely."""
     limit = np.full(count, "", dtype=np.object_)
     harm, sd, kept = np.zeros(count), np.zeros(count), np.ones(count)

@@ -31,7 +31,7 @@ from uncork_experiment.measure.metrics import LARGE_BYTES, METRICS, Metric, miss
 from uncork_experiment.measure.reduce import Queries, ReducePlan, Run, bin_value, in_scope
 from uncork_experiment.measure.schema import Columns, canonical
 
-TRAFFIC, STEERED, HELD, UNITS = "traffic", "steered", "held", "units"
+TRAFFIC, STEERED, OF_HOLDBACK, UNITS = "traffic", "steered", "held", "units"
 HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
 """A name of a host or an address, as policies write them."""
 KEY_COLUMNS = ("class", "place", "client", "asn", "country", "propensity", "day")
@@ -95,7 +95,9 @@ def _parts(records: ir.Table, settings: Settings, on_trial: Sequence[str]) -> di
         for of_class in CLASSES
         if on_trial and PRIMARY[of_class].metric in known
     ]
-    parts[HELD] = [_held(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known]
+    parts[OF_HOLDBACK] = [
+        _holdback(table, plan, settings, of) for of in CLASSES if PRIMARY[of].metric in known
+    ]
     parts[UNITS] = [_units(table, plan)]
     return parts
 
@@ -122,7 +124,7 @@ def metrics(settings: Settings) -> list[str]:
         *dict.fromkeys([*(measure.metric for measure in PRIMARY.values()), *ratios]),
         TRAFFIC,
         STEERED,
-        HELD,
+        OF_HOLDBACK,
         UNITS,
     ]
 
@@ -288,7 +290,7 @@ def treated_by(settings: Settings) -> list[str]:
     return sorted(names[0] - names[1])
 
 
-def _held(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) -> ir.Table:
+def _holdback(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) -> ir.Table:
     """The primary measure of what the table decided and of the holdback, by day."""
     metric = METRICS[PRIMARY[of_class].metric]
     some = in_scope(table, replace(plan, experiment=None))
@@ -301,7 +303,7 @@ def _held(table: ir.Table, plan: ReducePlan, settings: Settings, of_class: str) 
     )
     keys = [f"learn_{name}" for name in ("class", "place", "day")]
     rows = some.select(*keys, arm=arm, bucket=t["arm_bucket"].cast("int64"), x=metric.value(t))
-    return _binned(rows.filter(rows["arm"].notnull()), metric, HELD)
+    return _binned(rows.filter(rows["arm"].notnull()), metric, OF_HOLDBACK)
 
 
 def _units(table: ir.Table, plan: ReducePlan) -> ir.Table:
@@ -515,13 +517,15 @@ def _section(rows: Mapping[str, pa.Array], of_class: str, place: str, settings: 
     np.add.at(total, traffic, amount)
     country, countries = words["country"].in_order()
     asn = np.where(np.asarray(rows["asn"].is_valid()), _ints(rows["asn"]), -1)
-    system = _most(traffic, asn[is_traffic], amount, len(seen))
-    home = _most(traffic, country[is_traffic], amount, len(seen))
+    system = _most_frequent(traffic, asn[is_traffic], amount, len(seen))
+    home = _most_frequent(traffic, country[is_traffic], amount, len(seen))
     arm = np.full(len(network), -1, dtype=np.int64)
     for at, name in enumerate((settings.control, settings.treated)):
         arm[words["arm"].has(name)] = at
     counts = {}
-    for name in sorted({word for word in words["metric"].words if word} - {TRAFFIC, STEERED, HELD, UNITS}):
+    for name in sorted(
+        {word for word in words["metric"].words if word} - {TRAFFIC, STEERED, OF_HOLDBACK, UNITS}
+    ):
         some = np.flatnonzero(words["metric"].has(name) & (arm >= 0) & (network >= 0))
         if len(some):
             values = {column: _ints(rows[column].take(pa.array(some))) for column in COUNTED}
@@ -546,7 +550,7 @@ def _arms(networks: int, counts: Counts | None) -> Ints:
     return rows
 
 
-def _most(index: Ints, values: Ints, amount: Ints, count: int) -> Ints:
+def _most_frequent(index: Ints, values: Ints, amount: Ints, count: int) -> Ints:
     """Of each network the value with most bytes, of equals the least; -1 if all its values are -1."""
     known = values >= 0
     index, values, amount = index[known], values[known], amount[known]

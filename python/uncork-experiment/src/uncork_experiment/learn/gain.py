@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncork_experiment.experiment import measures
-from uncork_experiment.learn.evidence import HELD, places
+from uncork_experiment.learn.evidence import OF_HOLDBACK, places
 from uncork_experiment.learn.lift import MIN_TAIL
 from uncork_experiment.learn.settings import PRIMARY, Settings
 from uncork_experiment.measure.bins import GAMMA
@@ -57,7 +57,7 @@ Gains = Mapping[str, Sequence[Gain]]
 
 def gains(evidence: pa.Table, settings: Settings) -> Gains:
     """The gain of each day with enough records of the holdback in its week."""
-    held = evidence.filter(pc.equal(evidence["metric"].cast(pa.string()), HELD))
+    held = evidence.filter(pc.equal(evidence["metric"].cast(pa.string()), OF_HOLDBACK))
     held = held.filter(pc.is_valid(held["bin"]))
     keys = list(zip(*(held[name].cast(pa.string()).to_pylist() for name in ("place", "class")), strict=True))
     is_table = np.asarray(pc.equal(held["arm"].cast(pa.string()), settings.treated))

@@ -52,7 +52,7 @@ class Margins:
     @property
     def scale(self) -> float:
         """Margin by harm in the limit's unit: a difference of shares, or the logarithm of a ratio."""
-        return AT_LIMIT / _most(self.limit)
+        return AT_LIMIT / _max_harm(self.limit)
 
 
 def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Margins, ...]:
@@ -71,7 +71,7 @@ def margins(section: Section, settings: Settings, tree: Hierarchy) -> tuple[Marg
     return tuple(found)
 
 
-def _most(limit: Limit) -> float:
+def _max_harm(limit: Limit) -> float:
     return max(limit.points if limit.points is not None else math.log1p(limit.relative or 0.0), MIN_LIMIT)
 
 
@@ -98,5 +98,5 @@ def _margin(limit: Limit, counts: Counts, weight: Ints) -> Estimate | None:
         more = math.log(effect.ratio)
         error = (math.log(effect.ratio_high) - more) / NORMAL
     harm = more if METRICS[limit.measure.metric].better == "lower" else -more
-    scale = AT_LIMIT / _most(limit)
+    scale = AT_LIMIT / _max_harm(limit)
     return Estimate(scale * harm, -scale * error)

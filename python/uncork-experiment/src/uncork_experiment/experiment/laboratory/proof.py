@@ -69,13 +69,13 @@ class Design:
     def repetitions(self) -> int:
         return len(self.ratios) + self.missing
 
-    def held(self, truth: float) -> NDArray[np.bool_]:
+    def covers(self, truth: float) -> NDArray[np.bool_]:
         """Whether each interval has the truth."""
         return np.asarray((self.low <= truth) & (truth <= self.high), dtype=np.bool_)
 
     def covered(self, truth: float) -> int:
         """How many intervals have the truth; a missing one has not."""
-        return int(np.count_nonzero(self.held(truth)))
+        return int(np.count_nonzero(self.covers(truth)))
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def _caterpillar(design: Design, truth: float, y: svg.Axis, caption: str) -> Cat
     hits = design.covered(truth)
     title = f"{design.name}: {words.change(design.middle)}, right in {hits} of {design.repetitions}"
     percents = [(100 * (values - 1)).tolist() for values in (design.ratios, design.low, design.high)]
-    intervals = list(zip(*percents, design.held(truth).tolist(), strict=True))
+    intervals = list(zip(*percents, design.covers(truth).tolist(), strict=True))
     return Caterpillar(title, caption, y, 100 * (truth - 1), intervals)
 
 
