@@ -1,7 +1,7 @@
 """Finds words that uncork does not use, in pages and sources, with the words to use: `site/words.tsv`.
 
     python3 site/words.py                    # prints each place; exits with 1 if there is one
-    python3 site/words.py crates/production/steer docs  # only what is below these folders, also what is not rewritten yet
+    python3 site/words.py crates docs        # only what is below these folders
 
 The pages of the command line are generated, so they hold the texts of `--help`. In sources, the parts of a name count as words.
 The few right uses are in `site/words-allowed.tsv`: `text` in a line of `file`, which may be a pattern such as `crates/*`.
@@ -31,8 +31,6 @@ OTHERS = (
     "vendor/",
 )
 GENERATED = (".snap", ".svg", ".json", ".jsonl", ".lock")
-# Folders that are still written in other words.
-NOT_YET = ("docs/evidence/stories.md", "ARCHITECTURE.md")
 # The parts of a page that are not prose.
 NO_PROSE = (FENCED, CODE, re.compile(r"\]\([^()\s]*\)"))
 
@@ -58,9 +56,7 @@ def load_allowed() -> list[tuple[str, str]]:
 def is_checked(name: str, folders: list[str]) -> bool:
     if name.startswith(OTHERS) or name.endswith(GENERATED):
         return False
-    if folders:
-        return any(name == folder or name.startswith(folder.rstrip("/") + "/") for folder in folders)
-    return not name.startswith(NOT_YET)
+    return not folders or any(name == folder or name.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def blank(code: re.Match[str]) -> str:
