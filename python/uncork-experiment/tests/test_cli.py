@@ -72,7 +72,7 @@ def test_help_begins_with_examples(command: str, capsys: pytest.CaptureFixture[s
         (["analyze", "RECORDS", "--primary", "speed"], ["--primary speed", "throughput"]),
         (["analyze", "RECORDS", "--primary", "throughput:p5"], ["throughput:p50"]),
         (["analyze", "RECORDS", "--guardrail", "retransmitted=2"], ["10%", "2pp"]),
-        (["analyze", "RECORDS", "--guardrail", "first_byte:p90=1pp"], ["no share", "first_byte:p90=10%"]),
+        (["analyze", "RECORDS", "--guardrail", "first_byte:p90=1pp"], ["not a share", "first_byte:p90=10%"]),
         (["analyze", "RECORDS", "--worth", "0.01"], ["--worth 0.01", "2%"]),
         (["analyze", "RECORDS", "--since", "yesterday"], ["--since yesterday", "2026-11-02"]),
         (["analyze", "RECORDS", "--experiment", "other"], ["other"]),

@@ -226,7 +226,7 @@ def test_records_without_an_arm_are_reported() -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (Request(Settings(), arm="controller"), "no such column: 'controller'"),
+        (Request(Settings(), arm="controller"), "no column 'controller'"),
         (Request(Settings(), arm="engine"), "there is only one arm, mine"),
         (
             Request(Settings(), control="cubic", since=START_NS * 2),

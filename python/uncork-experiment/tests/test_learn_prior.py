@@ -125,7 +125,7 @@ def test_evidence_outweighs_the_prior() -> None:
     [
         ({"earned": False, "systems": {}}, "has not earned .*: rank correlation of surely 0.7, skill 0.8"),
         ({"treated": "bbr1"}, "is about bbr1 over cubic, the arms have bbr3 and cubic"),
-        ({"schema": "twin-prior-9"}, "no prior of schema twin-prior-1"),
+        ({"schema": "twin-prior-9"}, "not a prior of schema twin-prior-1"),
         ({"systems": {"AS1": {"lift": 0.1, "sd": 0}}}, "AS1 needs a lift and a positive sd"),
         ({"systems": {"AS1": {"lift": "x", "sd": 1}}}, "AS1 needs a lift"),
         ({"systems": None}, "`systems` is missing"),

@@ -184,7 +184,7 @@ def _number(value: object) -> int:
 def traffic(records: ir.Table, run: Run, *, arm: str = "arm", experiment: str | None = None) -> Traffic:
     """One scan of a few columns. `records` has the canonical columns."""
     if arm not in records.columns:
-        raise InputError(f"--arm {arm}", f"no such column: {arm!r}", available(arm, records.columns))
+        raise InputError(f"--arm {arm}", f"no column {arm!r}", available(arm, records.columns))
     table = records.filter(records[arm].notnull())
     if experiment:
         table = table.filter(table["arm_experiment"] == experiment)

@@ -246,7 +246,7 @@ def _matches(table: ir.Table, condition: str, option: str, run: Run | None) -> i
     if column in table.columns:
         return table[column].cast("string") == value
     if column not in KEYS:
-        problem = f"no such column or key: {column!r}"
+        problem = f"no column or key {column!r}"
         remedy = f"write COLUMN=VALUE; {available(column, [*table.columns, *KEYS])}"
         raise InputError(f"{option} {condition}", problem, remedy)
     if run is None:
