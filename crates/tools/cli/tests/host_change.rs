@@ -515,7 +515,7 @@ fn confirm_keeps_what_is_applied() {
     let scratch = with_desired_state("host-confirm");
     let script = r#"
         host apply desired.toml --ttl 2s > /dev/null
-        host apply desired.toml | grep 'undone in'
+        host apply desired.toml | grep 'rolled back in'
         echo 'algorithm = "reno"' > other.toml
         host apply other.toml && exit 9
         host confirm
