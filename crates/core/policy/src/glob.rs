@@ -44,7 +44,7 @@ pub(crate) enum GlobError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     Byte(u8),
     Star { deep: bool },
 }
@@ -53,12 +53,13 @@ impl Glob {
     /// Compiles `pattern`. A backslash escapes the next character.
     pub(crate) fn new(pattern: &str, kind: Kind) -> Result<Self, GlobError> {
         let tokens = tokens(pattern, kind)?;
-        let first_star = tokens.iter().position(|token| matches!(token, Token::Star { .. }));
+        let first_star = tokens.iter().position(|token| matches!(token, GlobToken::Star { .. }));
         let (head, tail) = tokens.split_at(first_star.unwrap_or(tokens.len()));
         if tail.len() > MAX_TAIL {
             return Err(GlobError::TooLong);
         }
-        let byte = |token: &Token| if let Token::Byte(byte) = token { Some(*byte) } else { None };
+        let byte =
+            |token: &GlobToken| if let GlobToken::Byte(byte) = token { Some(*byte) } else { None };
         let mut glob = Self {
             head: head.iter().filter_map(byte).collect(),
             classes: Box::new([0; 256]),
@@ -71,8 +72,8 @@ impl Glob {
         let mut moves = vec![0];
         for (state, token) in tail.iter().enumerate() {
             match *token {
-                Token::Byte(byte) => glob.add_move(&mut moves, byte, 1 << state),
-                Token::Star { deep } => {
+                GlobToken::Byte(byte) => glob.add_move(&mut moves, byte, 1 << state),
+                GlobToken::Star { deep } => {
                     glob.stars |= 1 << state;
                     glob.deep |= u128::from(deep) << state;
                 }
@@ -126,18 +127,18 @@ impl Glob {
     }
 }
 
-fn tokens(pattern: &str, kind: Kind) -> Result<Vec<Token>, GlobError> {
+fn tokens(pattern: &str, kind: Kind) -> Result<Vec<GlobToken>, GlobError> {
     let mut tokens = Vec::new();
     let mut bytes = pattern.bytes();
     while let Some(byte) = bytes.next() {
         match (byte, tokens.last_mut()) {
-            (b'*', Some(Token::Star { deep })) => *deep = true,
-            (b'*', _) => tokens.push(Token::Star { deep: kind != Kind::Path }),
+            (b'*', Some(GlobToken::Star { deep })) => *deep = true,
+            (b'*', _) => tokens.push(GlobToken::Star { deep: kind != Kind::Path }),
             (b'\\', _) => {
                 let escaped = bytes.next().ok_or(GlobError::Unfinished)?;
-                tokens.push(Token::Byte(folded(escaped, kind)));
+                tokens.push(GlobToken::Byte(folded(escaped, kind)));
             }
-            _ => tokens.push(Token::Byte(folded(byte, kind))),
+            _ => tokens.push(GlobToken::Byte(folded(byte, kind))),
         }
     }
     Ok(tokens)

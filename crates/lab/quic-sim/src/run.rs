@@ -13,7 +13,7 @@ use uncork_sim::{RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::error::QuicSimError;
-use crate::flow::{End, Flow};
+use crate::flow::{Flow, FlowEnd};
 use crate::identity::Identity;
 use crate::record;
 
@@ -152,7 +152,7 @@ impl Run<'_> {
         let mut ended = std::mem::take(&mut self.ended);
         self.network.advance(self.now, &mut |to, packet, fate| ended.push((to, packet, fate)));
         for (direction, packet, fate) in ended {
-            let to = if direction == Direction::Down { End::Client } else { End::Server };
+            let to = if direction == Direction::Down { FlowEnd::Client } else { FlowEnd::Server };
             if self.arrive(to, &packet, fate) {
                 over += usize::from(self.act(packet.flow, to));
             }
@@ -178,15 +178,15 @@ impl Run<'_> {
     }
 
     /// Processes a datagram that arrives or is dropped. Returns whether it arrived.
-    fn arrive(&mut self, to: End, packet: &Packet<InFlight>, fate: Fate) -> bool {
+    fn arrive(&mut self, to: FlowEnd, packet: &Packet<InFlight>, fate: Fate) -> bool {
         let Some(flow) = self.flows[packet.flow as usize].as_mut() else { return false };
         let datagram = &packet.body;
-        let is_reachable = to == End::Server || datagram.client.ip() == flow.client_host();
+        let is_reachable = to == FlowEnd::Server || datagram.client.ip() == flow.client_host();
         let counts = &mut flow.counts;
         match (fate, to) {
             (Fate::Arrives(_), _) if !is_reachable => counts.dropped_random += 1,
             (Fate::Arrives(_), to) => {
-                if to == End::Client {
+                if to == FlowEnd::Client {
                     counts.marked += u64::from(packet.ecn == Ecn::Ce);
                     flow.queueing.record(datagram.queued_for.as_nanos());
                 }
@@ -194,7 +194,7 @@ impl Run<'_> {
                 flow.receive(now, to, datagram, packet.ecn);
                 return true;
             }
-            (_, End::Server) => counts.acks_dropped += 1,
+            (_, FlowEnd::Server) => counts.acks_dropped += 1,
             (Fate::Dropped(Cause::Policer), _) => counts.dropped_policer += 1,
             (Fate::Dropped(Cause::Queue), _) => counts.dropped_queue += 1,
             (Fate::Dropped(Cause::Loss), _) => counts.dropped_random += 1,
@@ -218,21 +218,22 @@ impl Run<'_> {
             Some(flow) => flow.scheduled = Time::NEVER,
         }
         let due = self.flows[index as usize].iter().flat_map(|flow| flow.due(self.now));
-        due.collect::<Vec<End>>().into_iter().any(|end| self.act(index, end))
+        due.collect::<Vec<FlowEnd>>().into_iter().any(|end| self.act(index, end))
     }
 
     /// Runs one end of a flow. Returns whether the flow is now over.
-    fn act(&mut self, index: u32, end: End) -> bool {
+    fn act(&mut self, index: u32, end: FlowEnd) -> bool {
         let Some(flow) = self.flows[index as usize].as_mut() else { return false };
         if flow.wake() == Time::NEVER && flow.is_over(self.now) {
             return false;
         }
-        let direction = if end == End::Server { Direction::Down } else { Direction::Up };
+        let direction = if end == FlowEnd::Server { Direction::Down } else { Direction::Up };
         let (times, mut out) = ((self.epoch, self.now, self.spec.warmup), Vec::new());
         // A card sends what it has before it takes more, as a socket with a full buffer.
-        let batches = if self.spec.card.is_some() && end == End::Server { 1 } else { usize::MAX };
+        let batches =
+            if self.spec.card.is_some() && end == FlowEnd::Server { 1 } else { usize::MAX };
         flow.act(end, times, batches, |datagram| out.push(datagram));
-        flow.counts.sent += if end == End::Server { out.len() as u64 } else { 0 };
+        flow.counts.sent += if end == FlowEnd::Server { out.len() as u64 } else { 0 };
         let (read, ended) = (flow.client.seen.bytes, &mut self.ended);
         for datagram in out {
             let ecn = flow.ecn(end, datagram.ecn);

@@ -11,7 +11,7 @@ use uncork_emu::{Emulation, ProcessGroup, ServerState};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec};
 use uncork_units::Time;
 
-use crate::client::{Received, RunContext};
+use crate::client::{ClientContext, ReceivedData};
 use crate::error::RealError;
 use crate::output::{Output, last_line};
 use crate::scratch::Scratch;
@@ -128,9 +128,9 @@ impl Setting<'_> {
         &self,
         spec: &CommandSpec,
         flow: &FlowSpec,
-        at: RunContext<'_>,
-    ) -> io::Result<Received> {
-        let mut received = Received::default();
+        at: ClientContext<'_>,
+    ) -> io::Result<ReceivedData> {
+        let mut received = ReceivedData::default();
         if !at.wait_until(flow.start) {
             return Ok(received);
         }

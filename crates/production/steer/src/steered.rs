@@ -16,7 +16,7 @@ use crate::lock::lock;
 use crate::pending::PendingStatus;
 use crate::pins::{CgroupPins, Pins};
 use crate::question::{Answer, Question};
-use crate::sockets::Sockets;
+use crate::sockets::SteeredSockets;
 
 /// A steered cgroup.
 #[derive(Clone, Debug)]
@@ -171,9 +171,9 @@ impl Steered {
     }
 
     /// The decisions for open connections.
-    pub(crate) fn sockets(&self) -> Result<Sockets, Error> {
+    pub(crate) fn sockets(&self) -> Result<SteeredSockets, Error> {
         let map = Map::open(&self.own.sockets())?;
-        map.map(Sockets).ok_or_else(|| self.damaged("no connections"))
+        map.map(SteeredSockets).ok_or_else(|| self.damaged("no connections"))
     }
 
     /// Held while this process is the only reader of the ring.

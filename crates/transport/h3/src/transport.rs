@@ -12,7 +12,7 @@ use noq_proto::{Dir, StreamId, VarInt};
 
 use crate::core::{REQUEST_CANCELLED, Shared, wait};
 use crate::error;
-use crate::payload::{Payload, Slot};
+use crate::payload::{Payload, PayloadSlot};
 use crate::stream::{Receiving, Sending};
 
 /// Frames up to this size get one buffer of the right size.
@@ -22,13 +22,13 @@ const SMALL: usize = 4096;
 #[derive(Clone)]
 pub struct Transport {
     pub(crate) core: Shared,
-    pub(crate) slot: Slot,
+    pub(crate) slot: PayloadSlot,
 }
 
 /// The sending half of a stream.
 pub struct SendStream {
     core: Shared,
-    slot: Slot,
+    slot: PayloadSlot,
     id: StreamId,
 }
 
@@ -138,7 +138,7 @@ impl quic::Connection<Payload> for Transport {
 }
 
 impl SendStream {
-    pub(crate) fn new(core: Shared, slot: Slot, id: StreamId) -> Self {
+    pub(crate) fn new(core: Shared, slot: PayloadSlot, id: StreamId) -> Self {
         Self { core, slot, id }
     }
 
@@ -431,7 +431,7 @@ mod tests {
                 core.opened.of(dir).push_back(id);
             }
         }
-        Transport { core: Rc::new(RefCell::new(core)), slot: Slot::default() }
+        Transport { core: Rc::new(RefCell::new(core)), slot: PayloadSlot::default() }
     }
 
     /// `h3` does not guarantee when it reads a payload. If an update copies payloads or reads them at

@@ -7,7 +7,7 @@ use uncork_cc::{
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
-use crate::counts::Counts;
+use crate::counts::PathCounts;
 use crate::delivery::DeliveryRate;
 use crate::handle::Observation;
 use crate::ledger::{Ledger, Sent};
@@ -27,7 +27,7 @@ const LATE: u64 = 2;
 
 /// The congestion control of one path.
 #[derive(Clone, Debug)]
-pub(crate) struct Congestion {
+pub(crate) struct PathCongestion {
     choice: Choice,
     controller: AnyController,
     seed: u64,
@@ -40,16 +40,16 @@ pub(crate) struct Congestion {
     since: Time,
     /// CE marks so far, by space.
     marked: [u64; 3],
-    counts: Counts,
+    counts: PathCounts,
     /// The part of `counts` from other paths.
-    before: Counts,
+    before: PathCounts,
     delivery: DeliveryRate,
     is_drained: bool,
     watcher: Watcher,
     pending: Pending,
 }
 
-impl Congestion {
+impl PathCongestion {
     pub(crate) fn new(choice: Choice, seed: u64, mss: u16, now: Time) -> Self {
         let mss = u32::from(mss);
         Self {
@@ -62,8 +62,8 @@ impl Congestion {
             now,
             since: now,
             marked: [0; 3],
-            counts: Counts::default(),
-            before: Counts::default(),
+            counts: PathCounts::default(),
+            before: PathCounts::default(),
             delivery: DeliveryRate::new(now),
             is_drained: false,
             watcher: Watcher::default(),

@@ -29,7 +29,7 @@ pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
 }
 
 /// A class under one choice, and under the baseline.
-struct Pair<'a> {
+struct ComparedPair<'a> {
     class: &'a Class,
     /// The class under the baseline.
     over: &'a Class,
@@ -48,11 +48,11 @@ struct ComparedSamples {
     flows: Selection,
 }
 
-fn pairs<'a>(results: &Results<'a>) -> Vec<Pair<'a>> {
+fn pairs<'a>(results: &Results<'a>) -> Vec<ComparedPair<'a>> {
     let scenario = results.scenario;
     let cells = || 0..scenario.cells.len();
     // What flows take from each other comes first: a sum that stays the same says nothing of it.
-    let mut pairs: Vec<Pair<'a>> = cells().flat_map(|cell| within(results, cell)).collect();
+    let mut pairs: Vec<ComparedPair<'a>> = cells().flat_map(|cell| within(results, cell)).collect();
     let axes = scenario.axes.iter().enumerate();
     let choices = axes.filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)));
     pairs.extend(choices.flat_map(|(nth, axis, classes)| along(results, (nth, axis), &classes)));
@@ -80,7 +80,7 @@ fn along<'a>(
     results: &Results<'a>,
     (nth, axis): (usize, &Axis),
     chosen: &[String],
-) -> Vec<Pair<'a>> {
+) -> Vec<ComparedPair<'a>> {
     let cells = &results.scenario.cells;
     let mut pairs = Vec::new();
     for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.point[nth] > 0) {
@@ -97,7 +97,7 @@ fn along<'a>(
             };
             let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
             let over = cells[base].classes.iter().find(|over| over.name == class.name);
-            pairs.push(Pair {
+            pairs.push(ComparedPair {
                 class,
                 over: over.unwrap_or(class),
                 competes: false,
@@ -112,7 +112,7 @@ fn along<'a>(
 }
 
 /// Controllers within a class, each compared with the first.
-fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
+fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<ComparedPair<'a>> {
     let mut pairs = Vec::new();
     for class in results.scenario.cells[cell].classes.iter().filter(|class| !class.background) {
         let side = |cc: &String| ComparedSamples {
@@ -129,14 +129,14 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
             let place = results.label(cell, &Selection::default(), (&[], ""));
             let (choice, baseline) = (side(cc), side(first));
             let (over, competes, of) = (class, !class.own_links, String::new());
-            pairs.push(Pair { class, over, competes, place, of, choice, baseline });
+            pairs.push(ComparedPair { class, over, competes, place, of, choice, baseline });
         }
     }
     pairs
 }
 
 /// Stream classes on the same links with different controllers or paths, each compared with the next.
-fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
+fn between<'a>(results: &Results<'a>, at: usize) -> Vec<ComparedPair<'a>> {
     let cell = &results.scenario.cells[at];
     let plans = cell.classes.iter().zip(&cell.plan.flows);
     let streams = plans.filter(|(class, _)| {
@@ -156,7 +156,15 @@ fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
                 let place = results.label(at, &Selection::default(), (&[], ""));
                 let (choice, baseline) = (side(class), side(over));
                 let of = String::new();
-                pairs.push(Pair { class, over, competes: true, place, of, choice, baseline });
+                pairs.push(ComparedPair {
+                    class,
+                    over,
+                    competes: true,
+                    place,
+                    of,
+                    choice,
+                    baseline,
+                });
             }
         }
     }
@@ -191,7 +199,7 @@ fn costs(class: &Class) -> Vec<Quantity> {
     all.into_iter().filter(has).collect()
 }
 
-impl Pair<'_> {
+impl ComparedPair<'_> {
     /// Sums of rates are only comparable between equal numbers of flows of different runs.
     fn cares(&self) -> Vec<Quantity> {
         let is_sum_fair =

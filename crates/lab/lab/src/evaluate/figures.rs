@@ -77,7 +77,7 @@ fn plot(
 }
 
 /// A curve or a bar: the cells it selects within the figure's, and its controller.
-struct Member {
+struct FigureMember {
     label: String,
     cc: String,
     at: Vec<(usize, usize)>,
@@ -87,7 +87,7 @@ struct Member {
 /// The members of a figure: one per value of `by` and per controller with flows. An axis that
 /// selects the controller provides the label instead of the controller. If it selects the
 /// controller of other flows, members use that controller.
-fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Member> {
+fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<FigureMember> {
     let values = by.map_or(1, |axis| results.scenario.axes[axis].values.len());
     let is_of_others = by.is_some_and(|axis| {
         of.class.as_ref().is_some_and(|class| results.scenario.axes[axis].is_cc_of_others(class))
@@ -104,7 +104,7 @@ fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Memb
                 Some(name) => (format!("{cc}, {name}"), cc),
                 None => (cc.clone(), cc),
             };
-            members.push(Member { label, cc, at: at.clone(), of });
+            members.push(FigureMember { label, cc, at: at.clone(), of });
         }
     }
     members
@@ -224,7 +224,7 @@ pub(super) fn cdf(
 ) -> Option<Cdf> {
     let (unit, scale) = metric.figure_unit();
     let quantity = Quantity { metric, statistic: Statistic::Quantile(0.5) };
-    let curve = |member: Member| {
+    let curve = |member: FigureMember| {
         let cells = results.cells(&member.of, &member.at);
         let values = results.samples(&cells, &member.of, quantity).into_values();
         let points = distribution(&values, scale, log_x);
@@ -258,7 +258,7 @@ fn lines(
     // Names have no scale.
     let log_x = log_x && x_names.is_empty();
     let (unit, scale) = quantity.figure_unit(false);
-    let curve = |member: Member| {
+    let curve = |member: FigureMember| {
         let point = |value: usize| {
             let at: Vec<(usize, usize)> = member.at.iter().copied().chain([(x, value)]).collect();
             let cells = results.cells(&member.of, &at);

@@ -50,22 +50,22 @@ pub(super) fn usual(
 }
 
 /// The answers to one question, by choice.
-struct Question<'a> {
+struct FigureQuestion<'a> {
     first: &'a Answer,
     choices: Vec<(&'a str, Vec<&'a Answer>)>,
 }
 
-fn questions(answers: &[Answer]) -> Vec<Question<'_>> {
+fn questions(answers: &[Answer]) -> Vec<FigureQuestion<'_>> {
     let key = |answer: &Answer| {
         let Answer { class, baseline_class, of, metric, baseline, .. } = answer;
         [class, baseline_class, of, metric, baseline].map(String::clone)
     };
-    let mut questions: Vec<Question<'_>> = Vec::new();
+    let mut questions: Vec<FigureQuestion<'_>> = Vec::new();
     for answer in answers {
         let known = questions.iter_mut().find(|question| key(question.first) == key(answer));
         let Some(question) = known else {
             let choices = vec![(answer.choice.as_str(), vec![answer])];
-            questions.push(Question { first: answer, choices });
+            questions.push(FigureQuestion { first: answer, choices });
             continue;
         };
         match question.choices.iter_mut().find(|(choice, _)| *choice == answer.choice) {
@@ -78,7 +78,7 @@ fn questions(answers: &[Answer]) -> Vec<Question<'_>> {
 
 /// Ratios to the baseline by cell.
 fn ratios(results: &Results<'_>, answers: &[Answer]) -> Vec<Drawn> {
-    let of_question = |question: Question<'_>| {
+    let of_question = |question: FigureQuestion<'_>| {
         let axes = question.axes(results);
         match axes.as_slice() {
             [] => Vec::new(),
@@ -94,7 +94,7 @@ fn ratios(results: &Results<'_>, answers: &[Answer]) -> Vec<Drawn> {
     questions(answers).into_iter().flat_map(of_question).collect()
 }
 
-impl Question<'_> {
+impl FigureQuestion<'_> {
     /// The axes along which the cells of a choice differ.
     fn axes(&self, results: &Results<'_>) -> Vec<usize> {
         let points = || {

@@ -32,7 +32,7 @@ type Arm<'t, 'r> = (CcSpec, Vec<&'t Response<'r>>);
 
 /// The median throughput of BBR's responses over that of CUBIC's, with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Ratio {
+struct MeasuredRatio {
     value: f64,
     low: f64,
     high: f64,
@@ -58,7 +58,7 @@ impl<'t, 'r> Arms<'t, 'r> {
         let Some(predicted) = self.predicted(line) else {
             return Some("a simulation of its line has no throughput".into());
         };
-        let Ratio { value, low, high } = measured;
+        let MeasuredRatio { value, low, high } = measured;
         if line.has_hidden_loss() && high > MAX_WIDTH * low {
             return Some(format!(
                 "most of its CUBIC responses lost packets in slow start, which hides random loss, and the \
@@ -76,10 +76,10 @@ impl<'t, 'r> Arms<'t, 'r> {
         })
     }
 
-    fn measured(&self) -> Option<Ratio> {
+    fn measured(&self) -> Option<MeasuredRatio> {
         let [bbr_low, bbr, bbr_high] = median(&self.bbr.1)?;
         let [low, cubic, high] = median(&self.cubic.1)?;
-        Some(Ratio { value: bbr / cubic, low: bbr_low / high, high: bbr_high / low })
+        Some(MeasuredRatio { value: bbr / cubic, low: bbr_low / high, high: bbr_high / low })
     }
 
     /// The ratio of the line, simulated with the controllers of its records.

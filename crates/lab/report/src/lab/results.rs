@@ -48,7 +48,7 @@ impl Results {
     /// All measurements.
     pub(super) fn of(document: &LabDocument) -> Self {
         let columns = columns(document);
-        let labels = Labels::of(document);
+        let labels = RowLabels::of(document);
         let row = |(cell, class): (&Cell, &ClassResult)| ResultRow {
             labels: labels.of_row(document, cell, class),
             cells: columns.iter().map(|column| column.cell(class)).collect(),
@@ -111,14 +111,14 @@ fn classes(document: &LabDocument) -> impl Iterator<Item = (&Cell, &ClassResult)
 }
 
 /// The labels that distinguish rows.
-struct Labels {
+struct RowLabels {
     /// Indices of axes.
     axes: Vec<usize>,
     class: bool,
     finished: bool,
 }
 
-impl Labels {
+impl RowLabels {
     fn of(document: &LabDocument) -> Self {
         let several = |of: fn(&ClassResult) -> &str| {
             let mut names = classes(document).map(|(_, class)| of(class));

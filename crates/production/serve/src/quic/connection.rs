@@ -14,7 +14,7 @@ use uncork_h3::{Scope, Transport};
 use uncork_quic::Handle;
 use uncork_quic_io::ConnectionContext;
 
-use super::account::Account;
+use super::account::AddressAccount;
 use super::answer::answer;
 use super::app::ConnectionState;
 use super::exchange::Outcome;
@@ -44,7 +44,7 @@ pub(super) struct Inner {
     /// When the connection was asked to end.
     left: Cell<Option<Instant>>,
     waker: RefCell<Option<Waker>>,
-    pub(super) account: RefCell<Account>,
+    pub(super) account: RefCell<AddressAccount>,
     pub(super) timing: RefCell<Timing>,
     pub(super) packets: Cell<u64>,
     /// The turn in which they were counted.
