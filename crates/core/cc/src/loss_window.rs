@@ -82,7 +82,7 @@ struct LossUndo {
 
 /// How the algorithm must react to a feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum LossStep {
     /// A congestion event: answer with [`LossWindow::reduce`].
     Congestion(Congestion),
     /// Recovery is over; the window is ssthresh.
@@ -215,7 +215,7 @@ impl LossWindow {
     //= rfc5681 3.2-3
     //= rfc9002 7.3.1-2 7.3.2-2
     //= rfc9937 6.4-1
-    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> Step {
+    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> LossStep {
         self.in_flight = feedback.in_flight;
         self.count_round(feedback);
         let change = self.update_episode(now, feedback);
@@ -226,24 +226,24 @@ impl LossWindow {
             }
         }
         if change == RecoveryChange::Entered {
-            return Step::Congestion(self.congestion(feedback));
+            return LossStep::Congestion(self.congestion(feedback));
         }
         let (ssthresh, mss) = (self.ssthresh, self.mss());
         match &mut self.rule {
             UndoRule::Recovery(_) if change == RecoveryChange::Exited => {
                 self.rule = UndoRule::Growth;
                 self.cwnd = ssthresh;
-                Step::Recovered
+                LossStep::Recovered
             }
             UndoRule::Recovery(prr) => {
                 self.cwnd = prr.on_feedback(feedback, ssthresh, mss);
-                Step::Hold
+                LossStep::Hold
             }
             _ => {
                 self.follow_timeout(feedback);
                 let step = self.growth(feedback);
                 match self.confirms_path(step) {
-                    Some(hint) if self.jump(now, hint, feedback) => Step::Hold,
+                    Some(hint) if self.jump(now, hint, feedback) => LossStep::Hold,
                     _ => step,
                 }
             }
@@ -286,13 +286,13 @@ impl LossWindow {
     /// (RFC 9002 §7.3.2), nor do ACKs while the window is underused (§7.8).
     //= rfc9002 7.8-1
     //= rfc9438 4.6-3 4.6-4 5.8-1
-    fn growth(&self, feedback: &Feedback<'_>) -> Step {
+    fn growth(&self, feedback: &Feedback<'_>) -> LossStep {
         if !self.counts(feedback) {
-            Step::Hold
+            LossStep::Hold
         } else if self.usage == [Usage::Part; 2] {
-            Step::Underused
+            LossStep::Underused
         } else {
-            Step::Grow(feedback.acked_bytes())
+            LossStep::Grow(feedback.acked_bytes())
         }
     }
 
@@ -321,7 +321,7 @@ impl LossWindow {
         Congestion { cwnd, used: if is_full { cwnd } else { flight } }
     }
 
-    /// Response to [`Step::Congestion`]: reduces the window to `ssthresh` through PRR, with a
+    /// Response to [`LossStep::Congestion`]: reduces the window to `ssthresh` through PRR, with a
     /// minimum of two segments. RFC 9438 §4.6 and RFC 3168 allow marks to reduce it to one segment;
     /// RFC 9002 §7.2 does not, and the window does not know the transport.
     //= rfc5681 3.2-1

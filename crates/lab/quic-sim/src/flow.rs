@@ -16,9 +16,9 @@ use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::address::{ClientAddress, SERVER};
 use crate::client::ClientApp;
-use crate::identity::{Identity, NAME};
+use crate::identity::{NAME, TestIdentity};
 use crate::peer::{OutgoingDatagram, Peer, ReceiveWindows, transport};
-use crate::run::InFlight;
+use crate::run::DatagramInFlight;
 use crate::server::ServerApp;
 
 /// Seed streams of the endpoints, separate for each flow.
@@ -33,7 +33,7 @@ const STALLED_FOR: TimeDelta = TimeDelta::from_millis(1);
 const CLIENT_CC: &str = "cubic";
 
 /// A flow that has begun.
-pub(crate) struct Flow<'a> {
+pub(crate) struct QuicFlow<'a> {
     pub(crate) spec: &'a FlowSpec,
     pub(crate) client: ClientApp,
     address: ClientAddress,
@@ -87,12 +87,12 @@ pub(crate) enum FlowEnd {
     Server,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> QuicFlow<'a> {
     /// Starts a flow: the client connects now.
     pub(crate) fn begin(
         run: &'a RunSpec,
         index: u32,
-        identity: &Identity,
+        identity: &TestIdentity,
         epoch: Epoch,
     ) -> Option<Self> {
         let spec = run.flows.get(index as usize)?;
@@ -147,7 +147,13 @@ impl<'a> Flow<'a> {
     }
 
     /// A datagram arrives.
-    pub(crate) fn receive(&mut self, now: Instant, to: FlowEnd, datagram: &InFlight, ecn: Ecn) {
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        to: FlowEnd,
+        datagram: &DatagramInFlight,
+        ecn: Ecn,
+    ) {
         self.progress.turns = 0;
         let source = match to {
             FlowEnd::Client => SERVER,

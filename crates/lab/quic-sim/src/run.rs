@@ -13,8 +13,8 @@ use uncork_sim::{RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::error::QuicSimError;
-use crate::flow::{Flow, FlowEnd};
-use crate::identity::Identity;
+use crate::flow::{FlowEnd, QuicFlow};
+use crate::identity::TestIdentity;
 use crate::record;
 
 /// The longest delay of acknowledgements that the stack asks for on a path of a shorter RTT.
@@ -40,7 +40,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
     check(spec)?;
     let mut run = Run {
         spec,
-        identity: Identity::new()?,
+        identity: TestIdentity::new()?,
         epoch: epoch(),
         now: Time::ZERO,
         network: spec.network(),
@@ -89,20 +89,20 @@ fn epoch() -> Epoch {
 
 struct Run<'a> {
     spec: &'a RunSpec,
-    identity: Identity,
+    identity: TestIdentity,
     epoch: Epoch,
     now: Time,
-    network: Network<InFlight>,
-    flows: Vec<Option<Box<Flow<'a>>>>,
+    network: Network<DatagramInFlight>,
+    flows: Vec<Option<Box<QuicFlow<'a>>>>,
     /// Wake-ups of flows by time. Some may be stale.
     wakes: BinaryHeap<Reverse<(Time, u32)>>,
     /// Datagrams that have arrived or were dropped, to be processed.
-    ended: Vec<(Direction, Packet<InFlight>, Fate)>,
+    ended: Vec<(Direction, Packet<DatagramInFlight>, Fate)>,
     series: Vec<SeriesPoint>,
 }
 
 /// A datagram in flight.
-pub(crate) struct InFlight {
+pub(crate) struct DatagramInFlight {
     pub(crate) data: Vec<u8>,
     /// The client's address that it comes from or goes to.
     pub(crate) client: SocketAddr,
@@ -112,7 +112,7 @@ pub(crate) struct InFlight {
     pub(crate) read: u64,
 }
 
-impl Body for InFlight {
+impl Body for DatagramInFlight {
     fn crossed(&mut self, waited: TimeDelta) {
         self.queued_for += waited;
     }
@@ -178,7 +178,7 @@ impl Run<'_> {
     }
 
     /// Processes a datagram that arrives or is dropped. Returns whether it arrived.
-    fn arrive(&mut self, to: FlowEnd, packet: &Packet<InFlight>, fate: Fate) -> bool {
+    fn arrive(&mut self, to: FlowEnd, packet: &Packet<DatagramInFlight>, fate: Fate) -> bool {
         let Some(flow) = self.flows[packet.flow as usize].as_mut() else { return false };
         let datagram = &packet.body;
         let is_reachable = to == FlowEnd::Server || datagram.client.ip() == flow.client_host();
@@ -207,7 +207,8 @@ impl Run<'_> {
         let place = &mut self.flows[index as usize];
         match place {
             None => {
-                *place = Flow::begin(self.spec, index, &self.identity, self.epoch).map(Box::new);
+                *place =
+                    QuicFlow::begin(self.spec, index, &self.identity, self.epoch).map(Box::new);
             }
             // A stale wake-up.
             Some(flow) if flow.wake() > time => {
@@ -239,7 +240,8 @@ impl Run<'_> {
             let ecn = flow.ecn(end, datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
             let client = flow.client_address_of(end, &datagram);
-            let body = InFlight { data: datagram.data, client, queued_for: TimeDelta::ZERO, read };
+            let body =
+                DatagramInFlight { data: datagram.data, client, queued_for: TimeDelta::ZERO, read };
             let offer = Offer { flow: index, bytes, ecn, body };
             let mut fate = |to, packet, fate| ended.push((to, packet, fate));
             self.network.offer(self.now, direction, offer, &mut fate);

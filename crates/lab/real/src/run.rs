@@ -12,7 +12,9 @@ use uncork_sim::{CommandSpec, FlowSpec, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::client::{self, ClientContext, ReceivedData};
-use crate::command::{self, CommandExit, CommandRecord, CommandSide, Finished, Server, Setting};
+use crate::command::{
+    self, CommandExit, CommandRecord, CommandServer, CommandSetting, CommandSide, Finished,
+};
 use crate::error::RealError;
 use crate::kernel::Controllers;
 use crate::scratch::Scratch;
@@ -214,8 +216,8 @@ impl RunStage<'_> {
         self.spec.command_of(&self.spec.flows[flow])
     }
 
-    fn setting<'b>(&'b self, flow: usize, controllers: &'b [String]) -> Setting<'b> {
-        Setting {
+    fn setting<'b>(&'b self, flow: usize, controllers: &'b [String]) -> CommandSetting<'b> {
+        CommandSetting {
             emulation: &self.emulation,
             flow: flow as u32,
             host: self.host_of[flow],
@@ -226,7 +228,11 @@ impl RunStage<'_> {
     }
 
     /// Starts the servers of commands and waits until they listen, or until `stop`.
-    fn serve(&self, controllers: &[String], stop: &AtomicBool) -> Result<Vec<Server>, RealError> {
+    fn serve(
+        &self,
+        controllers: &[String],
+        stop: &AtomicBool,
+    ) -> Result<Vec<CommandServer>, RealError> {
         let wanted = self.commands().take_while(|_| !stop.load(Ordering::Relaxed));
         let served = wanted.map(|(flow, spec)| self.setting(flow, controllers).serve(spec, stop));
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())

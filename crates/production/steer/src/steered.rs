@@ -11,7 +11,7 @@ use uncork_kernel::{Map, Program, Ring, programs_at};
 use crate::apply::open_cgroup;
 use crate::description::{Decided, Description};
 use crate::error::Error;
-use crate::layout::Fields;
+use crate::layout::LayoutFields;
 use crate::lock::lock;
 use crate::pending::PendingStatus;
 use crate::pins::{CgroupPins, Pins};
@@ -253,7 +253,7 @@ impl Steered {
 fn count(values: &[u8]) -> Count {
     let (values, _) = values.as_chunks::<24>();
     values.iter().fold(Count::default(), |sum, value| {
-        let mut fields = Fields(value);
+        let mut fields = LayoutFields(value);
         Count {
             connections: sum.connections + fields.u64(),
             refused: sum.refused + fields.u64(),

@@ -24,11 +24,11 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// The runs of a command, scenario by scenario.
 pub(crate) struct ProgressTracker {
     started: Instant,
-    state: Mutex<ProgressState>,
+    state: Mutex<BarState>,
 }
 
 #[derive(Debug)]
-struct ProgressState {
+struct BarState {
     forecast: Forecast,
     /// Names of the scenarios.
     names: Vec<String>,
@@ -52,7 +52,7 @@ impl ProgressTracker {
     }
 
     fn new(forecast: Forecast, names: Vec<String>) -> Self {
-        let state = ProgressState {
+        let state = BarState {
             forecast,
             names,
             current: 0,
@@ -89,13 +89,13 @@ impl ProgressTracker {
         });
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut ProgressState, Duration) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut BarState, Duration) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state, self.started.elapsed())
     }
 }
 
-impl ProgressState {
+impl BarState {
     /// `rfc9743-loss (3 of 18), 20 of 48 runs, 12345 packets, 1 minute: 5 minutes left`
     fn text(&self, elapsed: Duration) -> String {
         let Progress { done, total, packets } = self.progress;
@@ -210,7 +210,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn state(names: &[&str], cells: usize) -> ProgressState {
+    fn state(names: &[&str], cells: usize) -> BarState {
         let cells = (0..names.len()).map(|_| vec![(1, 10); cells]);
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         ProgressTracker::new(Forecast::new(cells), names).state.into_inner().unwrap()

@@ -17,7 +17,7 @@ use crate::core::{Core, Shared, Task};
 use crate::error;
 use crate::payload::{Payload, PayloadSlot};
 use crate::priority::Priority;
-use crate::stream::Sending;
+use crate::stream::StreamSending;
 use crate::transport::Transport;
 
 /// Limits on the peer's data, in bytes.
@@ -104,8 +104,8 @@ impl Session {
         let mut core = self.core.borrow_mut();
         core.unacknowledged.remove(&id);
         let Some(stream) = core.streams.get_mut(&id) else { return };
-        if stream.output.state != Sending::Over {
-            stream.output.end(Sending::Stopped(code));
+        if stream.output.state != StreamSending::Over {
+            stream.output.end(StreamSending::Stopped(code));
         }
         core.change(id);
     }

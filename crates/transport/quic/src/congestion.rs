@@ -12,7 +12,7 @@ use crate::delivery::DeliveryRate;
 use crate::handle::Observation;
 use crate::ledger::{Ledger, Sent};
 use crate::observed::{Observed, Space};
-use crate::pending::Pending;
+use crate::pending::PendingAcks;
 use crate::rtt::RttEstimator;
 use crate::watch::{Event, Watcher};
 
@@ -46,7 +46,7 @@ pub(crate) struct PathCongestion {
     delivery: DeliveryRate,
     is_drained: bool,
     watcher: Watcher,
-    pending: Pending,
+    pending: PendingAcks,
 }
 
 impl PathCongestion {
@@ -67,7 +67,7 @@ impl PathCongestion {
             delivery: DeliveryRate::new(now),
             is_drained: false,
             watcher: Watcher::default(),
-            pending: Pending::default(),
+            pending: PendingAcks::default(),
         }
     }
 
@@ -361,7 +361,7 @@ impl PathCongestion {
 
     /// A round-trip time, if the largest packet number is newly acknowledged (RFC 9002 §5.1).
     fn measure(&mut self, delay: TimeDelta) -> Option<RttSample> {
-        let Pending { acked, newest, largest, .. } = &self.pending;
+        let PendingAcks { acked, newest, largest, .. } = &self.pending;
         let newest = acked.last().filter(|_| newest == largest)?;
         Some(self.rtt.update(self.now.since(newest.token.send_time()), delay))
     }

@@ -2,7 +2,7 @@
 
 use uncork_units::Time;
 
-use super::{LossWindow, Step, UndoRule, Usage};
+use super::{LossStep, LossWindow, UndoRule, Usage};
 use crate::event::Feedback;
 use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumeHint, ResumePhase};
@@ -30,10 +30,10 @@ impl LossWindow {
     /// sender has more data than slow start allows. A sender with less data may stay in
     /// Reconnaissance.
     //= rfc9959 3.2-1 3.2-8 3.2-9
-    pub(super) fn confirms_path(&self, step: Step) -> Option<Reconnaissance> {
+    pub(super) fn confirms_path(&self, step: LossStep) -> Option<Reconnaissance> {
         match self.rule {
             UndoRule::Reconnaissance(hint, confirmed_at)
-                if matches!(step, Step::Grow(_)) && self.delivered >= confirmed_at =>
+                if matches!(step, LossStep::Grow(_)) && self.delivered >= confirmed_at =>
             {
                 Some(hint)
             }
@@ -72,12 +72,12 @@ impl LossWindow {
         mut trial: Trial,
         is_congested: bool,
         feedback: &Feedback<'_>,
-    ) -> Step {
+    ) -> LossStep {
         if is_congested {
             trial.retreat(now);
             self.rule = UndoRule::Trial(trial);
             self.retreat(trial);
-            return Step::Hold;
+            return LossStep::Hold;
         }
         match trial.phase() {
             ResumePhase::Unvalidated => {
@@ -88,13 +88,13 @@ impl LossWindow {
                 if trial.has_passed(feedback) || trial.is_overdue(now) {
                     self.end_unvalidated(now);
                 }
-                Step::Hold
+                LossStep::Hold
             }
             ResumePhase::SafeRetreat => {
                 if trial.has_passed(feedback) {
                     self.end_retreat(trial);
                 }
-                Step::Hold
+                LossStep::Hold
             }
             ResumePhase::Reconnaissance | ResumePhase::Validating => {
                 if trial.has_passed(feedback) {

@@ -4,7 +4,7 @@ use uncork_decide::{EffectState, interval_state};
 use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
 
-use super::results::Results;
+use super::results::RunResults;
 use crate::scenario::{Axis, Carries, Class, Metric, Quantity, Selection, Statistic};
 
 /// Ratios this close to 1 count as equal.
@@ -20,7 +20,7 @@ const PRICE_JAIN: f64 = 0.05;
 const PRICE_OTHERS: f64 = 0.05;
 
 /// Compares each choice of controllers with the first one, for each class.
-pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
+pub(crate) fn answers(results: &RunResults<'_>) -> Vec<Answer> {
     let pairs = pairs(results);
     pairs
         .iter()
@@ -48,7 +48,7 @@ struct ComparedSamples {
     flows: Selection,
 }
 
-fn pairs<'a>(results: &Results<'a>) -> Vec<ComparedPair<'a>> {
+fn pairs<'a>(results: &RunResults<'a>) -> Vec<ComparedPair<'a>> {
     let scenario = results.scenario;
     let cells = || 0..scenario.cells.len();
     // What flows take from each other comes first: a sum that stays the same says nothing of it.
@@ -77,7 +77,7 @@ pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
 
 /// Cells along a controller axis, each compared with the cell of the first value.
 fn along<'a>(
-    results: &Results<'a>,
+    results: &RunResults<'a>,
     (nth, axis): (usize, &Axis),
     chosen: &[String],
 ) -> Vec<ComparedPair<'a>> {
@@ -112,7 +112,7 @@ fn along<'a>(
 }
 
 /// Controllers within a class, each compared with the first.
-fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<ComparedPair<'a>> {
+fn within<'a>(results: &RunResults<'a>, cell: usize) -> Vec<ComparedPair<'a>> {
     let mut pairs = Vec::new();
     for class in results.scenario.cells[cell].classes.iter().filter(|class| !class.background) {
         let side = |cc: &String| ComparedSamples {
@@ -136,7 +136,7 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<ComparedPair<'a>> {
 }
 
 /// Stream classes on the same links with different controllers or paths, each compared with the next.
-fn between<'a>(results: &Results<'a>, at: usize) -> Vec<ComparedPair<'a>> {
+fn between<'a>(results: &RunResults<'a>, at: usize) -> Vec<ComparedPair<'a>> {
     let cell = &results.scenario.cells[at];
     let plans = cell.classes.iter().zip(&cell.plan.flows);
     let streams = plans.filter(|(class, _)| {
@@ -211,7 +211,7 @@ impl ComparedPair<'_> {
         cares(self.class).into_iter().map(fair).collect()
     }
 
-    fn answer(&self, results: &Results<'_>, quantity: Quantity) -> Answer {
+    fn answer(&self, results: &RunResults<'_>, quantity: Quantity) -> Answer {
         let (unit, scale) = quantity.unit(false);
         let [value, baseline_value] =
             [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
@@ -245,7 +245,7 @@ impl ComparedPair<'_> {
     }
 
     /// The result if one median is infinite, without a ratio: based on both intervals.
-    fn kind_of_unfinished(&self, results: &Results<'_>, quantity: Quantity) -> AnswerKind {
+    fn kind_of_unfinished(&self, results: &RunResults<'_>, quantity: Quantity) -> AnswerKind {
         let samples = |side: &ComparedSamples| results.samples(&[side.cell], &side.flows, quantity);
         let (choice, baseline) = (samples(&self.choice), samples(&self.baseline));
         if choice.value().is_none() && baseline.value().is_none() {
@@ -258,7 +258,7 @@ impl ComparedPair<'_> {
         }
     }
 
-    fn prices(&self, results: &Results<'_>) -> Vec<Price> {
+    fn prices(&self, results: &RunResults<'_>) -> Vec<Price> {
         let own = costs(self.class).into_iter().filter(|cost| {
             // Of flows that compete, the fairness among all of them counts.
             !self.competes || cost.metric != Metric::Jain
@@ -268,7 +268,7 @@ impl ComparedPair<'_> {
     }
 
     /// Streams that share a link unevenly, as a cost of the side that gets more.
-    fn unevenness(&self, results: &Results<'_>) -> Option<Price> {
+    fn unevenness(&self, results: &RunResults<'_>) -> Option<Price> {
         let [class, over] = [self.class, self.over];
         if !self.competes || ![class, over].iter().all(|one| one.carries == Carries::Streams) {
             return None;
@@ -288,7 +288,7 @@ impl ComparedPair<'_> {
         Some(price("", jain, values, payer))
     }
 
-    fn own_price(&self, results: &Results<'_>, quantity: Quantity) -> Option<Price> {
+    fn own_price(&self, results: &RunResults<'_>, quantity: Quantity) -> Option<Price> {
         let value = self.choice.value(results, quantity)?;
         let baseline = self.baseline.value(results, quantity)?;
         let is_paid = |paid: f64, than: f64| match quantity.metric {
@@ -305,7 +305,7 @@ impl ComparedPair<'_> {
     }
 
     /// Costs for classes that share links with this one.
-    fn others(&self, results: &Results<'_>) -> Vec<Price> {
+    fn others(&self, results: &RunResults<'_>) -> Vec<Price> {
         if self.choice.cell == self.baseline.cell || !self.of.is_empty() {
             return Vec::new();
         }
@@ -322,7 +322,7 @@ impl ComparedPair<'_> {
         priced.collect()
     }
 
-    fn other(&self, results: &Results<'_>, class: &Class, quantity: Quantity) -> Option<Price> {
+    fn other(&self, results: &RunResults<'_>, class: &Class, quantity: Quantity) -> Option<Price> {
         let side = |cell| ComparedSamples {
             name: String::new(),
             cell,
@@ -344,7 +344,7 @@ impl ComparedPair<'_> {
 
 impl ComparedSamples {
     /// The mean percentage that one of these flows has of what all flows of their link deliver.
-    fn share_of_flow(&self, results: &Results<'_>) -> Option<f64> {
+    fn share_of_flow(&self, results: &RunResults<'_>) -> Option<f64> {
         let share = Quantity { metric: Metric::Share, statistic: Statistic::Mean };
         let of_all = self.value(results, share)?;
         let runs = results.of_cell(self.cell);
@@ -360,12 +360,12 @@ impl ComparedSamples {
         })
     }
 
-    fn value(&self, results: &Results<'_>, quantity: Quantity) -> Option<f64> {
+    fn value(&self, results: &RunResults<'_>, quantity: Quantity) -> Option<f64> {
         let estimate = results.estimate(&[self.cell], &self.flows, quantity, None)?;
         Some(estimate.value)
     }
 
-    fn transfers(&self, results: &Results<'_>) -> Transfers {
+    fn transfers(&self, results: &RunResults<'_>) -> Transfers {
         let live = results.of_cell(self.cell).iter().filter(|run| !run.is_dead());
         let flows = live.flat_map(|run| self.selected(&run.flows));
         flows.filter(|flow| flow.size_bytes.is_some()).fold(Transfers::default(), |sum, flow| {
@@ -376,7 +376,7 @@ impl ComparedSamples {
 }
 
 fn ratio(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     quantity: Quantity,
     choice: &ComparedSamples,
     baseline: &ComparedSamples,

@@ -17,13 +17,13 @@ pub(crate) struct Sample {
 }
 
 /// The runs of one cell, filtered by a selection.
-pub(crate) struct View<'a> {
+pub(crate) struct SampleView<'a> {
     scenario: &'a Scenario,
     runs: &'a [RunOutcome],
     of: &'a Selection,
 }
 
-impl<'a> View<'a> {
+impl<'a> SampleView<'a> {
     /// `runs` must be those of one cell, sorted by seed.
     pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome], of: &'a Selection) -> Self {
         Self { scenario, runs, of }

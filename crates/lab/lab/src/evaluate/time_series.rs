@@ -5,7 +5,7 @@ use uncork_path::RateSpec;
 use uncork_report::lab::{Curve, Limit, StateRow, TimePanel, TimeSeries};
 
 use super::document::SampledCell;
-use super::results::Results;
+use super::results::RunResults;
 use crate::scenario::Selection;
 
 /// Maximum curves per panel.
@@ -16,7 +16,7 @@ type PointsOf = dyn Fn(&[&SeriesPoint]) -> Vec<(f64, f64)>;
 
 /// Throughput, RTT, inflight, queue and states of the flows of the first sampled seed.
 pub(crate) fn time_series(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     sampled: &[SampledCell<'_>],
     of: &Selection,
 ) -> Option<TimeSeries> {
@@ -75,7 +75,7 @@ struct AxisLimits {
 }
 
 impl AxisLimits {
-    fn of(results: &Results<'_>, traces: &[SeriesTrace<'_>]) -> Self {
+    fn of(results: &RunResults<'_>, traces: &[SeriesTrace<'_>]) -> Self {
         let of_trace = |trace: &SeriesTrace<'_>| {
             let plan = &results.scenario.cells[trace.cell].plan;
             let flow = plan.flows.iter().find(|flow| flow.name == trace.class)?;
@@ -136,7 +136,7 @@ struct SeriesTrace<'a> {
 
 /// Those of the cell's flows that have points, one after the other: each is a pass over all points.
 fn traces<'a>(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     sampled: &SampledCell<'a>,
     of: &Selection,
 ) -> impl Iterator<Item = SeriesTrace<'a>> {

@@ -56,7 +56,7 @@ pub struct Group {
 impl Group {
     /// Whether a network of `world` is in it.
     pub fn is_in(&self, world: &World) -> bool {
-        let asn = |network: &world::Network| world.systems[network.system as usize].asn;
+        let asn = |network: &world::WorldNetwork| world.systems[network.system as usize].asn;
         world.networks.iter().any(|one| (asn(one), one.profile) == (self.asn, self.profile))
     }
 }
@@ -275,7 +275,7 @@ impl OraclePlace<'_> {
         Group { asn: self.world.systems[self.system].asn, profile: self.profile }
     }
 
-    fn has(&self, network: &world::Network) -> bool {
+    fn has(&self, network: &world::WorldNetwork) -> bool {
         (network.system as usize, network.profile) == (self.system, self.profile)
     }
 

@@ -41,17 +41,17 @@ pub(super) struct Scene {
 }
 
 /// The responses of each visitor, in order, and the packets that were sent.
-pub(super) struct Played {
+pub(super) struct PlayedScene {
     pub(super) responses: Vec<Vec<FlowRecord>>,
     pub(super) packets: u64,
 }
 
 impl Scene {
-    pub(super) fn play(&self, world: &World) -> Played {
+    pub(super) fn play(&self, world: &World) -> PlayedScene {
         let spec = self.spec(world);
         let result = if self.cross == 0 { uncork_sim::run(&spec) } else { self.until_done(&spec) };
         let responses = (0..).zip(&self.visitors).map(|(at, _)| responses(&result, at)).collect();
-        Played { responses, packets: result.packets }
+        PlayedScene { responses, packets: result.packets }
     }
 
     fn spec(&self, world: &World) -> RunSpec {
@@ -198,7 +198,7 @@ mod tests {
             Scene { network, visitors, cross: 1, seed: 7 }.play(&world)
         };
         let (all, one) = (play(true), play(false));
-        let completion = |played: &Played| played.responses[0][0].completion_ns.unwrap();
+        let completion = |played: &PlayedScene| played.responses[0][0].completion_ns.unwrap();
         assert_eq!(completion(&all), completion(&one));
         assert!(one.packets * 2 < all.packets, "{} of {}", one.packets, all.packets);
     }

@@ -21,7 +21,7 @@ const MAX_LIMITED_SHARE: f64 = 0.1;
 const FIRST_WINDOW: f64 = 15_000.0;
 
 /// A response that shows its path; of the kernel's records, a connection.
-pub(super) struct Response<'r> {
+pub(super) struct TwinResponse<'r> {
     pub(super) record: &'r FlowRecord,
     pub(super) service: &'r Service,
     /// As the simulator has it.
@@ -53,7 +53,7 @@ pub(super) enum Unusable {
     NoCounts,
 }
 
-impl<'r> Response<'r> {
+impl<'r> TwinResponse<'r> {
     /// `None`: no response, or one that is mostly slow start.
     pub(super) fn of(record: &'r FlowRecord) -> Option<Result<Self, Unusable>> {
         let service = record.service.as_ref()?;

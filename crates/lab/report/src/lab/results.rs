@@ -7,7 +7,7 @@ use super::priority::{fitting, is_essential};
 use crate::number::{Unit, byte_unit, rate_unit, three, time_unit};
 
 /// A row per class and cell.
-pub(super) struct Results {
+pub(super) struct ResultRows {
     /// Headings of the label columns.
     pub(super) labels: Vec<String>,
     /// Headings of the figures; adjacent columns of a group share one.
@@ -44,7 +44,7 @@ pub(super) struct ResultCell {
     pub(super) interval: Option<String>,
 }
 
-impl Results {
+impl ResultRows {
     /// All measurements.
     pub(super) fn of(document: &LabDocument) -> Self {
         let columns = columns(document);

@@ -26,7 +26,7 @@ use uncork_units::{Time, TimeDelta};
 use super::ScenarioError;
 use super::measured::Carries;
 use super::model::{Axis, Cell, Class, Scenario};
-use super::plan::{ClientActivity, Plan};
+use super::plan::{CellPlan, ClientActivity};
 use super::{Files, keys, limits, set};
 pub(super) use alternative::Alternative;
 use context::Context;
@@ -236,7 +236,7 @@ fn cell(tree: &Node, run: &RunSection, point: Vec<usize>, context: &Context<'_>)
     let classes = flows.iter().map(class).collect();
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
-    let plan = Plan { links, paths, flows }.with_spreads(end);
+    let plan = CellPlan { links, paths, flows }.with_spreads(end);
     Ok(Cell { point, classes, end, host_jitter, offload, card, plan })
 }
 
