@@ -46,7 +46,7 @@ impl Path {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum LinkEvent {
     Depart,
     Arrive(u64),
     Send,
@@ -54,14 +54,14 @@ enum Event {
     AckTimer(u64),
 }
 
-struct InFlight {
+struct LinkPacket {
     id: u64,
     token: Token,
 }
 
 /// Totals and current state of a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stats {
+pub(crate) struct LinkStats {
     pub(crate) sent: u64,
     pub(crate) lost: u64,
     pub(crate) acked_bytes: u64,
@@ -73,16 +73,16 @@ pub(crate) struct Loop<C> {
     pub(crate) cc: C,
     pub(crate) now: Time,
     pub(crate) path: Path,
-    pub(crate) stats: Stats,
+    pub(crate) stats: LinkStats,
     /// Bytes the application has written, excluding retransmissions.
     pub(crate) limit: u64,
     rng: Rng,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    events: BinaryHeap<Reverse<(Time, u64, LinkEvent)>>,
     serial: u64,
     pacer: Pacer,
     send_scheduled: bool,
     next_id: u64,
-    flight: VecDeque<InFlight>,
+    flight: VecDeque<LinkPacket>,
     in_flight: u64,
     /// Bytes declared lost and not yet retransmitted.
     unrepaired: u64,
@@ -108,7 +108,7 @@ impl<C: Controller> Loop<C> {
             cc,
             now: Time::ZERO,
             path,
-            stats: Stats::default(),
+            stats: LinkStats::default(),
             limit: u64::MAX,
             rng: Rng::new(seed, 1),
             events: BinaryHeap::new(),
@@ -157,14 +157,14 @@ impl<C: Controller> Loop<C> {
             self.now = at;
             self.apply_steps();
             match event {
-                Event::Depart => self.depart(),
-                Event::Arrive(id) => self.on_arrival(id),
-                Event::Send => {
+                LinkEvent::Depart => self.depart(),
+                LinkEvent::Arrive(id) => self.on_arrival(id),
+                LinkEvent::Send => {
                     self.send_scheduled = false;
                     self.send();
                 }
-                Event::LossTimer(serial) => self.on_timer(serial),
-                Event::AckTimer(id) => {
+                LinkEvent::LossTimer(serial) => self.on_timer(serial),
+                LinkEvent::AckTimer(id) => {
                     if self.arrived.first().is_some_and(|first| *first <= id) {
                         self.on_ack();
                     }
@@ -209,7 +209,7 @@ impl<C: Controller> Loop<C> {
         self.send();
     }
 
-    fn schedule(&mut self, at: Time, event: Event) {
+    fn schedule(&mut self, at: Time, event: LinkEvent) {
         self.serial += 1;
         self.events.push(Reverse((at, self.serial, event)));
     }
@@ -237,7 +237,7 @@ impl<C: Controller> Loop<C> {
             if release > self.now {
                 if !self.send_scheduled {
                     self.send_scheduled = true;
-                    self.schedule(release, Event::Send);
+                    self.schedule(release, LinkEvent::Send);
                 }
                 return;
             }
@@ -257,7 +257,7 @@ impl<C: Controller> Loop<C> {
         let more = self.stats.acked_bytes + self.in_flight < self.limit;
         let app = if more { AppState::Backlogged } else { AppState::Drained };
         let token = self.cc.on_sent(self.now, packet, app);
-        self.flight.push_back(InFlight { id, token });
+        self.flight.push_back(LinkPacket { id, token });
         self.enqueue(id);
         if self.flight.len() == 1 {
             self.arm_timer();
@@ -278,12 +278,12 @@ impl<C: Controller> Loop<C> {
 
     fn serve(&mut self) {
         let takes = self.path.rate.time_for(u64::from(MSS));
-        self.schedule(self.now + takes, Event::Depart);
+        self.schedule(self.now + takes, LinkEvent::Depart);
     }
 
     fn depart(&mut self) {
         if let Some(id) = self.queue.pop_front() {
-            self.schedule(self.now + self.path.rtt, Event::Arrive(id));
+            self.schedule(self.now + self.path.rtt, LinkEvent::Arrive(id));
         }
         if !self.queue.is_empty() {
             self.serve();
@@ -296,7 +296,7 @@ impl<C: Controller> Loop<C> {
         if self.arrived.len() as u64 >= self.path.ack_every {
             self.on_ack();
         } else if self.arrived.len() == 1 {
-            self.schedule(self.now + TimeDelta::from_millis(25), Event::AckTimer(id));
+            self.schedule(self.now + TimeDelta::from_millis(25), LinkEvent::AckTimer(id));
         }
     }
 
@@ -339,7 +339,7 @@ impl<C: Controller> Loop<C> {
         RttSample { latest, smoothed: self.srtt, min: self.min_rtt }
     }
 
-    fn declare_lost(&mut self, packet: &InFlight) -> Lost {
+    fn declare_lost(&mut self, packet: &LinkPacket) -> Lost {
         let contiguous = self.last_lost_id + 1 == packet.id;
         self.last_lost_id = packet.id;
         Lost { token: packet.token, bytes: MSS, contiguous }
@@ -369,7 +369,7 @@ impl<C: Controller> Loop<C> {
             let base = self.srtt.times(2).max(TimeDelta::from_millis(200));
             let base = if self.srtt.is_zero() { TimeDelta::from_secs(1) } else { base };
             let after = base.times(1 << self.backoff.min(6));
-            self.schedule(self.now + after, Event::LossTimer(self.timer));
+            self.schedule(self.now + after, LinkEvent::LossTimer(self.timer));
         }
     }
 

@@ -38,9 +38,9 @@ pub(crate) struct LossWindow {
     delivered: u64,
     rounds: RoundCounter,
     recovery: RecoveryEpisode,
-    rule: Rule,
+    rule: UndoRule,
     /// The reduction by this episode's congestion event, in case it turns out to be spurious.
-    undo: Undo,
+    undo: LossUndo,
     mss: u32,
     /// How the window was used in this round, and in the previous one.
     usage: [Usage; 2],
@@ -63,7 +63,7 @@ enum Usage {
 
 /// The rule that currently controls the window.
 #[derive(Clone, Copy, Debug)]
-enum Rule {
+enum UndoRule {
     /// The algorithm's growth.
     Growth,
     /// Growth, with a hint that waits until this much has been delivered and the path is confirmed.
@@ -75,14 +75,14 @@ enum Rule {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Undo {
+struct LossUndo {
     cwnd: u64,
     ssthresh: u64,
 }
 
 /// How the algorithm must react to a feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum LossStep {
     /// A congestion event: answer with [`LossWindow::reduce`].
     Congestion(Congestion),
     /// Recovery is over; the window is ssthresh.
@@ -123,8 +123,8 @@ impl LossWindow {
             delivered: 0,
             rounds: RoundCounter::default(),
             recovery: RecoveryEpisode::default(),
-            rule: Rule::Growth,
-            undo: Undo::default(),
+            rule: UndoRule::Growth,
+            undo: LossUndo::default(),
             mss,
             usage: [Usage::Part; 2],
             largest_flight: [0; 2],
@@ -203,8 +203,8 @@ impl LossWindow {
             self.usage[0] = Usage::Full;
         }
         match &mut self.rule {
-            Rule::Recovery(prr) => prr.on_sent(packet.bytes),
-            Rule::Trial(trial) if trial.ends_with_departure(now, is_full) => {
+            UndoRule::Recovery(prr) => prr.on_sent(packet.bytes),
+            UndoRule::Trial(trial) if trial.ends_with_departure(now, is_full) => {
                 self.end_unvalidated(now);
             }
             _ => {}
@@ -215,35 +215,35 @@ impl LossWindow {
     //= rfc5681 3.2-3
     //= rfc9002 7.3.1-2 7.3.2-2
     //= rfc9937 6.4-1
-    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> Step {
+    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> LossStep {
         self.in_flight = feedback.in_flight;
         self.count_round(feedback);
         let change = self.update_episode(now, feedback);
-        if let Rule::Trial(trial) = self.rule {
+        if let UndoRule::Trial(trial) = self.rule {
             let is_new = change == RecoveryChange::Entered;
             if !(is_new && trial.phase() == ResumePhase::SafeRetreat) {
                 return self.follow_trial(now, trial, is_new, feedback);
             }
         }
         if change == RecoveryChange::Entered {
-            return Step::Congestion(self.congestion(feedback));
+            return LossStep::Congestion(self.congestion(feedback));
         }
         let (ssthresh, mss) = (self.ssthresh, self.mss());
         match &mut self.rule {
-            Rule::Recovery(_) if change == RecoveryChange::Exited => {
-                self.rule = Rule::Growth;
+            UndoRule::Recovery(_) if change == RecoveryChange::Exited => {
+                self.rule = UndoRule::Growth;
                 self.cwnd = ssthresh;
-                Step::Recovered
+                LossStep::Recovered
             }
-            Rule::Recovery(prr) => {
+            UndoRule::Recovery(prr) => {
                 self.cwnd = prr.on_feedback(feedback, ssthresh, mss);
-                Step::Hold
+                LossStep::Hold
             }
             _ => {
                 self.follow_timeout(feedback);
                 let step = self.growth(feedback);
                 match self.confirms_path(step) {
-                    Some(hint) if self.jump(now, hint, feedback) => Step::Hold,
+                    Some(hint) if self.jump(now, hint, feedback) => LossStep::Hold,
                     _ => step,
                 }
             }
@@ -286,13 +286,13 @@ impl LossWindow {
     /// (RFC 9002 §7.3.2), nor do ACKs while the window is underused (§7.8).
     //= rfc9002 7.8-1
     //= rfc9438 4.6-3 4.6-4 5.8-1
-    fn growth(&self, feedback: &Feedback<'_>) -> Step {
+    fn growth(&self, feedback: &Feedback<'_>) -> LossStep {
         if !self.counts(feedback) {
-            Step::Hold
+            LossStep::Hold
         } else if self.usage == [Usage::Part; 2] {
-            Step::Underused
+            LossStep::Underused
         } else {
-            Step::Grow(feedback.acked_bytes())
+            LossStep::Grow(feedback.acked_bytes())
         }
     }
 
@@ -311,8 +311,8 @@ impl LossWindow {
         // largest flight counts, as a pacer may only be late to fill it again (RFC 9002 §7.8); in recovery
         // that would be the flight before it.
         let flight = match self.rule {
-            Rule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
-            Rule::Recovery(_) => flight,
+            UndoRule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
+            UndoRule::Recovery(_) => flight,
             _ => self.largest_flight.iter().fold(flight, |most, one| most.max(u64::from(*one))),
         };
         // With less than a segment of room the window is full: hosts send whole segments. So is one with room that
@@ -321,7 +321,7 @@ impl LossWindow {
         Congestion { cwnd, used: if is_full { cwnd } else { flight } }
     }
 
-    /// Response to [`Step::Congestion`]: reduces the window to `ssthresh` through PRR, with a
+    /// Response to [`LossStep::Congestion`]: reduces the window to `ssthresh` through PRR, with a
     /// minimum of two segments. RFC 9438 §4.6 and RFC 3168 allow marks to reduce it to one segment;
     /// RFC 9002 §7.2 does not, and the window does not know the transport.
     //= rfc5681 3.2-1
@@ -329,11 +329,11 @@ impl LossWindow {
     //= rfc9438 4.6-5 4.9.2-2
     //= rfc9937 5-1 6.1-1 6.1-2
     pub(crate) fn reduce(&mut self, event: Congestion, ssthresh: u64, feedback: &Feedback<'_>) {
-        self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
+        self.undo = LossUndo { cwnd: event.cwnd, ssthresh: self.ssthresh };
         self.ssthresh = ssthresh.max(2 * self.mss());
         let mut prr = Prr::start(feedback.unacked.saturating_add(feedback.acked_bytes()));
         self.cwnd = prr.on_feedback(feedback, self.ssthresh, self.mss());
-        self.rule = Rule::Recovery(prr);
+        self.rule = UndoRule::Recovery(prr);
     }
 
     /// Slow start: adds the acknowledged bytes, limited by appropriate byte counting (RFC 3465) and
@@ -352,8 +352,8 @@ impl LossWindow {
     //= rfc9406 4.2-9
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd.max(2 * self.mss());
-        if matches!(self.rule, Rule::Reconnaissance(..)) {
-            self.rule = Rule::Growth;
+        if matches!(self.rule, UndoRule::Reconnaissance(..)) {
+            self.rule = UndoRule::Growth;
         }
     }
 
@@ -371,7 +371,7 @@ impl LossWindow {
         }
         let is_reduced = self.is_repairing() || self.cwnd < self.undo.cwnd;
         if is_reduced {
-            self.rule = Rule::Growth;
+            self.rule = UndoRule::Growth;
             self.cwnd = self.undo.cwnd.max(self.cwnd);
             self.ssthresh = self.undo.ssthresh.max(2 * self.mss());
         }
@@ -390,7 +390,7 @@ impl LossWindow {
     pub(crate) fn on_migration(&mut self, now: Time) {
         self.cwnd = self.initial_window.max(self.mss());
         self.ssthresh = u64::MAX;
-        self.rule = Rule::Growth;
+        self.rule = UndoRule::Growth;
         self.recovery.forget(now);
         self.usage = [Usage::Part; 2];
         self.largest_flight = [0; 2];
@@ -398,14 +398,14 @@ impl LossWindow {
     }
 
     fn is_repairing(&self) -> bool {
-        matches!(self.rule, Rule::Recovery(_))
+        matches!(self.rule, UndoRule::Recovery(_))
     }
 
     /// A loss-based sender is ACK-clocked, except while a Careful Resume jump is unvalidated.
     //= rfc9959 4.3.2-1
     pub(crate) fn control(&self) -> Control {
         let rate = match self.rule {
-            Rule::Trial(trial) => trial.pacing_rate(self.cwnd),
+            UndoRule::Trial(trial) => trial.pacing_rate(self.cwnd),
             _ => None,
         };
         let control = Control::new(self.cwnd);
@@ -414,9 +414,9 @@ impl LossWindow {
 
     fn resume_phase(&self) -> Option<ResumePhase> {
         match self.rule {
-            Rule::Reconnaissance(..) => Some(ResumePhase::Reconnaissance),
-            Rule::Trial(trial) => Some(trial.phase()),
-            Rule::Growth | Rule::Recovery(_) => {
+            UndoRule::Reconnaissance(..) => Some(ResumePhase::Reconnaissance),
+            UndoRule::Trial(trial) => Some(trial.phase()),
+            UndoRule::Growth | UndoRule::Recovery(_) => {
                 (self.jump == Jumped::InVain).then_some(ResumePhase::SafeRetreat)
             }
         }
@@ -424,8 +424,7 @@ impl LossWindow {
 
     /// `state`, or recovery while losses are being repaired.
     pub(crate) fn snapshot(&self, state: &'static str) -> Snapshot {
-        let is_retreating =
-            matches!(self.rule, Rule::Trial(trial) if trial.phase() == ResumePhase::SafeRetreat);
+        let is_retreating = matches!(self.rule, UndoRule::Trial(trial) if trial.phase() == ResumePhase::SafeRetreat);
         let repairing = self.is_repairing() || is_retreating;
         Snapshot {
             in_recovery: self.recovery.is_active(),

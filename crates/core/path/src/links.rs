@@ -13,17 +13,17 @@ const STREAMS_PER_LINK: u64 = 2;
 /// Links in one direction, and the route of each path over them.
 #[derive(Debug)]
 pub(crate) struct Links<T> {
-    all: Vec<Link<T>>,
+    all: Vec<PathLink<T>>,
     /// The number of shared links, which come first.
     shared: u32,
-    routes: Vec<Route>,
+    routes: Vec<PathRoute>,
 }
 
 /// The links of a path in order. No link occurs twice.
-type Route = Vec<u32>;
+type PathRoute = Vec<u32>;
 
 #[derive(Debug)]
-struct Link<T> {
+struct PathLink<T> {
     policer: Option<Policer>,
     bottleneck: Bottleneck<T>,
     /// Bytes that it has sent.
@@ -59,7 +59,7 @@ impl<T> Links<T> {
         let mut next = 0..;
         let mut route = |path: &PathSpec| match path.uplink {
             Some(_) => next.by_ref().take(1).collect(),
-            None => Route::new(),
+            None => PathRoute::new(),
         };
         Self {
             all: build(own, ack_bytes, (seed, UP_STREAM)),
@@ -150,8 +150,8 @@ fn build<'a, T>(
     links: impl Iterator<Item = (&'a LinkSpec, TimeDelta)>,
     packet_bytes: u32,
     (seed, stream): (u64, u64),
-) -> Vec<Link<T>> {
-    let link = |(index, (spec, rtt)): (u64, (&LinkSpec, TimeDelta))| Link {
+) -> Vec<PathLink<T>> {
+    let link = |(index, (spec, rtt)): (u64, (&LinkSpec, TimeDelta))| PathLink {
         policer: spec.policer.map(Policer::new),
         bottleneck: spec.build(packet_bytes, rtt, (seed, stream + STREAMS_PER_LINK * index)),
         sent: 0,

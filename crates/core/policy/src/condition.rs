@@ -5,7 +5,7 @@ use uncork_units::ByteCount;
 use crate::glob::Glob;
 use crate::headers::{any_cookie, any_parameter};
 use crate::prefix::Prefixes;
-use crate::window::Window;
+use crate::window::TimeWindow;
 use crate::{Country, Fact, Facts, Verdict};
 
 /// A condition and its source text.
@@ -24,7 +24,7 @@ pub(crate) enum Test {
     Asn(Box<[u32]>),
     /// In ascending order.
     Country(Box<[Country]>),
-    Time(Window),
+    Time(TimeWindow),
     Sni(Box<[Glob]>),
     Host(Box<[Glob]>),
     Path(Box<[Glob]>),

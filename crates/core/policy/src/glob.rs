@@ -2,7 +2,7 @@
 
 /// The kind of text that a pattern matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum GlobKind {
     /// Names of hosts and listeners: case-insensitive, `*` matches anything.
     Name,
     /// Paths: `*` does not match `/`, `**` does.
@@ -44,21 +44,22 @@ pub(crate) enum GlobError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     Byte(u8),
     Star { deep: bool },
 }
 
 impl Glob {
     /// Compiles `pattern`. A backslash escapes the next character.
-    pub(crate) fn new(pattern: &str, kind: Kind) -> Result<Self, GlobError> {
+    pub(crate) fn new(pattern: &str, kind: GlobKind) -> Result<Self, GlobError> {
         let tokens = tokens(pattern, kind)?;
-        let first_star = tokens.iter().position(|token| matches!(token, Token::Star { .. }));
+        let first_star = tokens.iter().position(|token| matches!(token, GlobToken::Star { .. }));
         let (head, tail) = tokens.split_at(first_star.unwrap_or(tokens.len()));
         if tail.len() > MAX_TAIL {
             return Err(GlobError::TooLong);
         }
-        let byte = |token: &Token| if let Token::Byte(byte) = token { Some(*byte) } else { None };
+        let byte =
+            |token: &GlobToken| if let GlobToken::Byte(byte) = token { Some(*byte) } else { None };
         let mut glob = Self {
             head: head.iter().filter_map(byte).collect(),
             classes: Box::new([0; 256]),
@@ -66,13 +67,13 @@ impl Glob {
             stars: 0,
             deep: 0,
             length: tail.len(),
-            folds: kind == Kind::Name,
+            folds: kind == GlobKind::Name,
         };
         let mut moves = vec![0];
         for (state, token) in tail.iter().enumerate() {
             match *token {
-                Token::Byte(byte) => glob.add_move(&mut moves, byte, 1 << state),
-                Token::Star { deep } => {
+                GlobToken::Byte(byte) => glob.add_move(&mut moves, byte, 1 << state),
+                GlobToken::Star { deep } => {
                     glob.stars |= 1 << state;
                     glob.deep |= u128::from(deep) << state;
                 }
@@ -126,25 +127,25 @@ impl Glob {
     }
 }
 
-fn tokens(pattern: &str, kind: Kind) -> Result<Vec<Token>, GlobError> {
+fn tokens(pattern: &str, kind: GlobKind) -> Result<Vec<GlobToken>, GlobError> {
     let mut tokens = Vec::new();
     let mut bytes = pattern.bytes();
     while let Some(byte) = bytes.next() {
         match (byte, tokens.last_mut()) {
-            (b'*', Some(Token::Star { deep })) => *deep = true,
-            (b'*', _) => tokens.push(Token::Star { deep: kind != Kind::Path }),
+            (b'*', Some(GlobToken::Star { deep })) => *deep = true,
+            (b'*', _) => tokens.push(GlobToken::Star { deep: kind != GlobKind::Path }),
             (b'\\', _) => {
                 let escaped = bytes.next().ok_or(GlobError::Unfinished)?;
-                tokens.push(Token::Byte(folded(escaped, kind)));
+                tokens.push(GlobToken::Byte(folded(escaped, kind)));
             }
-            _ => tokens.push(Token::Byte(folded(byte, kind))),
+            _ => tokens.push(GlobToken::Byte(folded(byte, kind))),
         }
     }
     Ok(tokens)
 }
 
-fn folded(byte: u8, kind: Kind) -> u8 {
-    if kind == Kind::Name { byte.to_ascii_lowercase() } else { byte }
+fn folded(byte: u8, kind: GlobKind) -> u8 {
+    if kind == GlobKind::Name { byte.to_ascii_lowercase() } else { byte }
 }
 
 #[cfg(test)]
@@ -153,19 +154,19 @@ mod tests {
 
     use super::*;
 
-    fn matches(kind: Kind, pattern: &str, text: &str) -> bool {
+    fn matches(kind: GlobKind, pattern: &str, text: &str) -> bool {
         Glob::new(pattern, kind).expect("a pattern").matches(text.as_bytes())
     }
 
     #[test]
     fn names_are_matched_in_any_case() {
         for text in ["audio-fa-bbr.example.com", "AUDIO-BBR", "-bbr"] {
-            assert!(matches(Kind::Name, "*-bBr*", text), "{text}");
+            assert!(matches(GlobKind::Name, "*-bBr*", text), "{text}");
         }
-        assert!(!matches(Kind::Name, "*-bbr*", "audio.example.com"));
-        assert!(matches(Kind::Name, "cdn.example.com", "CDN.example.com"));
-        assert!(!matches(Kind::Name, "cdn.example.com", "cdn.example.com.evil"));
-        assert!(!matches(Kind::Name, "cdn.example.com", "cdn"));
+        assert!(!matches(GlobKind::Name, "*-bbr*", "audio.example.com"));
+        assert!(matches(GlobKind::Name, "cdn.example.com", "CDN.example.com"));
+        assert!(!matches(GlobKind::Name, "cdn.example.com", "cdn.example.com.evil"));
+        assert!(!matches(GlobKind::Name, "cdn.example.com", "cdn"));
     }
 
     #[test]
@@ -184,39 +185,40 @@ mod tests {
             ("/A", "/a", false),
             ("", "", true),
         ] {
-            assert_eq!(matches(Kind::Path, pattern, text), is, "{pattern} {text}");
+            assert_eq!(matches(GlobKind::Path, pattern, text), is, "{pattern} {text}");
         }
     }
 
     #[test]
     fn a_backslash_escapes_a_star() {
-        assert!(matches(Kind::Value, r"a\*b", "a*b"));
-        assert!(!matches(Kind::Value, r"a\*b", "axb"));
-        assert_eq!(Glob::new(r"a\", Kind::Value).err(), Some(GlobError::Unfinished));
+        assert!(matches(GlobKind::Value, r"a\*b", "a*b"));
+        assert!(!matches(GlobKind::Value, r"a\*b", "axb"));
+        assert_eq!(Glob::new(r"a\", GlobKind::Value).err(), Some(GlobError::Unfinished));
     }
 
     #[test]
     fn only_the_part_from_the_first_star_is_bounded() {
         let long = "x".repeat(1000);
-        assert!(matches(Kind::Path, &long, &long));
-        assert!(matches(Kind::Path, &format!("{long}*y"), &format!("{long}zzy")));
+        assert!(matches(GlobKind::Path, &long, &long));
+        assert!(matches(GlobKind::Path, &format!("{long}*y"), &format!("{long}zzy")));
         let most = format!("*{}", "y".repeat(MAX_TAIL - 1));
-        assert!(matches(Kind::Value, &most, &format!("xyx{}", "y".repeat(MAX_TAIL))));
-        assert_eq!(Glob::new(&format!("{most}y"), Kind::Value).err(), Some(GlobError::TooLong));
+        assert!(matches(GlobKind::Value, &most, &format!("xyx{}", "y".repeat(MAX_TAIL))));
+        assert_eq!(Glob::new(&format!("{most}y"), GlobKind::Value).err(), Some(GlobError::TooLong));
     }
 
     /// A naive matcher: a star matches any run of characters, in a path one without `/`.
-    fn model(kind: Kind, pattern: &[u8], text: &[u8]) -> bool {
+    fn model(kind: GlobKind, pattern: &[u8], text: &[u8]) -> bool {
         let stars = pattern.iter().take_while(|byte| **byte == b'*').count();
         if stars > 0 {
-            let deep = kind != Kind::Path || stars > 1;
+            let deep = kind != GlobKind::Path || stars > 1;
             let ends = (0..=text.len()).filter(|end| deep || !text[..*end].contains(&b'/'));
             return ends.into_iter().any(|end| model(kind, &pattern[stars..], &text[end..]));
         }
         match (pattern, text) {
             ([], []) => true,
             ([one, pattern @ ..], [other, text @ ..]) => {
-                let same = one == other || kind == Kind::Name && one.eq_ignore_ascii_case(other);
+                let same =
+                    one == other || kind == GlobKind::Name && one.eq_ignore_ascii_case(other);
                 same && model(kind, pattern, text)
             }
             _ => false,
@@ -228,7 +230,7 @@ mod tests {
         fn automaton_matches_the_model(
             pattern in "[ab/*A]{0,9}",
             text in "[ab/A]{0,12}",
-            kind in prop::sample::select(vec![Kind::Name, Kind::Path, Kind::Value]),
+            kind in prop::sample::select(vec![GlobKind::Name, GlobKind::Path, GlobKind::Value]),
         ) {
             let expected = model(kind, pattern.as_bytes(), text.as_bytes());
             prop_assert_eq!(matches(kind, &pattern, &text), expected);

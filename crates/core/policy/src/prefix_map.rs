@@ -45,7 +45,7 @@ pub struct PrefixMap {
 }
 
 /// A network: its address, IPv4 mapped; its prefix length, 96 more for IPv4; its value.
-pub(crate) type Network = (u128, u8, u16);
+pub(crate) type PrefixNetwork = (u128, u8, u16);
 
 /// The networks take more than 256 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ impl Default for PrefixMap {
 
 impl PrefixMap {
     /// The map of `networks`, which must be distinct. Other addresses have the value `outside`.
-    pub(crate) fn new(networks: &[Network], outside: u16) -> Result<Self, TooLarge> {
+    pub(crate) fn new(networks: &[PrefixNetwork], outside: u16) -> Result<Self, TooLarge> {
         let mut words = Words::default();
-        let is_v4 = |(first, bits, _): &Network| *bits >= 96 && first >> 32 == MAPPED >> 32;
+        let is_v4 = |(first, bits, _): &PrefixNetwork| *bits >= 96 && first >> 32 == MAPPED >> 32;
         let around_v4 = networks.iter().filter(|(first, bits, _)| {
             let free = u128::MAX.checked_shr((*bits).into()).unwrap_or(0);
             *bits < 96 && MAPPED & !free == *first
@@ -213,7 +213,7 @@ struct Segments {
 }
 
 impl Segments {
-    fn new(mut networks: Vec<Network>, outside: u16) -> Self {
+    fn new(mut networks: Vec<PrefixNetwork>, outside: u16) -> Self {
         networks.sort_unstable_by_key(|(first, bits, _)| (*first, *bits));
         let mut flat = Self { starts: Vec::new(), values: Vec::new() };
         flat.begin(0, outside);
@@ -308,7 +308,7 @@ fn words(borders: &[u128], depth: u32, left: u32) -> usize {
 struct Words(Vec<u32>);
 
 impl Words {
-    fn trie(&mut self, networks: Vec<Network>, outside: u16) -> Result<u32, TooLarge> {
+    fn trie(&mut self, networks: Vec<PrefixNetwork>, outside: u16) -> Result<u32, TooLarge> {
         let segments = Segments::new(networks, outside);
         self.entry(&segments, 0..segments.starts.len(), 0, 0)
     }
@@ -441,16 +441,16 @@ mod tests {
 
     const OUTSIDE: u16 = 99;
 
-    fn network(address: u128, bits: u8, value: u16) -> Network {
+    fn network(address: u128, bits: u8, value: u16) -> PrefixNetwork {
         (address & !u128::MAX.checked_shr(bits.into()).unwrap_or(0), bits, value)
     }
 
-    fn map(networks: &[Network]) -> PrefixMap {
+    fn map(networks: &[PrefixNetwork]) -> PrefixMap {
         PrefixMap::new(networks, OUTSIDE).expect("it is small")
     }
 
     /// A search through all networks.
-    fn longest(networks: &[Network], address: u128) -> u16 {
+    fn longest(networks: &[PrefixNetwork], address: u128) -> u16 {
         let around = networks.iter().filter(|(first, bits, _)| {
             address & !u128::MAX.checked_shr((*bits).into()).unwrap_or(0) == *first
         });
@@ -462,7 +462,7 @@ mod tests {
     }
 
     /// Few different addresses, so that networks nest and touch; near the ends of the address space and of IPv4's.
-    fn networks() -> impl Strategy<Value = Vec<Network>> {
+    fn networks() -> impl Strategy<Value = Vec<PrefixNetwork>> {
         let spread = |drawn: u128| drawn.wrapping_mul(0x0410_4104_1041_0410_4104_1041_0410_4105);
         let base = prop_oneof![
             (0_u128..64).prop_map(spread),

@@ -13,12 +13,12 @@ pub(crate) struct TableUse {
     /// The sections that rules ask for, and how explanations write them.
     pub(crate) sections: Vec<(Box<str>, Box<str>)>,
     /// None until the file was read.
-    pub(crate) loaded: Option<Loaded>,
+    pub(crate) loaded: Option<LoadedTable>,
 }
 
 /// A table that has all that its policy asks for.
 #[derive(Clone, Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedTable {
     table: Table,
     /// For each section of the policy, its index in the table.
     sections: Box<[usize]>,
@@ -26,7 +26,7 @@ pub(crate) struct Loaded {
     arms: Box<[usize]>,
 }
 
-impl Loaded {
+impl LoadedTable {
     /// A section, by its index in the policy.
     fn section(&self, section: usize) -> Option<&Section> {
         self.sections.get(section).and_then(|it| self.table.sections.get(*it))
@@ -55,7 +55,7 @@ impl TableUse {
         });
         let arms = arms.collect::<Result<_, _>>()?;
         let digest = table.digest;
-        self.loaded = Some(Loaded { table, sections, arms });
+        self.loaded = Some(LoadedTable { table, sections, arms });
         Ok(digest)
     }
 
@@ -131,7 +131,7 @@ impl TableUse {
 
     /// The entry in words.
     pub(crate) fn found(&self, section: usize, facts: &Facts<'_>) -> String {
-        let Some(Loaded { table, .. }) = &self.loaded else {
+        let Some(LoadedTable { table, .. }) = &self.loaded else {
             return format!("`{}` was not read", self.file);
         };
         let version = table.version;

@@ -27,7 +27,7 @@ pub(crate) const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat"
 
 /// A time window: a span, days of the week and hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct TimeWindow {
     /// Start of the span, inclusive.
     pub(crate) since: Option<UnixTime>,
     /// End of the span, exclusive.
@@ -40,7 +40,7 @@ pub(crate) struct Window {
     pub(crate) ahead: i64,
 }
 
-impl Window {
+impl TimeWindow {
     /// Whether `time` is in the window.
     pub(crate) fn contains(&self, time: UnixTime) -> bool {
         self.since.is_none_or(|since| since <= time)
@@ -99,7 +99,8 @@ pub(crate) fn days_since_1970(year: u16, month: u8, day: u8) -> i64 {
 mod tests {
     use super::*;
 
-    const ALWAYS: Window = Window { since: None, until: None, hours: None, days: 0x7f, ahead: 0 };
+    const ALWAYS: TimeWindow =
+        TimeWindow { since: None, until: None, hours: None, days: 0x7f, ahead: 0 };
 
     fn at(day: i64, hour: i64) -> UnixTime {
         UnixTime(day * DAY + hour * 3600)
@@ -143,33 +144,33 @@ mod tests {
     fn hours_past_midnight_belong_to_the_day_they_start_on() {
         // 1970-01-02 was a Friday.
         let friday = 1 << 4;
-        let night = Window { hours: Some((22 * 3600, 4 * 3600)), days: friday, ..ALWAYS };
+        let night = TimeWindow { hours: Some((22 * 3600, 4 * 3600)), days: friday, ..ALWAYS };
         assert!(night.contains(at(1, 22)) && night.contains(at(2, 3)));
         assert!(!night.contains(at(1, 21)) && !night.contains(at(2, 4)));
         assert!(!night.contains(at(1, 3)), "this belongs to Thursday");
         assert!(!night.contains(at(2, 22)));
-        let day = Window { hours: Some((9 * 3600, 17 * 3600)), ..night };
+        let day = TimeWindow { hours: Some((9 * 3600, 17 * 3600)), ..night };
         assert!(day.contains(at(1, 9)) && !day.contains(at(1, 17)) && !day.contains(at(0, 9)));
     }
 
     #[test]
     fn local_time_is_ahead_or_behind() {
-        let evening = Window { hours: Some((18 * 3600, DAY)), ..ALWAYS };
+        let evening = TimeWindow { hours: Some((18 * 3600, DAY)), ..ALWAYS };
         assert!(evening.contains(at(0, 18)) && evening.contains(UnixTime(DAY - 1)));
-        let lima = Window { ahead: -5 * 3600, ..evening };
+        let lima = TimeWindow { ahead: -5 * 3600, ..evening };
         assert!(!lima.contains(at(0, 18)) && lima.contains(at(0, 23)) && lima.contains(at(1, 4)));
     }
 
     #[test]
     fn span_includes_its_start_and_excludes_its_end() {
-        let span = Window { since: Some(at(10, 0)), until: Some(at(11, 0)), ..ALWAYS };
+        let span = TimeWindow { since: Some(at(10, 0)), until: Some(at(11, 0)), ..ALWAYS };
         assert!(span.contains(at(10, 0)) && span.contains(UnixTime(11 * DAY - 1)));
         assert!(!span.contains(at(11, 0)) && !span.contains(UnixTime(10 * DAY - 1)));
     }
 
     #[test]
     fn extreme_times_do_not_overflow() {
-        let night = Window { hours: Some((22 * 3600, 4 * 3600)), ahead: -DAY, ..ALWAYS };
+        let night = TimeWindow { hours: Some((22 * 3600, 4 * 3600)), ahead: -DAY, ..ALWAYS };
         for time in [i64::MIN, i64::MAX] {
             let _ = night.contains(UnixTime(time));
         }

@@ -23,12 +23,12 @@ const LONG: Duration = Duration::from_hours(24);
 /// Accepts records of responses and connections.
 #[derive(Clone, Debug)]
 pub struct Records {
-    queue: SyncSender<Entry>,
+    queue: SyncSender<QueueEntry>,
     tally: Arc<Tally>,
 }
 
 #[derive(Debug)]
-enum Entry {
+enum QueueEntry {
     Record(Arc<FlowRecord>),
     Reopen,
 }
@@ -62,14 +62,14 @@ impl Records {
     /// Queues a record, if there is room.
     pub fn leave(&self, record: impl Into<Arc<FlowRecord>>) {
         let record = record.into();
-        if self.queue.try_send(Entry::Record(record)).is_err() {
+        if self.queue.try_send(QueueEntry::Record(record)).is_err() {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Goes on in a new file after log rotation has renamed this one.
     pub fn reopen(&self) {
-        let _ended = self.queue.send(Entry::Reopen);
+        let _ended = self.queue.send(QueueEntry::Reopen);
     }
 
     /// The counters.
@@ -112,7 +112,7 @@ impl Writer {
 }
 
 /// Writes received records. A file of lines is complete whenever the queue is empty.
-fn write(received: &Receiver<Entry>, mut sink: Box<dyn Sink>, tally: &Tally) {
+fn write(received: &Receiver<QueueEntry>, mut sink: Box<dyn Sink>, tally: &Tally) {
     let (mut is_failing, mut more_wait) = (false, false);
     loop {
         let first = received.recv_timeout(sink.patience().unwrap_or(LONG));
@@ -124,8 +124,8 @@ fn write(received: &Receiver<Entry>, mut sink: Box<dyn Sink>, tally: &Tally) {
         let mut taken = 0;
         for entry in first.into_iter().chain(rest) {
             match entry {
-                Entry::Record(record) => sink.take(record),
-                Entry::Reopen => tally.add(sink.reopen(), &mut is_failing),
+                QueueEntry::Record(record) => sink.take(record),
+                QueueEntry::Reopen => tally.add(sink.reopen(), &mut is_failing),
             }
             taken += 1;
         }

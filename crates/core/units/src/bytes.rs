@@ -6,7 +6,7 @@ use core::str::FromStr;
 use crate::ParseError;
 use crate::decimal::write_shortest;
 use crate::error::Grammar;
-use crate::quantity::{Prefix, Unit, parse};
+use crate::quantity::{QuantityUnit, UnitPrefix, parse};
 
 /// A number of bytes, such as the size of an object or a buffer. Written `10MB` (10^7), `64KiB` (65536),
 /// `1500B`. Prefixes are case-insensitive; `b` for bytes is rejected.
@@ -39,16 +39,16 @@ impl ByteCount {
     }
 }
 
-fn unit(name: &str) -> Unit {
-    let (prefix, base) = Prefix::split(name);
+fn unit(name: &str) -> QuantityUnit {
+    let (prefix, base) = UnitPrefix::split(name);
     match base {
-        "B" => Unit::of(prefix.factor()),
+        "B" => QuantityUnit::of(prefix.factor()),
         _ if base.eq_ignore_ascii_case("bytes") || base.eq_ignore_ascii_case("byte") => {
-            Unit::of(prefix.factor())
+            QuantityUnit::of(prefix.factor())
         }
-        "" | "b" if prefix.order == 0 => Unit::Ambiguous(["B", "kB"]),
-        "" | "b" => Unit::Ambiguous([DECIMAL[prefix.order], BINARY[prefix.order]]),
-        _ => Unit::Unknown,
+        "" | "b" if prefix.order == 0 => QuantityUnit::Ambiguous(["B", "kB"]),
+        "" | "b" => QuantityUnit::Ambiguous([DECIMAL[prefix.order], BINARY[prefix.order]]),
+        _ => QuantityUnit::Unknown,
     }
 }
 

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use crate::decimal::Decimal;
 use crate::error::{Grammar, Problem};
-use crate::quantity::{Unit, parse};
+use crate::quantity::{QuantityUnit, parse};
 use crate::{ParseError, Rng};
 
 /// Resolution in decimal places of a percent.
@@ -64,8 +64,8 @@ impl Probability {
     }
 }
 
-fn unit(name: &str) -> Unit {
-    if name == "%" { Unit::of(PER_PERCENT) } else { Unit::Unknown }
+fn unit(name: &str) -> QuantityUnit {
+    if name == "%" { QuantityUnit::of(PER_PERCENT) } else { QuantityUnit::Unknown }
 }
 
 impl FromStr for Probability {

@@ -5,7 +5,7 @@ use crate::decimal::Decimal;
 use crate::error::{Grammar, Problem};
 
 /// The meaning of a unit.
-pub(crate) enum Unit {
+pub(crate) enum QuantityUnit {
     /// `num` / `den` of the type's base unit.
     Scale { num: u64, den: u64 },
     /// It has two common meanings; these are their unambiguous names.
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
     Unknown,
 }
 
-impl Unit {
+impl QuantityUnit {
     /// `n` of the type's base unit.
     pub(crate) const fn of(n: u64) -> Self {
         Self::Scale { num: n, den: 1 }
@@ -26,34 +26,34 @@ impl Unit {
 pub(crate) fn parse(
     text: &str,
     grammar: &'static Grammar,
-    unit: impl Fn(&str) -> Unit,
+    unit: impl Fn(&str) -> QuantityUnit,
 ) -> Result<u64, ParseError> {
     count(text.trim(), unit).map_err(|problem| ParseError { grammar, problem })
 }
 
-fn count(text: &str, unit: impl Fn(&str) -> Unit) -> Result<u64, Problem> {
+fn count(text: &str, unit: impl Fn(&str) -> QuantityUnit) -> Result<u64, Problem> {
     let (number, name) = Decimal::split(text)?;
     let name = name.trim_start();
     if name.is_empty() {
         return Err(Problem::NoUnit(number));
     }
     match unit(name) {
-        Unit::Scale { num, den } => number.scaled(num, den),
-        Unit::Ambiguous(names) => Err(Problem::Ambiguous(number, names)),
-        Unit::Unknown => Err(Problem::UnknownUnit),
+        QuantityUnit::Scale { num, den } => number.scaled(num, den),
+        QuantityUnit::Ambiguous(names) => Err(Problem::Ambiguous(number, names)),
+        QuantityUnit::Unknown => Err(Problem::UnknownUnit),
     }
 }
 
 /// The prefix of a unit: decimal (`k`, `M`, `G`, `T`, in either case) or binary (`Ki`, `Mi`, …).
 #[derive(Clone, Copy)]
-pub(crate) struct Prefix {
+pub(crate) struct UnitPrefix {
     /// 0 for none, 1 for kilo, 2 for mega, 3 for giga, 4 for tera.
     pub(crate) order: usize,
     /// Whether an order counts 1024 rather than 1000.
     pub(crate) binary: bool,
 }
 
-impl Prefix {
+impl UnitPrefix {
     /// Splits `unit` into its prefix and what follows.
     pub(crate) fn split(unit: &str) -> (Self, &str) {
         let order = match unit.bytes().next() {

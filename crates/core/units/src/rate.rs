@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use crate::decimal::write_shortest;
 use crate::error::Grammar;
-use crate::quantity::{Prefix, Unit, parse};
+use crate::quantity::{QuantityUnit, UnitPrefix, parse};
 use crate::wide::{mul_div, saturating_mul};
 use crate::{ParseError, Ratio, TimeDelta};
 
@@ -92,20 +92,20 @@ impl Rate {
     }
 }
 
-fn unit(name: &str) -> Unit {
-    let (prefix, base) = Prefix::split(name);
+fn unit(name: &str) -> QuantityUnit {
+    let (prefix, base) = UnitPrefix::split(name);
     let bits = ["bit", "bits", "bit/s", "bits/s"];
     match base {
-        "B/s" => Unit::of(prefix.factor()),
-        _ if prefix.binary => Unit::Unknown,
-        "bps" => Unit::Scale { num: prefix.factor(), den: 8 },
+        "B/s" => QuantityUnit::of(prefix.factor()),
+        _ if prefix.binary => QuantityUnit::Unknown,
+        "bps" => QuantityUnit::Scale { num: prefix.factor(), den: 8 },
         _ if bits.iter().any(|name| base.eq_ignore_ascii_case(name)) => {
-            Unit::Scale { num: prefix.factor(), den: 8 }
+            QuantityUnit::Scale { num: prefix.factor(), den: 8 }
         }
         "" | "b" | "B" | "b/s" | "Bps" | "BPS" => {
-            Unit::Ambiguous([BITS[prefix.order], BYTES[prefix.order]])
+            QuantityUnit::Ambiguous([BITS[prefix.order], BYTES[prefix.order]])
         }
-        _ => Unit::Unknown,
+        _ => QuantityUnit::Unknown,
     }
 }
 

@@ -8,7 +8,7 @@ use core::time::Duration;
 use crate::ParseError;
 use crate::decimal::write_shortest;
 use crate::error::Grammar;
-use crate::quantity::{Unit, parse};
+use crate::quantity::{QuantityUnit, parse};
 use crate::wide::saturating_mul;
 
 /// A point in time: nanoseconds since an epoch that the host chooses, such as the start of a process
@@ -188,7 +188,7 @@ impl Sub for TimeDelta {
     }
 }
 
-fn unit(name: &str) -> Unit {
+fn unit(name: &str) -> QuantityUnit {
     let named = [
         ("ns", 1),
         ("us", 1_000),
@@ -201,10 +201,10 @@ fn unit(name: &str) -> Unit {
         ("d", 86_400_000_000_000),
     ];
     if name.eq_ignore_ascii_case("m") {
-        return Unit::Ambiguous(["ms", "min"]);
+        return QuantityUnit::Ambiguous(["ms", "min"]);
     }
     let found = named.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
-    found.map_or(Unit::Unknown, |(_, nanos)| Unit::of(*nanos))
+    found.map_or(QuantityUnit::Unknown, |(_, nanos)| QuantityUnit::of(*nanos))
 }
 
 impl FromStr for TimeDelta {

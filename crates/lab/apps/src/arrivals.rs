@@ -45,10 +45,10 @@ pub struct ArrivalTrace(Vec<Arrival>);
 
 /// Arrivals ordered by time.
 #[derive(Clone, Debug)]
-pub struct Arrivals(Source);
+pub struct Arrivals(ArrivalSource);
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ArrivalSource {
     Poisson(Poisson),
     Trace(std::vec::IntoIter<Arrival>),
 }
@@ -80,7 +80,7 @@ impl ArrivalSpec {
         Ok(Arrivals(match self {
             Self::Poisson { mean_gap, sizes, from, until } => {
                 let size_rng = Rng::new(rng.next_u64(), 0);
-                Source::Poisson(Poisson {
+                ArrivalSource::Poisson(Poisson {
                     mean_gap,
                     sizes,
                     last: from,
@@ -89,7 +89,7 @@ impl ArrivalSpec {
                     size_rng,
                 })
             }
-            Self::Trace(ArrivalTrace(arrivals)) => Source::Trace(arrivals.into_iter()),
+            Self::Trace(ArrivalTrace(arrivals)) => ArrivalSource::Trace(arrivals.into_iter()),
         }))
     }
 }
@@ -99,8 +99,8 @@ impl Iterator for Arrivals {
 
     fn next(&mut self) -> Option<Arrival> {
         match &mut self.0 {
-            Source::Poisson(poisson) => poisson.next(),
-            Source::Trace(arrivals) => arrivals.next(),
+            ArrivalSource::Poisson(poisson) => poisson.next(),
+            ArrivalSource::Trace(arrivals) => arrivals.next(),
         }
     }
 }

@@ -35,7 +35,7 @@ impl PlaybackReport {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum PlaybackPhase {
     Starting,
     Playing,
     Stalled,
@@ -53,7 +53,7 @@ pub(crate) struct Playback {
     /// The media's length.
     total: TimeDelta,
     click: Time,
-    phase: Phase,
+    phase: PlaybackPhase,
     /// Time of the last update.
     at: Time,
     /// Media received in order from the beginning.
@@ -74,7 +74,7 @@ impl Playback {
             resume_threshold,
             total,
             click,
-            phase: Phase::Starting,
+            phase: PlaybackPhase::Starting,
             at: click,
             available: TimeDelta::ZERO,
             report: PlaybackReport {
@@ -92,20 +92,20 @@ impl Playback {
         let (since, elapsed) = (self.at, now.since(self.at));
         self.at = self.at.max(now);
         match self.phase {
-            Phase::Starting | Phase::Ended => {}
-            Phase::Stalled => {
+            PlaybackPhase::Starting | PlaybackPhase::Ended => {}
+            PlaybackPhase::Stalled => {
                 if let Some(stall) = self.report.stalls.last_mut() {
                     stall.lasted += elapsed;
                 }
             }
-            Phase::Playing => {
+            PlaybackPhase::Playing => {
                 let run = elapsed.min(self.level());
                 self.report.played += run;
                 if self.report.played == self.total {
-                    self.phase = Phase::Ended;
+                    self.phase = PlaybackPhase::Ended;
                     self.report.ended = Some(since + run);
                 } else if run < elapsed {
-                    self.phase = Phase::Stalled;
+                    self.phase = PlaybackPhase::Stalled;
                     self.report.stalls.push(Stall { start: since + run, lasted: elapsed - run });
                 }
             }
@@ -117,13 +117,13 @@ impl Playback {
         self.advance(now);
         self.available = self.available.max(available).min(self.total);
         let threshold = match self.phase {
-            Phase::Starting => self.start_threshold,
-            Phase::Stalled => self.resume_threshold,
-            Phase::Playing | Phase::Ended => return,
+            PlaybackPhase::Starting => self.start_threshold,
+            PlaybackPhase::Stalled => self.resume_threshold,
+            PlaybackPhase::Playing | PlaybackPhase::Ended => return,
         };
         let level = self.level();
         if self.available == self.total || (level >= threshold && !level.is_zero()) {
-            self.phase = Phase::Playing;
+            self.phase = PlaybackPhase::Playing;
             self.report.startup.get_or_insert(self.at.since(self.click));
         }
     }
@@ -145,9 +145,11 @@ impl Playback {
     ) -> Option<Action> {
         let level = self.level();
         match self.phase {
-            Phase::Ended => Some(Action::Done),
-            Phase::Playing if outstanding || !unrequested => Some(self.until_dry()),
-            Phase::Playing if level > low => Some(Action::WaitUntil(self.at + (level - low))),
+            PlaybackPhase::Ended => Some(Action::Done),
+            PlaybackPhase::Playing if outstanding || !unrequested => Some(self.until_dry()),
+            PlaybackPhase::Playing if level > low => {
+                Some(Action::WaitUntil(self.at + (level - low)))
+            }
             _ if outstanding || !unrequested => Some(Action::WaitForData),
             _ => None,
         }

@@ -20,12 +20,12 @@ const WHOLE: u64 = 1_000_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectSizes {
     /// Bytes and shares never decrease; the last share is [`WHOLE`].
-    points: Vec<Point>,
+    points: Vec<QuantilePoint>,
 }
 
 /// A `share` of all objects has at most `bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Point {
+struct QuantilePoint {
     bytes: u64,
     share: u64,
 }
@@ -33,12 +33,12 @@ struct Point {
 impl ObjectSizes {
     /// Objects of a single size; 0 counts as 1, because empty objects cannot be fetched.
     pub fn fixed(bytes: u64) -> Self {
-        Self { points: vec![Point { bytes: bytes.max(1), share: WHOLE }] }
+        Self { points: vec![QuantilePoint { bytes: bytes.max(1), share: WHOLE }] }
     }
 
     /// A distribution from points (bytes, share in `whole`ths), which must be in order.
     pub(crate) fn from_points(whole: u64, points: impl IntoIterator<Item = (u64, u64)>) -> Self {
-        let scaled = |(bytes, share)| Point { bytes, share: share * (WHOLE / whole) };
+        let scaled = |(bytes, share)| QuantilePoint { bytes, share: share * (WHOLE / whole) };
         Self { points: points.into_iter().map(scaled).collect() }
     }
 
@@ -53,10 +53,11 @@ impl ObjectSizes {
     /// If a line is malformed or out of order, if there are no lines, if the last share is not the
     /// whole, or if objects would be empty.
     pub fn from_table(text: &str) -> Result<Self, TableError> {
-        let mut points: Vec<Point> = Vec::new();
+        let mut points: Vec<QuantilePoint> = Vec::new();
         for row in rows(text, "bytes share") {
             let (line, size, share) = row?;
-            let point = Point { bytes: bytes(line, size)?, share: billionths(line, share)? };
+            let point =
+                QuantilePoint { bytes: bytes(line, size)?, share: billionths(line, share)? };
             check_order(line, points.last().copied(), point)?;
             points.push(point);
         }
@@ -107,7 +108,11 @@ impl ObjectSizes {
     }
 }
 
-fn check_order(line: usize, before: Option<Point>, point: Point) -> Result<(), TableError> {
+fn check_order(
+    line: usize,
+    before: Option<QuantilePoint>,
+    point: QuantilePoint,
+) -> Result<(), TableError> {
     if point.bytes == 0 && point.share > 0 {
         return Err(TableError::at(
             line,

@@ -31,14 +31,14 @@ impl TableError {
 }
 
 /// A line of a table: its number, counted from 1, and its two columns.
-pub(crate) type Row<'a> = (usize, &'a str, &'a str);
+pub(crate) type TableRow<'a> = (usize, &'a str, &'a str);
 
 /// The rows of `text`. Empty lines and text after `#` are ignored; `columns` names the columns in
 /// error messages.
 pub(crate) fn rows<'a>(
     text: &'a str,
     columns: &'static str,
-) -> impl Iterator<Item = Result<Row<'a>, TableError>> {
+) -> impl Iterator<Item = Result<TableRow<'a>, TableError>> {
     text.lines().enumerate().filter_map(move |(index, line)| {
         let mut fields = line.split('#').next().unwrap_or_default().split_whitespace();
         let first = fields.next()?;
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn table_reads_two_columns_and_skips_comments() {
         let text = "# a b\n1 2\n\n  3\t4  # five\n";
-        let rows: Result<Vec<Row<'_>>, TableError> = rows(text, "a b").collect();
+        let rows: Result<Vec<TableRow<'_>>, TableError> = rows(text, "a b").collect();
         assert_eq!(rows, Ok(vec![(2, "1", "2"), (4, "3", "4")]));
     }
 

@@ -27,11 +27,11 @@ const SHARED: u16 = 64;
 
 /// The flows seen so far, numbered in order of appearance.
 #[derive(Debug, Default)]
-pub(crate) struct Flows {
+pub(crate) struct KnownFlows {
     numbers: HashMap<FlowKey, u32>,
 }
 
-impl Flows {
+impl KnownFlows {
     /// The number of the flow. If it is new, `add` provides the number.
     pub(crate) fn number(&mut self, key: FlowKey, add: impl FnOnce() -> u32) -> u32 {
         if let Some(number) = self.numbers.get(&key) {
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn flows_are_numbered_in_order_and_share_state_beyond_the_limit() {
-        let (mut flows, mut next) = (Flows::default(), 0..);
+        let (mut flows, mut next) = (KnownFlows::default(), 0..);
         let mut number = |key| flows.number(key, || next.next().expect("a number"));
         assert_eq!([number(key(5, 0)), number(key(6, 0)), number(key(5, 0))], [0, 1, 0]);
         for port in 0..=u16::MAX {

@@ -11,7 +11,7 @@ use crate::address::{Addresses, client_host};
 use crate::clock::{Clock, cpu_time};
 use crate::flows::FlowKey;
 use crate::network::{Arrival, Network};
-use crate::packet::{self, Header};
+use crate::packet::{self, PacketFields};
 use crate::pool::{Pool, Slot};
 use crate::record::Record;
 use crate::tally::{Queueing, Tallies};
@@ -27,7 +27,7 @@ const MIN_SLEEP: TimeDelta = TimeDelta::from_micros(30);
 
 /// Metadata of a packet in flight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
+pub(crate) struct ForwardedPacket {
     slot: Slot,
     /// Index of the host on the client side.
     host: u32,
@@ -41,7 +41,7 @@ pub(crate) struct InFlight {
     queued_for: Option<TimeDelta>,
 }
 
-impl Body for InFlight {
+impl Body for ForwardedPacket {
     fn crossed(&mut self, waited: TimeDelta) {
         self.queued_for = Some(self.queued_for.unwrap_or(TimeDelta::ZERO) + waited);
     }
@@ -59,7 +59,7 @@ pub(crate) struct Devices {
 pub(crate) struct Forwarded {
     pub(crate) tallies: Tallies,
     pub(crate) queueing: Queueing,
-    pub(crate) network: Network<InFlight>,
+    pub(crate) network: Network<ForwardedPacket>,
     pub(crate) record: Record,
     pub(crate) stopped: Time,
     /// CPU time used.
@@ -87,7 +87,7 @@ pub(crate) fn forward(
         record: Record::new(spec.record),
         clock,
     };
-    let mut waiting = Waiting::new(devices, stop, spec.busy_wait);
+    let mut waiting = WaitingPacket::new(devices, stop, spec.busy_wait);
     while waiting.wait(clock, network.paths.next_arrival())? {
         let now = clock.now();
         network
@@ -105,7 +105,11 @@ pub(crate) fn forward(
 }
 
 /// Reads the packets waiting at a device; index 0 is the server side.
-fn take_in(index: usize, network: &mut Network<InFlight>, exit: &mut Exit<'_>) -> io::Result<()> {
+fn take_in(
+    index: usize,
+    network: &mut Network<ForwardedPacket>,
+    exit: &mut Exit<'_>,
+) -> io::Result<()> {
     let devices = exit.devices;
     let (device, direction) = match index.checked_sub(1) {
         None => (&devices.server, Direction::Down),
@@ -156,7 +160,7 @@ impl Exit<'_> {
         now: Time,
         direction: Direction,
         from: usize,
-    ) -> Option<Arrival<InFlight>> {
+    ) -> Option<Arrival<ForwardedPacket>> {
         let tally = self.tallies.of_mut(direction);
         let bytes = self.pool.packet(slot);
         let Some(header) = packet::parse(bytes) else {
@@ -172,13 +176,14 @@ impl Exit<'_> {
         let ecn = header.ecn;
         let number = self.record.begin(now, Arrival { direction, flow, bytes, ecn, body: () });
         let (host, has_data) = (flow.host, header.has_data);
-        let body = InFlight { slot, host, came: now, ecn, number, has_data, queued_for: None };
+        let body =
+            ForwardedPacket { slot, host, came: now, ecn, number, has_data, queued_for: None };
         Some(Arrival { direction, flow, bytes, ecn, body })
     }
 
     /// A packet arrives or has been dropped.
-    fn settle(&mut self, direction: Direction, packet: &Packet<InFlight>, fate: Fate) {
-        let InFlight { slot, host, came, ecn, number, has_data, queued_for } = packet.body;
+    fn settle(&mut self, direction: Direction, packet: &Packet<ForwardedPacket>, fate: Fate) {
+        let ForwardedPacket { slot, host, came, ecn, number, has_data, queued_for } = packet.body;
         self.record.end(number, fate, packet.ecn);
         // Packets lost behind the links count too, because random loss is independent of the wait.
         let crossed = matches!(fate, Fate::Arrives(_) | Fate::Dropped(Cause::Loss));
@@ -213,7 +218,7 @@ impl Exit<'_> {
 
 /// The flow of a packet from the device with index `from`; `None` unless it is addressed from that
 /// host to a host of the other side.
-fn flow(header: &Header, direction: Direction, from: usize, hosts: usize) -> Option<FlowKey> {
+fn flow(header: &PacketFields, direction: Direction, from: usize, hosts: usize) -> Option<FlowKey> {
     let (client, server, [client_port, server_port]) = match direction {
         Direction::Down => {
             let [source, destination] = header.ports;
@@ -234,13 +239,13 @@ fn flow(header: &Header, direction: Direction, from: usize, hosts: usize) -> Opt
 }
 
 /// Waits for packets, the path's next event, or the end.
-struct Waiting<'a> {
+struct WaitingPacket<'a> {
     /// The devices, followed by the stop event.
     fds: Vec<PollFd<'a>>,
     busy: TimeDelta,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingPacket<'a> {
     fn new(devices: &'a Devices, stop: &'a OwnedFd, busy: TimeDelta) -> Self {
         let tuns = std::iter::once(&devices.server).chain(&devices.clients);
         let fds = tuns.map(AsFd::as_fd).chain([stop.as_fd()]);

@@ -63,7 +63,7 @@ const ROUNDS: usize = 10;
 
 /// Kills all processes that are still in the namespace where they were started, if their mark
 /// `is_over`.
-fn kill(is_over: impl Fn(&Mark) -> bool) -> io::Result<Vec<i32>> {
+fn kill(is_over: impl Fn(&OwnerMark) -> bool) -> io::Result<Vec<i32>> {
     let mut killed = Vec::new();
     for _ in 0..ROUNDS {
         let before = killed.len();
@@ -93,14 +93,14 @@ fn processes_of_the_system() -> io::Result<Vec<i32>> {
 }
 
 /// A parsed [`mark`].
-struct Mark {
+struct OwnerMark {
     owner: i32,
     born: u64,
     inode: u64,
 }
 
 /// The mark of a process that is still in the namespace where it was started.
-fn mark_of(pid: i32) -> Option<Mark> {
+fn mark_of(pid: i32) -> Option<OwnerMark> {
     let directory = PathBuf::from(format!("/proc/{pid}"));
     let environment = fs::read(directory.join("environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
@@ -111,7 +111,7 @@ fn mark_of(pid: i32) -> Option<Mark> {
     let born = parts.next()?.parse().ok()?;
     let inode = parts.next()?.parse().ok()?;
     let namespace = fs::metadata(directory.join("ns/net")).ok()?.ino();
-    (namespace == inode).then_some(Mark { owner, born, inode })
+    (namespace == inode).then_some(OwnerMark { owner, born, inode })
 }
 
 /// Start time of a process in clock ticks, see proc_pid_stat(5) (field 22). Distinguishes processes

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::address::{Addresses, NETWORKS};
 use crate::error::{EmuError, NEW_NAMESPACE};
-use crate::netlink::Netlink;
+use crate::netlink::RouteSocket;
 use crate::tun::{NAME, Tun};
 use crate::{leftovers, sys};
 
@@ -89,7 +89,7 @@ impl Namespace {
     pub fn control_congestion(&self, peer: Addresses, cc: &str) -> io::Result<()> {
         let v6 = peer.v6.filter(|_| self.addresses.v6.is_some());
         self.run(|| {
-            let mut netlink = Netlink::open()?;
+            let mut netlink = RouteSocket::open()?;
             let device = netlink.device(NAME)?.index;
             netlink.add_route(device, (peer.v4.into(), 32), Some(cc))?;
             v6.map_or(Ok(()), |v6| netlink.add_route(device, (v6.into(), 128), Some(cc)))
@@ -98,7 +98,7 @@ impl Namespace {
 
     /// Packets lost because too many waited for the path's thread.
     pub(crate) fn overruns(&self) -> io::Result<u64> {
-        self.run(|| Ok(Netlink::open()?.device(NAME)?.overruns))?
+        self.run(|| Ok(RouteSocket::open()?.device(NAME)?.overruns))?
     }
 }
 
@@ -117,7 +117,7 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 /// Configures the calling thread's namespace. Returns whether it has IPv6.
 fn configure(addresses: Addresses, mtu: u32) -> io::Result<bool> {
-    let mut netlink = Netlink::open()?;
+    let mut netlink = RouteSocket::open()?;
     let loopback = netlink.device("lo")?.index;
     netlink.set_up(loopback, None)?;
     let device = netlink.device(NAME)?.index;

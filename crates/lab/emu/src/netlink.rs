@@ -23,12 +23,12 @@ use rustix::net::{
 
 /// A netlink connection to the kernel.
 #[derive(Debug)]
-pub(crate) struct Netlink {
+pub(crate) struct RouteSocket {
     socket: OwnedFd,
     answer: Vec<u8>,
 }
 
-impl Netlink {
+impl RouteSocket {
     /// A connection for the calling thread's namespace.
     pub(crate) fn open() -> io::Result<Self> {
         // NETLINK_ROUTE is protocol 0, the default.

@@ -8,7 +8,7 @@ use uncork_path::{
 };
 use uncork_units::Time;
 
-use crate::flows::{FlowKey, Flows};
+use crate::flows::{FlowKey, KnownFlows};
 use crate::{BackSpec, EmulationSpec, HostSpec};
 
 /// A packet that arrives at the path.
@@ -31,7 +31,7 @@ pub struct Arrival<B> {
 pub struct Network<B> {
     hosts: Vec<HostSpec>,
     back: BackSpec,
-    flows: Flows,
+    flows: KnownFlows,
     /// The path without flow keys.
     pub paths: path::Network<B>,
 }
@@ -49,7 +49,7 @@ impl<B: Body> Network<B> {
             card: None,
             seed: spec.seed,
         });
-        Self { hosts: spec.hosts.clone(), back: spec.back, flows: Flows::default(), paths }
+        Self { hosts: spec.hosts.clone(), back: spec.back, flows: KnownFlows::default(), paths }
     }
 
     /// Flows seen so far.

@@ -6,7 +6,7 @@ use uncork_path::Ecn;
 
 /// The header fields used by the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct PacketFields {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     /// Transport protocol (`IPPROTO_TCP` and so on).
@@ -31,7 +31,7 @@ const V6_BYTES: usize = 40;
 const MAX_EXTENSIONS: usize = 8;
 
 /// Parses the headers of `packet`; `None` if it is not an IP packet or is truncated.
-pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
+pub(crate) fn parse(packet: &[u8]) -> Option<PacketFields> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
         6 => parse_v6(packet),
@@ -40,7 +40,7 @@ pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
 }
 
 /// RFC 791 §3.1.
-fn parse_v4(packet: &[u8]) -> Option<Header> {
+fn parse_v4(packet: &[u8]) -> Option<PacketFields> {
     let fixed: &[u8; 20] = packet.first_chunk()?;
     let header_bytes = usize::from(fixed[0] & 0xf) * 4;
     let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
@@ -51,7 +51,7 @@ fn parse_v4(packet: &[u8]) -> Option<Header> {
     let protocol = fixed[9];
     let transport = &packet[header_bytes..total];
     let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]);
-    Some(Header {
+    Some(PacketFields {
         source: address(12).into(),
         destination: address(16).into(),
         protocol,
@@ -62,7 +62,7 @@ fn parse_v4(packet: &[u8]) -> Option<Header> {
 }
 
 /// RFC 8200 §3 and §4.
-fn parse_v6(packet: &[u8]) -> Option<Header> {
+fn parse_v6(packet: &[u8]) -> Option<PacketFields> {
     let fixed: &[u8; V6_BYTES] = packet.first_chunk()?;
     let payload_bytes = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
     let payload = packet.get(V6_BYTES..V6_BYTES + payload_bytes)?;
@@ -71,7 +71,7 @@ fn parse_v6(packet: &[u8]) -> Option<Header> {
         Ipv6Addr::from(octets)
     };
     let (protocol, transport) = look_through_extensions(fixed[6], payload);
-    Some(Header {
+    Some(PacketFields {
         source: address(8).into(),
         destination: address(24).into(),
         protocol,

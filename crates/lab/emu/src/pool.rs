@@ -4,7 +4,7 @@
 #[derive(Debug)]
 pub(crate) struct Pool {
     size: usize,
-    buffers: Vec<Buffer>,
+    buffers: Vec<PoolBuffer>,
     free: Vec<Slot>,
 }
 
@@ -13,7 +13,7 @@ pub(crate) struct Pool {
 pub(crate) struct Slot(u32);
 
 #[derive(Debug)]
-struct Buffer {
+struct PoolBuffer {
     bytes: Box<[u8]>,
     /// Bytes used by the packet.
     used: usize,
@@ -28,7 +28,7 @@ impl Pool {
     /// A free buffer with arbitrary content.
     pub(crate) fn take(&mut self) -> Slot {
         self.free.pop().unwrap_or_else(|| {
-            self.buffers.push(Buffer { bytes: vec![0; self.size].into(), used: 0 });
+            self.buffers.push(PoolBuffer { bytes: vec![0; self.size].into(), used: 0 });
             // Reserves in advance, so that returning a buffer never allocates.
             self.free.reserve(self.buffers.len());
             Slot(self.buffers.len() as u32 - 1)

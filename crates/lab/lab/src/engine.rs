@@ -35,7 +35,7 @@ pub struct EngineError {
 }
 
 /// Results of a run and reasons to distrust them.
-pub(crate) struct Played {
+pub(crate) struct PlayedScene {
     pub(crate) result: RunResult,
     pub(crate) doubts: Vec<String>,
     pub(crate) commands: Vec<CommandOutcome>,
@@ -94,12 +94,12 @@ impl Engine {
     }
 
     /// Executes `run`. Long parts are aborted when `stop` is set.
-    pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+    pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedScene, EngineError> {
         match (self, run.commands.first()) {
             (Self::Sim | Self::QuicSim, Some(command)) => Err(no_commands(&command.name)),
             (Self::Sim, None) => {
                 let (doubts, commands) = (Vec::new(), Vec::new());
-                Ok(Played { result: uncork_sim::run(run), doubts, commands })
+                Ok(PlayedScene { result: uncork_sim::run(run), doubts, commands })
             }
             (Self::QuicSim, None) => quic(run, stop),
             (Self::Netns | Self::Bpf, _) => real(self, run, stop),
@@ -130,15 +130,15 @@ fn no_commands(class: &str) -> EngineError {
     EngineError { message, is_of_machine: false }
 }
 
-fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<PlayedScene, EngineError> {
     let played = uncork_quic_sim::run(run, stop);
     let played =
         played.map_err(|error| EngineError { message: error.to_string(), is_of_machine: false })?;
-    Ok(Played { result: played.result, doubts: played.failures, commands: Vec::new() })
+    Ok(PlayedScene { result: played.result, doubts: played.failures, commands: Vec::new() })
 }
 
 #[cfg(target_os = "linux")]
-fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedScene, EngineError> {
     let controllers = match engine {
         Engine::Bpf => uncork_real::Controllers::Library,
         _ => uncork_real::Controllers::Kernel,
@@ -154,11 +154,11 @@ fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<Played, Engi
         problem: command.problem,
     };
     let commands = real.commands.into_iter().map(command).collect();
-    Ok(Played { result: real.result, doubts: real.path.flags, commands })
+    Ok(PlayedScene { result: real.result, doubts: real.path.flags, commands })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn real(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<Played, EngineError> {
+fn real(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<PlayedScene, EngineError> {
     let message = "real connections are played on Linux only; run it with --on sim".to_owned();
     Err(EngineError { message, is_of_machine: true })
 }

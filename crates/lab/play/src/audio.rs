@@ -9,7 +9,7 @@ use uncork_apps::{Action, AudioSpec, Client, ClientReport, ClientSpec, Track};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::ClientError;
-use crate::clock::Clock;
+use crate::clock::PlayClock;
 use crate::cmcd::{Cmcd, CmcdMode, content_id, session_id};
 use crate::connect::{ConnectSpec, Connector, Setup};
 use crate::connection::{Response, Version, length};
@@ -17,7 +17,7 @@ use crate::fetch::{check, controller, headers, next};
 use crate::get::{Tally, runtime};
 use crate::persistent::PersistentConnection;
 use crate::range::ByteRange;
-use crate::stop::Stop;
+use crate::stop::StopFlag;
 use crate::target::Target;
 
 /// A run of listeners.
@@ -131,10 +131,10 @@ pub fn listen(
             spec: spec.clone(),
             player,
             connector,
-            clock: Clock::start(),
+            clock: PlayClock::start(),
             tally: Arc::clone(tally),
         });
-        let stop = Stop::when(stop);
+        let stop = StopFlag::when(stop);
         let mut listeners = JoinSet::new();
         for (number, click) in (0..).zip(spec.clicks()) {
             listeners.spawn(Arc::clone(&audience).one((number, click), stop.clone()));
@@ -186,12 +186,12 @@ struct Audience {
     /// The player settings with the songs as tracks.
     player: AudioSpec,
     connector: Connector,
-    clock: Clock,
+    clock: PlayClock,
     tally: Arc<Tally>,
 }
 
 /// A listener.
-struct Listener<'a> {
+struct AudioListener<'a> {
     audience: &'a Audience,
     heard: ListenerReport,
     player: Client,
@@ -210,7 +210,7 @@ impl Audience {
     async fn one(
         self: Arc<Self>,
         (number, click): (u32, Time),
-        mut stop: Stop,
+        mut stop: StopFlag,
     ) -> Option<ListenerReport> {
         tokio::select! {
             () = self.clock.wait_until(click) => {}
@@ -230,7 +230,7 @@ impl Audience {
         Some(heard)
     }
 
-    fn listener(&self, number: u32) -> Option<Listener<'_>> {
+    fn listener(&self, number: u32) -> Option<AudioListener<'_>> {
         let mut rng = Rng::new(self.spec.seed, u64::from(number) + 1);
         let session = session_id(&mut rng);
         let click = self.clock.now();
@@ -241,7 +241,7 @@ impl Audience {
         let heard = ListenerReport { number, click, setup, version, cc, report, problem };
         let persistent = PersistentConnection::new(self.connector.clone());
         let (song, fetched, reported_stalls) = (0, 0, 0);
-        Some(Listener {
+        Some(AudioListener {
             audience: self,
             heard,
             player,
@@ -254,7 +254,7 @@ impl Audience {
     }
 }
 
-impl Listener<'_> {
+impl AudioListener<'_> {
     /// Performs the player's actions until it is done.
     async fn play(&mut self) -> Result<(), ClientError> {
         let clock = self.audience.clock;

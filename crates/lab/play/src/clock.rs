@@ -6,9 +6,9 @@ use uncork_units::{Time, TimeDelta};
 
 /// A clock that started at zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock(Instant);
+pub(crate) struct PlayClock(Instant);
 
-impl Clock {
+impl PlayClock {
     pub(crate) fn start() -> Self {
         Self(instant())
     }

@@ -51,7 +51,7 @@ pub(crate) struct Cmcd {
     pub(crate) session: String,
 }
 
-enum Value {
+enum CmcdValue {
     /// A key alone.
     True,
     Number(u64),
@@ -61,28 +61,28 @@ enum Value {
 
 impl Cmcd {
     /// All known fields, in alphabetical order.
-    fn fields(&self) -> BTreeMap<&'static str, Value> {
+    fn fields(&self) -> BTreeMap<&'static str, CmcdValue> {
         let mut fields = BTreeMap::from([
-            ("bl", Value::Number(hundreds(self.buffer.as_nanos(), 1_000_000))),
-            ("br", Value::Number(rounded(self.bitrate.bits_per_sec(), 1_000))),
-            ("cid", Value::Text(self.content.clone())),
-            ("d", Value::Number(rounded(self.duration.as_nanos(), 1_000_000))),
-            ("ot", Value::Token("a")),
+            ("bl", CmcdValue::Number(hundreds(self.buffer.as_nanos(), 1_000_000))),
+            ("br", CmcdValue::Number(rounded(self.bitrate.bits_per_sec(), 1_000))),
+            ("cid", CmcdValue::Text(self.content.clone())),
+            ("d", CmcdValue::Number(rounded(self.duration.as_nanos(), 1_000_000))),
+            ("ot", CmcdValue::Token("a")),
             // "Other": neither DASH nor HLS nor Smooth Streaming.
-            ("sf", Value::Token("o")),
-            ("sid", Value::Text(self.session.clone())),
-            ("st", Value::Token("v")),
+            ("sf", CmcdValue::Token("o")),
+            ("sid", CmcdValue::Text(self.session.clone())),
+            ("st", CmcdValue::Token("v")),
         ]);
-        let rate = |rate: Rate| Value::Number(hundreds(rate.bits_per_sec(), 1_000));
+        let rate = |rate: Rate| CmcdValue::Number(hundreds(rate.bits_per_sec(), 1_000));
         fields.extend(self.throughput.map(|throughput| ("mtp", rate(throughput))));
         fields.extend(self.enough.map(|enough| ("rtp", rate(enough))));
         // False booleans are omitted.
-        fields.extend(self.has_starved.then_some(("bs", Value::True)));
+        fields.extend(self.has_starved.then_some(("bs", CmcdValue::True)));
         if self.is_urgent {
-            fields.insert("su", Value::True);
+            fields.insert("su", CmcdValue::True);
         } else {
             let buffer = self.buffer.as_nanos();
-            fields.insert("dl", Value::Number(hundreds(buffer, 1_000_000)));
+            fields.insert("dl", CmcdValue::Number(hundreds(buffer, 1_000_000)));
         }
         fields
     }
@@ -120,14 +120,14 @@ fn header_of(key: &str) -> &'static str {
     }
 }
 
-fn push(text: &mut String, key: &str, value: &Value) {
+fn push(text: &mut String, key: &str, value: &CmcdValue) {
     if !text.is_empty() {
         text.push(',');
     }
     let _infallible = write!(text, "{key}{value}");
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for CmcdValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::True => Ok(()),

@@ -5,12 +5,12 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use uncork_units::{Time, TimeDelta};
 
 use crate::ClientError;
-use crate::clock::Clock;
+use crate::clock::PlayClock;
 use crate::connect::Setup;
 use crate::connection::{Body, Piece, Response, Version};
 use crate::persistent::PersistentConnection;
 use crate::range::ByteRange;
-use crate::sink::Sink;
+use crate::sink::BodySink;
 use crate::target::Target;
 
 /// The result of a download. Times count from the start of the first one.
@@ -50,7 +50,7 @@ pub(crate) struct Job<'a> {
     pub(crate) target: &'a Target,
     pub(crate) number: u32,
     pub(crate) range: Option<ByteRange>,
-    pub(crate) clock: Clock,
+    pub(crate) clock: PlayClock,
 }
 
 impl Fetched {
@@ -95,7 +95,7 @@ impl Fetched {
 pub(crate) async fn fetch(
     job: Job<'_>,
     persistent: &mut PersistentConnection,
-    mut sink: Sink,
+    mut sink: BodySink,
     fetched: &mut Fetched,
     on_bytes: impl Fn(u64),
 ) -> Result<Option<String>, ClientError> {

@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 use uncork_units::{Time, TimeDelta};
 
 use crate::ClientError;
-use crate::clock::Clock;
+use crate::clock::PlayClock;
 use crate::connect::{ConnectSpec, Connector};
 use crate::fetch::{Fetched, Job, fetch};
 use crate::persistent::PersistentConnection;
 use crate::range::ByteRange;
-use crate::sink::Sink;
-use crate::stop::Stop;
+use crate::sink::BodySink;
+use crate::stop::StopFlag;
 use crate::target::Target;
 
 /// A run of downloads.
@@ -116,15 +116,15 @@ pub fn get(
     let connector = Connector::new(&spec.connect, &spec.targets)?;
     let parallel = spec.parallel.clamp(1, spec.count().max(1));
     runtime()?.block_on(async {
-        let work = Arc::new(Work {
+        let work = Arc::new(DownloadQueue {
             spec: spec.clone(),
             shared: Mutex::new(PersistentConnection::new(connector.clone())),
             connector,
             next: AtomicUsize::new(0),
-            clock: Clock::start(),
+            clock: PlayClock::start(),
             tally: Arc::clone(tally),
         });
-        let stop = Stop::when(stop);
+        let stop = StopFlag::when(stop);
         let mut workers = JoinSet::new();
         for _ in 0..parallel {
             workers.spawn(Arc::clone(&work).work(stop.clone()));
@@ -143,19 +143,19 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
 
 /// The state shared by the parallel downloads.
 #[derive(Debug)]
-struct Work {
+struct DownloadQueue {
     spec: GetSpec,
     connector: Connector,
     /// The shared connection of [`Connections::One`].
     shared: Mutex<PersistentConnection>,
     next: AtomicUsize,
-    clock: Clock,
+    clock: PlayClock,
     tally: Arc<Tally>,
 }
 
-impl Work {
+impl DownloadQueue {
     /// Performs downloads until none is left.
-    async fn work(self: Arc<Self>, mut stop: Stop) -> Vec<Fetched> {
+    async fn work(self: Arc<Self>, mut stop: StopFlag) -> Vec<Fetched> {
         let mut persistent = PersistentConnection::new(self.connector.clone());
         let mut all = Vec::new();
         while !stop.is_over() {
@@ -178,7 +178,7 @@ impl Work {
         &self,
         number: usize,
         persistent: &mut PersistentConnection,
-        stop: &mut Stop,
+        stop: &mut StopFlag,
     ) -> Fetched {
         let spec = &self.spec;
         let target = &spec.targets[number % spec.targets.len()];
@@ -203,7 +203,7 @@ impl Work {
         persistent: &mut PersistentConnection,
         fetched: &mut Fetched,
     ) -> Result<Option<String>, ClientError> {
-        let sink = Sink::open(self.spec.digest, self.spec.file.as_deref())?;
+        let sink = BodySink::open(self.spec.digest, self.spec.file.as_deref())?;
         match self.spec.connections {
             Connections::Each => persistent.hang_up(),
             Connections::Kept => {}

@@ -11,7 +11,7 @@ use uncork_flow::publish;
 use crate::ClientError;
 
 /// Computes the digest of a body and writes it to a file, both optional.
-pub(crate) struct Sink {
+pub(crate) struct BodySink {
     digest: Option<Context>,
     file: Option<PartFile>,
 }
@@ -24,7 +24,7 @@ struct PartFile {
     out: BufWriter<File>,
 }
 
-impl Sink {
+impl BodySink {
     pub(crate) fn open(digest: bool, file: Option<&Path>) -> Result<Self, ClientError> {
         let file = file.map(PartFile::open).transpose()?;
         Ok(Self { digest: digest.then(|| Context::new(&SHA256)), file })

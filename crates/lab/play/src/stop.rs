@@ -11,9 +11,9 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// A stop signal for many tasks.
 #[derive(Clone, Debug)]
-pub(crate) struct Stop(watch::Receiver<bool>);
+pub(crate) struct StopFlag(watch::Receiver<bool>);
 
-impl Stop {
+impl StopFlag {
     /// A signal for when `flag` is set. A task checks the flag while any `Stop` exists.
     pub(crate) fn when(flag: &Arc<AtomicBool>) -> Self {
         let (sender, receiver) = watch::channel(false);

@@ -16,9 +16,9 @@ use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::address::{ClientAddress, SERVER};
 use crate::client::ClientApp;
-use crate::identity::{Identity, NAME};
-use crate::peer::{Datagram, Peer, Windows, transport};
-use crate::run::InFlight;
+use crate::identity::{NAME, TestIdentity};
+use crate::peer::{OutgoingDatagram, Peer, ReceiveWindows, transport};
+use crate::run::DatagramInFlight;
 use crate::server::ServerApp;
 
 /// Seed streams of the endpoints, separate for each flow.
@@ -33,7 +33,7 @@ const STALLED_FOR: TimeDelta = TimeDelta::from_millis(1);
 const CLIENT_CC: &str = "cubic";
 
 /// A flow that has begun.
-pub(crate) struct Flow<'a> {
+pub(crate) struct QuicFlow<'a> {
     pub(crate) spec: &'a FlowSpec,
     pub(crate) client: ClientApp,
     address: ClientAddress,
@@ -42,7 +42,7 @@ pub(crate) struct Flow<'a> {
     peers: [Peer; 2],
     /// The congestion control of the server.
     handle: Handle,
-    pub(crate) counts: Counts,
+    pub(crate) counts: PacketCounts,
     pub(crate) rtts: Distribution,
     pub(crate) queueing: Distribution,
     pub(crate) busy: TimeDelta,
@@ -57,21 +57,21 @@ pub(crate) struct Flow<'a> {
     wakes: [Time; 2],
     /// When the server's card will have sent all that it has.
     card_idle_from: Time,
-    progress: Progress,
+    progress: FlowProgress,
     /// Its next wake-up in the schedule.
     pub(crate) scheduled: Time,
 }
 
 /// When a flow last sent or received a datagram, and the number of wake-ups since.
 #[derive(Clone, Copy, Debug, Default)]
-struct Progress {
+struct FlowProgress {
     at: Time,
     turns: u32,
 }
 
 /// Packet counters of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct PacketCounts {
     pub(crate) sent: u64,
     pub(crate) marked: u64,
     pub(crate) dropped_queue: u64,
@@ -82,17 +82,17 @@ pub(crate) struct Counts {
 
 /// One end of a flow: client or server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum FlowEnd {
     Client,
     Server,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> QuicFlow<'a> {
     /// Starts a flow: the client connects now.
     pub(crate) fn begin(
         run: &'a RunSpec,
         index: u32,
-        identity: &Identity,
+        identity: &TestIdentity,
         epoch: Epoch,
     ) -> Option<Self> {
         let spec = run.flows.get(index as usize)?;
@@ -100,13 +100,13 @@ impl<'a> Flow<'a> {
         let handle = Handle::new(spec.cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
-        let mut settings = transport(&handle, Windows::WIDE_OPEN);
+        let mut settings = transport(&handle, ReceiveWindows::WIDE_OPEN);
         settings.ack_frequency_config(ack_frequency(spec.acks));
         server.transport_config(Arc::new(settings));
         let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
         let own = Handle::new(client_cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let mut client = ClientConfig::new(own.client(identity.client.clone()));
-        let windows = Windows::of(run, spec);
+        let windows = ReceiveWindows::of(run, spec);
         client.transport_config(Arc::new(transport(&own, windows)));
         let server = Peer::server(&mut rng, server);
         let client = Peer::client(&mut rng, epoch.instant(spec.start), client, NAME);
@@ -117,7 +117,7 @@ impl<'a> Flow<'a> {
             server: ServerApp::new(spec),
             peers: [client, server],
             handle,
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
             rtts: Distribution::default(),
             queueing: Distribution::default(),
             busy: TimeDelta::ZERO,
@@ -127,7 +127,7 @@ impl<'a> Flow<'a> {
             acked: 0,
             wakes: [Time::ZERO; 2],
             card_idle_from: Time::ZERO,
-            progress: Progress::default(),
+            progress: FlowProgress::default(),
             scheduled: Time::NEVER,
         })
     }
@@ -147,23 +147,33 @@ impl<'a> Flow<'a> {
     }
 
     /// A datagram arrives.
-    pub(crate) fn receive(&mut self, now: Instant, to: End, datagram: &InFlight, ecn: Ecn) {
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        to: FlowEnd,
+        datagram: &DatagramInFlight,
+        ecn: Ecn,
+    ) {
         self.progress.turns = 0;
         let source = match to {
-            End::Client => SERVER,
-            End::Server => datagram.client,
+            FlowEnd::Client => SERVER,
+            FlowEnd::Server => datagram.client,
         };
-        if to == End::Server {
+        if to == FlowEnd::Server {
             self.acked = self.acked.max(datagram.read);
         }
         self.peers[to as usize].receive(now, source, &datagram.data, codepoint(ecn));
     }
 
     /// The client's address at the other end of a datagram that `end` sends.
-    pub(crate) fn client_address_of(&self, end: End, datagram: &Datagram) -> SocketAddr {
+    pub(crate) fn client_address_of(
+        &self,
+        end: FlowEnd,
+        datagram: &OutgoingDatagram,
+    ) -> SocketAddr {
         match end {
-            End::Client => self.address.now(),
-            End::Server => datagram.destination,
+            FlowEnd::Client => self.address.now(),
+            FlowEnd::Server => datagram.destination,
         }
     }
 
@@ -186,28 +196,30 @@ impl<'a> Flow<'a> {
     }
 
     /// The ends with an expired deadline.
-    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = End> + use<> {
+    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = FlowEnd> + use<> {
         let wakes = self.wakes;
-        [End::Client, End::Server].into_iter().filter(move |end| wakes[*end as usize] <= now)
+        [FlowEnd::Client, FlowEnd::Server]
+            .into_iter()
+            .filter(move |end| wakes[*end as usize] <= now)
     }
 
     /// Runs one end: timers, application, transmission of at most `batches`.
     pub(crate) fn act(
         &mut self,
-        end: End,
+        end: FlowEnd,
         (epoch, now, warmup): (Epoch, Time, Time),
         batches: usize,
-        mut leave: impl FnMut(Datagram),
+        mut leave: impl FnMut(OutgoingDatagram),
     ) {
         let (instant, mut wake) = (epoch.instant(now), Time::NEVER);
         if self.progress.turns == 0 || now.since(self.progress.at) >= STALLED_FOR {
-            self.progress = Progress { at: now, turns: 0 };
+            self.progress = FlowProgress { at: now, turns: 0 };
         }
         self.progress.turns += 1;
         let peer = &mut self.peers[end as usize];
         peer.expire(instant);
         if let Some(connection) = peer.connection() {
-            if end == End::Client && self.address.migrate(now) {
+            if end == FlowEnd::Client && self.address.migrate(now) {
                 connection.handle_network_change(None, instant);
             }
             while let Some(event) = connection.poll() {
@@ -216,14 +228,14 @@ impl<'a> Flow<'a> {
                 }
             }
             wake = match end {
-                End::Client => {
+                FlowEnd::Client => {
                     self.client.act(connection, now, warmup).min(self.address.next_change())
                 }
-                End::Server => self.server.act(connection, now),
+                FlowEnd::Server => self.server.act(connection, now),
             };
         }
         let turns = &mut self.progress.turns;
-        if end == End::Client || self.card_idle_from <= now {
+        if end == FlowEnd::Client || self.card_idle_from <= now {
             peer.send(instant, batches, |datagram| {
                 *turns = 0;
                 leave(datagram);
@@ -233,7 +245,7 @@ impl<'a> Flow<'a> {
         // Everything due now is done. The stack's pacer rounds a wait below 5 ns down to zero and
         // earns no tokens while time stands still, so the next turn must be in the future.
         self.wakes[end as usize] = wake.min(timeout).max(now + TimeDelta::from_nanos(1));
-        if end == End::Server {
+        if end == FlowEnd::Server {
             self.update_metrics(now);
         }
     }
@@ -241,7 +253,7 @@ impl<'a> Flow<'a> {
     /// The server sends no more until `idle_from`, but its timers run.
     pub(crate) fn wait_for_card(&mut self, idle_from: Time) {
         self.card_idle_from = idle_from;
-        let wake = &mut self.wakes[End::Server as usize];
+        let wake = &mut self.wakes[FlowEnd::Server as usize];
         *wake = (*wake).min(idle_from);
     }
 
@@ -265,9 +277,9 @@ impl<'a> Flow<'a> {
 
     /// The ECN field on the wire. The stack always sends ECT(0). For a flow without ECN the peer
     /// reports none, and the stack disables ECN (RFC 9000 §13.4.2).
-    pub(crate) fn ecn(&self, end: End, codepoint: Option<EcnCodepoint>) -> Ecn {
+    pub(crate) fn ecn(&self, end: FlowEnd, codepoint: Option<EcnCodepoint>) -> Ecn {
         match (end, self.spec.ecn, codepoint) {
-            (End::Server, Ecn::Ect0, Some(EcnCodepoint::Ect0)) => Ecn::Ect0,
+            (FlowEnd::Server, Ecn::Ect0, Some(EcnCodepoint::Ect0)) => Ecn::Ect0,
             _ => Ecn::NotEct,
         }
     }

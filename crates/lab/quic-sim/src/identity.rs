@@ -23,7 +23,7 @@ static CERTIFICATE: &[u8] = include_bytes!("../identity/certificate.der");
 const NOW: u64 = 1_800_000_000;
 
 /// The cryptography of all connections of a run.
-pub(crate) struct Identity {
+pub(crate) struct TestIdentity {
     pub(crate) server: Arc<dyn crypto::ServerConfig>,
     pub(crate) client: Arc<dyn crypto::ClientConfig>,
 }
@@ -38,7 +38,7 @@ impl TimeProvider for FixedClock {
     }
 }
 
-impl Identity {
+impl TestIdentity {
     pub(crate) fn new() -> Result<Self, QuicSimError> {
         let provider = Arc::new(ring::default_provider());
         let server = server(Arc::clone(&provider))?;

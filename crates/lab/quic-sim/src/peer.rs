@@ -31,7 +31,7 @@ pub(crate) struct Peer {
 }
 
 /// A datagram to send.
-pub(crate) struct Datagram {
+pub(crate) struct OutgoingDatagram {
     pub(crate) data: Vec<u8>,
     pub(crate) destination: SocketAddr,
     pub(crate) ecn: Option<EcnCodepoint>,
@@ -39,12 +39,12 @@ pub(crate) struct Datagram {
 
 /// The receive windows of an end at first, in bytes. That of a stream cannot change later.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Windows {
+pub(crate) struct ReceiveWindows {
     stream: u64,
     connection: u64,
 }
 
-impl Windows {
+impl ReceiveWindows {
     pub(crate) const WIDE_OPEN: Self =
         Self { stream: FlowSpec::WIDE_OPEN, connection: FlowSpec::WIDE_OPEN };
 
@@ -58,7 +58,7 @@ impl Windows {
 }
 
 /// The transport parameters of both ends.
-pub(crate) fn transport(handle: &Handle, windows: Windows) -> TransportConfig {
+pub(crate) fn transport(handle: &Handle, windows: ReceiveWindows) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(handle.factory());
     // The run ends the connections itself.
@@ -154,7 +154,12 @@ impl Peer {
     }
 
     /// Sends what can be sent now, at most `batches`.
-    pub(crate) fn send(&mut self, now: Instant, batches: usize, mut leave: impl FnMut(Datagram)) {
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        batches: usize,
+        mut leave: impl FnMut(OutgoingDatagram),
+    ) {
         let Self { connection: Some((_, connection)), buffer, .. } = self else { return };
         for _ in 0..batches {
             buffer.clear();
@@ -162,7 +167,7 @@ impl Peer {
             let size = sent.segment_size.unwrap_or(sent.size).max(1);
             for data in buffer[..sent.size.min(buffer.len())].chunks(size) {
                 let destination = sent.destination;
-                leave(Datagram { data: data.to_vec(), destination, ecn: sent.ecn });
+                leave(OutgoingDatagram { data: data.to_vec(), destination, ecn: sent.ecn });
             }
         }
     }

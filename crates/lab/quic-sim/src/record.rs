@@ -6,13 +6,13 @@ use uncork_quic::Observation;
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};
 
-use crate::flow::Flow;
+use crate::flow::QuicFlow;
 
 /// The record of the flow with this index. `flow` is `None` if it never started.
 pub(crate) fn record(
     run: &RunSpec,
     index: u32,
-    flow: Option<&Flow<'_>>,
+    flow: Option<&QuicFlow<'_>>,
     report: Option<&ClientReport>,
 ) -> FlowRecord {
     let unplayed = run.unplayed(index, "quic-sim");
@@ -46,7 +46,7 @@ pub(crate) fn record(
 }
 
 /// The state of a flow at one instant.
-pub(crate) fn point(now: Time, index: u32, flow: &Flow<'_>, queue: u64) -> Option<SeriesPoint> {
+pub(crate) fn point(now: Time, index: u32, flow: &QuicFlow<'_>, queue: u64) -> Option<SeriesPoint> {
     let Observation { control, snapshot, rtt, in_flight, lost_bytes, .. } = flow.observe()?;
     let min_rtt = snapshot.min_rtt.or(rtt.map(|rtt| rtt.min));
     Some(SeriesPoint {

@@ -13,8 +13,8 @@ use uncork_sim::{RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::error::QuicSimError;
-use crate::flow::{End, Flow};
-use crate::identity::Identity;
+use crate::flow::{FlowEnd, QuicFlow};
+use crate::identity::TestIdentity;
 use crate::record;
 
 /// The longest delay of acknowledgements that the stack asks for on a path of a shorter RTT.
@@ -40,7 +40,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
     check(spec)?;
     let mut run = Run {
         spec,
-        identity: Identity::new()?,
+        identity: TestIdentity::new()?,
         epoch: epoch(),
         now: Time::ZERO,
         network: spec.network(),
@@ -89,20 +89,20 @@ fn epoch() -> Epoch {
 
 struct Run<'a> {
     spec: &'a RunSpec,
-    identity: Identity,
+    identity: TestIdentity,
     epoch: Epoch,
     now: Time,
-    network: Network<InFlight>,
-    flows: Vec<Option<Box<Flow<'a>>>>,
+    network: Network<DatagramInFlight>,
+    flows: Vec<Option<Box<QuicFlow<'a>>>>,
     /// Wake-ups of flows by time. Some may be stale.
     wakes: BinaryHeap<Reverse<(Time, u32)>>,
     /// Datagrams that have arrived or were dropped, to be processed.
-    ended: Vec<(Direction, Packet<InFlight>, Fate)>,
+    ended: Vec<(Direction, Packet<DatagramInFlight>, Fate)>,
     series: Vec<SeriesPoint>,
 }
 
 /// A datagram in flight.
-pub(crate) struct InFlight {
+pub(crate) struct DatagramInFlight {
     pub(crate) data: Vec<u8>,
     /// The client's address that it comes from or goes to.
     pub(crate) client: SocketAddr,
@@ -112,7 +112,7 @@ pub(crate) struct InFlight {
     pub(crate) read: u64,
 }
 
-impl Body for InFlight {
+impl Body for DatagramInFlight {
     fn crossed(&mut self, waited: TimeDelta) {
         self.queued_for += waited;
     }
@@ -152,7 +152,7 @@ impl Run<'_> {
         let mut ended = std::mem::take(&mut self.ended);
         self.network.advance(self.now, &mut |to, packet, fate| ended.push((to, packet, fate)));
         for (direction, packet, fate) in ended {
-            let to = if direction == Direction::Down { End::Client } else { End::Server };
+            let to = if direction == Direction::Down { FlowEnd::Client } else { FlowEnd::Server };
             if self.arrive(to, &packet, fate) {
                 over += usize::from(self.act(packet.flow, to));
             }
@@ -178,15 +178,15 @@ impl Run<'_> {
     }
 
     /// Processes a datagram that arrives or is dropped. Returns whether it arrived.
-    fn arrive(&mut self, to: End, packet: &Packet<InFlight>, fate: Fate) -> bool {
+    fn arrive(&mut self, to: FlowEnd, packet: &Packet<DatagramInFlight>, fate: Fate) -> bool {
         let Some(flow) = self.flows[packet.flow as usize].as_mut() else { return false };
         let datagram = &packet.body;
-        let is_reachable = to == End::Server || datagram.client.ip() == flow.client_host();
+        let is_reachable = to == FlowEnd::Server || datagram.client.ip() == flow.client_host();
         let counts = &mut flow.counts;
         match (fate, to) {
             (Fate::Arrives(_), _) if !is_reachable => counts.dropped_random += 1,
             (Fate::Arrives(_), to) => {
-                if to == End::Client {
+                if to == FlowEnd::Client {
                     counts.marked += u64::from(packet.ecn == Ecn::Ce);
                     flow.queueing.record(datagram.queued_for.as_nanos());
                 }
@@ -194,7 +194,7 @@ impl Run<'_> {
                 flow.receive(now, to, datagram, packet.ecn);
                 return true;
             }
-            (_, End::Server) => counts.acks_dropped += 1,
+            (_, FlowEnd::Server) => counts.acks_dropped += 1,
             (Fate::Dropped(Cause::Policer), _) => counts.dropped_policer += 1,
             (Fate::Dropped(Cause::Queue), _) => counts.dropped_queue += 1,
             (Fate::Dropped(Cause::Loss), _) => counts.dropped_random += 1,
@@ -207,7 +207,8 @@ impl Run<'_> {
         let place = &mut self.flows[index as usize];
         match place {
             None => {
-                *place = Flow::begin(self.spec, index, &self.identity, self.epoch).map(Box::new);
+                *place =
+                    QuicFlow::begin(self.spec, index, &self.identity, self.epoch).map(Box::new);
             }
             // A stale wake-up.
             Some(flow) if flow.wake() > time => {
@@ -218,27 +219,29 @@ impl Run<'_> {
             Some(flow) => flow.scheduled = Time::NEVER,
         }
         let due = self.flows[index as usize].iter().flat_map(|flow| flow.due(self.now));
-        due.collect::<Vec<End>>().into_iter().any(|end| self.act(index, end))
+        due.collect::<Vec<FlowEnd>>().into_iter().any(|end| self.act(index, end))
     }
 
     /// Runs one end of a flow. Returns whether the flow is now over.
-    fn act(&mut self, index: u32, end: End) -> bool {
+    fn act(&mut self, index: u32, end: FlowEnd) -> bool {
         let Some(flow) = self.flows[index as usize].as_mut() else { return false };
         if flow.wake() == Time::NEVER && flow.is_over(self.now) {
             return false;
         }
-        let direction = if end == End::Server { Direction::Down } else { Direction::Up };
+        let direction = if end == FlowEnd::Server { Direction::Down } else { Direction::Up };
         let (times, mut out) = ((self.epoch, self.now, self.spec.warmup), Vec::new());
         // A card sends what it has before it takes more, as a socket with a full buffer.
-        let batches = if self.spec.card.is_some() && end == End::Server { 1 } else { usize::MAX };
+        let batches =
+            if self.spec.card.is_some() && end == FlowEnd::Server { 1 } else { usize::MAX };
         flow.act(end, times, batches, |datagram| out.push(datagram));
-        flow.counts.sent += if end == End::Server { out.len() as u64 } else { 0 };
+        flow.counts.sent += if end == FlowEnd::Server { out.len() as u64 } else { 0 };
         let (read, ended) = (flow.client.seen.bytes, &mut self.ended);
         for datagram in out {
             let ecn = flow.ecn(end, datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
             let client = flow.client_address_of(end, &datagram);
-            let body = InFlight { data: datagram.data, client, queued_for: TimeDelta::ZERO, read };
+            let body =
+                DatagramInFlight { data: datagram.data, client, queued_for: TimeDelta::ZERO, read };
             let offer = Offer { flow: index, bytes, ecn, body };
             let mut fate = |to, packet, fate| ended.push((to, packet, fate));
             self.network.offer(self.now, direction, offer, &mut fate);

@@ -11,13 +11,13 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// The server's application of a flow.
 pub(crate) struct ServerApp {
-    source: Source,
+    source: ContentSource,
     /// When it resets its streams.
     end: Time,
     answers: Vec<PendingResponse>,
 }
 
-enum Source {
+enum ContentSource {
     /// All data is available from the start.
     Store,
     /// Data becomes available at a constant rate.
@@ -37,9 +37,9 @@ impl ServerApp {
     pub(crate) fn new(spec: &FlowSpec) -> Self {
         let source = match spec.workload {
             Workload::Media(media) => {
-                Cbr::new(media, spec.start).map_or(Source::Store, Source::Live)
+                Cbr::new(media, spec.start).map_or(ContentSource::Store, ContentSource::Live)
             }
-            _ => Source::Store,
+            _ => ContentSource::Store,
         };
         let end = match spec.workload {
             Workload::Until(end) => end,
@@ -62,8 +62,8 @@ impl ServerApp {
             self.give_up(connection);
         }
         let (there, next) = match &self.source {
-            Source::Store => (u64::MAX, None),
-            Source::Live(source) => {
+            ContentSource::Store => (u64::MAX, None),
+            ContentSource::Live(source) => {
                 let written = source.poll(now);
                 (written.bytes, written.next)
             }

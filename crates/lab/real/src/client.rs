@@ -17,7 +17,7 @@ use crate::server::{PATIENCE, is_gone, is_impatient, patience};
 
 /// The data that a client has received.
 #[derive(Debug, Default)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedData {
     pub(crate) first_byte: Option<Time>,
     /// When everything requested had arrived.
     pub(crate) complete: Option<Time>,
@@ -32,13 +32,13 @@ pub(crate) struct Received {
 
 /// Data shared by all clients and servers of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RunContext<'a> {
+pub(crate) struct ClientContext<'a> {
     pub(crate) clock: Clock,
     pub(crate) warmup: Time,
     pub(crate) stop: &'a AtomicBool,
 }
 
-impl RunContext<'_> {
+impl ClientContext<'_> {
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -60,9 +60,9 @@ pub(crate) fn fetch(
     server: SocketAddr,
     flow: &FlowSpec,
     client: Option<Client>,
-    context: RunContext<'_>,
-) -> io::Result<Received> {
-    let mut received = Received { client, ..Received::default() };
+    context: ClientContext<'_>,
+) -> io::Result<ReceivedData> {
+    let mut received = ReceivedData { client, ..ReceivedData::default() };
     if !context.wait_until(flow.start) {
         return Ok(received);
     }
@@ -86,7 +86,11 @@ pub(crate) fn fetch(
 }
 
 /// Connects to `server`; `None` if the run ends first.
-fn open(server: SocketAddr, window: u64, context: RunContext<'_>) -> io::Result<Option<TcpStream>> {
+fn open(
+    server: SocketAddr,
+    window: u64,
+    context: ClientContext<'_>,
+) -> io::Result<Option<TcpStream>> {
     let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket(family, SocketType::STREAM, None)?;
     if window < FlowSpec::WIDE_OPEN {
@@ -120,15 +124,15 @@ fn open(server: SocketAddr, window: u64, context: RunContext<'_>) -> io::Result<
 
 struct Reader<'a> {
     connection: TcpStream,
-    received: &'a mut Received,
-    context: RunContext<'a>,
+    received: &'a mut ReceivedData,
+    context: ClientContext<'a>,
 }
 
 impl Reader<'_> {
     /// Reads until `wanted` bytes have arrived or until `end`.
     fn read_bytes(&mut self, wanted: u64, end: Time) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 18];
-        let RunContext { clock, .. } = self.context;
+        let ClientContext { clock, .. } = self.context;
         while self.received.bytes < wanted && clock.now() < end && !self.context.is_over() {
             if self.read(&mut buffer)?.is_none() {
                 return Ok(());

@@ -11,9 +11,9 @@ use uncork_emu::{Emulation, ProcessGroup, ServerState};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec};
 use uncork_units::Time;
 
-use crate::client::{Received, RunContext};
+use crate::client::{ClientContext, ReceivedData};
 use crate::error::RealError;
-use crate::output::{Output, last_line};
+use crate::output::{CommandOutput, last_line};
 use crate::scratch::Scratch;
 use crate::server::PATIENCE;
 
@@ -41,7 +41,7 @@ pub enum CommandSide {
 
 /// Where the commands of a flow run, and their arguments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting<'a> {
+pub(crate) struct CommandSetting<'a> {
     pub(crate) emulation: &'a Emulation,
     pub(crate) flow: u32,
     /// The index of the client's host.
@@ -55,11 +55,11 @@ pub(crate) struct Setting<'a> {
 
 /// A running server.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct CommandServer {
     flow: u32,
     name: String,
     job: ProcessGroup,
-    output: Output,
+    output: CommandOutput,
     remark: Option<String>,
 }
 
@@ -70,17 +70,21 @@ pub(crate) struct CommandExit {
     name: String,
     /// `None` if it had to be stopped.
     status: Option<ExitStatus>,
-    output: Output,
+    output: CommandOutput,
 }
 
 /// A shell's exit statuses for missing programs and for programs that cannot be executed (POSIX,
 /// "Exit Status for Commands").
 const NOT_RUN: [i32; 2] = [126, 127];
 
-impl Setting<'_> {
+impl CommandSetting<'_> {
     /// A shell that will run `script`, and its output.
-    fn shell(&self, command: io::Result<Command>, script: &str) -> io::Result<(Command, Output)> {
-        let (output, to) = Output::pipe()?;
+    fn shell(
+        &self,
+        command: io::Result<Command>,
+        script: &str,
+    ) -> io::Result<(Command, CommandOutput)> {
+        let (output, to) = CommandOutput::pipe()?;
         let mut command = command?;
         command.arg("-c").arg(script).stdin(Stdio::null());
         command.stdout(to.try_clone()?).stderr(to);
@@ -98,7 +102,7 @@ impl Setting<'_> {
         &self,
         spec: &CommandSpec,
         stop: &AtomicBool,
-    ) -> Result<Option<Server>, RealError> {
+    ) -> Result<Option<CommandServer>, RealError> {
         let Some(script) = &spec.server else { return Ok(None) };
         let failed = RealError::system("start the server of a command");
         let shell = self.shell(self.emulation.server_command(self.host, "sh"), script);
@@ -119,7 +123,7 @@ impl Setting<'_> {
             }
             ServerState::Listening | ServerState::Exited(_) => None,
         };
-        Ok(Some(Server { flow: self.flow, name, job, output, remark }))
+        Ok(Some(CommandServer { flow: self.flow, name, job, output, remark }))
     }
 
     /// Runs the client of `spec` from the flow's start until it exits, its time limit is reached,
@@ -128,9 +132,9 @@ impl Setting<'_> {
         &self,
         spec: &CommandSpec,
         flow: &FlowSpec,
-        at: RunContext<'_>,
-    ) -> io::Result<Received> {
-        let mut received = Received::default();
+        at: ClientContext<'_>,
+    ) -> io::Result<ReceivedData> {
+        let mut received = ReceivedData::default();
         if !at.wait_until(flow.start) {
             return Ok(received);
         }
@@ -160,19 +164,19 @@ impl Setting<'_> {
 /// Stops `servers` and returns their outcomes and those of `clients`.
 pub(crate) fn finish(
     clients: Vec<CommandExit>,
-    mut servers: Vec<Server>,
+    mut servers: Vec<CommandServer>,
 ) -> Result<Vec<Finished>, RealError> {
     let mut finished =
         clients.into_iter().map(CommandExit::finished).collect::<Result<Vec<_>, _>>()?;
     let failed = RealError::system("end the server of a command");
-    servers.iter_mut().try_for_each(Server::ask_to_end).map_err(&failed)?;
+    servers.iter_mut().try_for_each(CommandServer::ask_to_end).map_err(&failed)?;
     for server in servers {
         finished.push(server.end().map_err(&failed)?);
     }
     Ok(finished)
 }
 
-impl Server {
+impl CommandServer {
     /// Requests termination.
     fn ask_to_end(&mut self) -> io::Result<()> {
         // A process that has already exited is not stopped by us.
@@ -197,7 +201,7 @@ impl Server {
 pub(crate) struct Finished {
     flow: u32,
     side: CommandSide,
-    output: Output,
+    output: CommandOutput,
     problem: Option<String>,
 }
 

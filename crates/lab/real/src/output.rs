@@ -14,7 +14,7 @@ const LOOKS: u32 = 200;
 
 /// A pipe that is read continuously, so a program that prints never blocks.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct CommandOutput {
     retained: Arc<Mutex<RetainedOutput>>,
     reader: JoinHandle<()>,
 }
@@ -27,7 +27,7 @@ struct RetainedOutput {
     cut: usize,
 }
 
-impl Output {
+impl CommandOutput {
     /// A pipe and its write end.
     pub(crate) fn pipe() -> io::Result<(Self, PipeWriter)> {
         let (from, to) = io::pipe()?;
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn short_output_is_kept_completely() {
-        let (output, mut to) = Output::pipe().expect("a pipe");
+        let (output, mut to) = CommandOutput::pipe().expect("a pipe");
         to.write_all(b"one\ntwo\n").expect("room");
         drop(to);
         assert_eq!(output.text(), "one\ntwo\n");
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn long_output_keeps_its_beginning_and_end() {
-        let (output, mut to) = Output::pipe().expect("a pipe");
+        let (output, mut to) = CommandOutput::pipe().expect("a pipe");
         to.write_all(b"begin").expect("a reader");
         to.write_all(&vec![b'x'; 3 * PART]).expect("a reader");
         to.write_all(b"end").expect("a reader");

@@ -8,7 +8,7 @@ use uncork_flow::{Distribution, FlowRecord, LabRecord};
 use uncork_sim::RunSpec;
 use uncork_units::Time;
 
-use crate::client::Received;
+use crate::client::ReceivedData;
 use crate::kernel::Controllers;
 use crate::watch::Sent;
 
@@ -18,7 +18,7 @@ pub(crate) fn flow(
     run: &RunSpec,
     controllers: Controllers,
     index: u32,
-    (received, report): (&Received, Option<&ClientReport>),
+    (received, report): (&ReceivedData, Option<&ClientReport>),
     sent: &Sent,
 ) -> FlowRecord {
     let spec = &run.flows[index as usize];

@@ -11,13 +11,15 @@ use uncork_path::Ecn;
 use uncork_sim::{CommandSpec, FlowSpec, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
-use crate::client::{self, Received, RunContext};
-use crate::command::{self, CommandExit, CommandRecord, CommandSide, Finished, Server, Setting};
+use crate::client::{self, ClientContext, ReceivedData};
+use crate::command::{
+    self, CommandExit, CommandRecord, CommandServer, CommandSetting, CommandSide, Finished,
+};
 use crate::error::RealError;
 use crate::kernel::Controllers;
 use crate::scratch::Scratch;
-use crate::traffic::Traffic;
-use crate::watch::{Sent, Watch};
+use crate::traffic::ServedTraffic;
+use crate::watch::{ConnectionWatch, Sent};
 use crate::{kernel, record, records, server};
 
 /// Port of flow 0's server; the others follow.
@@ -48,7 +50,7 @@ pub fn run(spec: &RunSpec, choice: Controllers, stop: &AtomicBool) -> Result<Rea
     let (emulated, host_of) = emulation(spec)?;
     let scratch = Scratch::new().map_err(RealError::system("make a directory for a run"))?;
     let mut stage =
-        Stage { spec, choice, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
+        RunStage { spec, choice, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
     let controllers = stage.prepare()?;
     let servers = stage.serve(&controllers, stop)?;
     let (listeners, watch) = (stage.listeners(&controllers)?, stage.watch()?);
@@ -136,7 +138,7 @@ fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError 
 }
 
 /// The environment of a run.
-struct Stage<'a> {
+struct RunStage<'a> {
     spec: &'a RunSpec,
     choice: Controllers,
     emulation: Emulation,
@@ -145,7 +147,7 @@ struct Stage<'a> {
     scratch: Scratch,
 }
 
-impl Stage<'_> {
+impl RunStage<'_> {
     /// Applies the hosts' settings. Returns the controller name for each flow's endpoints.
     fn prepare(&self) -> Result<Vec<String>, RealError> {
         let failed = RealError::system("enter a network namespace");
@@ -214,8 +216,8 @@ impl Stage<'_> {
         self.spec.command_of(&self.spec.flows[flow])
     }
 
-    fn setting<'b>(&'b self, flow: usize, controllers: &'b [String]) -> Setting<'b> {
-        Setting {
+    fn setting<'b>(&'b self, flow: usize, controllers: &'b [String]) -> CommandSetting<'b> {
+        CommandSetting {
             emulation: &self.emulation,
             flow: flow as u32,
             host: self.host_of[flow],
@@ -226,28 +228,32 @@ impl Stage<'_> {
     }
 
     /// Starts the servers of commands and waits until they listen, or until `stop`.
-    fn serve(&self, controllers: &[String], stop: &AtomicBool) -> Result<Vec<Server>, RealError> {
+    fn serve(
+        &self,
+        controllers: &[String],
+        stop: &AtomicBool,
+    ) -> Result<Vec<CommandServer>, RealError> {
         let wanted = self.commands().take_while(|_| !stop.load(Ordering::Relaxed));
         let served = wanted.map(|(flow, spec)| self.setting(flow, controllers).serve(spec, stop));
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// The watcher of the flows.
-    fn watch(&self) -> Result<Watch, RealError> {
-        let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
-        Watch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)
+    fn watch(&self) -> Result<ConnectionWatch, RealError> {
+        let traffic = ServedTraffic::open(&self.emulation, self.spec, &self.host_of)?;
+        ConnectionWatch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)
     }
 
     /// Runs all flows. Returns their records and the outcomes of the commands' clients.
     fn play(
         &self,
         controllers: &[String],
-        (listeners, watch): (Vec<(usize, TcpListener)>, Watch),
+        (listeners, watch): (Vec<(usize, TcpListener)>, ConnectionWatch),
         clock: Clock,
         stop: &AtomicBool,
     ) -> Result<(RunResult, Vec<CommandExit>), RealError> {
         let over = AtomicBool::new(stop.load(Ordering::Relaxed));
-        let at = RunContext { clock, warmup: self.spec.warmup, stop: &over };
+        let at = ClientContext { clock, warmup: self.spec.warmup, stop: &over };
         thread::scope(|scope| {
             let serve = |(flow, listener): (usize, TcpListener)| {
                 let flow = &self.spec.flows[flow];
@@ -260,7 +266,8 @@ impl Stage<'_> {
             let watched =
                 watch.until(self.spec.end, clock, || stop.load(Ordering::Relaxed) || is_done());
             over.store(true, Ordering::Relaxed);
-            let received = clients.into_iter().map(joined).collect::<io::Result<Vec<Received>>>();
+            let received =
+                clients.into_iter().map(joined).collect::<io::Result<Vec<ReceivedData>>>();
             let kept =
                 servers.into_iter().map(joined).collect::<io::Result<Vec<Option<TcpStream>>>>();
             let (sent, series) = watched?;
@@ -281,8 +288,8 @@ impl Stage<'_> {
         &self,
         flow: usize,
         controllers: &[String],
-        at: RunContext<'_>,
-    ) -> io::Result<Received> {
+        at: ClientContext<'_>,
+    ) -> io::Result<ReceivedData> {
         let spec = &self.spec.flows[flow];
         if let Some(command) = self.command(flow) {
             return self.setting(flow, controllers).fetch(command, spec, at);
@@ -295,7 +302,7 @@ impl Stage<'_> {
     fn result(
         &self,
         now: Time,
-        received: &[Received],
+        received: &[ReceivedData],
         sent: &[Sent],
         series: Vec<uncork_flow::SeriesPoint>,
     ) -> RunResult {

@@ -9,7 +9,7 @@ use uncork_apps::{Cbr, CbrSpec};
 use uncork_sim::Workload;
 use uncork_units::{Time, TimeDelta};
 
-use crate::client::RunContext;
+use crate::client::ClientContext;
 
 /// Timeout of a read or write before checking whether the run is over.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
@@ -31,7 +31,7 @@ pub(crate) fn serve(
     listener: &TcpListener,
     workload: Workload,
     start: Time,
-    at: RunContext<'_>,
+    at: ClientContext<'_>,
 ) -> io::Result<Option<TcpStream>> {
     if !at.wait_until(start) {
         return Ok(None);
@@ -40,7 +40,7 @@ pub(crate) fn serve(
     connection.set_nodelay(true)?;
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;
-    let mut out = Output { connection: &mut connection, at };
+    let mut out = ServerOutput { connection: &mut connection, at };
     let done = match workload {
         Workload::Transfer(bytes) => out.write(bytes),
         Workload::Until(end) => out.write_until(end),
@@ -63,7 +63,7 @@ pub(crate) fn abort(connection: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(connection, Some(Duration::ZERO))?)
 }
 
-fn accept(listener: &TcpListener, at: RunContext<'_>) -> io::Result<Option<TcpStream>> {
+fn accept(listener: &TcpListener, at: ClientContext<'_>) -> io::Result<Option<TcpStream>> {
     // A blocking accept has no timeout. Polling delays a connection by 0.1 ms on average.
     while !at.is_over() {
         match listener.accept() {
@@ -90,12 +90,12 @@ pub(crate) fn is_impatient(error: &io::Error) -> bool {
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
-struct Output<'a> {
+struct ServerOutput<'a> {
     connection: &'a mut TcpStream,
-    at: RunContext<'a>,
+    at: ClientContext<'a>,
 }
 
-impl Output<'_> {
+impl ServerOutput<'_> {
     /// Writes `bytes` unless the run ends first.
     fn write(&mut self, bytes: u64) -> io::Result<()> {
         let mut left = bytes;

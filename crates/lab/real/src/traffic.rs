@@ -19,16 +19,16 @@ use crate::watch::{Sent, point};
 const EACH: TimeDelta = TimeDelta::from_millis(4);
 
 /// The connections of all commands of a run.
-pub(crate) struct Traffic {
+pub(crate) struct ServedTraffic {
     server: Diag,
     server_addresses: Addresses,
-    hosts: Vec<Host>,
+    hosts: Vec<TrafficHost>,
     /// Half of the shortest RTT: a closing connection remains visible for that long.
     every: TimeDelta,
 }
 
 /// A host that runs a command.
-struct Host {
+struct TrafficHost {
     flow: usize,
     addresses: Addresses,
     client: Diag,
@@ -39,7 +39,7 @@ struct Host {
 #[derive(Default)]
 struct Ends {
     /// By side (server or not) and the kernel's connection number.
-    all: BTreeMap<(bool, u64), End>,
+    all: BTreeMap<(bool, u64), TrafficEnd>,
     received: u64,
     received_early: u64,
     /// The end that has sent the most among those seen at the last query.
@@ -47,12 +47,12 @@ struct Ends {
 }
 
 #[derive(Default)]
-struct End {
+struct TrafficEnd {
     sent: Sent,
     received: u64,
 }
 
-impl Traffic {
+impl ServedTraffic {
     /// The traffic of the flows of `run` that are commands, with their hosts from `host_of`; `None`
     /// if there are none.
     pub(crate) fn open(
@@ -68,7 +68,7 @@ impl Traffic {
             }
             let namespace = &emulation.hosts()[*host];
             let (client, addresses) = (diag(namespace)?, namespace.addresses());
-            hosts.push(Host { flow, addresses, client, ends: Ends::default() });
+            hosts.push(TrafficHost { flow, addresses, client, ends: Ends::default() });
             let rtt = spec.rtt.unwrap_or(run.paths[spec.path].rtt);
             every = every.min(TimeDelta::from_nanos(rtt.as_nanos() / 2));
         }
@@ -111,7 +111,7 @@ impl Traffic {
                 host.ends.take_in(true, connection, samples.then_some((now, host.flow)));
             }
         })?;
-        for Host { flow, client, ends, .. } in &mut *hosts {
+        for TrafficHost { flow, client, ends, .. } in &mut *hosts {
             client.dump(&query, |connection| {
                 if is_of(*server_addresses, connection.remote.ip()) {
                     ends.take_in(false, connection, samples.then_some((now, *flow)));
@@ -130,7 +130,7 @@ impl Traffic {
 
     /// Stores the results of each flow in `sent`.
     pub(crate) fn store(self, sent: &mut [Sent]) {
-        for Host { flow, ends, .. } in self.hosts {
+        for TrafficHost { flow, ends, .. } in self.hosts {
             if let Some(sent) = sent.get_mut(flow) {
                 *sent = ends.together();
             }
@@ -164,7 +164,7 @@ impl Ends {
             received_early: self.received_early,
             ..Sent::default()
         };
-        for End { sent, .. } in self.all.into_values() {
+        for TrafficEnd { sent, .. } in self.all.into_values() {
             sum.add(&sent);
         }
         sum

@@ -10,7 +10,7 @@ use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::error::RealError;
-use crate::traffic::Traffic;
+use crate::traffic::ServedTraffic;
 
 /// Query interval, unless the run needs more frequent samples.
 const EVERY: TimeDelta = TimeDelta::from_millis(20);
@@ -30,7 +30,7 @@ pub(crate) struct Sent {
 }
 
 /// Periodic sampling of the servers' connections.
-pub(crate) struct Watch {
+pub(crate) struct ConnectionWatch {
     diag: Diag,
     first_port: u16,
     every: TimeDelta,
@@ -38,17 +38,17 @@ pub(crate) struct Watch {
     sent: Vec<Sent>,
     series: Vec<SeriesPoint>,
     warmup: Time,
-    traffic: Option<Traffic>,
+    traffic: Option<ServedTraffic>,
 }
 
-impl Watch {
+impl ConnectionWatch {
     /// Watches the connections of `run` in the servers' namespace, with ports from `first_port`,
     /// and the `traffic` of commands.
     pub(crate) fn open(
         servers: &Namespace,
         run: &RunSpec,
         first_port: u16,
-        traffic: Option<Traffic>,
+        traffic: Option<ServedTraffic>,
     ) -> Result<Self, RealError> {
         let longest = traffic.as_ref().map_or(EVERY, |traffic| traffic.every().min(EVERY));
         let shortest =

@@ -113,10 +113,10 @@ fn write(document: &impl Serialize) -> String {
 
 fn read<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, DocumentError> {
     #[derive(Deserialize)]
-    struct Header {
+    struct DocumentHeader {
         schema: String,
     }
-    let header: Header = serde_json::from_str(text)?;
+    let header: DocumentHeader = serde_json::from_str(text)?;
     if header.schema != expected {
         return Err(DocumentError::Schema { found: header.schema, expected });
     }
@@ -128,11 +128,11 @@ fn read<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Do
 struct Layout {
     pretty: PrettyFormatter<'static>,
     /// Open arrays and objects, outermost first.
-    open: Vec<Open>,
+    open: Vec<OpenScope>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Open {
+enum OpenScope {
     Object,
     Array,
     /// An array on one line.
@@ -141,7 +141,7 @@ enum Open {
 
 impl Layout {
     fn is_inline(&self) -> bool {
-        self.open.last() == Some(&Open::Inline)
+        self.open.last() == Some(&OpenScope::Inline)
     }
 }
 
@@ -150,12 +150,12 @@ impl Formatter for Layout {
         write!(out, "{}", rounded(value, DIGITS) + 0.0) // + 0.0 turns -0 into 0
     }
     fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        let inside = matches!(self.open.last(), Some(Open::Array | Open::Inline));
-        self.open.push(if inside { Open::Inline } else { Open::Array });
+        let inside = matches!(self.open.last(), Some(OpenScope::Array | OpenScope::Inline));
+        self.open.push(if inside { OpenScope::Inline } else { OpenScope::Array });
         if inside { out.write_all(b"[") } else { self.pretty.begin_array(out) }
     }
     fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        let inline = self.open.pop() == Some(Open::Inline);
+        let inline = self.open.pop() == Some(OpenScope::Inline);
         if inline { out.write_all(b"]") } else { self.pretty.end_array(out) }
     }
     fn begin_array_value<W: ?Sized + io::Write>(
@@ -173,7 +173,7 @@ impl Formatter for Layout {
         if self.is_inline() { Ok(()) } else { self.pretty.end_array_value(out) }
     }
     fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open.push(Open::Object);
+        self.open.push(OpenScope::Object);
         self.pretty.begin_object(out)
     }
     fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {

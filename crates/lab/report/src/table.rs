@@ -105,7 +105,7 @@ impl Table {
     fn narrowed(&self, limit: usize) -> Self {
         let groups = self.groups();
         let mut widths = self.widths(&groups);
-        let gaps = |group: &Group<'_>| GAPS[1] + GAPS[0] * (group.end - group.start - 1);
+        let gaps = |group: &ColumnGroup<'_>| GAPS[1] + GAPS[0] * (group.end - group.start - 1);
         let gaps = groups.iter().map(gaps).sum::<usize>().saturating_sub(GAPS[1]);
         let least = |column: &Column| match column.align {
             Align::Left => width(&column.name).max(NARROWEST),
@@ -140,21 +140,21 @@ impl Table {
     }
 
     /// Runs of adjacent columns with the same upper heading; without one, each column is separate.
-    fn groups(&self) -> Vec<Group<'_>> {
-        let mut groups: Vec<Group<'_>> = Vec::new();
+    fn groups(&self) -> Vec<ColumnGroup<'_>> {
+        let mut groups: Vec<ColumnGroup<'_>> = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
             match groups.last_mut() {
                 Some(group) if !group.title.is_empty() && group.title == column.group => {
                     group.end = at + 1;
                 }
-                _ => groups.push(Group { title: &column.group, start: at, end: at + 1 }),
+                _ => groups.push(ColumnGroup { title: &column.group, start: at, end: at + 1 }),
             }
         }
         groups
     }
 
     /// Width of each column; the first of a group is widened if the group's title needs it.
-    fn widths(&self, groups: &[Group<'_>]) -> Vec<usize> {
+    fn widths(&self, groups: &[ColumnGroup<'_>]) -> Vec<usize> {
         let cell = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
         let of = |at: usize| cell(at).map(|text| width(text)).max().unwrap_or(0);
         let mut widths: Vec<usize> = (self.columns.iter().enumerate())
@@ -169,7 +169,7 @@ impl Table {
     fn line<'a>(
         &self,
         cells: impl Iterator<Item = &'a str>,
-        groups: &[Group<'_>],
+        groups: &[ColumnGroup<'_>],
         widths: &[usize],
     ) -> String {
         let mut out = String::new();
@@ -185,13 +185,13 @@ impl Table {
 }
 
 /// Columns `start..end` under one title.
-struct Group<'a> {
+struct ColumnGroup<'a> {
     title: &'a str,
     start: usize,
     end: usize,
 }
 
-impl Group<'_> {
+impl ColumnGroup<'_> {
     fn span(&self, widths: &[usize]) -> usize {
         let columns = self.start..self.end;
         GAPS[0] * (columns.len() - 1) + widths[columns].iter().sum::<usize>()
@@ -212,7 +212,7 @@ fn broken(row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
 
 /// Titles over one column are right-aligned like its figures; over several columns they are
 /// centred.
-fn group_line(groups: &[Group<'_>], widths: &[usize]) -> String {
+fn group_line(groups: &[ColumnGroup<'_>], widths: &[usize]) -> String {
     let titles = groups.iter().map(|group| {
         let span = group.span(widths);
         if group.end - group.start > 1 {

@@ -10,7 +10,7 @@ use crate::app::{self, App, Get, Requests};
 use crate::offload::Offload;
 use crate::segments::{Ack, Host, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
-use crate::timer::Timer;
+use crate::timer::FlowTimer;
 
 /// RFC 6298 §2.1: retransmission timeout of a SYN or SYN/ACK.
 const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
@@ -93,12 +93,12 @@ pub(crate) struct Flow<'a, S: ControllerSpec> {
     answered: u64,
     pub(crate) client: Receiver,
     pub(crate) app: App,
-    pub(crate) app_timer: Timer,
+    pub(crate) app_timer: FlowTimer,
     finished: bool,
     /// Packets and messages in flight in both directions.
     pub(crate) travelling: u32,
-    pub(crate) sender_timer: Timer,
-    pub(crate) receiver_timer: Timer,
+    pub(crate) sender_timer: FlowTimer,
+    pub(crate) receiver_timer: FlowTimer,
     pub(crate) delivered_early: u64,
     pub(crate) rtts: Distribution,
     pub(crate) queueing: Distribution,
@@ -137,11 +137,11 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             client: Receiver::new(app::unasked(spec.workload), spec.acks)
                 .with_window(spec.receive_window, run.receive_window_steps(spec)),
             app: App::new(run, spec, index),
-            app_timer: Timer::default(),
+            app_timer: FlowTimer::default(),
             finished: false,
             travelling: 0,
-            sender_timer: Timer::default(),
-            receiver_timer: Timer::default(),
+            sender_timer: FlowTimer::default(),
+            receiver_timer: FlowTimer::default(),
             delivered_early: 0,
             rtts: Distribution::new(),
             queueing: Distribution::new(),

@@ -11,11 +11,11 @@ use crate::flow::{Downstream, Flow, Upstream};
 /// thousand short flows can follow each other.
 #[derive(Debug)]
 pub(crate) struct Flows<'a, S: ControllerSpec> {
-    slots: Vec<Slot<'a, S>>,
+    slots: Vec<FlowSlot<'a, S>>,
 }
 
 #[derive(Debug)]
-enum Slot<'a, S: ControllerSpec> {
+enum FlowSlot<'a, S: ControllerSpec> {
     ToCome,
     Live(Box<Flow<'a, S>>),
     Over(Box<FlowOutcome>),
@@ -33,43 +33,43 @@ pub(crate) struct FlowOutcome {
 impl<'a, S: ControllerSpec> Flows<'a, S> {
     /// `count` future flows.
     pub(crate) fn new(count: usize) -> Self {
-        let slots = std::iter::repeat_with(|| Slot::ToCome).take(count).collect();
+        let slots = std::iter::repeat_with(|| FlowSlot::ToCome).take(count).collect();
         Self { slots }
     }
 
     pub(crate) fn is_to_come(&self, index: u32) -> bool {
-        matches!(self.slots.get(index as usize), Some(Slot::ToCome))
+        matches!(self.slots.get(index as usize), Some(FlowSlot::ToCome))
     }
 
     pub(crate) fn is_over(&self, index: u32) -> bool {
-        matches!(self.slots.get(index as usize), Some(Slot::Over(_)))
+        matches!(self.slots.get(index as usize), Some(FlowSlot::Over(_)))
     }
 
     /// Starts a flow.
     pub(crate) fn begin(&mut self, index: u32, flow: Flow<'a, S>) {
-        self.slots[index as usize] = Slot::Live(Box::new(flow));
+        self.slots[index as usize] = FlowSlot::Live(Box::new(flow));
     }
 
     /// A flow, if it is active.
     pub(crate) fn get(&self, index: u32) -> Option<&Flow<'a, S>> {
         match &self.slots[index as usize] {
-            Slot::Live(flow) => Some(flow),
-            Slot::ToCome | Slot::Over(_) => None,
+            FlowSlot::Live(flow) => Some(flow),
+            FlowSlot::ToCome | FlowSlot::Over(_) => None,
         }
     }
 
     /// A flow, if it is active.
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Flow<'a, S>> {
         match &mut self.slots[index as usize] {
-            Slot::Live(flow) => Some(flow),
-            Slot::ToCome | Slot::Over(_) => None,
+            FlowSlot::Live(flow) => Some(flow),
+            FlowSlot::ToCome | FlowSlot::Over(_) => None,
         }
     }
 
     /// Reduces a flow to its outcome.
     pub(crate) fn end(&mut self, now: Time, index: u32) {
         if let Some(flow) = self.get(index) {
-            self.slots[index as usize] = Slot::Over(Box::new(FlowOutcome::of(flow, now)));
+            self.slots[index as usize] = FlowSlot::Over(Box::new(FlowOutcome::of(flow, now)));
         }
     }
 
@@ -81,9 +81,9 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         queued_bytes: impl Fn(u32) -> u64,
     ) -> impl Iterator<Item = SeriesPoint> {
         (0..).zip(&mut self.slots).filter_map(move |(index, slot)| match slot {
-            Slot::ToCome => None,
-            Slot::Live(flow) => flow.sample(now, queued_bytes(index)),
-            Slot::Over(outcome) => outcome.last.take().map(|last| SeriesPoint {
+            FlowSlot::ToCome => None,
+            FlowSlot::Live(flow) => flow.sample(now, queued_bytes(index)),
+            FlowSlot::Over(outcome) => outcome.last.take().map(|last| SeriesPoint {
                 time_ns: now.as_nanos(),
                 queue_bytes: queued_bytes(index),
                 ..last
@@ -98,9 +98,9 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         begin: impl Fn(u32) -> Flow<'a, S>,
     ) -> impl Iterator<Item = FlowOutcome> {
         (0..).zip(self.slots).map(move |(index, slot)| match slot {
-            Slot::ToCome => FlowOutcome::of(&begin(index), now),
-            Slot::Live(flow) => FlowOutcome::of(&flow, now),
-            Slot::Over(outcome) => *outcome,
+            FlowSlot::ToCome => FlowOutcome::of(&begin(index), now),
+            FlowSlot::Live(flow) => FlowOutcome::of(&flow, now),
+            FlowSlot::Over(outcome) => *outcome,
         })
     }
 }

@@ -8,20 +8,20 @@ use uncork_units::Time;
 /// needs a new one: when an entry comes up, the host checks what is due. So a timer has a few
 /// entries, not one per ACK.
 #[derive(Debug)]
-pub(crate) struct Timer {
+pub(crate) struct FlowTimer {
     /// Times of the next entries, padded with [`Time::NEVER`].
     near: [Time; 2],
     /// Times of the other entries, the earliest last.
     far: Vec<Time>,
 }
 
-impl Default for Timer {
+impl Default for FlowTimer {
     fn default() -> Self {
         Self { near: [Time::NEVER; 2], far: Vec::new() }
     }
 }
 
-impl Timer {
+impl FlowTimer {
     /// Whether `deadline` needs a new entry; if so, records it.
     pub(crate) fn needs_entry(&mut self, deadline: Time) -> bool {
         let [next, second] = self.near;
@@ -54,9 +54,9 @@ mod tests {
     /// A pacing deadline every 10 ns, with a retransmission timeout that keeps moving.
     #[test]
     fn far_deadline_is_scheduled_once_despite_many_near_ones() {
-        let mut timer = Timer::default();
+        let mut timer = FlowTimer::default();
         let mut scheduled = Vec::new();
-        let mut arm = |timer: &mut Timer, deadline: u64| {
+        let mut arm = |timer: &mut FlowTimer, deadline: u64| {
             if timer.needs_entry(Time::from_nanos(deadline)) {
                 scheduled.push(deadline);
             }
@@ -74,7 +74,7 @@ mod tests {
     /// Ten deadlines, each earlier than the previous: the entries come up in order.
     #[test]
     fn number_of_entries_is_not_limited() {
-        let mut timer = Timer::default();
+        let mut timer = FlowTimer::default();
         for deadline in (1..=10).rev() {
             assert!(timer.needs_entry(Time::from_nanos(deadline)));
         }
@@ -87,6 +87,6 @@ mod tests {
 
     #[test]
     fn never_is_not_scheduled() {
-        assert!(!Timer::default().needs_entry(Time::NEVER));
+        assert!(!FlowTimer::default().needs_entry(Time::NEVER));
     }
 }

@@ -95,7 +95,7 @@ impl Netlink {
     fn receive(&mut self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         loop {
             let (length, _) = recv(&self.socket, self.answer.as_mut_slice(), RecvFlags::empty())?;
-            if let Progress::Complete = read(&self.answer[..length], &mut each)? {
+            if let DumpProgress::Complete = read(&self.answer[..length], &mut each)? {
                 return Ok(());
             }
         }
@@ -104,13 +104,16 @@ impl Netlink {
 
 /// What a datagram says of the reply that it is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum DumpProgress {
     Continues,
     Complete,
 }
 
 /// Calls `each` for every message of a datagram, until the reply ends.
-fn read(datagram: &[u8], mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<Progress> {
+fn read(
+    datagram: &[u8],
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<DumpProgress> {
     // `struct nlmsghdr`, `NLMSG_ERROR`, `NLMSG_DONE` (linux/netlink.h).
     const HEADER: usize = 16;
     const ERROR: u16 = 2;
@@ -123,14 +126,14 @@ fn read(datagram: &[u8], mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::R
             return Err(malformed(&"a message shorter than its header".to_owned().into()));
         }
         match buffer.message_type() {
-            DONE => return Ok(Progress::Complete),
-            ERROR => return verdict(buffer.payload()).map(|()| Progress::Complete),
+            DONE => return Ok(DumpProgress::Complete),
+            ERROR => return verdict(buffer.payload()).map(|()| DumpProgress::Complete),
             _ => each(&rest[..length])?,
         }
         // Messages are aligned to four bytes (netlink(7)).
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    Ok(Progress::Continues)
+    Ok(DumpProgress::Continues)
 }
 
 fn decode(bytes: &[u8]) -> io::Result<Option<RouteNetlinkMessage>> {
@@ -176,7 +179,7 @@ mod tests {
         bytes
     }
 
-    fn kinds(datagram: &[u8]) -> io::Result<(Vec<u16>, Progress)> {
+    fn kinds(datagram: &[u8]) -> io::Result<(Vec<u16>, DumpProgress)> {
         let mut kinds = Vec::new();
         let progress = read(datagram, |bytes| {
             kinds.push(u16::from_ne_bytes([bytes[4], bytes[5]]));
@@ -188,10 +191,10 @@ mod tests {
     #[test]
     fn a_reply_ends_with_its_last_message() {
         let two = [message(24, &[1, 2, 3]), message(16, &[])].concat();
-        assert_eq!(kinds(&two).expect("two"), (vec![24, 16], Progress::Continues));
+        assert_eq!(kinds(&two).expect("two"), (vec![24, 16], DumpProgress::Continues));
         let all = [two, message(3, &[0; 4]), message(24, &[])].concat();
-        assert_eq!(kinds(&all).expect("two"), (vec![24, 16], Progress::Complete));
-        assert_eq!(kinds(&message(2, &[0; 4])).expect("no error").1, Progress::Complete);
+        assert_eq!(kinds(&all).expect("two"), (vec![24, 16], DumpProgress::Complete));
+        assert_eq!(kinds(&message(2, &[0; 4])).expect("no error").1, DumpProgress::Complete);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Admission {
     /// [`Limits::connections`]: they share a socket.
     tcp_connections: usize,
     epoch: Instant,
-    state: Mutex<State>,
+    state: Mutex<AdmissionState>,
 }
 
 /// What a connection is over.
@@ -38,16 +38,16 @@ pub(crate) enum Transport {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AdmissionState {
     limits: Limits,
     /// Bytes.
     held: u64,
-    networks: HashMap<IpAddr, Network>,
+    networks: HashMap<IpAddr, NetworkLoad>,
     next: u64,
 }
 
 #[derive(Debug, Default)]
-struct Network {
+struct NetworkLoad {
     held: u64,
     /// Connections over TCP.
     tcp: usize,
@@ -58,12 +58,12 @@ struct Network {
 struct Holder {
     held: u64,
     transport: Transport,
-    signals: Arc<Signals>,
+    signals: Arc<LoadSignals>,
 }
 
 /// Signals from and to a connection.
 #[derive(Debug)]
-struct Signals {
+struct LoadSignals {
     /// When it made progress last, in nanoseconds of the epoch.
     progress: AtomicU64,
     end: Notify,
@@ -75,7 +75,7 @@ pub(crate) struct Claim {
     admission: Arc<Admission>,
     network: IpAddr,
     number: u64,
-    signals: Arc<Signals>,
+    signals: Arc<LoadSignals>,
 }
 
 /// Memory that a connection holds until this is dropped.
@@ -87,7 +87,7 @@ pub(crate) struct Held {
 
 impl Admission {
     pub(crate) fn new(limits: &Limits, tcp_connections: usize, epoch: Instant) -> Self {
-        let state = State { limits: *limits, ..State::default() };
+        let state = AdmissionState { limits: *limits, ..AdmissionState::default() };
         Self { tcp_connections, epoch, state: Mutex::new(state) }
     }
 
@@ -104,7 +104,8 @@ impl Admission {
         transport: Transport,
         now: Instant,
     ) -> Option<Arc<Claim>> {
-        let signals = Arc::new(Signals { progress: self.nanos(now).into(), end: Notify::new() });
+        let signals =
+            Arc::new(LoadSignals { progress: self.nanos(now).into(), end: Notify::new() });
         let mut state = self.state();
         let limits = state.limits;
         let address = network(client, limits.network_bits);
@@ -147,12 +148,12 @@ impl Admission {
         now.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl AdmissionState {
     /// Adds what a connection holds, and has others end if that is too much.
     fn add(&mut self, (address, number): (IpAddr, u64), bytes: u64) {
         let Some(network) = self.networks.get_mut(&address) else { return };
@@ -203,7 +204,7 @@ impl State {
     }
 }
 
-impl Network {
+impl NetworkLoad {
     fn count(&self, transport: Transport) -> usize {
         match transport {
             Transport::Tcp => self.tcp,

@@ -16,13 +16,13 @@ const SECOND: u64 = 1_000_000_000;
 /// the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371), which needs no refill.
 #[derive(Debug)]
 pub(crate) struct NetworkLimiter {
-    rows: [Row; 2],
+    rows: [LimiterRow; 2],
     per_second: u64,
     epoch: Instant,
 }
 
 #[derive(Debug)]
-struct Row {
+struct LimiterRow {
     hasher: RandomState,
     /// Nanoseconds of the epoch.
     arrivals: Box<[AtomicU64]>,
@@ -31,7 +31,7 @@ struct Row {
 impl NetworkLimiter {
     /// Lets each network have `per_second` units, at least one.
     pub(crate) fn new(per_second: u64, epoch: Instant) -> Self {
-        let row = || Row {
+        let row = || LimiterRow {
             hasher: RandomState::new(),
             arrivals: (0..COUNTERS).map(|_| AtomicU64::new(0)).collect(),
         };
@@ -51,7 +51,7 @@ impl NetworkLimiter {
     }
 }
 
-impl Row {
+impl LimiterRow {
     /// Counts units that take `time` nanoseconds at the limit.
     fn admit(&self, network: IpAddr, now: u64, time: u64) -> Result<(), u64> {
         let index = self.hasher.hash_one(network) as usize % COUNTERS;

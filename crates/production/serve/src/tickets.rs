@@ -25,10 +25,10 @@ const LIFETIME: u32 = 12 * 60 * 60;
 pub(crate) struct Tickets {
     /// The transport of the tickets: a session cannot be resumed on another transport.
     purpose: &'static [u8],
-    keys: ArcSwap<Vec<Key>>,
+    keys: ArcSwap<Vec<TicketKey>>,
 }
 
-struct Key {
+struct TicketKey {
     name: [u8; NAME],
     aead: LessSafeKey,
 }
@@ -83,12 +83,12 @@ impl Tickets {
     }
 
     fn replace(&self, secrets: &[Secret]) {
-        let keys = secrets.iter().filter_map(|secret| Key::new(self.purpose, secret));
+        let keys = secrets.iter().filter_map(|secret| TicketKey::new(self.purpose, secret));
         self.keys.store(Arc::new(keys.collect()));
     }
 }
 
-impl Key {
+impl TicketKey {
     /// Cannot fail in practice: the length is right.
     fn new(purpose: &[u8], secret: &Secret) -> Option<Self> {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
@@ -110,7 +110,7 @@ impl ProducesTickets for Tickets {
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
         let keys = self.keys.load();
-        let Key { name, aead } = keys.first()?;
+        let TicketKey { name, aead } = keys.first()?;
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).ok()?;
         let mut ticket = plain.to_vec();

@@ -7,12 +7,12 @@ use nix::unistd::{Gid, Group, User, geteuid, initgroups, setgid, setuid};
 
 /// A user, and its group.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct AddressAccount {
     user: User,
     group: Gid,
 }
 
-impl Account {
+impl AddressAccount {
     /// The account of `NAME` or `USER:GROUP`. Root is none.
     pub(crate) fn find(name: &str) -> io::Result<Self> {
         let (user, group) = match name.split_once(':') {

@@ -12,7 +12,7 @@ use uncork_policy::{Flat, Origins, Outcome, Policy};
 use crate::description::Description;
 use crate::error::Error;
 use crate::layout::NAME;
-use crate::pending::{Pending, post};
+use crate::pending::{PendingRecords, post};
 use crate::pins::{CgroupPins, Pins, remove_directory};
 use crate::tables::{self, Loaded, Shared};
 
@@ -100,7 +100,7 @@ fn exchange(
     let earlier = own.pending()?;
     // A rollback never returns to a pending policy.
     let pending =
-        ttl.map(|ttl| Pending::new(ttl, earlier.map_or(active, |earlier| earlier.before)));
+        ttl.map(|ttl| PendingRecords::new(ttl, earlier.map_or(active, |earlier| earlier.before)));
     let activate = || {
         pin(own, &directory, &loaded, description)?;
         if let Some(pending) = pending {

@@ -6,7 +6,7 @@ use uncork_kernel::{Map, Ring};
 
 use crate::error::Error;
 use crate::layout::{CloseEvent, Decision};
-use crate::sockets::Sockets;
+use crate::sockets::SteeredSockets;
 use crate::steered::Steered;
 
 /// Open pins. They outlive the pins themselves, but the next `apply` after a `revert` makes others.
@@ -15,7 +15,7 @@ pub(crate) struct Attached {
     steered: Steered,
     ring: Ring,
     /// The decisions for open connections.
-    sockets: Sockets,
+    sockets: SteeredSockets,
     lost: Map,
     lost_before: u64,
     /// The number of the ring's pin, which no other pin has.

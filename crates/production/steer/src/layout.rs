@@ -50,9 +50,9 @@ impl Bytes {
 }
 
 /// Numbers out of a structure, one after the other.
-pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+pub(crate) struct LayoutFields<'a>(pub(crate) &'a [u8]);
 
-impl Fields<'_> {
+impl LayoutFields<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         if let Some((found, rest)) = self.0.split_at_checked(N) {
@@ -84,7 +84,7 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Self {
+    pub(crate) fn read(fields: &mut LayoutFields<'_>) -> Self {
         let (policy, unit, outcome) = (fields.u64(), fields.u64(), fields.u32());
         Self { policy, unit, outcome, is_moved: fields.u32() != 0 }
     }
@@ -108,7 +108,7 @@ pub(crate) struct ConnectionEntry {
 
 impl ConnectionEntry {
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let mut fields = Fields(bytes);
+        let mut fields = LayoutFields(bytes);
         Self { decision: Decision::read(&mut fields), cookie: fields.u64() }
     }
 }
@@ -125,7 +125,7 @@ pub(crate) struct CloseEvent {
 
 impl CloseEvent {
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let mut fields = Fields(bytes);
+        let mut fields = LayoutFields(bytes);
         let (cookie, decision) = (fields.u64(), Decision::read(&mut fields));
         Self { cookie, decision, controller: name(&fields.take::<NAME>()) }
     }

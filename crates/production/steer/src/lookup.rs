@@ -4,12 +4,12 @@ use uncork_host::watch::{PolicyChoice, ShortName};
 
 use crate::archive::PolicyArchive;
 use crate::description::Decided;
-use crate::sockets::Sockets;
+use crate::sockets::SteeredSockets;
 use crate::steered::Steered;
 
 /// The decisions of all steered cgroups, by connection.
 #[derive(Debug)]
-pub struct Lookup(Vec<(Sockets, PolicyArchive)>);
+pub struct Lookup(Vec<(SteeredSockets, PolicyArchive)>);
 
 impl Lookup {
     /// The decisions of these cgroups. A cgroup is left out if its maps cannot be read.

@@ -15,7 +15,7 @@ use crate::description::{Decided, Description};
 use crate::error::Error;
 use crate::layout::{self, Decision};
 use crate::question::Question;
-use crate::sockets::Sockets;
+use crate::sockets::SteeredSockets;
 use crate::steered::Steered;
 
 const OBJECT: &[u8] = include_bytes!("../bpf/move.bpf.o");
@@ -53,7 +53,7 @@ pub struct Moves {
 }
 
 /// A connection and its new settings.
-struct Target {
+struct MoveTarget {
     cookie: u64,
     value: Vec<u8>,
 }
@@ -76,7 +76,8 @@ impl Steered {
         let (listening, open) = connections(&cgroups)?;
         let cgroup = description.cgroup.clone();
         let (mut moves, mut targets) = (Moves { cgroup, ..Moves::default() }, Vec::new());
-        let mut planner = Planner { ask, description, archive: PolicyArchive::of(self), sockets };
+        let mut planner =
+            MovePlanner { ask, description, archive: PolicyArchive::of(self), sockets };
         for connection in &open {
             let is_accepted = listening.contains(&connection.local.port());
             if let Some(target) = planner.target(connection, is_accepted, request, &mut moves)? {
@@ -118,14 +119,14 @@ fn connections(cgroups: &HashSet<u64>) -> Result<(HashSet<u16>, Vec<Connection>)
     Ok((listening, open))
 }
 
-struct Planner {
+struct MovePlanner {
     ask: Program,
     description: Description,
     archive: PolicyArchive,
-    sockets: Sockets,
+    sockets: SteeredSockets,
 }
 
-impl Planner {
+impl MovePlanner {
     /// The connection's new settings; `None` if it has them, or the request does not select it.
     fn target(
         &mut self,
@@ -133,7 +134,7 @@ impl Planner {
         is_accepted: bool,
         request: &MoveRequest<'_>,
         moves: &mut Moves,
-    ) -> Result<Option<Target>, Error> {
+    ) -> Result<Option<MoveTarget>, Error> {
         let client = connection.remote.ip();
         let has = connection.cc.map(|cc| cc.as_str().to_owned()).unwrap_or_default();
         let port = is_accepted.then_some(connection.local.port());
@@ -168,7 +169,7 @@ impl Planner {
         };
         let value = layout::target(decision, controller, cap);
         *moves.to_move.entry((has, gets)).or_default() += 1;
-        Ok(Some(Target { cookie: connection.cookie, value }))
+        Ok(Some(MoveTarget { cookie: connection.cookie, value }))
     }
 
     /// The earlier decision for a connection, if a policy decided.
@@ -189,7 +190,7 @@ fn cap(decided: &Decided, before: Option<&Decided>) -> u32 {
 }
 
 /// Moves connections: how many were moved, and how many the kernel refused.
-fn carry_out(targets: &[Target], sockets: Map) -> Result<[u64; 2], Error> {
+fn carry_out(targets: &[MoveTarget], sockets: Map) -> Result<[u64; 2], Error> {
     let mut object = Object::plain("uncork steer move", OBJECT)?;
     let map = object.create_map("targets", Some(targets.len() as u32))?;
     let keys: Vec<u8> = targets.iter().flat_map(|target| target.cookie.to_ne_bytes()).collect();

@@ -24,7 +24,7 @@ const START_TURN: Duration = Duration::from_millis(20);
 
 /// A policy that is not confirmed, pinned with it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Pending {
+pub(crate) struct PendingRecords {
     /// When it is rolled back, in seconds since the boot.
     pub(crate) deadline_boot_s: u64,
     /// The program of the policy that is active again then; `None` if none is.
@@ -50,7 +50,7 @@ pub struct PendingStatus {
     pub is_guarded: bool,
 }
 
-impl Pending {
+impl PendingRecords {
     /// One that ends `ttl` from now.
     pub(crate) fn new(ttl: Duration, before: Option<u32>) -> Self {
         Self { deadline_boot_s: boot_s() + ttl.as_secs(), before }
@@ -163,7 +163,7 @@ pub fn guard(pins: &Pins, number: u64) -> Result<(), Error> {
 
 /// Makes the policy before the active one again, if one is pending.
 fn roll_back(pins: &Pins, own: &CgroupPins) -> Result<(), Error> {
-    let Some(Pending { before, .. }) = own.pending()? else { return Ok(()) };
+    let Some(PendingRecords { before, .. }) = own.pending()? else { return Ok(()) };
     let program =
         before.map(|id| Program::open(&own.policy(id).join("program"))).transpose()?.flatten();
     let link = CgroupLink::open(&own.link())?;
@@ -203,7 +203,7 @@ impl Steered {
     }
 
     pub(crate) fn pending(&self) -> Result<Option<PendingStatus>, Error> {
-        let Some(Pending { deadline_boot_s, before }) = self.own().pending()? else {
+        let Some(PendingRecords { deadline_boot_s, before }) = self.own().pending()? else {
             return Ok(None);
         };
         let before = before.map(|id| self.description(&self.own().policy(id))).transpose()?;

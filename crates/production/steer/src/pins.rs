@@ -23,7 +23,7 @@ use uncork_kernel::{CgroupLink, Map, has_pin_directory, make_pin_directory};
 
 use crate::error::Error;
 use crate::lock::lock;
-use crate::pending::{Pending, WatchdogProcess};
+use crate::pending::{PendingRecords, WatchdogProcess};
 
 const STEER: &str = "steer";
 const NAMES: &str = "names-";
@@ -122,11 +122,11 @@ impl CgroupPins {
     }
 
     /// The policy that is not confirmed.
-    pub(crate) fn pending(&self) -> Result<Option<Pending>, Error> {
+    pub(crate) fn pending(&self) -> Result<Option<PendingRecords>, Error> {
         self.read_blob(&self.0.join(PENDING))
     }
 
-    pub(crate) fn set_pending(&self, pending: Pending) -> Result<(), Error> {
+    pub(crate) fn set_pending(&self, pending: PendingRecords) -> Result<(), Error> {
         self.write_blob(PENDING, &pending)
     }
 

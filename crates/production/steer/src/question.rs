@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use uncork_kernel::Program;
 
 use crate::error::Error;
-use crate::layout::{Bytes, Fields};
+use crate::layout::{Bytes, LayoutFields};
 
 /// The smallest packet that the kernel takes for a question.
 const SMALLEST: usize = 64;
@@ -47,7 +47,7 @@ impl Question {
         packet.u64(self.unix_s as u64);
         packet.0.resize(SMALLEST, 0);
         ask.run(&mut packet.0).map_err(Error::step("ask the program"))?;
-        let mut fields = Fields(&packet.0[ANSWER..]);
+        let mut fields = LayoutFields(&packet.0[ANSWER..]);
         let (policy, unit) = (fields.u64(), fields.u64());
         Ok(Answer { policy, unit, outcome: fields.u32() as usize })
     }

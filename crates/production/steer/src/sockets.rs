@@ -9,9 +9,9 @@ use crate::layout::{ConnectionEntry, Decision, places};
 
 /// The table that the program writes.
 #[derive(Debug)]
-pub(crate) struct Sockets(pub(crate) Map);
+pub(crate) struct SteeredSockets(pub(crate) Map);
 
-impl Sockets {
+impl SteeredSockets {
     /// The decision for the connection with this cookie, if a policy decided.
     pub(crate) fn find(&self, cookie: u64) -> Result<Option<Decision>, Error> {
         let found =

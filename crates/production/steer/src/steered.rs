@@ -11,12 +11,12 @@ use uncork_kernel::{Map, Program, Ring, programs_at};
 use crate::apply::open_cgroup;
 use crate::description::{Decided, Description};
 use crate::error::Error;
-use crate::layout::Fields;
+use crate::layout::LayoutFields;
 use crate::lock::lock;
 use crate::pending::PendingStatus;
 use crate::pins::{CgroupPins, Pins};
 use crate::question::{Answer, Question};
-use crate::sockets::Sockets;
+use crate::sockets::SteeredSockets;
 
 /// A steered cgroup.
 #[derive(Clone, Debug)]
@@ -171,9 +171,9 @@ impl Steered {
     }
 
     /// The decisions for open connections.
-    pub(crate) fn sockets(&self) -> Result<Sockets, Error> {
+    pub(crate) fn sockets(&self) -> Result<SteeredSockets, Error> {
         let map = Map::open(&self.own.sockets())?;
-        map.map(Sockets).ok_or_else(|| self.damaged("no connections"))
+        map.map(SteeredSockets).ok_or_else(|| self.damaged("no connections"))
     }
 
     /// Held while this process is the only reader of the ring.
@@ -253,7 +253,7 @@ impl Steered {
 fn count(values: &[u8]) -> Count {
     let (values, _) = values.as_chunks::<24>();
     values.iter().fold(Count::default(), |sum, value| {
-        let mut fields = Fields(value);
+        let mut fields = LayoutFields(value);
         Count {
             connections: sum.connections + fields.u64(),
             refused: sum.refused + fields.u64(),

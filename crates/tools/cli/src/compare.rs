@@ -16,7 +16,7 @@ use crate::args::{self, CompareArgs, Format};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
 use crate::lab::warn_of_doubts;
-use crate::progress::{Tracker, Watcher};
+use crate::progress::{ProgressTracker, ProgressWatcher};
 use crate::{color, output, stdout};
 
 pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -66,8 +66,8 @@ fn run(
     let jobs = args::jobs(args.jobs);
     let of = (scenario, Engine::Sim);
     let stop = AtomicBool::new(false);
-    let watcher = Watcher::of_stderr(args.quiet);
-    let tracker = Tracker::of([scenario]);
+    let watcher = ProgressWatcher::of_stderr(args.quiet);
+    let tracker = ProgressTracker::of([scenario]);
     tracker.begin(0, items);
     let runs = watcher.watch(&tracker, None, || {
         run_items(of, items, jobs, &stop, &|run, progress| tracker.finished(run, progress))

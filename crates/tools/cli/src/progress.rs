@@ -22,13 +22,13 @@ const BAR_TICK: Duration = Duration::from_millis(100);
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The runs of a command, scenario by scenario.
-pub(crate) struct Tracker {
+pub(crate) struct ProgressTracker {
     started: Instant,
-    state: Mutex<State>,
+    state: Mutex<BarState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct BarState {
     forecast: Forecast,
     /// Names of the scenarios.
     names: Vec<String>,
@@ -40,7 +40,7 @@ struct State {
     last_line: Duration,
 }
 
-impl Tracker {
+impl ProgressTracker {
     /// A tracker for all runs of `scenarios`.
     pub(crate) fn of<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Self {
         let scenarios: Vec<&Scenario> = scenarios.into_iter().collect();
@@ -52,7 +52,7 @@ impl Tracker {
     }
 
     fn new(forecast: Forecast, names: Vec<String>) -> Self {
-        let state = State {
+        let state = BarState {
             forecast,
             names,
             current: 0,
@@ -89,13 +89,13 @@ impl Tracker {
         });
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State, Duration) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut BarState, Duration) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state, self.started.elapsed())
     }
 }
 
-impl State {
+impl BarState {
     /// `rfc9743-loss (3 of 18), 20 of 48 runs, 12345 packets, 1 minute: 5 minutes left`
     fn text(&self, elapsed: Duration) -> String {
         let Progress { done, total, packets } = self.progress;
@@ -118,13 +118,13 @@ impl State {
 
 /// Where progress is shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Watcher {
+pub(crate) enum ProgressWatcher {
     Quiet,
     Terminal,
     Log,
 }
 
-impl Watcher {
+impl ProgressWatcher {
     /// Progress on stderr, unless `quiet`.
     pub(crate) fn of_stderr(quiet: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal()) {
@@ -138,7 +138,7 @@ impl Watcher {
     /// prints what happens next.
     pub(crate) fn watch<T>(
         self,
-        tracker: &Tracker,
+        tracker: &ProgressTracker,
         stop: Option<&AtomicBool>,
         work: impl FnOnce() -> T,
     ) -> T {
@@ -161,7 +161,7 @@ fn ends_within(receiver: &Receiver<()>, span: Duration) -> bool {
     receiver.recv_timeout(span) == Err(RecvTimeoutError::Disconnected)
 }
 
-fn draw_bar(tracker: &Tracker, receiver: &Receiver<()>, stop: Option<&AtomicBool>) {
+fn draw_bar(tracker: &ProgressTracker, receiver: &Receiver<()>, stop: Option<&AtomicBool>) {
     if ends_within(receiver, UNTIL_BAR) {
         return;
     }
@@ -187,7 +187,7 @@ fn draw_bar(tracker: &Tracker, receiver: &Receiver<()>, stop: Option<&AtomicBool
 }
 
 /// Prints a line every [`LINE_INTERVAL`], across all scenarios.
-fn log(tracker: &Tracker, receiver: &Receiver<()>) {
+fn log(tracker: &ProgressTracker, receiver: &Receiver<()>) {
     loop {
         let wait = tracker
             .with(|state, elapsed| (state.last_line + LINE_INTERVAL).saturating_sub(elapsed));
@@ -210,10 +210,10 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn state(names: &[&str], cells: usize) -> State {
+    fn state(names: &[&str], cells: usize) -> BarState {
         let cells = (0..names.len()).map(|_| vec![(1, 10); cells]);
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        Tracker::new(Forecast::new(cells), names).state.into_inner().unwrap()
+        ProgressTracker::new(Forecast::new(cells), names).state.into_inner().unwrap()
     }
 
     #[test]
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn watching_returns_the_result() {
-        for watcher in [Watcher::Quiet, Watcher::Terminal, Watcher::Log] {
-            let tracker = Tracker::new(Forecast::new([vec![(1, 1)]]), Vec::new());
+        for watcher in [ProgressWatcher::Quiet, ProgressWatcher::Terminal, ProgressWatcher::Log] {
+            let tracker = ProgressTracker::new(Forecast::new([vec![(1, 1)]]), Vec::new());
             assert_eq!(watcher.watch(&tracker, None, || 7), 7);
         }
     }

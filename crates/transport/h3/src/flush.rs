@@ -9,7 +9,7 @@ use noq_proto::{
 
 use crate::core::Core;
 use crate::priority::Priority;
-use crate::stream::{Input, Output, Receiving, Sending, Stream};
+use crate::stream::{Input, Output, Receiving, Stream, StreamSending};
 
 /// Bytes read from a stream at a time.
 const CHUNK: usize = 64 * 1024;
@@ -41,8 +41,8 @@ impl Core {
             let Some(stream) = streams.get_mut(&id) else { continue };
             stream.is_changed = false;
             stream.flush(connection, id);
-            if stream.output.state == Sending::Ending && stream.output.queue.is_empty() {
-                stream.output.state = Sending::Over;
+            if stream.output.state == StreamSending::Ending && stream.output.queue.is_empty() {
+                stream.output.state = StreamSending::Over;
                 if connection.send_stream(id).finish().is_ok() {
                     unacknowledged.insert(id);
                 }
@@ -120,12 +120,12 @@ impl Core {
 impl Stream {
     fn flush(&mut self, connection: &mut Connection, id: StreamId) {
         match self.output.state {
-            Sending::Open | Sending::Ending => self.output.write(connection, id),
-            Sending::Resetting(code) => {
-                self.output.state = Sending::Over;
+            StreamSending::Open | StreamSending::Ending => self.output.write(connection, id),
+            StreamSending::Resetting(code) => {
+                self.output.state = StreamSending::Over;
                 let _gone = connection.send_stream(id).reset(code);
             }
-            Sending::Stopped(_) | Sending::Over => {}
+            StreamSending::Stopped(_) | StreamSending::Over => {}
         }
         match self.input.state {
             Receiving::Open if self.input.is_wanted && self.input.is_readable => {
@@ -157,8 +157,8 @@ impl Output {
                     }
                 }
                 Err(WriteError::Blocked) => break,
-                Err(WriteError::Stopped(code)) => return self.end(Sending::Resetting(code)),
-                Err(WriteError::ClosedStream) => return self.end(Sending::Over),
+                Err(WriteError::Stopped(code)) => return self.end(StreamSending::Resetting(code)),
+                Err(WriteError::ClosedStream) => return self.end(StreamSending::Over),
             }
         }
         if self.is_ready() {

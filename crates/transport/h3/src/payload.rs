@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::{Buf, Bytes};
 
 /// The slot in which a [`Payload`] leaves its bytes.
-pub(crate) type Slot = Rc<Cell<Option<Bytes>>>;
+pub(crate) type PayloadSlot = Rc<Cell<Option<Bytes>>>;
 
 /// Bytes of a body, to be sent by `h3`.
 ///
@@ -14,11 +14,11 @@ pub(crate) type Slot = Rc<Cell<Option<Bytes>>>;
 /// a payload also leaves the reference-counted bytes in the connection's slot.
 pub struct Payload {
     bytes: Bytes,
-    slot: Slot,
+    slot: PayloadSlot,
 }
 
 impl Payload {
-    pub(crate) fn new(bytes: Bytes, slot: &Slot) -> Self {
+    pub(crate) fn new(bytes: Bytes, slot: &PayloadSlot) -> Self {
         Self { bytes, slot: Rc::clone(slot) }
     }
 }

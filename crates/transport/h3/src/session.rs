@@ -15,9 +15,9 @@ use uncork_quic_io::{ConnectionKey, Mailer};
 use crate::connection_waker::{ConnectionWaker, TurnTracker};
 use crate::core::{Core, Shared, Task};
 use crate::error;
-use crate::payload::{Payload, Slot};
+use crate::payload::{Payload, PayloadSlot};
 use crate::priority::Priority;
-use crate::stream::Sending;
+use crate::stream::StreamSending;
 use crate::transport::Transport;
 
 /// Limits on the peer's data, in bytes.
@@ -35,7 +35,7 @@ pub struct Bounds {
 /// [`Session::settle`].
 pub struct Session {
     core: Shared,
-    slot: Slot,
+    slot: PayloadSlot,
     tasks: FuturesUnordered<Task>,
     connection_waker: Arc<dyn TurnTracker>,
     waker: Waker,
@@ -45,7 +45,7 @@ pub struct Session {
 #[derive(Clone)]
 pub struct Scope {
     pub(crate) core: Shared,
-    pub(crate) slot: Slot,
+    pub(crate) slot: PayloadSlot,
 }
 
 impl Session {
@@ -59,7 +59,7 @@ impl Session {
         let connection_waker = Arc::new(ConnectionWaker::new(mailer));
         Self {
             core: Rc::new(RefCell::new(Core::new(side, bounds, now))),
-            slot: Slot::default(),
+            slot: PayloadSlot::default(),
             tasks: FuturesUnordered::new(),
             waker: Arc::clone(&connection_waker).into(),
             connection_waker,
@@ -104,8 +104,8 @@ impl Session {
         let mut core = self.core.borrow_mut();
         core.unacknowledged.remove(&id);
         let Some(stream) = core.streams.get_mut(&id) else { return };
-        if stream.output.state != Sending::Over {
-            stream.output.end(Sending::Stopped(code));
+        if stream.output.state != StreamSending::Over {
+            stream.output.end(StreamSending::Stopped(code));
         }
         core.change(id);
     }

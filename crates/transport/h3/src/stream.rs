@@ -24,7 +24,7 @@ pub(crate) struct Stream {
 /// The sending half.
 #[derive(Debug)]
 pub(crate) struct Output {
-    pub(crate) state: Sending,
+    pub(crate) state: StreamSending,
     pub(crate) queue: VecDeque<Bytes>,
     pub(crate) queued: usize,
     pub(crate) waker: Option<Waker>,
@@ -37,7 +37,7 @@ pub(crate) struct Output {
 
 /// The state of the sending half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sending {
+pub(crate) enum StreamSending {
     /// Open.
     Open,
     /// The queue is final; FIN follows.
@@ -86,7 +86,7 @@ impl Stream {
     pub(crate) fn new(sends: bool, receives: bool, allowance: u64) -> Self {
         Self {
             output: Output {
-                state: if sends { Sending::Open } else { Sending::Over },
+                state: if sends { StreamSending::Open } else { StreamSending::Over },
                 queue: VecDeque::new(),
                 queued: 0,
                 waker: None,
@@ -110,7 +110,7 @@ impl Stream {
 
     /// Whether the stream can be removed.
     pub(crate) fn is_over(&self) -> bool {
-        let is_sent = matches!(self.output.state, Sending::Over | Sending::Stopped(_));
+        let is_sent = matches!(self.output.state, StreamSending::Over | StreamSending::Stopped(_));
         let is_received = !matches!(self.input.state, Receiving::Stopping(_));
         !self.output.is_held && !self.input.is_held && is_sent && is_received
     }
@@ -130,7 +130,7 @@ impl Output {
     }
 
     /// Ends sending and drops the queue.
-    pub(crate) fn end(&mut self, state: Sending) {
+    pub(crate) fn end(&mut self, state: StreamSending) {
         self.state = state;
         self.queue = VecDeque::new();
         self.queued = 0;

@@ -12,8 +12,8 @@ use noq_proto::{Dir, StreamId, VarInt};
 
 use crate::core::{REQUEST_CANCELLED, Shared, wait};
 use crate::error;
-use crate::payload::{Payload, Slot};
-use crate::stream::{Receiving, Sending};
+use crate::payload::{Payload, PayloadSlot};
+use crate::stream::{Receiving, StreamSending};
 
 /// Frames up to this size get one buffer of the right size.
 const SMALL: usize = 4096;
@@ -22,13 +22,13 @@ const SMALL: usize = 4096;
 #[derive(Clone)]
 pub struct Transport {
     pub(crate) core: Shared,
-    pub(crate) slot: Slot,
+    pub(crate) slot: PayloadSlot,
 }
 
 /// The sending half of a stream.
 pub struct SendStream {
     core: Shared,
-    slot: Slot,
+    slot: PayloadSlot,
     id: StreamId,
 }
 
@@ -138,7 +138,7 @@ impl quic::Connection<Payload> for Transport {
 }
 
 impl SendStream {
-    pub(crate) fn new(core: Shared, slot: Slot, id: StreamId) -> Self {
+    pub(crate) fn new(core: Shared, slot: PayloadSlot, id: StreamId) -> Self {
         Self { core, slot, id }
     }
 
@@ -161,8 +161,8 @@ impl SendStream {
         }
         let Some(stream) = core.streams.get_mut(&self.id) else { return Ok(()) };
         match stream.output.state {
-            Sending::Open => stream.output.state = Sending::Ending,
-            Sending::Stopped(code) => return Err(terminated(code)),
+            StreamSending::Open => stream.output.state = StreamSending::Ending,
+            StreamSending::Stopped(code) => return Err(terminated(code)),
             _ => {}
         }
         core.change(self.id);
@@ -176,8 +176,10 @@ impl SendStream {
             return Err(error::stream(over));
         }
         match core.streams.get(&self.id).map(|stream| stream.output.state) {
-            Some(Sending::Open) => Ok(()),
-            Some(Sending::Stopped(code) | Sending::Resetting(code)) => Err(terminated(code)),
+            Some(StreamSending::Open) => Ok(()),
+            Some(StreamSending::Stopped(code) | StreamSending::Resetting(code)) => {
+                Err(terminated(code))
+            }
             _ => Err(StreamErrorIncoming::Unknown("nothing follows the end".into())),
         }
     }
@@ -213,7 +215,7 @@ impl quic::SendStream<Payload> for SendStream {
         }
         let Some(stream) = core.streams.get_mut(&self.id) else { return Poll::Ready(Ok(())) };
         match stream.output.state {
-            Sending::Stopped(code) => Poll::Ready(Err(terminated(code))),
+            StreamSending::Stopped(code) => Poll::Ready(Err(terminated(code))),
             _ if stream.output.is_ready() => Poll::Ready(Ok(())),
             _ => {
                 wait(&mut stream.output.waker, context);
@@ -240,8 +242,8 @@ impl quic::SendStream<Payload> for SendStream {
     fn reset(&mut self, reset_code: u64) {
         let mut core = self.core.borrow_mut();
         let Some(stream) = core.streams.get_mut(&self.id) else { return };
-        if matches!(stream.output.state, Sending::Open | Sending::Ending) {
-            stream.output.end(Sending::Resetting(varint(reset_code)));
+        if matches!(stream.output.state, StreamSending::Open | StreamSending::Ending) {
+            stream.output.end(StreamSending::Resetting(varint(reset_code)));
             core.change(self.id);
         }
     }
@@ -259,11 +261,11 @@ impl Drop for SendStream {
         let is_resolving = core.is_resolving;
         let Some(stream) = core.streams.get_mut(&self.id) else { return };
         stream.output.is_held = false;
-        if stream.output.state == Sending::Open && self.id.dir() == Dir::Bi {
+        if stream.output.state == StreamSending::Open && self.id.dir() == Dir::Bi {
             if is_resolving && !stream.output.queue.is_empty() {
-                stream.output.state = Sending::Ending;
+                stream.output.state = StreamSending::Ending;
             } else {
-                stream.output.end(Sending::Resetting(REQUEST_CANCELLED));
+                stream.output.end(StreamSending::Resetting(REQUEST_CANCELLED));
             }
         }
         core.change(self.id);
@@ -431,7 +433,7 @@ mod tests {
                 core.opened.of(dir).push_back(id);
             }
         }
-        Transport { core: Rc::new(RefCell::new(core)), slot: Slot::default() }
+        Transport { core: Rc::new(RefCell::new(core)), slot: PayloadSlot::default() }
     }
 
     /// `h3` does not guarantee when it reads a payload. If an update copies payloads or reads them at

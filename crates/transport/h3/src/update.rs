@@ -25,7 +25,7 @@ const ID_ERROR: VarInt = VarInt::from_u32(0x108);
 /// Parses the updates in a client's unidirectional stream.
 #[derive(Debug, Default)]
 pub(crate) struct Updates {
-    place: Place,
+    place: UpdatePlace,
     /// The incomplete next item.
     partial: Vec<u8>,
     /// Updates parsed and not yet taken.
@@ -38,7 +38,7 @@ pub(crate) struct Updates {
 
 /// The next part of the stream.
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum UpdatePlace {
     /// The stream's type.
     #[default]
     Type,
@@ -66,7 +66,7 @@ impl Updates {
     pub(crate) fn read(&mut self, bytes: &[u8]) {
         if let Err(code) = self.try_read(bytes) {
             self.broken = Some(code);
-            self.place = Place::Other;
+            self.place = UpdatePlace::Other;
         }
     }
 
@@ -87,19 +87,20 @@ impl Updates {
             return Ok(None);
         }
         match self.place {
-            Place::Other => Ok(Some(bytes.len())),
-            Place::Unwanted(left) => {
+            UpdatePlace::Other => Ok(Some(bytes.len())),
+            UpdatePlace::Unwanted(left) => {
                 let skipped = left.min(bytes.len() as u64);
                 let is_all = skipped == left;
-                self.place = if is_all { Place::Frame } else { Place::Unwanted(left - skipped) };
+                self.place =
+                    if is_all { UpdatePlace::Frame } else { UpdatePlace::Unwanted(left - skipped) };
                 Ok(Some(skipped as usize))
             }
-            Place::Type => {
+            UpdatePlace::Type => {
                 let Some((kind, rest)) = varint(bytes) else { return Ok(None) };
-                self.place = if kind == CONTROL { Place::Frame } else { Place::Other };
+                self.place = if kind == CONTROL { UpdatePlace::Frame } else { UpdatePlace::Other };
                 Ok(Some(bytes.len() - rest.len()))
             }
-            Place::Frame => self.frame(bytes),
+            UpdatePlace::Frame => self.frame(bytes),
         }
     }
 
@@ -108,7 +109,7 @@ impl Updates {
         let Some((length, payload)) = varint(rest) else { return Ok(None) };
         let head = bytes.len() - payload.len();
         if !matches!(kind, OF_REQUEST | SETTINGS) || length > MAX_FRAME {
-            self.place = Place::Unwanted(length);
+            self.place = UpdatePlace::Unwanted(length);
             return Ok(Some(head));
         }
         let Some(payload) = payload.get(..length as usize) else { return Ok(None) };

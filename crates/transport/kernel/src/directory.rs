@@ -69,7 +69,7 @@ fn check(directory: &Path, is_root: bool) -> Result<bool, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         about => about.map_err(|error| unsearchable(directory, error))?,
     };
-    let entry = Entry { owner: about.uid(), mode: about.mode(), is_root };
+    let entry = DirectoryEntry { owner: about.uid(), mode: about.mode(), is_root };
     match entry.danger(sys::user()) {
         None => Ok(true),
         Some((reason, remedy)) => {
@@ -88,7 +88,7 @@ fn unsearchable(directory: &Path, error: io::Error) -> Error {
 }
 
 /// What decides who may change a directory.
-struct Entry {
+struct DirectoryEntry {
     owner: u32,
     /// With the kind of file (inode(7)).
     mode: u32,
@@ -96,7 +96,7 @@ struct Entry {
     is_root: bool,
 }
 
-impl Entry {
+impl DirectoryEntry {
     /// Why others than `user` and root decide about what is in it, and the command that ends it.
     fn danger(&self, user: u32) -> Option<(String, &'static str)> {
         let Self { owner, mode, is_root } = *self;
@@ -137,7 +137,7 @@ mod tests {
             (root, 0o120_777, root, false, Some("rm")),
             (root, 0o100_600, root, false, Some("rm")),
         ] {
-            let found = Entry { owner, mode, is_root }.danger(user);
+            let found = DirectoryEntry { owner, mode, is_root }.danger(user);
             let found = found.map(|(_, remedy)| remedy);
             assert_eq!(found, remedy, "{owner} {mode:o} {user} {is_root}");
         }

@@ -353,15 +353,15 @@ pub(crate) fn link_cgroup(program: BorrowedFd<'_>, cgroup: BorrowedFd<'_>) -> io
 }
 
 #[repr(C)]
-struct Link {
+struct SysLink {
     link: u32,
 }
 // SAFETY: as in linux/bpf.h.
-unsafe impl Attributes for Link {}
+unsafe impl Attributes for SysLink {}
 
 /// Detaches the program or structure of `link`.
 pub(crate) fn detach_link(link: BorrowedFd<'_>) -> io::Result<()> {
-    bpf(LINK_DETACH, &mut Link { link: link.as_raw_fd() as u32 }).map(drop)
+    bpf(LINK_DETACH, &mut SysLink { link: link.as_raw_fd() as u32 }).map(drop)
 }
 
 #[repr(C)]
@@ -473,13 +473,13 @@ pub(crate) fn update_link(link: BorrowedFd<'_>, new: BorrowedFd<'_>) -> io::Resu
 
 #[repr(C)]
 #[derive(Default)]
-struct Object {
+struct SysObject {
     path: u64,
     fd: u32,
     flags: u32,
 }
 // SAFETY: as in linux/bpf.h.
-unsafe impl Attributes for Object {}
+unsafe impl Attributes for SysObject {}
 
 fn c_path(path: &Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
@@ -489,13 +489,13 @@ fn c_path(path: &Path) -> io::Result<CString> {
 pub(crate) fn pin(fd: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     let path = c_path(path)?;
     let (path, fd) = (path.as_ptr() as u64, fd.as_raw_fd() as u32);
-    bpf(OBJ_PIN, &mut Object { path, fd, ..Object::default() }).map(drop)
+    bpf(OBJ_PIN, &mut SysObject { path, fd, ..SysObject::default() }).map(drop)
 }
 
 /// Opens what is pinned.
 pub(crate) fn open_pin(path: &Path) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
-    open(OBJ_GET, &mut Object { path: path.as_ptr() as u64, ..Object::default() })
+    open(OBJ_GET, &mut SysObject { path: path.as_ptr() as u64, ..SysObject::default() })
 }
 
 /// Opens what is pinned, if it is there.

@@ -34,7 +34,7 @@ pub(crate) enum Mail<C> {
 
 /// A queue of messages, with an eventfd that is readable while the queue is not empty.
 pub(crate) struct Mailbox<C> {
-    inner: Mutex<Inner<C>>,
+    inner: Mutex<MailboxInner<C>>,
     wake: OwnedFd,
 }
 
@@ -77,7 +77,7 @@ impl<C> Mailer<C> {
     }
 }
 
-struct Inner<C> {
+struct MailboxInner<C> {
     mail: Vec<Mail<C>>,
     datagrams: usize,
 }
@@ -88,7 +88,7 @@ const MAX_DATAGRAMS: usize = 4096;
 impl<C> Mailbox<C> {
     pub(crate) fn new() -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let inner = Mutex::new(Inner { mail: Vec::new(), datagrams: 0 });
+        let inner = Mutex::new(MailboxInner { mail: Vec::new(), datagrams: 0 });
         Ok(Self { inner, wake })
     }
 
@@ -120,14 +120,14 @@ impl<C> Mailbox<C> {
     }
 
     /// Signals the eventfd for the first message; later ones find the worker awake.
-    fn wake(&self, inner: &Inner<C>) {
+    fn wake(&self, inner: &MailboxInner<C>) {
         if inner.mail.len() == 1 {
             // Writing to an eventfd fails only if its counter overflows.
             let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<C>> {
+    fn lock(&self) -> MutexGuard<'_, MailboxInner<C>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

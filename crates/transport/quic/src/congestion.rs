@@ -7,12 +7,12 @@ use uncork_cc::{
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
-use crate::counts::Counts;
+use crate::counts::PathCounts;
 use crate::delivery::DeliveryRate;
 use crate::handle::Observation;
 use crate::ledger::{Ledger, Sent};
 use crate::observed::{Observed, Space};
-use crate::pending::Pending;
+use crate::pending::PendingAcks;
 use crate::rtt::RttEstimator;
 use crate::watch::{Event, Watcher};
 
@@ -27,7 +27,7 @@ const LATE: u64 = 2;
 
 /// The congestion control of one path.
 #[derive(Clone, Debug)]
-pub(crate) struct Congestion {
+pub(crate) struct PathCongestion {
     choice: Choice,
     controller: AnyController,
     seed: u64,
@@ -40,16 +40,16 @@ pub(crate) struct Congestion {
     since: Time,
     /// CE marks so far, by space.
     marked: [u64; 3],
-    counts: Counts,
+    counts: PathCounts,
     /// The part of `counts` from other paths.
-    before: Counts,
+    before: PathCounts,
     delivery: DeliveryRate,
     is_drained: bool,
     watcher: Watcher,
-    pending: Pending,
+    pending: PendingAcks,
 }
 
-impl Congestion {
+impl PathCongestion {
     pub(crate) fn new(choice: Choice, seed: u64, mss: u16, now: Time) -> Self {
         let mss = u32::from(mss);
         Self {
@@ -62,12 +62,12 @@ impl Congestion {
             now,
             since: now,
             marked: [0; 3],
-            counts: Counts::default(),
-            before: Counts::default(),
+            counts: PathCounts::default(),
+            before: PathCounts::default(),
             delivery: DeliveryRate::new(now),
             is_drained: false,
             watcher: Watcher::default(),
-            pending: Pending::default(),
+            pending: PendingAcks::default(),
         }
     }
 
@@ -361,7 +361,7 @@ impl Congestion {
 
     /// A round-trip time, if the largest packet number is newly acknowledged (RFC 9002 §5.1).
     fn measure(&mut self, delay: TimeDelta) -> Option<RttSample> {
-        let Pending { acked, newest, largest, .. } = &self.pending;
+        let PendingAcks { acked, newest, largest, .. } = &self.pending;
         let newest = acked.last().filter(|_| newest == largest)?;
         Some(self.rtt.update(self.now.since(newest.token.send_time()), delay))
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-use crate::congestion::Congestion;
+use crate::congestion::PathCongestion;
 use crate::handle::{Handle, Path};
 
 /// The controller of one path of a connection.
@@ -28,7 +28,7 @@ impl ControllerFactory for Factory {
 }
 
 impl Adapter {
-    fn settled(&self) -> MutexGuard<'_, Congestion> {
+    fn settled(&self) -> MutexGuard<'_, PathCongestion> {
         let mut path = self.path.lock();
         path.settle(self.connection.observed());
         path

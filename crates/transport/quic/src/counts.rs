@@ -2,7 +2,7 @@
 
 /// Totals so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct PathCounts {
     pub(crate) sent_bytes: u64,
     pub(crate) acked_bytes: u64,
     pub(crate) lost_bytes: u64,
@@ -11,7 +11,7 @@ pub(crate) struct Counts {
     pub(crate) ce_packets: u64,
 }
 
-impl Counts {
+impl PathCounts {
     /// The difference from earlier totals.
     pub(crate) fn less(&self, other: &Self) -> Self {
         Self {

@@ -9,7 +9,7 @@ use uncork_cc::{CcSpec, Control, RttSample, Snapshot};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
-use crate::congestion::Congestion;
+use crate::congestion::PathCongestion;
 use crate::controller::Factory;
 use crate::epoch::Epoch;
 use crate::observed::Observed;
@@ -18,10 +18,10 @@ use crate::watch::{Watch, Watcher};
 
 /// The congestion control of a connection: chooses and observes it. Clones refer to the same connection.
 #[derive(Clone, Debug)]
-pub struct Handle(Arc<Inner>);
+pub struct Handle(Arc<HandleInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct HandleInner {
     epoch: Epoch,
     seed: u64,
     observed: Arc<Observed>,
@@ -38,7 +38,7 @@ struct Current {
 
 /// The congestion control of one path.
 #[derive(Debug)]
-pub(crate) struct Path(Mutex<Congestion>);
+pub(crate) struct Path(Mutex<PathCongestion>);
 
 /// The observable state of a connection's congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,7 +83,7 @@ impl Handle {
     /// The congestion control of a new connection. Times count from `epoch`. Use a different `seed` per
     /// connection.
     pub fn new(choice: Choice, seed: u64, epoch: Instant) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(HandleInner {
             epoch: Epoch::new(epoch),
             seed,
             observed: Arc::default(),
@@ -130,20 +130,20 @@ impl Handle {
 
     /// The current state; `None` before the connection exists.
     pub fn observe(&self) -> Option<Observation> {
-        self.settled(Congestion::observation)
+        self.settled(PathCongestion::observation)
     }
 
     /// [`Observation::rtt`] alone, which costs less.
     pub fn rtt(&self) -> Option<RttSample> {
-        self.settled(Congestion::rtt).flatten()
+        self.settled(PathCongestion::rtt).flatten()
     }
 
     /// [`Observation::is_drained`] alone, which costs less; false before the connection exists.
     pub fn is_drained(&self) -> bool {
-        self.settled(Congestion::is_drained).unwrap_or(false)
+        self.settled(PathCongestion::is_drained).unwrap_or(false)
     }
 
-    fn settled<T>(&self, of: impl FnOnce(&Congestion) -> T) -> Option<T> {
+    fn settled<T>(&self, of: impl FnOnce(&PathCongestion) -> T) -> Option<T> {
         let now = self.now();
         let mut path = now.path.as_ref()?.lock();
         path.settle(self.observed());
@@ -162,7 +162,7 @@ impl Handle {
     pub(crate) fn new_path(&self, instant: Instant, mtu: u16) -> Arc<Path> {
         let mut now = self.now();
         let former = now.path.take();
-        let mut congestion = Congestion::new(now.choice, self.0.seed, mtu, self.time(instant));
+        let mut congestion = PathCongestion::new(now.choice, self.0.seed, mtu, self.time(instant));
         congestion.watch(now.watcher.clone());
         if let Some(former) = former {
             congestion.count_from(&former.lock());
@@ -195,7 +195,7 @@ impl Handle {
 }
 
 impl Path {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Congestion> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, PathCongestion> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,7 +9,7 @@ use crate::observed::Space;
 /// losses last.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-pub(crate) struct Pending {
+pub(crate) struct PendingAcks {
     pub(crate) is_open: bool,
     /// All acknowledged packets are known; another one belongs to the next acknowledgement.
     pub(crate) is_acked: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Pending {
     pub(crate) mtu: Option<u16>,
 }
 
-impl Pending {
+impl PendingAcks {
     pub(crate) fn clear(&mut self) {
         let Self { mut acked, mut lost, .. } = std::mem::take(self);
         acked.clear();

@@ -64,16 +64,16 @@ impl Qlog {
         let at = now.since(self.start);
         match *event {
             Event::Sent { space, packet, bytes } => {
-                let header = Header(space, Some(packet));
+                let header = PacketHeader(space, Some(packet));
                 let data = format_args!("{header},\"raw\":{{\"length\":{bytes}}}");
                 entry(text, at, "transport:packet_sent", data);
             }
             Event::Lost { space, packet, .. } => {
-                let header = Header(space, Some(packet));
+                let header = PacketHeader(space, Some(packet));
                 entry(text, at, "recovery:packet_lost", format_args!("{header}"));
             }
             Event::Acknowledged { space, ranges, ce_total } => {
-                let (header, ranges) = (Header(space, None), Ranges(ranges));
+                let (header, ranges) = (PacketHeader(space, None), AckRanges(ranges));
                 let ce = ce_total.map_or(String::new(), |ce| format!(",\"ce\":{ce}"));
                 let frame = format_args!(
                     "{header},\"frames\":[{{\"frame_type\":\"ack\",\"acked_ranges\":[{ranges}]{ce}}}]"
@@ -135,9 +135,9 @@ fn state(observation: &Observation) -> &'static str {
 }
 
 /// The `header` field of a packet event.
-struct Header(Space, Option<u64>);
+struct PacketHeader(Space, Option<u64>);
 
-impl std::fmt::Display for Header {
+impl std::fmt::Display for PacketHeader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self.0 {
             Space::Initial => "initial",
@@ -153,9 +153,9 @@ impl std::fmt::Display for Header {
 }
 
 /// Ranges of packet numbers, written in ascending order.
-struct Ranges<'a>(&'a [(u64, u64)]);
+struct AckRanges<'a>(&'a [(u64, u64)]);
 
-impl std::fmt::Display for Ranges<'_> {
+impl std::fmt::Display for AckRanges<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, (from, to)) in self.0.iter().rev().enumerate() {
             let comma = if index == 0 { "" } else { "," };

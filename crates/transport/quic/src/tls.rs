@@ -24,20 +24,20 @@ pub(crate) fn server(
     handle: Handle,
     choose: Choose,
 ) -> Arc<dyn ServerConfig> {
-    Arc::new(Server { inner, handle, choose })
+    Arc::new(TlsServer { inner, handle, choose })
 }
 
 pub(crate) fn client(inner: Arc<dyn ClientConfig>, handle: Handle) -> Arc<dyn ClientConfig> {
-    Arc::new(Client { inner, handle })
+    Arc::new(TlsClient { inner, handle })
 }
 
-struct Server {
+struct TlsServer {
     inner: Arc<dyn ServerConfig>,
     handle: Handle,
     choose: Choose,
 }
 
-impl ServerConfig for Server {
+impl ServerConfig for TlsServer {
     fn initial_keys(&self, version: u32, id: ConnectionId) -> Result<Keys, UnsupportedVersion> {
         // These keys are for packets sent before the connection exists, or that refuse it. They are
         // not observed.
@@ -60,12 +60,12 @@ impl ServerConfig for Server {
     }
 }
 
-struct Client {
+struct TlsClient {
     inner: Arc<dyn ClientConfig>,
     handle: Handle,
 }
 
-impl ClientConfig for Client {
+impl ClientConfig for TlsClient {
     fn start_session(
         &self,
         version: u32,

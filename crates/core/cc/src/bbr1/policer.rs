@@ -15,14 +15,14 @@ use super::params::{
 /// Detects a policer and estimates its rate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
-    state: State,
+    state: PolicerState,
     interval: Interval,
     /// Rate of the last complete interval, or the policer's rate.
     bw: Rate,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum PolicerState {
     /// No losses yet: a policer would still have tokens.
     #[default]
     Waiting,
@@ -62,7 +62,7 @@ pub(super) struct AckFacts {
 impl Policer {
     /// The policer's rate, if one was detected.
     pub(super) fn bw(&self) -> Option<Rate> {
-        matches!(self.state, State::Limiting).then_some(self.bw)
+        matches!(self.state, PolicerState::Limiting).then_some(self.bw)
     }
 
     pub(super) fn reset(&mut self) {
@@ -72,13 +72,13 @@ impl Policer {
     /// Processes an ACK. Returns true when the policer's rate has expired and probing restarts.
     pub(super) fn update(&mut self, reading: AckFacts) -> bool {
         match self.state {
-            State::Limiting => return self.wear_off(reading),
-            State::Waiting if reading.has_losses => {
+            PolicerState::Limiting => return self.wear_off(reading),
+            PolicerState::Waiting if reading.has_losses => {
                 self.interval = Interval::from(reading);
                 self.sample(reading);
             }
-            State::Waiting => {}
-            State::Sampling => self.sample(reading),
+            PolicerState::Waiting => {}
+            PolicerState::Sampling => self.sample(reading),
         }
         false
     }
@@ -103,7 +103,7 @@ impl Policer {
             self.reset();
             return;
         }
-        self.state = State::Sampling;
+        self.state = PolicerState::Sampling;
         // An interval ends when the tokens run out, which only a loss reveals.
         if self.interval.rounds < POLICER_MIN_ROUNDS || !reading.has_losses {
             return;
@@ -116,11 +116,11 @@ impl Policer {
     fn finish(&mut self, bw: Rate, reading: AckFacts) {
         if !self.bw.is_zero() && agree(self.bw, bw) {
             self.bw = midpoint(self.bw, bw);
-            self.state = State::Limiting;
+            self.state = PolicerState::Limiting;
             self.interval.rounds = 0;
         } else {
             self.bw = bw;
-            self.state = State::Sampling;
+            self.state = PolicerState::Sampling;
             self.interval = Interval::from(reading);
         }
     }
@@ -242,7 +242,7 @@ mod tests {
     fn interval_with_too_few_losses_ends_after_sixteen_rounds() {
         let mut path = Rounds::new();
         path.rounds(17, 100_000, 1_000);
-        assert!(matches!(path.policer.state, State::Waiting));
+        assert!(matches!(path.policer.state, PolicerState::Waiting));
     }
 
     #[test]
@@ -266,9 +266,9 @@ mod tests {
         host.fill();
         host.advance(TimeDelta::from_millis(100));
         let lost = host.time_out();
-        assert!(matches!(host.cc.policer.state, State::Sampling));
+        assert!(matches!(host.cc.policer.state, PolicerState::Sampling));
         assert_eq!(host.cc.policer.interval.rounds, 1);
         host.cc.on_spurious(host.now, &lost);
-        assert!(matches!(host.cc.policer.state, State::Waiting));
+        assert!(matches!(host.cc.policer.state, PolicerState::Waiting));
     }
 }

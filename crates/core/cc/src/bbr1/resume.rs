@@ -4,7 +4,7 @@ use uncork_units::{Rate, TimeDelta};
 
 use super::{Bbr1, Mode};
 use crate::event::Feedback;
-use crate::resume::bbr::{Change, Progress, Stage};
+use crate::resume::bbr::{Progress, ResumeChange, Stage};
 use crate::sampler::RateSample;
 
 impl Bbr1 {
@@ -27,11 +27,11 @@ impl Bbr1 {
         let min_rtt = self.min_rtt.get().unwrap_or(TimeDelta::ZERO);
         match change {
             None => {}
-            Some(Change::Jump(rate)) => {
+            Some(ResumeChange::Jump(rate)) => {
                 self.pacing_rate = self.pacing_rate.max(rate);
                 self.cwnd = self.cwnd.max(self.cwnd_gain().of(rate.bytes_in(min_rtt)));
             }
-            Some(Change::TakeBack) => {
+            Some(ResumeChange::TakeBack) => {
                 self.pacing_rate = self.pacing_rate.min(Rate::of(self.initial_window, min_rtt));
                 self.set_pacing_rate(self.bw(), self.pacing_gain());
                 let window = self.inflight(self.bw(), self.cwnd_gain()).max(self.initial_window);

@@ -55,7 +55,7 @@ fn is_before(one: u32, other: u32) -> bool {
 
 /// The state of this response.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ecn {
+pub(super) struct EcnResponse {
     /// Whether marks get this response.
     is_on: bool,
     /// `startup_ecn_rounds`.
@@ -77,7 +77,7 @@ pub(super) struct Ecn {
     pub(super) bw_longterm: Rate,
 }
 
-impl Ecn {
+impl EcnResponse {
     pub(super) fn new(is_on: bool) -> Self {
         Self {
             is_on,
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn counters_that_wrap_around_do_not_disturb_the_share() {
         const ROUND: u64 = 1_000_000;
-        let mut ecn = Ecn::new(true);
+        let mut ecn = EcnResponse::new(true);
         for begun in (0..9_000).map(|round| round * ROUND) {
             ecn.count(ROUND / 2, begun, ROUND);
             assert_eq!(ecn.end_round(begun, begun + ROUND), Some(ONE / 2));
@@ -260,7 +260,7 @@ mod tests {
     /// Linux's arithmetic in 1/256 sees nothing below a sixteenth.
     #[test]
     fn few_marks_do_not_raise_alpha() {
-        let mut ecn = Ecn::new(true);
+        let mut ecn = EcnResponse::new(true);
         for begun in (0..200_u64).map(|round| round * 1_000) {
             ecn.count(60, begun, 1_000);
             ecn.end_round(begun, begun + 1_000);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn marks_before_the_sample_are_interpolated() {
-        let mut ecn = Ecn::new(true);
+        let mut ecn = EcnResponse::new(true);
         ecn.end_round(0, 1_000);
         ecn.count(400, 1_000, 1_000);
         ecn.end_round(1_000, 2_000);

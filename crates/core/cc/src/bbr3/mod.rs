@@ -50,7 +50,7 @@ use bounds::{Bounds, UNBOUNDED};
 use congestion::CongestionSignals;
 use control::CwndUsage;
 use deviations::{Deviation, Deviations};
-use ecn::Ecn;
+use ecn::EcnResponse;
 use loss_floor::LossFloor;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
@@ -108,7 +108,7 @@ pub struct Bbr3 {
     aggregation: AckAggregation,
     signals: CongestionSignals,
     loss_floor: LossFloor,
-    ecn: Ecn,
+    ecn: EcnResponse,
     bounds: Bounds,
 
     /// Whether BBR.bw, the state or the initial RTT has changed since the pacing rate was last set.
@@ -201,7 +201,7 @@ impl Bbr3 {
             aggregation: AckAggregation::new(now),
             signals: CongestionSignals::default(),
             loss_floor: LossFloor::default(),
-            ecn: Ecn::new(settings.scalable_marks),
+            ecn: EcnResponse::new(settings.scalable_marks),
             bounds: Bounds::NONE,
             is_pacing_due: true,
             cwnd_usage: CwndUsage::UNUSED,

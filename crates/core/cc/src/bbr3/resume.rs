@@ -5,7 +5,7 @@ use uncork_units::{Rate, TimeDelta};
 use super::Bbr3;
 use super::state::State;
 use crate::event::RttSample;
-use crate::resume::bbr::{Change, Progress, Stage};
+use crate::resume::bbr::{Progress, ResumeChange, Stage};
 use crate::sampler::RateSample;
 
 impl Bbr3 {
@@ -28,13 +28,13 @@ impl Bbr3 {
         let min_rtt = self.min_rtt.get().unwrap_or(TimeDelta::ZERO);
         match change {
             None => {}
-            Some(Change::Jump(rate)) => {
+            Some(ResumeChange::Jump(rate)) => {
                 let window = self.state.cwnd_gain(self.profile).of(rate.bytes_in(min_rtt));
                 self.pacing_rate = self.pacing_rate.max(rate);
                 self.set_send_quantum();
                 self.cwnd = self.cwnd.max(window);
             }
-            Some(Change::TakeBack) => {
+            Some(ResumeChange::TakeBack) => {
                 self.pacing_rate = self.pacing_rate.min(Rate::of(self.initial_window(), min_rtt));
                 self.set_pacing_rate(self.state.pacing_gain(self.profile));
                 self.set_send_quantum();

@@ -12,7 +12,7 @@ use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::hystart::HyStart;
 use crate::inheritance::Inheritance;
-use crate::loss_window::{Congestion, LossWindow, Step};
+use crate::loss_window::{Congestion, LossStep, LossWindow};
 use curve::{Curve, Epoch};
 pub(crate) use linux::LinuxCubic;
 
@@ -31,7 +31,7 @@ const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: LossWindow,
-    phase: Phase,
+    phase: CubicPhase,
     /// The epoch before the latest congestion event.
     undo: Epoch,
     /// Smoothed RTT in microseconds: how far §4.2 looks ahead.
@@ -41,14 +41,14 @@ pub struct Cubic {
 const _: () = assert!(size_of::<Cubic>() <= 272, "servers keep one per connection");
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum CubicPhase {
     /// The two detectors run only in the initial slow start (RFC 9406 §4.3).
     SlowStart(HyStart, AckTrain),
     /// Congestion avoidance, or the recovery before it.
     Avoidance(Curve),
 }
 
-impl Phase {
+impl CubicPhase {
     const SLOW_START: Self = Self::SlowStart(HyStart::new(), AckTrain::new());
 }
 
@@ -58,7 +58,7 @@ impl Cubic {
         let window = LossWindow::new(settings);
         let plateau = Curve::plateau(settings.now, window.cwnd());
         let mut cubic = Self {
-            phase: Phase::SLOW_START,
+            phase: CubicPhase::SLOW_START,
             undo: plateau.epoch(),
             rtt_us: settings.initial_rtt.map_or(0, micros),
             window,
@@ -77,22 +77,22 @@ impl Cubic {
     /// The current epoch; in slow start, the epoch that would begin if it ended now.
     fn epoch(&self, now: Time) -> Epoch {
         match self.phase {
-            Phase::SlowStart(..) => Curve::plateau(now, self.window.cwnd()).epoch(),
-            Phase::Avoidance(curve) => curve.epoch(),
+            CubicPhase::SlowStart(..) => Curve::plateau(now, self.window.cwnd()).epoch(),
+            CubicPhase::Avoidance(curve) => curve.epoch(),
         }
     }
 
     /// Switches to congestion avoidance along `curve`, or to the recovery before it.
     fn avoid(&mut self, curve: Curve) {
-        self.phase = Phase::Avoidance(curve);
+        self.phase = CubicPhase::Avoidance(curve);
     }
 
     //= rfc9406 4.2-10
     //= rfc9438 4.6-1 4.9.2-2
     fn on_congestion(&mut self, now: Time, event: Congestion, feedback: &Feedback<'_>) {
         let last_w_max = match self.phase {
-            Phase::SlowStart(..) => 0,
-            Phase::Avoidance(curve) => curve.w_max(),
+            CubicPhase::SlowStart(..) => 0,
+            CubicPhase::Avoidance(curve) => curve.w_max(),
         };
         self.undo = self.epoch(now);
         self.avoid(Curve::after_congestion(event.cwnd, last_w_max));
@@ -104,7 +104,7 @@ impl Cubic {
     fn grow(&mut self, now: Time, acked: u64, rtt: Option<RttSample>) {
         let window = &mut self.window;
         match &mut self.phase {
-            Phase::SlowStart(hystart, train) => {
+            CubicPhase::SlowStart(hystart, train) => {
                 // Slow start that resumes after a Safe Retreat is not the initial one (RFC 9406
                 // §4.3).
                 let divisor = if window.is_initial() { hystart.growth_divisor() } else { 1 };
@@ -124,7 +124,7 @@ impl Cubic {
                     self.avoid(Curve::plateau(now, cwnd));
                 }
             }
-            Phase::Avoidance(curve) => {
+            CubicPhase::Avoidance(curve) => {
                 let rtt = TimeDelta::from_micros(u64::from(self.rtt_us));
                 let cwnd = curve.on_ack(now, rtt, acked, window.cwnd(), window.mss());
                 window.set_cwnd(cwnd);
@@ -139,7 +139,7 @@ impl Cubic {
         if reduction.is_some() {
             self.undo = self.epoch(now);
         }
-        self.phase = Phase::SLOW_START;
+        self.phase = CubicPhase::SLOW_START;
         self.window.collapse(now, reduction, segments);
     }
 }
@@ -153,7 +153,7 @@ impl Controller for Cubic {
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
         let was_idle = packet.unacked <= u64::from(packet.bytes);
         match &mut self.phase {
-            Phase::Avoidance(curve) if was_idle => curve.skip(now),
+            CubicPhase::Avoidance(curve) if was_idle => curve.skip(now),
             _ => {}
         }
         self.window.on_sent(now, packet)
@@ -164,13 +164,13 @@ impl Controller for Cubic {
             self.rtt_us = micros(rtt.smoothed);
         }
         match (self.window.on_feedback(now, feedback), &mut self.phase) {
-            (Step::Congestion(event), _) => self.on_congestion(now, event, feedback),
-            (Step::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
-            (Step::Recovered, Phase::Avoidance(curve)) => {
+            (LossStep::Congestion(event), _) => self.on_congestion(now, event, feedback),
+            (LossStep::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
+            (LossStep::Recovered, CubicPhase::Avoidance(curve)) => {
                 curve.begin(now, self.window.cwnd(), self.window.mss());
             }
-            (Step::Underused, Phase::Avoidance(curve)) => curve.skip(now),
-            (Step::Recovered | Step::Underused | Step::Hold, _) => {}
+            (LossStep::Underused, CubicPhase::Avoidance(curve)) => curve.skip(now),
+            (LossStep::Recovered | LossStep::Underused | LossStep::Hold, _) => {}
         }
     }
 
@@ -178,7 +178,7 @@ impl Controller for Cubic {
     fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
         if self.window.on_spurious(packets) {
             if self.window.in_slow_start() {
-                self.phase = Phase::SLOW_START;
+                self.phase = CubicPhase::SLOW_START;
             } else {
                 self.avoid(Curve::resumed(self.undo, now));
             }
@@ -202,13 +202,13 @@ impl Controller for Cubic {
                 self.window.on_mtu(mss);
                 forget();
                 // The curve is in segments, so a new one is started at the same window.
-                if let Phase::Avoidance(curve) = &mut self.phase {
+                if let CubicPhase::Avoidance(curve) = &mut self.phase {
                     curve.begin(now, self.window.cwnd(), self.window.mss());
                 }
             }
             PathEvent::Migrated => {
                 self.window.on_migration(now);
-                self.phase = Phase::SLOW_START;
+                self.phase = CubicPhase::SLOW_START;
             }
             PathEvent::Drained => {}
             PathEvent::Resume(hint) => self.window.offer(hint),
@@ -221,9 +221,11 @@ impl Controller for Cubic {
 
     fn snapshot(&self) -> Snapshot {
         self.window.snapshot(match &self.phase {
-            Phase::SlowStart(hystart, _) if hystart.in_css() && self.window.is_initial() => "CSS",
-            Phase::SlowStart(..) => "SlowStart",
-            Phase::Avoidance(_) => "CongestionAvoidance",
+            CubicPhase::SlowStart(hystart, _) if hystart.in_css() && self.window.is_initial() => {
+                "CSS"
+            }
+            CubicPhase::SlowStart(..) => "SlowStart",
+            CubicPhase::Avoidance(_) => "CongestionAvoidance",
         })
     }
 

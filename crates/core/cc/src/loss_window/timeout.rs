@@ -3,7 +3,7 @@
 
 use uncork_units::Time;
 
-use super::{Congestion, LossWindow, Rule, Undo};
+use super::{Congestion, LossUndo, LossWindow, UndoRule};
 use crate::event::Feedback;
 
 impl LossWindow {
@@ -19,7 +19,8 @@ impl LossWindow {
 
     /// Whether no packet sent since the timeout has been acknowledged yet.
     fn is_after_timeout(&self) -> bool {
-        self.recovery.is_active() && !matches!(self.rule, Rule::Recovery(_) | Rule::Trial(_))
+        self.recovery.is_active()
+            && !matches!(self.rule, UndoRule::Recovery(_) | UndoRule::Trial(_))
     }
 
     /// The congestion event of a timeout. `None` for a repeated timeout without an ACK in between,
@@ -42,17 +43,17 @@ impl LossWindow {
     ) {
         match reduction {
             Some((event, ssthresh)) => {
-                self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
+                self.undo = LossUndo { cwnd: event.cwnd, ssthresh: self.ssthresh };
                 self.ssthresh = ssthresh.max(2 * self.mss());
                 self.recovery.enter(now);
             }
             None => self.recovery.extend(now),
         }
-        if matches!(self.rule, Rule::Trial(_)) {
+        if matches!(self.rule, UndoRule::Trial(_)) {
             // An unvalidated jump is not restored, even if its packets arrive.
             self.recovery.confirm();
         }
-        self.rule = Rule::Growth;
+        self.rule = UndoRule::Growth;
         self.cwnd = segments * self.mss();
     }
 

@@ -61,7 +61,7 @@ pub(crate) struct Progress {
 
 /// Change of pacing rate and window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ResumeChange {
     /// Raise to this rate and the window for it.
     Jump(Rate),
     /// Return to the model's values, but not below an initial window. The model has already
@@ -121,7 +121,7 @@ impl BbrResume {
 
     /// Call after the control parameters have been set.
     //= rfc9959 C-3
-    pub(crate) fn on_ack(&mut self, ack: &Progress) -> Option<Change> {
+    pub(crate) fn on_ack(&mut self, ack: &Progress) -> Option<ResumeChange> {
         match (*self, ack.stage) {
             (Self::Reconnaissance(hint), Stage::Startup)
                 if ack.round_started && ack.is_confirmed =>
@@ -129,7 +129,7 @@ impl BbrResume {
                 // If Startup has already reached that rate, a jump is not needed.
                 let jump = hint.conclude(ack.rtt?).filter(|jump| jump.rate > ack.pacing_rate);
                 *self = jump.map_or(Self::Off, |_| Self::Resuming { rounds: ROUNDS });
-                return jump.map(|jump| Change::Jump(jump.rate));
+                return jump.map(|jump| ResumeChange::Jump(jump.rate));
             }
             (Self::Reconnaissance(_), Stage::Drain | Stage::Later) => *self = Self::Off,
             (Self::Resuming { rounds }, Stage::Startup) if ack.round_started && rounds > 1 => {
@@ -140,7 +140,7 @@ impl BbrResume {
             (Self::Resuming { .. }, Stage::Drain) => *self = Self::SafeRetreat { is_over: false },
             (Self::Resuming { .. }, stage) if ack.round_started || stage == Stage::Later => {
                 *self = Self::Done;
-                return Some(Change::TakeBack);
+                return Some(ResumeChange::TakeBack);
             }
             (Self::SafeRetreat { .. }, Stage::Later) => *self = Self::SafeRetreat { is_over: true },
             _ => {}

@@ -3,7 +3,7 @@
 use uncork_units::{Time, TimeDelta};
 
 use super::FlowPath;
-use super::lines::Lines;
+use super::lines::DelayLines;
 use crate::delay::DelayLine;
 use crate::host_jitter::HostsSpec;
 use crate::{HostJitter, Loss, LossPosition, LossSpec, PathSpec, Step};
@@ -90,8 +90,8 @@ impl Flows {
     pub(super) fn add<D, U>(
         &mut self,
         flow: FlowPath,
-        down: &mut Lines<D>,
-        up: &mut Lines<U>,
+        down: &mut DelayLines<D>,
+        up: &mut DelayLines<U>,
     ) -> u32 {
         let FlowPath { path: index, host, rtt, back } = flow;
         let (path, seed, number) = (&self.paths[index], self.seed, self.all.len() as u32);
@@ -261,7 +261,7 @@ mod tests {
         flows: &[(usize, Option<TimeDelta>)],
     ) -> Vec<[u32; 2]> {
         let mut all = Flows::new(paths.to_vec(), 1, hosts);
-        let (mut down, mut up) = (Lines::<()>::new(), Lines::<()>::new());
+        let (mut down, mut up) = (DelayLines::<()>::new(), DelayLines::<()>::new());
         for (path, rtt) in flows {
             let flow = FlowPath { path: *path, host: 0, rtt: *rtt, back: BackSpec::default() };
             all.add(flow, &mut down, &mut up);

@@ -10,12 +10,12 @@ use crate::delay::DelayLine;
 /// memory grows with the packets in flight, not with the flows. A flow has its own line if delays
 /// differ per packet or packets wait for a slot.
 #[derive(Debug)]
-pub(super) struct Lines<T> {
+pub(super) struct DelayLines<T> {
     pub(super) all: Vec<DelayLine<T>>,
     shared: BTreeMap<(u32, TimeDelta), u32>,
 }
 
-impl<T> Lines<T> {
+impl<T> DelayLines<T> {
     pub(super) fn new() -> Self {
         Self { all: Vec::new(), shared: BTreeMap::new() }
     }

@@ -3,7 +3,7 @@
 use uncork_units::Time;
 
 use super::Body;
-use super::lines::Lines;
+use super::lines::DelayLines;
 use super::schedule::{EventSource, Schedule};
 use crate::links::Links;
 use crate::{Cause, Departure, Packet};
@@ -12,12 +12,12 @@ use crate::{Cause, Departure, Packet};
 #[derive(Debug)]
 pub(super) struct OneWay<B, const DOWN: bool> {
     pub(super) links: Links<B>,
-    pub(super) lines: Lines<Packet<B>>,
+    pub(super) lines: DelayLines<Packet<B>>,
 }
 
 impl<B: Body, const DOWN: bool> OneWay<B, DOWN> {
     pub(super) fn new(links: Links<B>) -> Self {
-        Self { links, lines: Lines::new() }
+        Self { links, lines: DelayLines::new() }
     }
 
     fn link<E>(link: u32) -> EventSource<E> {

@@ -33,13 +33,13 @@ pub(super) struct ControlLaw {
 }
 
 /// The packet that was at the head of the queue, and whether it may be dropped.
-struct Head<T> {
+struct QueueHead<T> {
     queued: Option<Queued<T>>,
     ok_to_drop: bool,
 }
 
 /// Time, callbacks and parameters of a departure.
-struct Departure<'a, P, D> {
+struct HeadDeparture<'a, P, D> {
     spec: &'a CodelSpec,
     now: Time,
     pop: P,
@@ -57,7 +57,7 @@ impl ControlLaw {
         pop: impl FnMut() -> Option<(Queued<T>, bool)>,
         dropped: &mut impl FnMut(Packet<T>),
     ) -> Option<Queued<T>> {
-        let mut departure = Departure { spec, now, pop, dropped };
+        let mut departure = HeadDeparture { spec, now, pop, dropped };
         let mut head = self.head(&mut departure);
         if self.dropping {
             self.dropping = head.ok_to_drop;
@@ -84,9 +84,9 @@ impl ControlLaw {
     /// Returns true if marked.
     fn signal<T, P, D>(
         &mut self,
-        mut head: Head<T>,
-        departure: &mut Departure<'_, P, D>,
-    ) -> (Head<T>, bool)
+        mut head: QueueHead<T>,
+        departure: &mut HeadDeparture<'_, P, D>,
+    ) -> (QueueHead<T>, bool)
     where
         P: FnMut() -> Option<(Queued<T>, bool)>,
         D: FnMut(Packet<T>),
@@ -105,20 +105,20 @@ impl ControlLaw {
 
     /// `dodequeue` of RFC 8289 §5.6: below target, or with at most one MTU left, drops are disabled
     /// for an interval.
-    fn head<T, P, D>(&mut self, departure: &mut Departure<'_, P, D>) -> Head<T>
+    fn head<T, P, D>(&mut self, departure: &mut HeadDeparture<'_, P, D>) -> QueueHead<T>
     where
         P: FnMut() -> Option<(Queued<T>, bool)>,
     {
         let Some((queued, short)) = (departure.pop)() else {
             self.first_above = None;
-            return Head { queued: None, ok_to_drop: false };
+            return QueueHead { queued: None, ok_to_drop: false };
         };
-        let &mut Departure { spec, now, .. } = departure;
+        let &mut HeadDeparture { spec, now, .. } = departure;
         let above = !short && now.since(queued.since) >= spec.target;
         let ok_to_drop = above && self.first_above.is_some_and(|time| now >= time);
         let first_above = self.first_above.unwrap_or(now + spec.interval);
         self.first_above = above.then_some(first_above);
-        Head { queued: Some(queued), ok_to_drop }
+        QueueHead { queued: Some(queued), ok_to_drop }
     }
 
     /// The first packet has been dropped or marked at `now`.

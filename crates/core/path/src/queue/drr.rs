@@ -52,7 +52,7 @@ enum ListMembership {
 }
 
 #[derive(Clone, Debug)]
-struct Flow<T> {
+struct DrrFlow<T> {
     packets: VecDeque<Queued<T>>,
     credits: i64,
     place: ListMembership,
@@ -62,7 +62,7 @@ struct Flow<T> {
 /// The flows, and the packets that wait in them.
 #[derive(Clone, Debug)]
 pub(super) struct Drr<T> {
-    flows: Vec<Flow<T>>,
+    flows: Vec<DrrFlow<T>>,
     /// Bytes waiting in each flow, stored contiguously for the search of the maximum.
     backlogs: Vec<u64>,
     new: VecDeque<usize>,
@@ -76,7 +76,7 @@ pub(super) struct Drr<T> {
 impl<T> Drr<T> {
     /// `flows` flows, all empty.
     pub(super) fn new(flows: usize) -> Self {
-        let flow = || Flow {
+        let flow = || DrrFlow {
             packets: VecDeque::new(),
             credits: 0,
             place: ListMembership::Idle,

@@ -24,16 +24,16 @@ const LIMIT: u64 = 40_000;
 
 /// A packet arrives or leaves, some time after the previous step.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum QueueStep {
     Enqueue { after: u64, flow: u32, bytes: u32 },
     Dequeue { after: u64 },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = QueueStep> {
     prop_oneof![
         3 => (0_u64..500, 0_u32..6, 40_u32..9000)
-            .prop_map(|(after, flow, bytes)| Step::Enqueue { after, flow, bytes }),
-        2 => (0_u64..2000).prop_map(|after| Step::Dequeue { after }),
+            .prop_map(|(after, flow, bytes)| QueueStep::Enqueue { after, flow, bytes }),
+        2 => (0_u64..2000).prop_map(|after| QueueStep::Dequeue { after }),
     ]
 }
 
@@ -44,45 +44,45 @@ fn ecn_of(flow: u32) -> Ecn {
 
 /// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum PacketFate {
     Left(Packet<usize>),
     Dropped(Packet<usize>),
 }
 
 /// After each step the queue holds exactly the packets that arrived and neither left nor were
 /// dropped. A packet's body is its number.
-fn run(spec: &str, steps: &[Step]) -> Result<Vec<Fate>, TestCaseError> {
+fn run(spec: &str, steps: &[QueueStep]) -> Result<Vec<PacketFate>, TestCaseError> {
     let spec: QueueSpec = spec.parse().expect("a discipline");
     let mut queue: Queue<usize> = spec.build(LIMIT);
     let (mut rng, mut now) = (Rng::new(7, 0), Time::ZERO);
     let (mut fates, mut came) = (Vec::new(), Vec::new());
     let (mut bytes, mut packets) = (0, 0);
-    let flush = (0..steps.len()).map(|_| Step::Dequeue { after: 1000 });
+    let flush = (0..steps.len()).map(|_| QueueStep::Dequeue { after: 1000 });
     for step in steps.iter().copied().chain(flush) {
         let before = fates.len();
         match step {
-            Step::Enqueue { after, flow, bytes: size } => {
+            QueueStep::Enqueue { after, flow, bytes: size } => {
                 now += TimeDelta::from_micros(after);
                 let ecn = ecn_of(flow);
                 let packet = Packet { flow, host: flow / 2, bytes: size, ecn, body: came.len() };
                 came.push(now);
                 (bytes, packets) = (bytes + u64::from(size), packets + 1);
-                let drop = &mut |packet| fates.push(Fate::Dropped(packet));
+                let drop = &mut |packet| fates.push(PacketFate::Dropped(packet));
                 queue.enqueue(now, packet, &mut rng, drop);
             }
-            Step::Dequeue { after } => {
+            QueueStep::Dequeue { after } => {
                 now += TimeDelta::from_micros(after);
-                let drop = &mut |packet| fates.push(Fate::Dropped(packet));
+                let drop = &mut |packet| fates.push(PacketFate::Dropped(packet));
                 if let Some(queued) = queue.dequeue(now, &mut rng, drop) {
                     prop_assert_eq!(queued.since, came[queued.packet.body]);
-                    fates.push(Fate::Left(queued.packet));
+                    fates.push(PacketFate::Left(queued.packet));
                 } else {
                     prop_assert_eq!(queue.packets(), 0, "idle although packets are waiting");
                 }
             }
         }
         for fate in &fates[before..] {
-            let (Fate::Left(packet) | Fate::Dropped(packet)) = fate;
+            let (PacketFate::Left(packet) | PacketFate::Dropped(packet)) = fate;
             (bytes, packets) = (bytes - u64::from(packet.bytes), packets - 1);
         }
         prop_assert_eq!((queue.bytes(), queue.packets()), (bytes, packets));
@@ -108,9 +108,9 @@ proptest! {
             let mut seen = vec![false; fates.len()];
             let mut last: BTreeMap<u32, usize> = BTreeMap::new();
             for fate in fates {
-                let (Fate::Left(packet) | Fate::Dropped(packet)) = fate;
+                let (PacketFate::Left(packet) | PacketFate::Dropped(packet)) = fate;
                 prop_assert!(!std::mem::replace(&mut seen[packet.body], true));
-                if let Fate::Left(packet) = fate {
+                if let PacketFate::Left(packet) = fate {
                     prop_assert!(packet.ecn.is_capable() == ecn_of(packet.flow).is_capable());
                     let before = last.insert(packet.flow, packet.body);
                     prop_assert!(before.is_none_or(|before| before < packet.body), "{}", spec);

@@ -16,12 +16,12 @@ use crate::Step;
 /// rate.
 #[derive(Clone, Debug)]
 pub struct LinkRate {
-    service: Service,
+    service: LinkService,
     mean: Rate,
 }
 
 #[derive(Clone, Debug)]
-enum Service {
+enum LinkService {
     Curve(CurveClock),
     Opportunities(OpportunityClock),
 }
@@ -38,21 +38,20 @@ impl LinkRate {
         steps.sort_by_key(|step| step.at);
         let steps = steps.into_iter().map(|step| (step.at.as_nanos(), step.value));
         let curve = Arc::new(Curve::new([(0, first)].into_iter().chain(steps), u64::MAX));
-        Self { mean: curve.mean(), service: Service::Curve(CurveClock::new(curve, 0, true)) }
+        Self { mean: curve.mean(), service: LinkService::Curve(CurveClock::new(curve, 0, true)) }
     }
 
     /// A link that follows `trace` from `start`.
     pub(super) fn traced(trace: &Trace, start: TimeDelta, repeat: bool) -> Self {
         let offset = start.as_nanos();
-        let service =
-            match &trace.0 {
-                Content::Rates(curve) => {
-                    Service::Curve(CurveClock::new(Arc::clone(curve), offset, repeat))
-                }
-                Content::Opportunities(opportunities) => Service::Opportunities(
-                    OpportunityClock::new(Arc::clone(opportunities), offset, repeat),
-                ),
-            };
+        let service = match &trace.0 {
+            Content::Rates(curve) => {
+                LinkService::Curve(CurveClock::new(Arc::clone(curve), offset, repeat))
+            }
+            Content::Opportunities(opportunities) => LinkService::Opportunities(
+                OpportunityClock::new(Arc::clone(opportunities), offset, repeat),
+            ),
+        };
         Self { service, mean: trace.mean() }
     }
 
@@ -61,24 +60,24 @@ impl LinkRate {
     /// another's transmission starts after it.
     pub fn finish(&mut self, start: Time, bytes: u32) -> Time {
         match &mut self.service {
-            Service::Curve(clock) => clock.finish(start, bytes),
-            Service::Opportunities(clock) => clock.finish(start, bytes),
+            LinkService::Curve(clock) => clock.finish(start, bytes),
+            LinkService::Opportunities(clock) => clock.finish(start, bytes),
         }
     }
 
     /// The rate at `time`. For a trace of opportunities, the mean over the surrounding 100 ms.
     pub fn rate_at(&self, time: Time) -> Rate {
         match &self.service {
-            Service::Curve(clock) => clock.rate_at(time),
-            Service::Opportunities(clock) => clock.rate_at(time),
+            LinkService::Curve(clock) => clock.rate_at(time),
+            LinkService::Opportunities(clock) => clock.rate_at(time),
         }
     }
 
     /// Bytes that the link can send from [`Time::ZERO`] until `time`, rounded down.
     pub fn capacity(&self, time: Time) -> u64 {
         match &self.service {
-            Service::Curve(clock) => clock.capacity(time),
-            Service::Opportunities(clock) => clock.capacity(time),
+            LinkService::Curve(clock) => clock.capacity(time),
+            LinkService::Opportunities(clock) => clock.capacity(time),
         }
     }
 

@@ -6,7 +6,7 @@ use uncork_units::ByteCount;
 use super::{keys, members, time};
 use crate::Country;
 use crate::condition::{Condition, Named, Test};
-use crate::glob::{Glob, GlobError, Kind, MAX_TAIL};
+use crate::glob::{Glob, GlobError, GlobKind, MAX_TAIL};
 use crate::prefix::{Prefix, Prefixes};
 
 /// The conditions of a rule, in the order in which their facts become known.
@@ -16,7 +16,7 @@ pub(crate) fn conditions(section: &Section<'_>) -> Result<Vec<Condition>> {
         let Some(node) = section.get(key) else { continue };
         let place = section.key_place(key);
         let tests = match *key {
-            "listener" => vec![Test::Listener(globs(node, Kind::Name)?)],
+            "listener" => vec![Test::Listener(globs(node, GlobKind::Name)?)],
             "client" => vec![Test::Client(clients(node)?)],
             "asn" => vec![Test::Asn(systems(node)?)],
             "country" => vec![Test::Country(countries(node)?)],
@@ -57,13 +57,13 @@ fn written(key: &str, test: &Test, node: &Node) -> String {
     }
 }
 
-fn globs(node: &Node, kind: Kind) -> Result<Box<[Glob]>> {
+fn globs(node: &Node, kind: GlobKind) -> Result<Box<[Glob]>> {
     members(node)?.iter().map(|member| glob(member, kind)).collect()
 }
 
-fn glob(node: &Node, kind: Kind) -> Result<Glob> {
+fn glob(node: &Node, kind: GlobKind) -> Result<Glob> {
     let text = node.text()?;
-    if text.is_empty() && kind != Kind::Value {
+    if text.is_empty() && kind != GlobKind::Value {
         return Err(ConfigError::new(&node.place, "an empty pattern never matches")
             .help("write * for anything, or leave it out"));
     }
@@ -99,7 +99,7 @@ fn hosts(node: &Node) -> Result<Box<[Glob]>> {
             return wrong("a host's name is sent in ASCII", help.to_owned());
         }
     }
-    globs(node, Kind::Name)
+    globs(node, GlobKind::Name)
 }
 
 fn paths(node: &Node) -> Result<Box<[Glob]>> {
@@ -121,7 +121,7 @@ fn paths(node: &Node) -> Result<Box<[Glob]>> {
             return wrong("paths are compared decoded", help.to_owned());
         }
     }
-    globs(node, Kind::Path)
+    globs(node, GlobKind::Path)
 }
 
 fn clients(node: &Node) -> Result<Prefixes> {
@@ -175,7 +175,7 @@ fn named(
     }
     let read = |entry: &uncork_config::Entry| {
         let name = name(&entry.place, &entry.name)?;
-        Ok(Named { name, values: globs(&entry.node, Kind::Value)? })
+        Ok(Named { name, values: globs(&entry.node, GlobKind::Value)? })
     };
     node.entries().iter().map(read).collect()
 }

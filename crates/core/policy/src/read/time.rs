@@ -3,11 +3,11 @@
 use uncork_config::{ConfigError, Node, Place, Result, Section, Value, wrong_type};
 
 use super::{keys, members};
-use crate::window::{DAY, WEEKDAYS, Window};
+use crate::window::{DAY, TimeWindow, WEEKDAYS};
 use crate::{TimeError, UnixTime};
 
 /// Parses `time = { … }`; `place` is that of the key.
-pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
+pub(crate) fn window(place: &Place, node: &Node) -> Result<TimeWindow> {
     let section = Section::new("`time`", place, node, keys::TIME)?;
     if node.entries().is_empty() {
         return Err(ConfigError::new(place, "an empty time window always matches")
@@ -19,7 +19,7 @@ pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
         return Err(ConfigError::new(section.value_place("until"), "`until` is not after `since`")
             .help("use a time after `since`"));
     }
-    Ok(Window {
+    Ok(TimeWindow {
         since,
         until,
         hours: hours(&section)?,

@@ -56,7 +56,7 @@ pub(crate) enum Of {
 
 /// Why a text is not a table, or not one for this policy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{}{problem}; {remedy}", Line(*.line))]
+#[error("{}{problem}; {remedy}", TableLine(*.line))]
 pub struct TableError {
     /// The line, from 1, if the error is in one.
     pub line: Option<usize>,
@@ -66,9 +66,9 @@ pub struct TableError {
     pub remedy: String,
 }
 
-struct Line(Option<usize>);
+struct TableLine(Option<usize>);
 
-impl fmt::Display for Line {
+impl fmt::Display for TableLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |line| write!(f, "line {line}: "))
     }

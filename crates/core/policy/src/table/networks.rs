@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::prefix_map::{Network, PrefixMap, TooLarge};
+use crate::prefix_map::{PrefixMap, PrefixNetwork, TooLarge};
 
 /// The longest network with an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) struct Found {
 pub(super) struct Networks(PrefixMap);
 
 const NONE: u16 = u16::MAX;
-const MAPPED: Network = (0xffff << 32, 96, NONE);
+const MAPPED: PrefixNetwork = (0xffff << 32, 96, NONE);
 
 impl Networks {
     /// Networks, IPv4 mapped with 96 bits more, and their arms; no two are equal.
@@ -27,7 +27,7 @@ impl Networks {
     ) -> Result<Self, TooLarge> {
         let value = |bits: u8, arm: u8| u16::from_be_bytes([bits, arm]);
         let networks = networks.into_iter();
-        let mut all: Vec<Network> =
+        let mut all: Vec<PrefixNetwork> =
             networks.map(|(first, bits, arm)| (first, bits, value(bits, arm))).collect();
         if !all.iter().any(|(first, bits, _)| (*first, *bits) == (MAPPED.0, MAPPED.1)) {
             all.push(MAPPED);

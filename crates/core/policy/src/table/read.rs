@@ -25,7 +25,7 @@ impl Table {
         let text = std::str::from_utf8(text)
             .map_err(|_| whole("it is not text", "name a file that `uncork learn` wrote"))?;
         let (body, digest) = checked(text)?;
-        let mut lines = Lines { numbered: body.lines().enumerate(), at: 0 };
+        let mut lines = TableLines { numbered: body.lines().enumerate(), at: 0 };
         if lines.next() != Some(FIRST_LINE) {
             return Err(lines.error(
                 format!("the first line is not `{FIRST_LINE}`"),
@@ -69,12 +69,12 @@ fn checked(text: &str) -> Result<(&str, [u8; 32])> {
 }
 
 /// The lines, and the number of the latest.
-struct Lines<'a, I: Iterator<Item = (usize, &'a str)>> {
+struct TableLines<'a, I: Iterator<Item = (usize, &'a str)>> {
     numbered: I,
     at: usize,
 }
 
-impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
+impl<'a, I: Iterator<Item = (usize, &'a str)>> TableLines<'a, I> {
     fn next(&mut self) -> Option<&'a str> {
         let (index, line) = self.numbered.next()?;
         self.at = index + 1;
@@ -101,7 +101,7 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Lines<'a, I> {
 type Arms = Box<[Box<str>]>;
 
 fn sections<'a>(
-    lines: &mut Lines<'a, impl Iterator<Item = (usize, &'a str)>>,
+    lines: &mut TableLines<'a, impl Iterator<Item = (usize, &'a str)>>,
 ) -> Result<(Arms, Box<[Section]>)> {
     let mut arms: Vec<&str> = Vec::new();
     let mut drafts: Vec<Draft<'_>> = Vec::new();

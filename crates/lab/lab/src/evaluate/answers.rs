@@ -2,12 +2,12 @@
 
 use uncork_report::lab::{self, Estimate, Judgement, Published, Threshold, Verdict};
 
-use super::results::Results;
+use super::results::RunResults;
 use super::units::{change, scaled, shown_change, shown_estimate};
 use crate::scenario::{self, Expectation};
 
 /// Thresholds by cell, with one row per bound.
-pub(crate) fn thresholds(results: &Results<'_>) -> Vec<Threshold> {
+pub(crate) fn thresholds(results: &RunResults<'_>) -> Vec<Threshold> {
     let of_one = |threshold: &scenario::Threshold| {
         let cells = results.cells(&threshold.of, &[]);
         cells
@@ -19,7 +19,7 @@ pub(crate) fn thresholds(results: &Results<'_>) -> Vec<Threshold> {
 }
 
 fn threshold_in(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     threshold: &scenario::Threshold,
     cell: usize,
 ) -> Vec<Threshold> {
@@ -56,7 +56,11 @@ fn threshold_in(
 }
 
 /// The classes with flows that `of` combines in a cell, and their controllers.
-fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec<&'a str>, String) {
+fn who<'a>(
+    results: &RunResults<'a>,
+    cell: usize,
+    of: &scenario::Selection,
+) -> (Vec<&'a str>, String) {
     let classes = results.scenario.cells[cell].classes.iter().filter(|class| of.takes(class));
     let names: Vec<&str> = classes.clone().map(|class| class.name.as_str()).collect();
     let mut ccs: Vec<&str> = Vec::new();
@@ -69,11 +73,11 @@ fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec
 }
 
 /// Results compared with published ones.
-pub(crate) fn published(results: &Results<'_>) -> Vec<Published> {
+pub(crate) fn published(results: &RunResults<'_>) -> Vec<Published> {
     results.scenario.published.iter().map(|published| compare(results, published)).collect()
 }
 
-fn compare(results: &Results<'_>, published: &scenario::Published) -> Published {
+fn compare(results: &RunResults<'_>, published: &scenario::Published) -> Published {
     let scenario::Published { of, quantity, over, .. } = published;
     let cells = results.cells(of, &[]);
     let measured = results.estimate(&cells, of, *quantity, over.as_ref());

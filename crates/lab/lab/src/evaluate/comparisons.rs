@@ -4,7 +4,7 @@ use uncork_decide::{EffectState, interval_state};
 use uncork_flow::FlowRecord;
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
 
-use super::results::Results;
+use super::results::RunResults;
 use crate::scenario::{Axis, Carries, Class, Metric, Quantity, Selection, Statistic};
 
 /// Ratios this close to 1 count as equal.
@@ -20,7 +20,7 @@ const PRICE_JAIN: f64 = 0.05;
 const PRICE_OTHERS: f64 = 0.05;
 
 /// Compares each choice of controllers with the first one, for each class.
-pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
+pub(crate) fn answers(results: &RunResults<'_>) -> Vec<Answer> {
     let pairs = pairs(results);
     pairs
         .iter()
@@ -29,7 +29,7 @@ pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
 }
 
 /// A class under one choice, and under the baseline.
-struct Pair<'a> {
+struct ComparedPair<'a> {
     class: &'a Class,
     /// The class under the baseline.
     over: &'a Class,
@@ -48,11 +48,11 @@ struct ComparedSamples {
     flows: Selection,
 }
 
-fn pairs<'a>(results: &Results<'a>) -> Vec<Pair<'a>> {
+fn pairs<'a>(results: &RunResults<'a>) -> Vec<ComparedPair<'a>> {
     let scenario = results.scenario;
     let cells = || 0..scenario.cells.len();
     // What flows take from each other comes first: a sum that stays the same says nothing of it.
-    let mut pairs: Vec<Pair<'a>> = cells().flat_map(|cell| within(results, cell)).collect();
+    let mut pairs: Vec<ComparedPair<'a>> = cells().flat_map(|cell| within(results, cell)).collect();
     let axes = scenario.axes.iter().enumerate();
     let choices = axes.filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)));
     pairs.extend(choices.flat_map(|(nth, axis, classes)| along(results, (nth, axis), &classes)));
@@ -77,10 +77,10 @@ pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
 
 /// Cells along a controller axis, each compared with the cell of the first value.
 fn along<'a>(
-    results: &Results<'a>,
+    results: &RunResults<'a>,
     (nth, axis): (usize, &Axis),
     chosen: &[String],
-) -> Vec<Pair<'a>> {
+) -> Vec<ComparedPair<'a>> {
     let cells = &results.scenario.cells;
     let mut pairs = Vec::new();
     for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.point[nth] > 0) {
@@ -97,7 +97,7 @@ fn along<'a>(
             };
             let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
             let over = cells[base].classes.iter().find(|over| over.name == class.name);
-            pairs.push(Pair {
+            pairs.push(ComparedPair {
                 class,
                 over: over.unwrap_or(class),
                 competes: false,
@@ -112,7 +112,7 @@ fn along<'a>(
 }
 
 /// Controllers within a class, each compared with the first.
-fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
+fn within<'a>(results: &RunResults<'a>, cell: usize) -> Vec<ComparedPair<'a>> {
     let mut pairs = Vec::new();
     for class in results.scenario.cells[cell].classes.iter().filter(|class| !class.background) {
         let side = |cc: &String| ComparedSamples {
@@ -129,14 +129,14 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
             let place = results.label(cell, &Selection::default(), (&[], ""));
             let (choice, baseline) = (side(cc), side(first));
             let (over, competes, of) = (class, !class.own_links, String::new());
-            pairs.push(Pair { class, over, competes, place, of, choice, baseline });
+            pairs.push(ComparedPair { class, over, competes, place, of, choice, baseline });
         }
     }
     pairs
 }
 
 /// Stream classes on the same links with different controllers or paths, each compared with the next.
-fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
+fn between<'a>(results: &RunResults<'a>, at: usize) -> Vec<ComparedPair<'a>> {
     let cell = &results.scenario.cells[at];
     let plans = cell.classes.iter().zip(&cell.plan.flows);
     let streams = plans.filter(|(class, _)| {
@@ -156,7 +156,15 @@ fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
                 let place = results.label(at, &Selection::default(), (&[], ""));
                 let (choice, baseline) = (side(class), side(over));
                 let of = String::new();
-                pairs.push(Pair { class, over, competes: true, place, of, choice, baseline });
+                pairs.push(ComparedPair {
+                    class,
+                    over,
+                    competes: true,
+                    place,
+                    of,
+                    choice,
+                    baseline,
+                });
             }
         }
     }
@@ -191,7 +199,7 @@ fn costs(class: &Class) -> Vec<Quantity> {
     all.into_iter().filter(has).collect()
 }
 
-impl Pair<'_> {
+impl ComparedPair<'_> {
     /// Sums of rates are only comparable between equal numbers of flows of different runs.
     fn cares(&self) -> Vec<Quantity> {
         let is_sum_fair =
@@ -203,7 +211,7 @@ impl Pair<'_> {
         cares(self.class).into_iter().map(fair).collect()
     }
 
-    fn answer(&self, results: &Results<'_>, quantity: Quantity) -> Answer {
+    fn answer(&self, results: &RunResults<'_>, quantity: Quantity) -> Answer {
         let (unit, scale) = quantity.unit(false);
         let [value, baseline_value] =
             [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
@@ -237,7 +245,7 @@ impl Pair<'_> {
     }
 
     /// The result if one median is infinite, without a ratio: based on both intervals.
-    fn kind_of_unfinished(&self, results: &Results<'_>, quantity: Quantity) -> AnswerKind {
+    fn kind_of_unfinished(&self, results: &RunResults<'_>, quantity: Quantity) -> AnswerKind {
         let samples = |side: &ComparedSamples| results.samples(&[side.cell], &side.flows, quantity);
         let (choice, baseline) = (samples(&self.choice), samples(&self.baseline));
         if choice.value().is_none() && baseline.value().is_none() {
@@ -250,7 +258,7 @@ impl Pair<'_> {
         }
     }
 
-    fn prices(&self, results: &Results<'_>) -> Vec<Price> {
+    fn prices(&self, results: &RunResults<'_>) -> Vec<Price> {
         let own = costs(self.class).into_iter().filter(|cost| {
             // Of flows that compete, the fairness among all of them counts.
             !self.competes || cost.metric != Metric::Jain
@@ -260,7 +268,7 @@ impl Pair<'_> {
     }
 
     /// Streams that share a link unevenly, as a cost of the side that gets more.
-    fn unevenness(&self, results: &Results<'_>) -> Option<Price> {
+    fn unevenness(&self, results: &RunResults<'_>) -> Option<Price> {
         let [class, over] = [self.class, self.over];
         if !self.competes || ![class, over].iter().all(|one| one.carries == Carries::Streams) {
             return None;
@@ -280,7 +288,7 @@ impl Pair<'_> {
         Some(price("", jain, values, payer))
     }
 
-    fn own_price(&self, results: &Results<'_>, quantity: Quantity) -> Option<Price> {
+    fn own_price(&self, results: &RunResults<'_>, quantity: Quantity) -> Option<Price> {
         let value = self.choice.value(results, quantity)?;
         let baseline = self.baseline.value(results, quantity)?;
         let is_paid = |paid: f64, than: f64| match quantity.metric {
@@ -297,7 +305,7 @@ impl Pair<'_> {
     }
 
     /// Costs for classes that share links with this one.
-    fn others(&self, results: &Results<'_>) -> Vec<Price> {
+    fn others(&self, results: &RunResults<'_>) -> Vec<Price> {
         if self.choice.cell == self.baseline.cell || !self.of.is_empty() {
             return Vec::new();
         }
@@ -314,7 +322,7 @@ impl Pair<'_> {
         priced.collect()
     }
 
-    fn other(&self, results: &Results<'_>, class: &Class, quantity: Quantity) -> Option<Price> {
+    fn other(&self, results: &RunResults<'_>, class: &Class, quantity: Quantity) -> Option<Price> {
         let side = |cell| ComparedSamples {
             name: String::new(),
             cell,
@@ -336,7 +344,7 @@ impl Pair<'_> {
 
 impl ComparedSamples {
     /// The mean percentage that one of these flows has of what all flows of their link deliver.
-    fn share_of_flow(&self, results: &Results<'_>) -> Option<f64> {
+    fn share_of_flow(&self, results: &RunResults<'_>) -> Option<f64> {
         let share = Quantity { metric: Metric::Share, statistic: Statistic::Mean };
         let of_all = self.value(results, share)?;
         let runs = results.of_cell(self.cell);
@@ -352,12 +360,12 @@ impl ComparedSamples {
         })
     }
 
-    fn value(&self, results: &Results<'_>, quantity: Quantity) -> Option<f64> {
+    fn value(&self, results: &RunResults<'_>, quantity: Quantity) -> Option<f64> {
         let estimate = results.estimate(&[self.cell], &self.flows, quantity, None)?;
         Some(estimate.value)
     }
 
-    fn transfers(&self, results: &Results<'_>) -> Transfers {
+    fn transfers(&self, results: &RunResults<'_>) -> Transfers {
         let live = results.of_cell(self.cell).iter().filter(|run| !run.is_dead());
         let flows = live.flat_map(|run| self.selected(&run.flows));
         flows.filter(|flow| flow.size_bytes.is_some()).fold(Transfers::default(), |sum, flow| {
@@ -368,7 +376,7 @@ impl ComparedSamples {
 }
 
 fn ratio(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     quantity: Quantity,
     choice: &ComparedSamples,
     baseline: &ComparedSamples,

@@ -9,7 +9,7 @@ use super::answers::{published, thresholds};
 use super::comparisons::answers;
 use super::figures::figures;
 use super::outcome::RunOutcome;
-use super::results::Results;
+use super::results::RunResults;
 use super::{marks, starts, tables};
 use crate::scenario::Scenario;
 
@@ -29,7 +29,7 @@ pub(crate) fn document(
     sampled: &[SampledCell<'_>],
     command: String,
 ) -> LabDocument {
-    let results = Results::new(scenario, runs);
+    let results = RunResults::new(scenario, runs);
     let answers = answers(&results);
     let axis = |axis: &crate::scenario::Axis| MatrixAxis {
         key: axis.key.clone(),

@@ -6,7 +6,7 @@ use uncork_report::lab::{
 };
 
 use super::document::SampledCell;
-use super::results::Results;
+use super::results::RunResults;
 use super::time_series::time_series;
 use super::units::scaled;
 use super::usual_figures::{Drawn, usual};
@@ -18,7 +18,7 @@ const CURVE_POINTS: usize = 400;
 /// All figures of the scenario, or the default ones if it defines none. `command` reproduces the
 /// runs.
 pub(crate) fn figures(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     answers: &[Answer],
     sampled: &[SampledCell<'_>],
     command: &str,
@@ -51,7 +51,7 @@ pub(crate) fn figures(
 }
 
 fn plot(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     sampled: &[SampledCell<'_>],
     figure: &scenario::Figure,
 ) -> Option<Plot> {
@@ -77,7 +77,7 @@ fn plot(
 }
 
 /// A curve or a bar: the cells it selects within the figure's, and its controller.
-struct Member {
+struct FigureMember {
     label: String,
     cc: String,
     at: Vec<(usize, usize)>,
@@ -87,7 +87,7 @@ struct Member {
 /// The members of a figure: one per value of `by` and per controller with flows. An axis that
 /// selects the controller provides the label instead of the controller. If it selects the
 /// controller of other flows, members use that controller.
-fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Member> {
+fn members(results: &RunResults<'_>, of: &Selection, by: Option<usize>) -> Vec<FigureMember> {
     let values = by.map_or(1, |axis| results.scenario.axes[axis].values.len());
     let is_of_others = by.is_some_and(|axis| {
         of.class.as_ref().is_some_and(|class| results.scenario.axes[axis].is_cc_of_others(class))
@@ -104,14 +104,14 @@ fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Memb
                 Some(name) => (format!("{cc}, {name}"), cc),
                 None => (cc.clone(), cc),
             };
-            members.push(Member { label, cc, at: at.clone(), of });
+            members.push(FigureMember { label, cc, at: at.clone(), of });
         }
     }
     members
 }
 
 /// The controllers of the selected flows, in the order of the file.
-fn controllers(results: &Results<'_>, of: &Selection, at: &[(usize, usize)]) -> Vec<String> {
+fn controllers(results: &RunResults<'_>, of: &Selection, at: &[(usize, usize)]) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for cell in results.cells(of, at) {
         let classes = results.scenario.cells[cell].classes.iter();
@@ -126,7 +126,7 @@ fn controllers(results: &Results<'_>, of: &Selection, at: &[(usize, usize)]) -> 
 }
 
 fn heat_map(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     of: &Selection,
     (x, y): (usize, usize),
     quantity: Quantity,
@@ -150,7 +150,7 @@ fn heat_map(
 }
 
 fn by_size(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     of: &Selection,
     edges: &[u64],
     quantity: Quantity,
@@ -216,7 +216,7 @@ fn quantity_words(quantity: Quantity, is_quotient: bool) -> String {
 }
 
 pub(super) fn cdf(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     of: &Selection,
     metric: Metric,
     by: Option<usize>,
@@ -224,7 +224,7 @@ pub(super) fn cdf(
 ) -> Option<Cdf> {
     let (unit, scale) = metric.figure_unit();
     let quantity = Quantity { metric, statistic: Statistic::Quantile(0.5) };
-    let curve = |member: Member| {
+    let curve = |member: FigureMember| {
         let cells = results.cells(&member.of, &member.at);
         let values = results.samples(&cells, &member.of, quantity).into_values();
         let points = distribution(&values, scale, log_x);
@@ -247,7 +247,7 @@ fn distribution(sorted: &[f64], scale: f64, log: bool) -> Vec<(f64, f64)> {
 }
 
 fn lines(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     of: &Selection,
     x: usize,
     quantity: Quantity,
@@ -258,7 +258,7 @@ fn lines(
     // Names have no scale.
     let log_x = log_x && x_names.is_empty();
     let (unit, scale) = quantity.figure_unit(false);
-    let curve = |member: Member| {
+    let curve = |member: FigureMember| {
         let point = |value: usize| {
             let at: Vec<(usize, usize)> = member.at.iter().copied().chain([(x, value)]).collect();
             let cells = results.cells(&member.of, &at);
@@ -313,7 +313,7 @@ fn add_published(
 }
 
 pub(super) fn bars(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     of: &Selection,
     metric: Metric,
     statistics: &[Statistic],

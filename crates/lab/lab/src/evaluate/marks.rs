@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use uncork_cc::Algorithm;
 use uncork_path::{Ecn, QueueSpec};
 
-use super::results::Results;
-use crate::scenario::{FlowPlan, Plan};
+use super::results::RunResults;
+use crate::scenario::{CellPlan, FlowPlan};
 
 /// A class, one of its controllers, and the queue that marks its packets.
 type Marked<'a> = (&'a str, String, String);
 
 /// A doubt for each controller of a class that does not answer the marks on its packets as the queue expects.
-pub(crate) fn doubts(results: &Results<'_>) -> Vec<String> {
+pub(crate) fn doubts(results: &RunResults<'_>) -> Vec<String> {
     let mut found: BTreeMap<Marked<'_>, (u64, &str)> = BTreeMap::new();
     for (index, cell) in results.scenario.cells.iter().enumerate() {
         for flow in &cell.plan.flows {
@@ -36,7 +36,7 @@ pub(crate) fn doubts(results: &Results<'_>) -> Vec<String> {
 }
 
 /// The queue on the way of `flow` that can mark packets.
-fn queue(plan: &Plan, flow: &FlowPlan) -> Option<QueueSpec> {
+fn queue(plan: &CellPlan, flow: &FlowPlan) -> Option<QueueSpec> {
     let path = &plan.paths[flow.path].spec;
     let via = path.via.iter().filter_map(|link| plan.links.get(*link));
     let mut queues = via.chain([&path.link]).map(|link| link.queue);

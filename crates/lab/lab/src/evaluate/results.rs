@@ -6,16 +6,16 @@ use uncork_units::Time;
 
 use super::estimate::{Range, Samples};
 use super::outcome::RunOutcome;
-use super::samples::{Sample, View};
+use super::samples::{Sample, SampleView};
 use crate::scenario::{Metric, MetricUnit, Quantity, Scenario, Selection, Statistic};
 
 /// The runs of a scenario, grouped by cell and ordered by seed.
-pub(crate) struct Results<'a> {
+pub(crate) struct RunResults<'a> {
     pub(crate) scenario: &'a Scenario,
     runs: Vec<&'a [RunOutcome]>,
 }
 
-impl<'a> Results<'a> {
+impl<'a> RunResults<'a> {
     /// `runs` must be sorted by cell and seed; cells may be missing.
     pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome]) -> Self {
         let of_cell = |cell| {
@@ -49,7 +49,7 @@ impl<'a> Results<'a> {
     ) -> Samples {
         let mut samples = Vec::new();
         for (place, cell) in (0_u64..).zip(cells) {
-            let view = View::new(self.scenario, self.runs[*cell], of);
+            let view = SampleView::new(self.scenario, self.runs[*cell], of);
             let of_cell = match (metric, statistic) {
                 (
                     Metric::Rtt | Metric::RttTime | Metric::QueueDelay,
@@ -98,7 +98,8 @@ impl<'a> Results<'a> {
         let selections: Vec<Selection> = classes.iter().map(of_class).collect();
         let of_run = |run: &RunOutcome| {
             let goodputs = selections.iter().flat_map(|of| {
-                View::new(self.scenario, std::slice::from_ref(run), of).samples(Metric::Goodput)
+                SampleView::new(self.scenario, std::slice::from_ref(run), of)
+                    .samples(Metric::Goodput)
             });
             jain_index(&goodputs.map(|sample| sample.value).collect::<Vec<_>>())
         };

@@ -4,7 +4,7 @@ use uncork_flow::{FlowRecord, RequestRecord, jain_index};
 use uncork_units::{Time, TimeDelta};
 
 use super::outcome::RunOutcome;
-use super::window::{Window, Windows};
+use super::window::{SampleWindow, SampleWindows};
 use crate::compare::wire_bytes;
 use crate::scenario::{Carries, FlowPlan, Metric, Scenario, Selection};
 
@@ -17,13 +17,13 @@ pub(crate) struct Sample {
 }
 
 /// The runs of one cell, filtered by a selection.
-pub(crate) struct View<'a> {
+pub(crate) struct SampleView<'a> {
     scenario: &'a Scenario,
     runs: &'a [RunOutcome],
     of: &'a Selection,
 }
 
-impl<'a> View<'a> {
+impl<'a> SampleView<'a> {
     /// `runs` must be those of one cell, sorted by seed.
     pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome], of: &'a Selection) -> Self {
         Self { scenario, runs, of }
@@ -158,14 +158,15 @@ impl<'a> View<'a> {
     }
 
     /// Transfers, and requests of clients.
-    fn of_objects(&self, value: impl Fn(&Object) -> Option<f64>) -> Vec<Sample> {
+    fn of_objects(&self, value: impl Fn(&SampledObject) -> Option<f64>) -> Vec<Sample> {
         let mut samples = Vec::new();
         for run in self.live() {
             for flow in self.flows(run) {
                 let cluster = self.cluster(run, flow);
                 let requests =
                     run.requests_of(flow).filter(|request| self.fits(request.size_bytes));
-                let objects = requests.map(Object::of_request).chain(Object::of_flow(flow));
+                let objects =
+                    requests.map(SampledObject::of_request).chain(SampledObject::of_flow(flow));
                 let values = objects.filter_map(|object| value(&object));
                 samples.extend(values.map(|value| Sample { cluster, value }));
             }
@@ -191,7 +192,7 @@ impl<'a> View<'a> {
     /// over its own.
     fn goodputs(&self) -> Vec<Sample> {
         self.of_runs_flows(|run| {
-            let windows = Windows::of(self.scenario, run);
+            let windows = SampleWindows::of(self.scenario, run);
             move |flow: &FlowRecord| Some(goodput(flow, self.window(&windows, run, flow)?))
         })
     }
@@ -202,7 +203,7 @@ impl<'a> View<'a> {
             let together = self.together(run);
             move |flow: &FlowRecord| {
                 let window = if self.has_own_links(run, flow) {
-                    Window::of_flow(self.scenario, run, flow)
+                    SampleWindow::of_flow(self.scenario, run, flow)
                 } else {
                     together
                 };
@@ -211,13 +212,18 @@ impl<'a> View<'a> {
         })
     }
 
-    fn window(&self, windows: &Windows<'_>, run: &RunOutcome, flow: &FlowRecord) -> Option<Window> {
-        windows.competing(&flow.group).or_else(|| Window::of_flow(self.scenario, run, flow))
+    fn window(
+        &self,
+        windows: &SampleWindows<'_>,
+        run: &RunOutcome,
+        flow: &FlowRecord,
+    ) -> Option<SampleWindow> {
+        windows.competing(&flow.group).or_else(|| SampleWindow::of_flow(self.scenario, run, flow))
     }
 
     /// The window of all selected flows and of their competitors.
-    fn together(&self, run: &RunOutcome) -> Option<Window> {
-        Windows::of(self.scenario, run).of_all(&self.classes(run))
+    fn together(&self, run: &RunOutcome) -> Option<SampleWindow> {
+        SampleWindows::of(self.scenario, run).of_all(&self.classes(run))
     }
 
     /// The classes of the selected flows.
@@ -241,7 +247,7 @@ impl<'a> View<'a> {
     }
 
     /// Bytes that the link of a class could send so that they arrived within `window`.
-    fn capacity(&self, run: &RunOutcome, class: &str, window: Window) -> Option<u64> {
+    fn capacity(&self, run: &RunOutcome, class: &str, window: SampleWindow) -> Option<u64> {
         let cell = &self.scenario.cells[run.cell];
         let (path, rate) = cell.link_of(class, run.seed)?;
         let rtts = self.classes(run).into_iter().filter_map(|class| {
@@ -286,7 +292,7 @@ impl<'a> View<'a> {
     }
 
     fn jain(&self, run: &RunOutcome) -> Option<f64> {
-        let windows = Windows::of(self.scenario, run);
+        let windows = SampleWindows::of(self.scenario, run);
         let of_flow = |flow| Some(goodput(flow, self.window(&windows, run, flow)?));
         let goodputs: Vec<f64> = self.flows(run).filter_map(of_flow).collect();
         if goodputs.len() > 1 { jain_index(&goodputs) } else { None }
@@ -298,12 +304,12 @@ impl<'a> View<'a> {
 }
 
 /// A requested object, which may have arrived.
-struct Object {
+struct SampledObject {
     completion_s: f64,
     first_byte_s: f64,
 }
 
-impl Object {
+impl SampledObject {
     fn of_request(request: &RequestRecord) -> Self {
         Self {
             completion_s: request.completion_ns.map_or(f64::INFINITY, seconds),
@@ -335,7 +341,7 @@ fn bandwidth(run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
 }
 
 /// Payload per second in `window`.
-fn goodput(flow: &FlowRecord, window: Window) -> f64 {
+fn goodput(flow: &FlowRecord, window: SampleWindow) -> f64 {
     bits(flow.delivered_after_warmup()) / window.seconds()
 }
 

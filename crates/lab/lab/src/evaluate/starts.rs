@@ -1,8 +1,8 @@
 //! Shares that depend on who starts first.
 
 use super::outcome::RunOutcome;
-use super::results::Results;
-use super::samples::View;
+use super::results::RunResults;
+use super::samples::SampleView;
 use crate::scenario::{Carries, Metric, Selection};
 use crate::sweep::cell_name;
 
@@ -27,7 +27,7 @@ struct Dependence {
 
 /// A warning if shares depend on the order in which flows of different controllers start, as far as
 /// the runs' seeds have varied that order.
-pub(crate) fn warning(results: &Results<'_>) -> Option<String> {
+pub(crate) fn warning(results: &RunResults<'_>) -> Option<String> {
     let cells = 0..results.scenario.cells.len();
     let shared: Vec<usize> = cells.filter(|cell| groups(results, *cell).len() > 1).collect();
     let found: Vec<Dependence> = shared.iter().filter_map(|cell| of_cell(results, *cell)).collect();
@@ -51,14 +51,14 @@ pub(crate) fn warning(results: &Results<'_>) -> Option<String> {
 }
 
 /// The controllers of the cell's long flows, each with its class.
-fn groups(results: &Results<'_>, cell: usize) -> Vec<(String, String)> {
+fn groups(results: &RunResults<'_>, cell: usize) -> Vec<(String, String)> {
     let classes = &results.scenario.cells[cell].classes;
     let long = classes.iter().filter(|class| class.carries == Carries::Streams && !class.own_links);
     long.flat_map(|class| class.ccs.iter().map(|cc| (class.name.clone(), cc.clone()))).collect()
 }
 
 /// The group of a cell with the share that depends most on its start.
-fn of_cell(results: &Results<'_>, cell: usize) -> Option<Dependence> {
+fn of_cell(results: &RunResults<'_>, cell: usize) -> Option<Dependence> {
     let groups = groups(results, cell);
     let first = |run: &RunOutcome| {
         let start = |group: &&(String, String)| mean_start(run, group).unwrap_or(f64::INFINITY);
@@ -70,7 +70,7 @@ fn of_cell(results: &Results<'_>, cell: usize) -> Option<Dependence> {
             Selection { class: Some(class.clone()), cc: Some(cc.clone()), ..Selection::default() };
         let (mut when_first, mut when_later) = (Vec::new(), Vec::new());
         for run in results.of_cell(cell) {
-            let view = View::new(results.scenario, std::slice::from_ref(run), &of);
+            let view = SampleView::new(results.scenario, std::slice::from_ref(run), &of);
             let shares = view.samples(Metric::Share).into_iter().map(|sample| sample.value);
             let is_first = first(run).as_ref() == Some(group);
             if is_first { &mut when_first } else { &mut when_later }.extend(shares);
@@ -158,7 +158,7 @@ mod tests {
     fn warned(first: f64, later: f64) -> Option<String> {
         let scenario = Scenario::parse("t", TEXT, &[], &crate::builtin::NoFiles).expect("valid");
         let runs = runs(first, later);
-        warning(&Results::new(&scenario, &runs))
+        warning(&RunResults::new(&scenario, &runs))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use uncork_flow::FlowRecord;
 use uncork_report::lab::{Cell, ClassResult, Metric as Measured};
 
 use super::outcome::RunOutcome;
-use super::results::Results;
+use super::results::RunResults;
 use super::units::scaled;
 use crate::scenario::{Class, Metric, Quantity, Selection, Statistic};
 
@@ -38,11 +38,11 @@ const REPORTED: [(Metric, &[Statistic]); 18] = [
 ];
 
 /// The results of every cell.
-pub(crate) fn cells(results: &Results<'_>) -> Vec<Cell> {
+pub(crate) fn cells(results: &RunResults<'_>) -> Vec<Cell> {
     (0..results.scenario.cells.len()).map(|cell| of_cell(results, cell)).collect()
 }
 
-fn of_cell(results: &Results<'_>, cell: usize) -> Cell {
+fn of_cell(results: &RunResults<'_>, cell: usize) -> Cell {
     let described = &results.scenario.cells[cell];
     let members = described.classes.iter().flat_map(|class| {
         let mut ccs = class.ccs.clone();
@@ -57,7 +57,7 @@ fn of_cell(results: &Results<'_>, cell: usize) -> Cell {
 
 /// The flows of one controller of a class, or of all controllers.
 fn of_class(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     cell: usize,
     described: &Class,
     cc: Option<String>,

@@ -6,9 +6,9 @@ use uncork_report::lab::{Estimate, Verdict};
 use uncork_units::{Time, TimeDelta};
 
 use super::outcome::RunOutcome;
-use super::results::Results;
+use super::results::RunResults;
 use crate::scenario::{
-    Axis, Carries, Cell, Class, Expectation, Metric, Plan, Published, PublishedRange, Quantity,
+    Axis, Carries, Cell, CellPlan, Class, Expectation, Metric, Published, PublishedRange, Quantity,
     Scenario, Selection, Statistic, Threshold,
 };
 use crate::testing::record;
@@ -38,7 +38,7 @@ fn scenario() -> Scenario {
             host_jitter: HostJitter::NONE,
             offload: None,
             card: None,
-            plan: Plan::default(),
+            plan: CellPlan::default(),
         }
     };
     Scenario {
@@ -100,7 +100,7 @@ fn quantity(metric: Metric, statistic: Statistic) -> Quantity {
 #[test]
 fn background_counts_only_on_request() {
     let (scenario, runs) = (scenario(), runs());
-    let results = Results::new(&scenario, &runs);
+    let results = RunResults::new(&scenario, &runs);
     let of =
         |class: Option<&str>| Selection { class: class.map(str::to_owned), ..Selection::default() };
     let goodputs = |class| {
@@ -127,7 +127,7 @@ fn shares_are_relative_to_the_same_links() {
     let files = crate::builtin::NoFiles;
     let scenario = Scenario::parse("shares", text, &[], &files).unwrap();
     let runs = [simulated(&scenario)];
-    let results = Results::new(&scenario, &runs);
+    let results = RunResults::new(&scenario, &runs);
     let share = |class: &str| {
         let of = Selection { class: Some(class.into()), ..Selection::default() };
         let share = quantity(Metric::Share, Statistic::Mean);
@@ -140,7 +140,7 @@ fn shares_are_relative_to_the_same_links() {
 #[test]
 fn ratio_compares_the_same_seeds_of_two_cells() {
     let (scenario, runs) = (scenario(), runs());
-    let results = Results::new(&scenario, &runs);
+    let results = RunResults::new(&scenario, &runs);
     let over = Selection { at: vec![(0, 0)], ..Selection::default() };
     let of = Selection { at: vec![(0, 1)], cc: Some("bbr3".into()), ..Selection::default() };
     let ratio = results.estimate(&[1], &of, quantity(Metric::Completion, P50), Some(&over));
@@ -167,7 +167,7 @@ fn thresholds_are_tested_in_every_cell_and_fail_without_data() {
     ];
     let scenario = Scenario { thresholds, ..scenario() };
     let runs = runs();
-    let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
+    let rows = super::answers::thresholds(&RunResults::new(&scenario, &runs));
     let passed: Vec<(&str, &str, bool)> =
         rows.iter().map(|row| (row.text.as_str(), row.cc.as_str(), row.passed)).collect();
     assert_eq!(
@@ -199,7 +199,7 @@ fn each_bound_of_a_threshold_has_its_own_row() {
     let mut scenario = Scenario { thresholds: vec![threshold], ..scenario() };
     scenario.axes[0].values[1] = "the other".into();
     let runs = runs();
-    let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
+    let rows = super::answers::thresholds(&RunResults::new(&scenario, &runs));
     let texts: Vec<[&str; 4]> =
         rows.iter().map(|row| [&*row.text, &*row.class, &*row.cc, &*row.cell]).collect();
     assert_eq!(
@@ -231,7 +231,7 @@ fn published_values_are_shown_with_measured_ones() {
     };
     let scenario = Scenario { published: vec![published], ..scenario() };
     let runs = runs();
-    let rows = super::answers::published(&Results::new(&scenario, &runs));
+    let rows = super::answers::published(&RunResults::new(&scenario, &runs));
     assert_eq!(rows[0].measured, "+100.0 % (+100.0 % to +100.0 %)");
     let judgement = rows[0].judgement.as_ref().expect("it has a range");
     assert_eq!(judgement.verdict, Verdict::Agrees);
@@ -295,7 +295,7 @@ fn requests_and_listeners_are_separate_samples() {
         commands: Vec::new(),
     }];
     let scenario = scenario();
-    let results = Results::new(&scenario, &runs);
+    let results = RunResults::new(&scenario, &runs);
     let value = |metric, statistic| {
         let of = Selection::default();
         results
@@ -339,7 +339,7 @@ fn warm_up_is_excluded_from_bytes_and_time() {
     let files = crate::builtin::NoFiles;
     let scenario = Scenario::parse("warm", text, &[], &files).unwrap();
     let runs = [simulated(&scenario)];
-    let results = Results::new(&scenario, &runs);
+    let results = RunResults::new(&scenario, &runs);
     let of = Selection::default();
     let utilisation = quantity(Metric::Utilisation, Statistic::Mean);
     let value = results.estimate(&[0], &of, utilisation, None).unwrap().value;

@@ -5,7 +5,7 @@ use uncork_path::RateSpec;
 use uncork_report::lab::{Curve, Limit, StateRow, TimePanel, TimeSeries};
 
 use super::document::SampledCell;
-use super::results::Results;
+use super::results::RunResults;
 use crate::scenario::Selection;
 
 /// Maximum curves per panel.
@@ -16,17 +16,17 @@ type PointsOf = dyn Fn(&[&SeriesPoint]) -> Vec<(f64, f64)>;
 
 /// Throughput, RTT, inflight, queue and states of the flows of the first sampled seed.
 pub(crate) fn time_series(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     sampled: &[SampledCell<'_>],
     of: &Selection,
 ) -> Option<TimeSeries> {
     let cells = results.cells(of, &[]);
     let chosen = sampled.iter().filter(|sampled| cells.contains(&sampled.cell));
-    let traces: Vec<Trace<'_>> =
+    let traces: Vec<SeriesTrace<'_>> =
         chosen.flat_map(|sampled| traces(results, sampled, of)).take(MAX_CURVES).collect();
-    let limits = Limits::of(results, &traces);
+    let limits = AxisLimits::of(results, &traces);
     let panel = |label: &str, unit: &str, points: &PointsOf, limit: Option<&Limit>| {
-        let curve = |trace: &Trace<'_>| Curve {
+        let curve = |trace: &SeriesTrace<'_>| Curve {
             label: trace.label.clone(),
             cc: trace.cc.clone(),
             points: points(&trace.points),
@@ -68,15 +68,15 @@ pub(crate) fn time_series(
 
 /// Limits of the path, if all flows share one path and it is constant.
 #[derive(Default)]
-struct Limits {
+struct AxisLimits {
     rate: Option<Limit>,
     rtt: Option<Limit>,
     buffer: Option<Limit>,
 }
 
-impl Limits {
-    fn of(results: &Results<'_>, traces: &[Trace<'_>]) -> Self {
-        let of_trace = |trace: &Trace<'_>| {
+impl AxisLimits {
+    fn of(results: &RunResults<'_>, traces: &[SeriesTrace<'_>]) -> Self {
+        let of_trace = |trace: &SeriesTrace<'_>| {
             let plan = &results.scenario.cells[trace.cell].plan;
             let flow = plan.flows.iter().find(|flow| flow.name == trace.class)?;
             let path = &plan.paths[flow.path];
@@ -110,7 +110,7 @@ fn common<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T
 }
 
 /// The states of a flow's controller; `None` if it has none.
-fn states(trace: &Trace<'_>) -> Option<StateRow> {
+fn states(trace: &SeriesTrace<'_>) -> Option<StateRow> {
     let mut spans: Vec<(String, f64, f64)> = Vec::new();
     for point in trace.points.iter().filter(|point| !point.state.is_empty()) {
         let now = seconds(point.time_ns);
@@ -126,7 +126,7 @@ fn states(trace: &Trace<'_>) -> Option<StateRow> {
 }
 
 /// A flow of a run.
-struct Trace<'a> {
+struct SeriesTrace<'a> {
     label: String,
     cc: String,
     class: String,
@@ -136,10 +136,10 @@ struct Trace<'a> {
 
 /// Those of the cell's flows that have points, one after the other: each is a pass over all points.
 fn traces<'a>(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     sampled: &SampledCell<'a>,
     of: &Selection,
-) -> impl Iterator<Item = Trace<'a>> {
+) -> impl Iterator<Item = SeriesTrace<'a>> {
     let seed = results.scenario.series_seeds.first();
     let run = results.of_cell(sampled.cell).iter().find(|run| Some(&run.seed) == seed);
     let flows = run.into_iter().flat_map(|run| &run.flows).filter(|flow| {
@@ -152,7 +152,7 @@ fn traces<'a>(
         let cell = results.label(sampled.cell, of, (&[&flow.group], &flow.cc));
         let label = [format!("{}{number}", flow.cc), cell].join(", ");
         let points = sampled.points.iter().filter(|point| point.flow == flow.flow).collect();
-        Trace {
+        SeriesTrace {
             label: label.trim_end_matches(", ").to_owned(),
             cc: flow.cc.to_string(),
             class: flow.group.to_string(),

@@ -7,7 +7,7 @@ use uncork_report::lab::{
 use super::comparisons::chosen;
 use super::document::SampledCell;
 use super::figures::{bars, cdf};
-use super::results::Results;
+use super::results::RunResults;
 use super::time_series::time_series;
 use crate::scenario::{Carries, Class, Metric, Places, Selection, Statistic};
 
@@ -28,7 +28,7 @@ pub(super) struct Drawn {
 /// Ratios to the baseline by cell; with a single cell, the results of each controller; and the
 /// first runs over time.
 pub(super) fn usual(
-    results: &Results<'_>,
+    results: &RunResults<'_>,
     answers: &[Answer],
     sampled: &[SampledCell<'_>],
 ) -> Vec<Drawn> {
@@ -50,22 +50,22 @@ pub(super) fn usual(
 }
 
 /// The answers to one question, by choice.
-struct Question<'a> {
+struct FigureQuestion<'a> {
     first: &'a Answer,
     choices: Vec<(&'a str, Vec<&'a Answer>)>,
 }
 
-fn questions(answers: &[Answer]) -> Vec<Question<'_>> {
+fn questions(answers: &[Answer]) -> Vec<FigureQuestion<'_>> {
     let key = |answer: &Answer| {
         let Answer { class, baseline_class, of, metric, baseline, .. } = answer;
         [class, baseline_class, of, metric, baseline].map(String::clone)
     };
-    let mut questions: Vec<Question<'_>> = Vec::new();
+    let mut questions: Vec<FigureQuestion<'_>> = Vec::new();
     for answer in answers {
         let known = questions.iter_mut().find(|question| key(question.first) == key(answer));
         let Some(question) = known else {
             let choices = vec![(answer.choice.as_str(), vec![answer])];
-            questions.push(Question { first: answer, choices });
+            questions.push(FigureQuestion { first: answer, choices });
             continue;
         };
         match question.choices.iter_mut().find(|(choice, _)| *choice == answer.choice) {
@@ -77,8 +77,8 @@ fn questions(answers: &[Answer]) -> Vec<Question<'_>> {
 }
 
 /// Ratios to the baseline by cell.
-fn ratios(results: &Results<'_>, answers: &[Answer]) -> Vec<Drawn> {
-    let of_question = |question: Question<'_>| {
+fn ratios(results: &RunResults<'_>, answers: &[Answer]) -> Vec<Drawn> {
+    let of_question = |question: FigureQuestion<'_>| {
         let axes = question.axes(results);
         match axes.as_slice() {
             [] => Vec::new(),
@@ -94,9 +94,9 @@ fn ratios(results: &Results<'_>, answers: &[Answer]) -> Vec<Drawn> {
     questions(answers).into_iter().flat_map(of_question).collect()
 }
 
-impl Question<'_> {
+impl FigureQuestion<'_> {
     /// The axes along which the cells of a choice differ.
-    fn axes(&self, results: &Results<'_>) -> Vec<usize> {
+    fn axes(&self, results: &RunResults<'_>) -> Vec<usize> {
         let points = || {
             let answers = self.choices.first().map_or(&[][..], |(_, answers)| answers);
             answers.iter().map(|answer| &results.scenario.cells[answer.cell].point)
@@ -106,7 +106,7 @@ impl Question<'_> {
         (0..results.scenario.axes.len()).filter(varies).collect()
     }
 
-    fn first_point<'a>(&self, results: &Results<'a>) -> &'a [usize] {
+    fn first_point<'a>(&self, results: &RunResults<'a>) -> &'a [usize] {
         &results.scenario.cells[self.first.cell].point
     }
 
@@ -128,7 +128,7 @@ impl Question<'_> {
         }
     }
 
-    fn lines(&self, results: &Results<'_>, axis: usize) -> Drawn {
+    fn lines(&self, results: &RunResults<'_>, axis: usize) -> Drawn {
         let Places { label: x_label, at, names: x_names } = results.scenario.axes[axis].places();
         let point = |answer: &&Answer| {
             let ratio = answer.ratio.filter(|ratio| ratio.value > 0.0)?;
@@ -156,7 +156,7 @@ impl Question<'_> {
     /// The last axis from left to right, the others from bottom to top.
     fn map(
         &self,
-        results: &Results<'_>,
+        results: &RunResults<'_>,
         axes: &[usize],
         choice: &str,
         answers: &[&Answer],
@@ -206,7 +206,7 @@ impl Question<'_> {
 }
 
 /// The results of each controller in the only cell.
-fn of_class(results: &Results<'_>, class: &Class) -> Vec<Drawn> {
+fn of_class(results: &RunResults<'_>, class: &Class) -> Vec<Drawn> {
     let of = Selection { class: Some(class.name.clone()), ..Selection::default() };
     let by = results.scenario.axes.iter().position(|axis| chosen(axis).is_some());
     let (metric, statistics) = match class.carries {

@@ -12,12 +12,12 @@ use crate::scenario::{Cell, Class, Scenario};
 
 /// A period of a run, in nanoseconds since its start. Never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct SampleWindow {
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-impl Window {
+impl SampleWindow {
     /// From the end of the warm-up, or the start of the flow, to its end; `None` if the warm-up has
     /// all of it.
     pub(super) fn of_flow(
@@ -42,19 +42,19 @@ impl Window {
 }
 
 /// The windows of a run's classes.
-pub(super) struct Windows<'a> {
+pub(super) struct SampleWindows<'a> {
     cell: &'a Cell,
     /// The window of all flows of each class; `None` without flows after the warm-up.
-    of_class: Vec<(&'a str, Option<Window>)>,
+    of_class: Vec<(&'a str, Option<SampleWindow>)>,
 }
 
-impl<'a> Windows<'a> {
+impl<'a> SampleWindows<'a> {
     pub(super) fn of(scenario: &'a Scenario, run: &RunOutcome) -> Self {
         let cell = &scenario.cells[run.cell];
-        let mut of_class: Vec<(&str, Option<Window>)> =
+        let mut of_class: Vec<(&str, Option<SampleWindow>)> =
             cell.classes.iter().map(|class| (class.name.as_str(), None)).collect();
         for flow in &run.flows {
-            let Some(own) = Window::of_flow(scenario, run, flow) else { continue };
+            let Some(own) = SampleWindow::of_flow(scenario, run, flow) else { continue };
             if let Some((_, window)) = of_class.iter_mut().find(|(name, _)| flow.group == *name) {
                 *window = Some(window.map_or(own, |window| window.union(own)));
             }
@@ -64,20 +64,20 @@ impl<'a> Windows<'a> {
 
     /// The window of the flows that compete with those of `class`; `None` if each of its flows is
     /// measured over its own time.
-    pub(super) fn competing(&self, class: &str) -> Option<Window> {
+    pub(super) fn competing(&self, class: &str) -> Option<SampleWindow> {
         let competitors = self.cell.competitors(class);
         if competitors.is_empty() { None } else { self.union_of(&competitors) }
     }
 
     /// The window of all flows of `classes` and of their competitors.
-    pub(super) fn of_all(&self, classes: &[&str]) -> Option<Window> {
+    pub(super) fn of_all(&self, classes: &[&str]) -> Option<SampleWindow> {
         let competitors = classes.iter().flat_map(|class| self.cell.competitors(class));
         self.union_of(&competitors.chain(classes.iter().copied()).collect::<Vec<_>>())
     }
 
-    fn union_of(&self, classes: &[&str]) -> Option<Window> {
+    fn union_of(&self, classes: &[&str]) -> Option<SampleWindow> {
         let windows = self.of_class.iter().filter(|(name, _)| classes.contains(name));
-        windows.filter_map(|(_, window)| *window).reduce(Window::union)
+        windows.filter_map(|(_, window)| *window).reduce(SampleWindow::union)
     }
 }
 

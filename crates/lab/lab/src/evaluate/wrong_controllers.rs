@@ -13,9 +13,9 @@ use uncork_units::Time;
 
 use super::answers::published;
 use super::outcome::outcome;
-use super::results::Results;
+use super::results::RunResults;
 use crate::builtin::Builtin;
-use crate::engine::Played;
+use crate::engine::PlayedScene;
 use crate::scenario::{Published, Scenario};
 use crate::sweep::Item;
 
@@ -145,7 +145,7 @@ fn verdicts(name: &str, replacement: InPlaceOfBbr) -> Vec<(String, Verdict)> {
         let rows = std::mem::take(&mut scenario.published);
         rows.into_iter().filter(|row| is_about_bbr(&scenario, row)).collect()
     };
-    let no_runs = Results::new(&scenario, &[]);
+    let no_runs = RunResults::new(&scenario, &[]);
     let needed = |row: &Published| no_runs.cells(&row.of, &[]);
     let cells: BTreeSet<usize> = scenario.published.iter().flat_map(needed).collect();
     let items = crate::items(&scenario);
@@ -153,11 +153,11 @@ fn verdicts(name: &str, replacement: InPlaceOfBbr) -> Vec<(String, Verdict)> {
     let play = |Item { cell, seed }| {
         let instance = scenario.instance(cell, seed);
         let result = Simulation::new(&replaced(instance.run.clone(), replacement)).run();
-        let played = Played { result, doubts: Vec::new(), commands: Vec::new() };
+        let played = PlayedScene { result, doubts: Vec::new(), commands: Vec::new() };
         outcome(&scenario, (cell, seed), &instance, played).0
     };
     let runs: Vec<_> = items.map(play).collect();
-    let rows = published(&Results::new(&scenario, &runs));
+    let rows = published(&RunResults::new(&scenario, &runs));
     let row = |row: uncork_report::lab::Published| {
         (row.what, row.judgement.expect("the row has a range").verdict)
     };

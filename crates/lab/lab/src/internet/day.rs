@@ -9,7 +9,7 @@ use uncork_units::{ByteCount, Probability, Rng};
 
 use super::draw::uniform;
 use super::scene::{NEIGHBOURS, Scene, Visitor};
-use super::traffic::{self, Asked};
+use super::traffic::{self, AskedObject};
 use super::world::{self, World};
 use crate::parallel;
 
@@ -52,7 +52,7 @@ pub struct DayOutcome {
 }
 
 /// A connection and what the policy says about it.
-struct Decided<'p> {
+struct DayDecision<'p> {
     visitor: Visitor,
     decision: Decision<'p>,
 }
@@ -104,12 +104,12 @@ impl Day<'_> {
         for _ in 0..traffic::visit_length(rng) {
             let at = u64::from(hour) * HOUR_SECONDS + rng.below(HOUR_SECONDS);
             let seconds = u64::from(self.day) * 86_400 + at;
-            let first = Asked::draw(rng);
+            let first = AskedObject::draw(rng);
             let cross = self.world.cross_flows(network, local, first);
             let mut asked = vec![(user, first)];
             if cross > 0 {
                 asked.extend(
-                    (0..NEIGHBOURS).map(|_| (traffic::user(rng, users), Asked::large(rng))),
+                    (0..NEIGHBOURS).map(|_| (traffic::user(rng, users), AskedObject::large(rng))),
                 );
             }
             let seed = rng.next_u64();
@@ -121,19 +121,19 @@ impl Day<'_> {
         &self,
         network: u32,
         (seconds, seed): (u64, u64),
-        asked: &[(u64, Asked)],
+        asked: &[(u64, AskedObject)],
         cross: usize,
         outcome: &mut DayOutcome,
     ) {
         let mut others = Rng::new(seed, OTHERS_STREAM);
-        let decided: Vec<Decided> = asked
+        let decided: Vec<DayDecision> = asked
             .iter()
             .map(|&(user, asked)| {
                 let decision = self.decide(network, user, asked, seconds);
                 let is_chosen = self.others.happens(&mut others);
                 let is_kept = decision.experiment.is_some() || is_chosen;
                 let visitor = Visitor { user, asked, cc: decision.settings.quic, is_kept };
-                Decided { visitor, decision }
+                DayDecision { visitor, decision }
             })
             .collect();
         outcome.drawn += decided.len() as u64;
@@ -153,14 +153,14 @@ impl Day<'_> {
     }
 
     /// The decision of a server that knows all of the request.
-    fn decide(&self, network: u32, user: u64, asked: Asked, seconds: u64) -> Decision<'_> {
+    fn decide(&self, network: u32, user: u64, asked: AskedObject, seconds: u64) -> Decision<'_> {
         let system = self.world.system_of(network);
         let country = system.country_code().parse().ok();
         let origin = Origin { asn: Some(system.asn), country };
         let cookies = [("cookie", format!("uid={network}-{user}"))];
         let (path, bytes) = match asked {
-            Asked::Object(bytes) => ("/object", bytes),
-            Asked::Song => ("/song", traffic::song().chunk),
+            AskedObject::Object(bytes) => ("/object", bytes),
+            AskedObject::Song => ("/song", traffic::song().chunk),
         };
         let accepted = UnixTime(seconds.cast_signed());
         let facts = Facts {
@@ -177,7 +177,7 @@ impl Day<'_> {
     fn record(
         &self,
         network: u32,
-        one: &Decided<'_>,
+        one: &DayDecision<'_>,
         seconds: u64,
         response: FlowRecord,
     ) -> FlowRecord {
@@ -226,8 +226,8 @@ impl Day<'_> {
 impl World {
     /// Other people's flows on the network's uplink in a local hour. A song is always alone: its
     /// simulation with them would last most of a minute.
-    pub(super) fn cross_flows(&self, network: u32, local_hour: u32, asked: Asked) -> usize {
-        let is_shared = self.profile_of(network).uplink.is_some() && asked != Asked::Song;
+    pub(super) fn cross_flows(&self, network: u32, local_hour: u32, asked: AskedObject) -> usize {
+        let is_shared = self.profile_of(network).uplink.is_some() && asked != AskedObject::Song;
         if is_shared { traffic::cross_flows(local_hour) } else { 0 }
     }
 }

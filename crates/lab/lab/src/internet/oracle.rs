@@ -11,7 +11,7 @@ use uncork_units::Rng;
 
 use super::draw::uniform;
 use super::scene::{NEIGHBOURS, Scene, Visitor};
-use super::traffic::{self, Asked};
+use super::traffic::{self, AskedObject};
 use super::world::{self, PROFILES, World};
 use crate::parallel;
 
@@ -56,7 +56,7 @@ pub struct Group {
 impl Group {
     /// Whether a network of `world` is in it.
     pub fn is_in(&self, world: &World) -> bool {
-        let asn = |network: &world::Network| world.systems[network.system as usize].asn;
+        let asn = |network: &world::WorldNetwork| world.systems[network.system as usize].asn;
         world.networks.iter().any(|one| (asn(one), one.profile) == (self.asn, self.profile))
     }
 }
@@ -150,7 +150,7 @@ impl Sample {
 
 /// Connections of the same users.
 #[derive(Debug, Default)]
-struct Samples {
+struct OracleSamples {
     control: Sample,
     treated: Sample,
     /// Treated, with neighbours that keep the control.
@@ -169,7 +169,7 @@ pub fn oracle<'w>(
     let count = world.systems.len() * PROFILES * 2;
     let lifts = parallel::map_until(stop, count, jobs, |nth| {
         let (system, rest) = (nth / (PROFILES * 2), nth % (PROFILES * 2));
-        let at = Place { world, system, profile: rest / 2, is_large: rest % 2 == 0 };
+        let at = OraclePlace { world, system, profile: rest / 2, is_large: rest % 2 == 0 };
         if only.is_empty() {
             Some(at.lift(OracleSpec { connections: at.most(spec.connections), ..*spec }))
         } else {
@@ -208,21 +208,21 @@ impl Oracle<'_> {
 }
 
 /// A profile of a system, and a class of objects.
-struct Place<'w> {
+struct OraclePlace<'w> {
     world: &'w World,
     system: usize,
     profile: usize,
     is_large: bool,
 }
 
-impl Place<'_> {
+impl OraclePlace<'_> {
     /// The lift by as many connections as it takes.
     fn lift(&self, spec: OracleSpec) -> Lift {
         let Some(network) = self.network() else {
             // No network has it, so the lift is not used.
             return Lift::default();
         };
-        let mut samples = Samples::default();
+        let mut samples = OracleSamples::default();
         let mut count = 0;
         loop {
             let more = count..spec.connections.min(count + STEP);
@@ -236,8 +236,8 @@ impl Place<'_> {
     }
 
     /// The lift that follows from these samples of `connections` each.
-    fn of(&self, samples: &Samples, connections: u32) -> Lift {
-        let Samples { control, treated, alone } = samples;
+    fn of(&self, samples: &OracleSamples, connections: u32) -> Lift {
+        let OracleSamples { control, treated, alone } = samples;
         let lift = |treated: &Sample, without: Option<u32>| {
             let [one, other] =
                 [control, treated].map(|sample| self.statistic(&sample.values, without));
@@ -275,12 +275,18 @@ impl Place<'_> {
         Group { asn: self.world.systems[self.system].asn, profile: self.profile }
     }
 
-    fn has(&self, network: &world::Network) -> bool {
+    fn has(&self, network: &world::WorldNetwork) -> bool {
         (network.system as usize, network.profile) == (self.system, self.profile)
     }
 
     /// Adds these connections to each sample.
-    fn extend(&self, samples: &mut Samples, network: u32, more: Range<u32>, spec: OracleSpec) {
+    fn extend(
+        &self,
+        samples: &mut OracleSamples,
+        network: u32,
+        more: Range<u32>,
+        spec: OracleSpec,
+    ) {
         let OracleSpec { control, treated, .. } = spec;
         let has_neighbours = self.world.profile_of(network).uplink.is_some();
         for nth in more {
@@ -316,14 +322,15 @@ impl Place<'_> {
                 break hour;
             }
         };
-        let asked = if self.is_large { Asked::large(&mut rng) } else { Asked::other(&mut rng) };
+        let asked =
+            if self.is_large { AskedObject::large(&mut rng) } else { AskedObject::other(&mut rng) };
         let user = traffic::user(&mut rng, users);
         let mut visitors = vec![Visitor { user, asked, cc, is_kept: true }];
         let cross = self.world.cross_flows(network, hour, asked);
         if cross > 0 {
             visitors.extend((0..NEIGHBOURS).map(|_| Visitor {
                 user: traffic::user(&mut rng, users),
-                asked: Asked::large(&mut rng),
+                asked: AskedObject::large(&mut rng),
                 cc: neighbours,
                 is_kept: false,
             }));
@@ -415,7 +422,7 @@ mod tests {
     fn small_objects_are_those_of_a_day() {
         let world = world();
         let network = &world.networks[0];
-        let at = Place {
+        let at = OraclePlace {
             world: &world,
             system: network.system as usize,
             profile: network.profile,
@@ -440,7 +447,7 @@ mod tests {
     fn a_lift_has_as_many_connections_as_it_needs() {
         let (world, same) = (world(), spec(Algorithm::Cubic, Algorithm::Cubic, 400));
         let network = world.networks[0];
-        let at = Place {
+        let at = OraclePlace {
             world: &world,
             system: network.system as usize,
             profile: network.profile,
@@ -472,7 +479,8 @@ mod tests {
             world.systems.iter().position(is_it).unwrap()
         };
         let lift = |kind| {
-            let at = Place { world: &world, system: of_kind(kind), profile: 0, is_large: true };
+            let at =
+                OraclePlace { world: &world, system: of_kind(kind), profile: 0, is_large: true };
             at.lift(spec(Algorithm::Cubic, Algorithm::Bbr3, 100))
         };
         let (shared, own) = (lift(Kind::Shared), lift(Kind::Wifi));

@@ -69,7 +69,7 @@ impl Kind {
     }
 
     /// The least and the largest of a system's typical values.
-    const fn ranges(self) -> Ranges {
+    const fn ranges(self) -> ProfileRanges {
         // Rate in Mbit/s, round-trip time in ms, loss in per mille, buffer in BDP.
         let (rate, rtt, loss, buffer) = match self {
             Self::Fibre => ((80.0, 300.0), (8.0, 30.0), (0.001, 0.05), (0.5, 2.0)),
@@ -80,7 +80,7 @@ impl Kind {
             Self::Policed => ((60.0, 150.0), (15.0, 60.0), (0.001, 0.3), (1.0, 2.0)),
             Self::Shared => ((20.0, 60.0), (20.0, 70.0), (0.001, 0.5), (1.0, 3.0)),
         };
-        Ranges { rate, rtt, loss, buffer }
+        ProfileRanges { rate, rtt, loss, buffer }
     }
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for Kind {
 
 type Range = (f64, f64);
 
-struct Ranges {
+struct ProfileRanges {
     rate: Range,
     rtt: Range,
     loss: Range,
@@ -121,7 +121,7 @@ pub(super) struct Profile {
 impl Profile {
     /// The typical profile of a system.
     pub(super) fn of_system(kind: Kind, rng: &mut Rng) -> Self {
-        let Ranges { rate, rtt, loss, buffer } = kind.ranges();
+        let ProfileRanges { rate, rtt, loss, buffer } = kind.ranges();
         let mut within = |(low, high): Range| log_uniform(rng, low, high);
         let (rate, rtt_ms) = (within(rate) * 1e6, within(rtt));
         let (loss, buffer_bdp) = (within(loss) / 1e3, within(buffer));

@@ -9,7 +9,7 @@ use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use super::draw::uniform;
 use super::profile::{bits, millis};
-use super::traffic::{self, Asked};
+use super::traffic::{self, AskedObject};
 use super::world::World;
 
 /// A connection is aborted after this time.
@@ -24,7 +24,7 @@ const BEGIN_STREAM: u64 = 4 << 56;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visitor {
     pub(super) user: u64,
-    pub(super) asked: Asked,
+    pub(super) asked: AskedObject,
     pub(super) cc: CcSpec,
     /// Whether its record is used. The simulation ends when all such connections have ended.
     pub(super) is_kept: bool,
@@ -41,17 +41,17 @@ pub(super) struct Scene {
 }
 
 /// The responses of each visitor, in order, and the packets that were sent.
-pub(super) struct Played {
+pub(super) struct PlayedScene {
     pub(super) responses: Vec<Vec<FlowRecord>>,
     pub(super) packets: u64,
 }
 
 impl Scene {
-    pub(super) fn play(&self, world: &World) -> Played {
+    pub(super) fn play(&self, world: &World) -> PlayedScene {
         let spec = self.spec(world);
         let result = if self.cross == 0 { uncork_sim::run(&spec) } else { self.until_done(&spec) };
         let responses = (0..).zip(&self.visitors).map(|(at, _)| responses(&result, at)).collect();
-        Played { responses, packets: result.packets }
+        PlayedScene { responses, packets: result.packets }
     }
 
     fn spec(&self, world: &World) -> RunSpec {
@@ -100,8 +100,8 @@ impl Scene {
         let mut rng = Rng::new(self.seed, BEGIN_STREAM);
         let mut flow = |(path, visitor): (usize, &Visitor)| {
             let workload = match visitor.asked {
-                Asked::Object(bytes) => Workload::Transfer(bytes),
-                Asked::Song => Workload::Client(0),
+                AskedObject::Object(bytes) => Workload::Transfer(bytes),
+                AskedObject::Song => Workload::Client(0),
             };
             let late = millis(uniform(&mut rng) * LEAD.as_millis_f64());
             let start = if self.cross > 0 { Time::ZERO + LEAD + late } else { Time::ZERO };
@@ -121,7 +121,7 @@ impl Scene {
             let is_done = kept.all(|(at, visitor)| {
                 run.is_over(at)
                     || match (run.view(at), visitor.asked) {
-                        (Some(view), Asked::Object(bytes)) => view.in_order_bytes >= bytes,
+                        (Some(view), AskedObject::Object(bytes)) => view.in_order_bytes >= bytes,
                         _ => false,
                     }
             });
@@ -190,7 +190,7 @@ mod tests {
         let play = |keeps_all| {
             let visitor = |(user, bytes)| Visitor {
                 user,
-                asked: Asked::Object(bytes),
+                asked: AskedObject::Object(bytes),
                 cc: CcSpec::new(Algorithm::Cubic),
                 is_kept: keeps_all || user == 1,
             };
@@ -198,7 +198,7 @@ mod tests {
             Scene { network, visitors, cross: 1, seed: 7 }.play(&world)
         };
         let (all, one) = (play(true), play(false));
-        let completion = |played: &Played| played.responses[0][0].completion_ns.unwrap();
+        let completion = |played: &PlayedScene| played.responses[0][0].completion_ns.unwrap();
         assert_eq!(completion(&all), completion(&one));
         assert!(one.packets * 2 < all.packets, "{} of {}", one.packets, all.packets);
     }

@@ -7,7 +7,7 @@ use super::draw::{pareto, uniform};
 
 /// The object that a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskedObject {
     /// One object of this many bytes.
     Object(u64),
     /// A song, in chunks.
@@ -24,7 +24,7 @@ const SONG: (TimeDelta, Rate) = (TimeDelta::from_secs(45), Rate::from_bits_per_s
 const DOWNLOADS: f64 = 0.35;
 const SONGS: f64 = 0.1;
 
-impl Asked {
+impl AskedObject {
     pub(super) fn draw(rng: &mut Rng) -> Self {
         let visit = uniform(rng);
         if visit < DOWNLOADS {
@@ -104,9 +104,9 @@ mod tests {
     fn sizes_belong_to_their_class() {
         let mut rng = Rng::new(1, 0);
         for _ in 0..10_000 {
-            let [large, small] = [Asked::large(&mut rng), Asked::small(&mut rng)];
-            assert!(matches!(large, Asked::Object(LARGE_BYTES..=12_000_000)), "{large:?}");
-            assert!(matches!(small, Asked::Object(5_000..LARGE_BYTES)), "{small:?}");
+            let [large, small] = [AskedObject::large(&mut rng), AskedObject::small(&mut rng)];
+            assert!(matches!(large, AskedObject::Object(LARGE_BYTES..=12_000_000)), "{large:?}");
+            assert!(matches!(small, AskedObject::Object(5_000..LARGE_BYTES)), "{small:?}");
         }
     }
 

@@ -60,7 +60,7 @@ const USER_STREAM: u64 = 3 << 56;
 pub struct World {
     pub(super) spec: WorldSpec,
     pub(super) systems: Vec<System>,
-    pub(super) networks: Vec<Network>,
+    pub(super) networks: Vec<WorldNetwork>,
     /// Cumulative shares of the traffic, by network; the last one is 1.
     cumulative: Vec<f64>,
 }
@@ -76,7 +76,7 @@ pub(super) struct System {
 
 /// A client network.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Network {
+pub(super) struct WorldNetwork {
     pub(super) system: u32,
     pub(super) profile: usize,
     /// Its share of the traffic.
@@ -160,7 +160,7 @@ pub(super) fn network_name(network: u32) -> String {
 
 /// Networks with traffic by Zipf's law. Ranks are in random order, and each system has at least one
 /// network.
-fn networks(spec: WorldSpec) -> Vec<Network> {
+fn networks(spec: WorldSpec) -> Vec<WorldNetwork> {
     let mut rng = Rng::new(spec.seed, NETWORK_STREAM);
     let mut ranks: Vec<u32> = (1..=spec.networks).collect();
     for last in (1..ranks.len()).rev() {
@@ -170,7 +170,7 @@ fn networks(spec: WorldSpec) -> Vec<Network> {
     let network = |(nth, rank): (u32, u32)| {
         let share = 1.0 / f64::from(rank) / total;
         let any = rng.below(u64::from(spec.systems)) as u32;
-        Network {
+        WorldNetwork {
             system: if nth < spec.systems { nth } else { any },
             profile: rng.below(PROFILES as u64) as usize,
             share,

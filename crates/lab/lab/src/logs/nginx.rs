@@ -10,7 +10,7 @@ use super::{LogSamples, Sample, positive};
 const LONG_BYTES: f64 = 3e6;
 
 /// A line of either format.
-struct Line<'a> {
+struct NginxLine<'a> {
     client: &'a str,
     bytes: &'a str,
     seconds: &'a str,
@@ -40,7 +40,7 @@ fn of_json(json: &Value, found: &mut LogSamples) -> Option<()> {
         length.zip(sent.parse().ok()).is_some_and(|(length, sent): (f64, f64)| sent < length)
     };
     let bytes = text("body_bytes_sent")?;
-    let line = Line {
+    let line = NginxLine {
         client: text("remote_addr")?,
         bytes,
         seconds: text("request_time")?,
@@ -51,15 +51,15 @@ fn of_json(json: &Value, found: &mut LogSamples) -> Option<()> {
 }
 
 /// `$remote_addr $body_bytes_sent $request_time $tcpinfo_rtt …`.
-fn of_fields(line: &str) -> Option<Line<'_>> {
+fn of_fields(line: &str) -> Option<NginxLine<'_>> {
     let mut fields = line.split_whitespace();
     let (client, bytes) = (fields.next()?, fields.next()?);
     let (seconds, rtt_us) = (fields.next()?, fields.next()?);
-    Some(Line { client, bytes, seconds, rtt_us, is_complete: None })
+    Some(NginxLine { client, bytes, seconds, rtt_us, is_complete: None })
 }
 
 /// `None`: values are not of the format.
-fn of_line(line: &Line<'_>, found: &mut LogSamples) -> Option<()> {
+fn of_line(line: &NginxLine<'_>, found: &mut LogSamples) -> Option<()> {
     let client: IpAddr = line.client.parse().ok()?;
     let bytes: f64 = line.bytes.parse().ok().filter(|it: &f64| it.is_finite() && *it >= 0.0)?;
     let seconds: f64 = line.seconds.parse().ok().filter(|it: &f64| it.is_finite())?;

@@ -9,7 +9,9 @@ use uncork_units::{Rng, Time, TimeDelta};
 use super::draw::{Between, Draw};
 use super::model::{Cell, Instance, Scenario};
 use super::opened;
-use super::plan::{ArrivalPlan, ClientActivity, Draws, FlowPlan, PathPlan, Plan, SingleActivity};
+use super::plan::{
+    ArrivalPlan, CellPlan, ClientActivity, Draws, FlowPlan, PathPlan, SingleActivity,
+};
 
 /// Flows that share links start at random times within this span, so that equal controllers do not
 /// synchronize...
@@ -48,7 +50,7 @@ impl Scenario {
     }
 }
 
-impl Plan {
+impl CellPlan {
     /// Sets the default spread of start times, in runs until `end`: none unless flows share links.
     /// Not needed for arrivals.
     pub(super) fn with_spreads(mut self, end: Time) -> Self {
@@ -107,7 +109,7 @@ pub(super) fn stream(seed: u64, name: &str, what: &str, index: u64) -> Rng {
 
 /// A run under construction, to which classes are added one by one.
 struct Builder<'a> {
-    plan: &'a Plan,
+    plan: &'a CellPlan,
     seed: u64,
     run: RunSpec,
     class_of_flow: Vec<u32>,

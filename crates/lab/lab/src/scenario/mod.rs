@@ -24,7 +24,7 @@ pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;
 pub(crate) use opened::latest_opening;
-pub(crate) use plan::{FlowPlan, Plan};
+pub(crate) use plan::{CellPlan, FlowPlan};
 pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, PublishedRange, Quantity, Selection,
     Statistic, Threshold,

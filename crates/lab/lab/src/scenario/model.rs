@@ -6,7 +6,7 @@ use uncork_sim::{Offload, RunSpec};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::measured::Carries;
-use super::plan::{ClientActivity, FlowPlan, Plan, SingleActivity};
+use super::plan::{CellPlan, ClientActivity, FlowPlan, SingleActivity};
 use super::question::{Figure, Published, Threshold};
 
 /// A scenario: every combination of its axes' values is a cell, and every cell runs with every
@@ -85,7 +85,7 @@ pub struct Cell {
     /// The rate of each server's network card.
     pub(crate) card: Option<Rate>,
     /// Traffic and paths of its runs, before a seed draws values.
-    pub(crate) plan: Plan,
+    pub(crate) plan: CellPlan,
 }
 
 /// A class of traffic: flows with the same specification.

@@ -5,7 +5,7 @@ use uncork_units::TimeDelta;
 
 use super::instance::usual_spread;
 use super::model::Instance;
-use super::plan::{Connect, Plan};
+use super::plan::{CellPlan, Connect};
 
 /// A program that is ahead sends for this time before the others are launched...
 const LEAD: TimeDelta = TimeDelta::from_secs(1);
@@ -25,7 +25,7 @@ pub(crate) fn latest_opening(bulk: TimeDelta, flows: u64, rtt: TimeDelta) -> Tim
 }
 
 /// Sets the starts of the flows of classes that say how they connect.
-pub(super) fn open(instance: &mut Instance, plan: &Plan, seed: u64) {
+pub(super) fn open(instance: &mut Instance, plan: &CellPlan, seed: u64) {
     let mut programs = programs(instance, plan);
     let in_turn = plan.flows.iter().any(|flow| flow.connect == Some(Connect::InTurn));
     if let Some(first) = ahead(programs.len(), seed).filter(|_| in_turn) {
@@ -57,7 +57,7 @@ fn ahead(programs: usize, seed: u64) -> Option<usize> {
 }
 
 /// A program for each controller of each class that says how it connects. Its flows have one start.
-fn programs(instance: &Instance, plan: &Plan) -> Vec<Program> {
+fn programs(instance: &Instance, plan: &CellPlan) -> Vec<Program> {
     let mut programs: Vec<(u32, Program)> = Vec::new();
     for (index, class) in instance.class_of_flow.iter().enumerate() {
         if plan.flows[*class as usize].connect.is_none() {

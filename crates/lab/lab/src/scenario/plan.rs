@@ -10,7 +10,7 @@ use super::draw::{Between, Draw};
 
 /// The traffic of a cell and its paths.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct CellPlan {
     pub(crate) links: Vec<LinkSpec>,
     pub(crate) paths: Vec<PathPlan>,
     /// In the order of the cell's classes.

@@ -51,15 +51,15 @@ impl Header {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct StoredBody {
     outcome: RunOutcome,
     /// Names of states, referred to by the points.
     states: Vec<String>,
-    points: Vec<Point>,
+    points: Vec<StoredPoint>,
 }
 
 /// A compact point of the series without names, because there may be many.
-type Point =
+type StoredPoint =
     (u64, u32, usize, u64, u64, Option<u64>, Option<u64>, Option<u64>, Option<u64>, u64, u64, u64);
 
 /// Names of states read from archives. They are leaked, so that they have the same type as the
@@ -82,7 +82,7 @@ impl FinishedRun {
     /// Its archive entry. `fingerprint` is the sweep's.
     pub fn to_entry(&self, fingerprint: &str) -> Vec<u8> {
         // Only numbers, names and lists, which always serialize.
-        let body = serde_json::to_string(&Body::of(self)).unwrap_or_default();
+        let body = serde_json::to_string(&StoredBody::of(self)).unwrap_or_default();
         let Item { cell, seed } = self.item();
         let header = Header {
             schema: SCHEMA.to_owned(),
@@ -112,17 +112,17 @@ impl FinishedRun {
         let body = lines.next().and_then(|rest| rest.strip_suffix(b"\n"));
         let body = body
             .filter(|body| body.len() as u64 == header.bytes && checksum(body) == header.checksum);
-        let body: Option<Body> = body.and_then(|body| serde_json::from_slice(body).ok());
+        let body: Option<StoredBody> = body.and_then(|body| serde_json::from_slice(body).ok());
         let run = body.and_then(|body| body.into_run(names));
         run.filter(|run| run.item() == item).ok_or(DamagedRun::Content)
     }
 }
 
-impl Body {
+impl StoredBody {
     fn of(run: &FinishedRun) -> Self {
         let distinct: BTreeSet<&str> = run.series.iter().map(|point| point.state).collect();
         let states: Vec<String> = distinct.into_iter().map(str::to_owned).collect();
-        let point = |point: &SeriesPoint| -> Point {
+        let point = |point: &SeriesPoint| -> StoredPoint {
             let state = states.binary_search_by(|state| state.as_str().cmp(point.state));
             (
                 point.time_ns,
@@ -145,7 +145,7 @@ impl Body {
 
     fn into_run(self, names: &mut StateNames) -> Option<FinishedRun> {
         let states: Vec<&'static str> = self.states.iter().map(|name| names.name(name)).collect();
-        let point = |point: Point| {
+        let point = |point: StoredPoint| {
             Some(SeriesPoint {
                 time_ns: point.0,
                 flow: point.1,

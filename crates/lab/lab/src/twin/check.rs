@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use uncork_cc::CcSpec;
 use uncork_flow::quantile;
 
-use super::line::Line;
-use super::response::Response;
+use super::line::TwinLine;
+use super::response::TwinResponse;
 use crate::builtin::NoFiles;
 use crate::scenario::Scenario;
 
@@ -28,11 +28,11 @@ pub(super) struct Arms<'t, 'r> {
     cubic: Arm<'t, 'r>,
 }
 
-type Arm<'t, 'r> = (CcSpec, Vec<&'t Response<'r>>);
+type Arm<'t, 'r> = (CcSpec, Vec<&'t TwinResponse<'r>>);
 
 /// The median throughput of BBR's responses over that of CUBIC's, with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Ratio {
+struct MeasuredRatio {
     value: f64,
     low: f64,
     high: f64,
@@ -40,9 +40,9 @@ struct Ratio {
 
 impl<'t, 'r> Arms<'t, 'r> {
     /// `None`: too few responses of either kind.
-    pub(super) fn of(responses: &[&'t Response<'r>]) -> Option<Self> {
+    pub(super) fn of(responses: &[&'t TwinResponse<'r>]) -> Option<Self> {
         let arm = |is_bbr: bool| -> Option<Arm<'t, 'r>> {
-            let mut by_name: BTreeMap<&str, Vec<&'t Response<'r>>> = BTreeMap::new();
+            let mut by_name: BTreeMap<&str, Vec<&'t TwinResponse<'r>>> = BTreeMap::new();
             for one in responses.iter().filter(|one| one.is_bbr == is_bbr) {
                 by_name.entry(&one.record.cc).or_default().push(one);
             }
@@ -53,12 +53,12 @@ impl<'t, 'r> Arms<'t, 'r> {
     }
 
     /// Why the line contradicts these responses; `None`: it does not.
-    pub(super) fn contradiction(&self, line: &Line) -> Option<String> {
+    pub(super) fn contradiction(&self, line: &TwinLine) -> Option<String> {
         let measured = self.measured()?;
         let Some(predicted) = self.predicted(line) else {
             return Some("a simulation of its line has no throughput".into());
         };
-        let Ratio { value, low, high } = measured;
+        let MeasuredRatio { value, low, high } = measured;
         if line.has_hidden_loss() && high > MAX_WIDTH * low {
             return Some(format!(
                 "most of its CUBIC responses lost packets in slow start, which hides random loss, and the \
@@ -76,14 +76,14 @@ impl<'t, 'r> Arms<'t, 'r> {
         })
     }
 
-    fn measured(&self) -> Option<Ratio> {
+    fn measured(&self) -> Option<MeasuredRatio> {
         let [bbr_low, bbr, bbr_high] = median(&self.bbr.1)?;
         let [low, cubic, high] = median(&self.cubic.1)?;
-        Some(Ratio { value: bbr / cubic, low: bbr_low / high, high: bbr_high / low })
+        Some(MeasuredRatio { value: bbr / cubic, low: bbr_low / high, high: bbr_high / low })
     }
 
     /// The ratio of the line, simulated with the controllers of its records.
-    fn predicted(&self, line: &Line) -> Option<f64> {
+    fn predicted(&self, line: &TwinLine) -> Option<f64> {
         let ccs = [self.bbr.0, self.cubic.0];
         let clients = (SIMULATED_BYTES / line.transfer_bytes()) as usize;
         let line = line.text(clients.clamp(CLIENTS.0, CLIENTS.1), &ccs);
@@ -102,7 +102,7 @@ impl<'t, 'r> Arms<'t, 'r> {
 }
 
 /// The median throughput between the limits of its 95 % interval, by order statistics.
-fn median(responses: &[&Response<'_>]) -> Option<[f64; 3]> {
+fn median(responses: &[&TwinResponse<'_>]) -> Option<[f64; 3]> {
     let mut values: Vec<f64> = responses.iter().map(|one| one.throughput()).collect();
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;

@@ -4,7 +4,7 @@ use uncork_cc::CcSpec;
 use uncork_flow::{FlowRecord, quantile};
 
 use super::check::Arms;
-use super::response::{Response, SLACK};
+use super::response::{SLACK, TwinResponse};
 
 /// Responses that make a distribution of rates.
 pub(super) const MIN_RESPONSES: usize = 2;
@@ -25,7 +25,7 @@ const FULL: f64 = 0.95;
 const MIN_BUFFER: f64 = 5_000.0;
 
 /// The lines of the clients of a system or network, as a scenario writes them.
-pub(super) struct Line {
+pub(super) struct TwinLine {
     name: String,
     responses: usize,
     shown: usize,
@@ -46,9 +46,9 @@ struct RandomLoss {
     is_hidden: bool,
 }
 
-impl Line {
+impl TwinLine {
     /// The line of the clients that had these responses. The error says what the records do not show.
-    pub(super) fn of(name: &str, responses: &[&Response<'_>]) -> Result<Self, String> {
+    pub(super) fn of(name: &str, responses: &[&TwinResponse<'_>]) -> Result<Self, String> {
         // BBR fills links that CUBIC does not; CUBIC with losses shows slow links only.
         let (bbr, cubic): (Vec<_>, Vec<_>) = responses.iter().partition(|one| one.is_bbr);
         refuse_policer(&bbr, &cubic)?;
@@ -66,7 +66,7 @@ impl Line {
         }
         let queued =
             || responses.iter().copied().filter(|one| one.has_queue() == Some(true)).collect();
-        let full: Vec<&Response<'_>> = if bbr.is_empty() { queued() } else { bbr };
+        let full: Vec<&TwinResponse<'_>> = if bbr.is_empty() { queued() } else { bbr };
         if full.len() < MIN_RESPONSES {
             return Err(format!("of {} responses too few show the rate", responses.len()));
         }
@@ -131,7 +131,10 @@ impl Line {
 
 /// Random loss, as CUBIC's responses without a standing queue show it. The error: most of them lost more than their own
 /// throughput admits, and more than slow start explains.
-fn random_loss(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<RandomLoss, String> {
+fn random_loss(
+    bbr: &[&TwinResponse<'_>],
+    cubic: &[&TwinResponse<'_>],
+) -> Result<RandomLoss, String> {
     if cubic.is_empty() {
         let count = bbr.len();
         return Err(format!(
@@ -158,7 +161,7 @@ fn random_loss(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<RandomL
 }
 
 /// Where the drops of a small buffer may be what looks like random loss.
-fn refuse_small_buffer(cubic: &[&Response<'_>], loss: &RandomLoss) -> Result<(), String> {
+fn refuse_small_buffer(cubic: &[&TwinResponse<'_>], loss: &RandomLoss) -> Result<(), String> {
     let bdps: Vec<f64> = cubic.iter().filter_map(|one| one.queue_bdps()).collect();
     let is_small = quantile(&bdps, FULL).is_some_and(|bdps| bdps < SMALL_BDPS);
     if is_small && loss.share > HIDDEN {
@@ -172,7 +175,7 @@ fn refuse_small_buffer(cubic: &[&Response<'_>], loss: &RandomLoss) -> Result<(),
 
 /// BBR behind a policer loses packets all the time, without a queue. Startup, which overruns a small buffer once, is not a
 /// policer.
-fn refuse_policer(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<(), String> {
+fn refuse_policer(bbr: &[&TwinResponse<'_>], cubic: &[&TwinResponse<'_>]) -> Result<(), String> {
     let seen: Vec<bool> = bbr.iter().filter_map(|one| one.has_queue()).collect();
     let queued = seen.iter().filter(|has_queue| **has_queue).count();
     let has_queue = !seen.is_empty() && queued as f64 >= MAX_QUEUED_SHARE * seen.len() as f64;
@@ -188,9 +191,9 @@ fn refuse_policer(bbr: &[&Response<'_>], cubic: &[&Response<'_>]) -> Result<(), 
 }
 
 /// The share of packets that BBR lost, less what its Startup may.
-fn lost_beyond_startup(bbr: &[&Response<'_>]) -> f64 {
+fn lost_beyond_startup(bbr: &[&TwinResponse<'_>]) -> f64 {
     let beyond =
-        |one: &&Response<'_>| (one.record.packets_lost as f64 - one.startup_losses()).max(0.0);
+        |one: &&TwinResponse<'_>| (one.record.packets_lost as f64 - one.startup_losses()).max(0.0);
     let sent: u64 = bbr.iter().map(|one| one.record.packets_sent).sum();
     bbr.iter().map(beyond).sum::<f64>() / sent.max(1) as f64
 }
@@ -205,7 +208,7 @@ fn lost_share<'a>(records: impl Iterator<Item = &'a FlowRecord>) -> f64 {
 
 /// The largest queue of `responses`: in bytes or in products of rate and round-trip time, the unit in
 /// which the queues of CUBIC agree better. `None`: no response shows a queue.
-fn buffer(responses: &[&Response<'_>]) -> Option<String> {
+fn buffer(responses: &[&TwinResponse<'_>]) -> Option<String> {
     let cubic = || responses.iter().filter(|one| !one.is_bbr);
     let bytes: Vec<f64> = cubic().filter_map(|one| one.queue()).collect();
     let bdps: Vec<f64> = cubic().filter_map(|one| one.queue_bdps()).collect();

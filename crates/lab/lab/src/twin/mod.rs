@@ -13,8 +13,8 @@ use uncork_cc::CcSpec;
 use uncork_flow::FlowRecord;
 use uncork_policy::Prefix;
 
-use self::line::{Line, MIN_RESPONSES};
-use self::response::{Response, Unusable, is_by_kernel};
+use self::line::{MIN_RESPONSES, TwinLine};
+use self::response::{TwinResponse, Unusable, is_by_kernel};
 
 /// Of a thousand lines in one run none stays in the caches: a flow takes four times as long.
 const FLOWS_OF_A_RUN: usize = 200;
@@ -97,7 +97,7 @@ impl Twin {
         let groups = samples.groups(spec)?;
         let (mut lines, mut left_out) = (Vec::new(), samples.notes(&groups, spec.only.as_deref()));
         for (name, responses) in &groups {
-            match Line::of(name, responses) {
+            match TwinLine::of(name, responses) {
                 Ok(line) => lines.push(line),
                 Err(reason) => left_out.push(format!("{name}: {reason}")),
             }
@@ -127,18 +127,18 @@ const ASSUMPTIONS: [&str; 7] = [
 ];
 
 /// A line's name, and the responses to its clients.
-type Group<'t, 'r> = (String, Vec<&'t Response<'r>>);
+type Group<'t, 'r> = (String, Vec<&'t TwinResponse<'r>>);
 
 /// The responses in records, and the number of unusable ones by reason.
 struct ResponseSamples<'r> {
-    responses: Vec<Response<'r>>,
+    responses: Vec<TwinResponse<'r>>,
     unusable: BTreeMap<Unusable, usize>,
 }
 
 impl<'r> ResponseSamples<'r> {
     fn by(records: &'r [FlowRecord]) -> Self {
         let mut samples = Self { responses: Vec::new(), unusable: BTreeMap::new() };
-        for response in records.iter().filter_map(Response::of) {
+        for response in records.iter().filter_map(TwinResponse::of) {
             match response {
                 Ok(response) => samples.responses.push(response),
                 Err(reason) => *samples.unusable.entry(reason).or_default() += 1,
@@ -149,8 +149,8 @@ impl<'r> ResponseSamples<'r> {
 
     /// Responses by system, then by network; or the only ones that are asked for.
     fn groups(&self, spec: &TwinSpec) -> Result<Vec<Group<'_, 'r>>, NoTwin> {
-        let mut systems: BTreeMap<u32, Vec<&Response<'r>>> = BTreeMap::new();
-        let mut networks: BTreeMap<&str, Vec<&Response<'r>>> = BTreeMap::new();
+        let mut systems: BTreeMap<u32, Vec<&TwinResponse<'r>>> = BTreeMap::new();
+        let mut networks: BTreeMap<&str, Vec<&TwinResponse<'r>>> = BTreeMap::new();
         for response in &self.responses {
             if let Some(asn) = response.service.asn {
                 systems.entry(asn).or_default().push(response);
@@ -183,7 +183,7 @@ impl<'r> ResponseSamples<'r> {
     /// Unusable responses, and responses without a group. With `only` one, the others are not missed.
     fn notes(&self, groups: &[Group<'_, 'r>], only: Option<&str>) -> Vec<String> {
         let names: BTreeSet<&str> = groups.iter().map(|(name, _)| name.as_str()).collect();
-        let has_line = |one: &Response<'_>| {
+        let has_line = |one: &TwinResponse<'_>| {
             let client = one.service.client.as_deref();
             one.service.asn.is_some() || client.is_some_and(|client| names.contains(client))
         };

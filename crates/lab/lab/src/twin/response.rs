@@ -21,7 +21,7 @@ const MAX_LIMITED_SHARE: f64 = 0.1;
 const FIRST_WINDOW: f64 = 15_000.0;
 
 /// A response that shows its path; of the kernel's records, a connection.
-pub(super) struct Response<'r> {
+pub(super) struct TwinResponse<'r> {
     pub(super) record: &'r FlowRecord,
     pub(super) service: &'r Service,
     /// As the simulator has it.
@@ -30,12 +30,12 @@ pub(super) struct Response<'r> {
     /// The minimum round-trip time, in milliseconds.
     pub(super) min_rtt: f64,
     /// `None`: no samples while data was in flight.
-    queue: Option<Queue>,
+    queue: Option<TwinQueue>,
 }
 
 /// Round-trip times, in milliseconds.
 #[derive(Clone, Copy)]
-struct Queue {
+struct TwinQueue {
     p50: f64,
     p95: f64,
 }
@@ -53,7 +53,7 @@ pub(super) enum Unusable {
     NoCounts,
 }
 
-impl<'r> Response<'r> {
+impl<'r> TwinResponse<'r> {
     /// `None`: no response, or one that is mostly slow start.
     pub(super) fn of(record: &'r FlowRecord) -> Option<Result<Self, Unusable>> {
         let service = record.service.as_ref()?;
@@ -75,7 +75,7 @@ impl<'r> Response<'r> {
         if limited as f64 >= MAX_LIMITED_SHARE * record.busy_ns as f64 {
             return Err(Unusable::ReceiverLimited);
         }
-        let queue = record.rtt_ms.map(|rtt| Queue { p50: rtt.p50, p95: rtt.p95 });
+        let queue = record.rtt_ms.map(|rtt| TwinQueue { p50: rtt.p50, p95: rtt.p95 });
         let min_rtt = record.rtt_ms.map(|rtt| rtt.min);
         let of_transport = service.min_rtt_ns.map(|least| least as f64 / 1e6);
         let min_rtt = min_rtt.or(of_transport).filter(|least| *least > 0.0);

@@ -19,11 +19,11 @@ const OTHERS: [usize; COLOURS.len()] = [5, 6, 4, 3, 2, 1, 0];
 /// Assignment of colours, and of dashes for entries with the same colour.
 #[derive(Debug)]
 pub(super) struct Inks {
-    keys: Vec<Key>,
+    keys: Vec<InkKey>,
 }
 
 #[derive(Debug)]
-struct Key {
+struct InkKey {
     name: String,
     colour: usize,
     /// Number of earlier keys with the same colour.
@@ -56,11 +56,11 @@ impl Inks {
             free = OTHERS.into();
         }
         let mut others = free.iter().copied().cycle();
-        let mut keys: Vec<Key> = Vec::new();
+        let mut keys: Vec<InkKey> = Vec::new();
         for name in names {
             let colour = controller(name).or_else(|| others.next()).unwrap_or(0);
             let repeats = keys.iter().filter(|key| key.colour == colour).count();
-            keys.push(Key { name: name.to_owned(), colour, repeats });
+            keys.push(InkKey { name: name.to_owned(), colour, repeats });
         }
         Self { keys }
     }

@@ -7,7 +7,7 @@ use super::priority::{fitting, is_essential};
 use crate::number::{Unit, byte_unit, rate_unit, three, time_unit};
 
 /// A row per class and cell.
-pub(super) struct Results {
+pub(super) struct ResultRows {
     /// Headings of the label columns.
     pub(super) labels: Vec<String>,
     /// Headings of the figures; adjacent columns of a group share one.
@@ -44,11 +44,11 @@ pub(super) struct ResultCell {
     pub(super) interval: Option<String>,
 }
 
-impl Results {
+impl ResultRows {
     /// All measurements.
     pub(super) fn of(document: &LabDocument) -> Self {
         let columns = columns(document);
-        let labels = Labels::of(document);
+        let labels = RowLabels::of(document);
         let row = |(cell, class): (&Cell, &ClassResult)| ResultRow {
             labels: labels.of_row(document, cell, class),
             cells: columns.iter().map(|column| column.cell(class)).collect(),
@@ -111,14 +111,14 @@ fn classes(document: &LabDocument) -> impl Iterator<Item = (&Cell, &ClassResult)
 }
 
 /// The labels that distinguish rows.
-struct Labels {
+struct RowLabels {
     /// Indices of axes.
     axes: Vec<usize>,
     class: bool,
     finished: bool,
 }
 
-impl Labels {
+impl RowLabels {
     fn of(document: &LabDocument) -> Self {
         let several = |of: fn(&ClassResult) -> &str| {
             let mut names = classes(document).map(|(_, class)| of(class));

@@ -2,7 +2,7 @@
 
 use super::document::{LabDocument, Threshold};
 use super::published::{Published, Verdict};
-use super::results::{Results, quantity};
+use super::results::{ResultRows, quantity};
 use super::suite::{SuiteDocument, missed, score, who_missed};
 use super::verdict::verdicts;
 use crate::table::{
@@ -211,7 +211,7 @@ fn column(name: &str, align: Align) -> Column {
 /// The results in a table, without the least important columns if it is too wide, and where to find
 /// the rest. If what must not be missing is too wide, in several tables.
 fn results(document: &LabDocument, terminal: Terminal) -> String {
-    let all = Results::of(document);
+    let all = ResultRows::of(document);
     let shown = all.fitting(|kept| fits(&part(&all, kept, true), terminal.width));
     let more = all.columns.len() - shown.columns.len();
     let mut out = String::new();
@@ -230,7 +230,7 @@ fn results(document: &LabDocument, terminal: Terminal) -> String {
 }
 
 /// Groups of columns, as many next to each other as fit; each part repeats the row labels.
-fn tables(results: &Results, limit: usize) -> Vec<Table> {
+fn tables(results: &ResultRows, limit: usize) -> Vec<Table> {
     let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
     let part = |nth: usize, columns: &[usize]| part(results, columns, nth == 0);
     let all: Vec<usize> = (0..results.columns.len()).collect();
@@ -252,7 +252,7 @@ fn fits(table: &Table, limit: usize) -> bool {
 }
 
 /// The row labels with some of the figures; the first part also has the number of finished flows.
-fn part(results: &Results, columns: &[usize], is_first: bool) -> Table {
+fn part(results: &ResultRows, columns: &[usize], is_first: bool) -> Table {
     let is_shown = |name: &String| is_first || name != "finished";
     let shown: Vec<bool> = results.labels.iter().map(is_shown).collect();
     let labels = results.labels.iter().filter(|name| is_shown(name));

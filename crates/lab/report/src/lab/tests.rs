@@ -298,7 +298,7 @@ fn with_another_class() -> LabDocument {
 
 /// Cell, class and controller of each row.
 fn names(document: &LabDocument) -> Vec<Vec<String>> {
-    let results = super::results::Results::of(document);
+    let results = super::results::ResultRows::of(document);
     results.rows.into_iter().map(|row| row.labels).collect()
 }
 

@@ -101,8 +101,8 @@ fn unfinished(answer: &Answer) -> Option<String> {
 
 fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) -> String {
     let (subject, baseline) = names;
-    let metric = match Kind::of(&answer.metric) {
-        Kind::Share => "goodput per flow".to_owned(),
+    let metric = match SentenceKind::of(&answer.metric) {
+        SentenceKind::Share => "goodput per flow".to_owned(),
         _ => spelled(&answer.metric),
     };
     let of = format!("ratio of {metric} {}", decimal(ratio.value));
@@ -142,8 +142,8 @@ fn with_shares(answer: &Answer, (subject, baseline): (&str, &str), text: String)
 fn subject(answer: &Answer) -> Payer {
     let gets_less = |ratio: Estimate| ratio.value <= 0.5;
     let is_settled = matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
-    match Kind::of(&answer.metric) {
-        Kind::Share if is_settled && answer.ratio.is_some_and(gets_less) => Payer::Baseline,
+    match SentenceKind::of(&answer.metric) {
+        SentenceKind::Share if is_settled && answer.ratio.is_some_and(gets_less) => Payer::Baseline,
         _ => Payer::Choice,
     }
 }
@@ -155,7 +155,7 @@ fn difference(
     (choice, other): (&str, &str),
     seeds: u64,
 ) -> String {
-    let (Comparison { verb, what, than }, read) = comparison(answer, ratio.value);
+    let (ComparedChoice { verb, what, than }, read) = comparison(answer, ratio.value);
     let (subject, baseline) = match subject(answer) {
         Payer::Choice => (choice, other),
         Payer::Baseline => (other, choice),
@@ -174,7 +174,7 @@ fn difference(
 }
 
 /// The words of a difference: `is` 5.9 `times as fast` `as`.
-struct Comparison {
+struct ComparedChoice {
     verb: &'static str,
     what: &'static str,
     than: &'static str,
@@ -224,34 +224,44 @@ impl Reading {
     }
 }
 
-fn comparison(answer: &Answer, ratio: f64) -> (Comparison, Reading) {
-    let of = |verb, what, than, read| (Comparison { verb, what, than }, read);
-    match (Kind::of(&answer.metric), ratio) {
-        (Kind::Share, r) if r <= 0.5 => {
+fn comparison(answer: &Answer, ratio: f64) -> (ComparedChoice, Reading) {
+    let of = |verb, what, than, read| (ComparedChoice { verb, what, than }, read);
+    match (SentenceKind::of(&answer.metric), ratio) {
+        (SentenceKind::Share, r) if r <= 0.5 => {
             of("gets", "times as much per flow", "as", Reading::InverseTimes)
         }
-        (Kind::Share, r) if r < 1.0 => of("gets", "less per flow", "than", Reading::Percent),
-        (Kind::Share, r) if r < 2.0 => of("gets", "more per flow", "than", Reading::Percent),
-        (Kind::Share, _) => of("gets", "times as much per flow", "as", Reading::Times),
-        (Kind::Time, r) if r <= 0.5 => of("is", "times as fast", "as", Reading::InverseTimes),
-        (Kind::Time, r) if r < 1.0 => of("takes", "less time", "than", Reading::Percent),
-        (Kind::Time, r) if r < 2.0 => of("takes", "longer", "than", Reading::Percent),
-        (Kind::Time, _) => of("takes", "times as long", "as", Reading::Times),
-        (Kind::Start, r) if r < 1.0 => of("starts to play", "sooner", "than", Reading::Percent),
-        (Kind::Start, r) if r < 2.0 => of("starts to play", "later", "than", Reading::Percent),
-        (Kind::Start, _) => of("takes", "times as long to start", "as", Reading::Times),
-        (Kind::Stutters, r) if r < 1.0 => of("stutters", "less", "than", Reading::Percent),
-        (Kind::Stutters, r) if r < 2.0 => of("stutters", "more", "than", Reading::Percent),
-        (Kind::Stutters, _) => of("stutters", "times as often", "as", Reading::Times),
-        (Kind::Rate, r) if r < 1.0 => of("delivers", "less", "than", Reading::Percent),
-        (Kind::Rate, r) if r < 2.0 => of("delivers", "more", "than", Reading::Percent),
-        (Kind::Rate, _) => of("delivers", "times as much", "as", Reading::Times),
+        (SentenceKind::Share, r) if r < 1.0 => {
+            of("gets", "less per flow", "than", Reading::Percent)
+        }
+        (SentenceKind::Share, r) if r < 2.0 => {
+            of("gets", "more per flow", "than", Reading::Percent)
+        }
+        (SentenceKind::Share, _) => of("gets", "times as much per flow", "as", Reading::Times),
+        (SentenceKind::Time, r) if r <= 0.5 => {
+            of("is", "times as fast", "as", Reading::InverseTimes)
+        }
+        (SentenceKind::Time, r) if r < 1.0 => of("takes", "less time", "than", Reading::Percent),
+        (SentenceKind::Time, r) if r < 2.0 => of("takes", "longer", "than", Reading::Percent),
+        (SentenceKind::Time, _) => of("takes", "times as long", "as", Reading::Times),
+        (SentenceKind::Start, r) if r < 1.0 => {
+            of("starts to play", "sooner", "than", Reading::Percent)
+        }
+        (SentenceKind::Start, r) if r < 2.0 => {
+            of("starts to play", "later", "than", Reading::Percent)
+        }
+        (SentenceKind::Start, _) => of("takes", "times as long to start", "as", Reading::Times),
+        (SentenceKind::Stutters, r) if r < 1.0 => of("stutters", "less", "than", Reading::Percent),
+        (SentenceKind::Stutters, r) if r < 2.0 => of("stutters", "more", "than", Reading::Percent),
+        (SentenceKind::Stutters, _) => of("stutters", "times as often", "as", Reading::Times),
+        (SentenceKind::Rate, r) if r < 1.0 => of("delivers", "less", "than", Reading::Percent),
+        (SentenceKind::Rate, r) if r < 2.0 => of("delivers", "more", "than", Reading::Percent),
+        (SentenceKind::Rate, _) => of("delivers", "times as much", "as", Reading::Times),
     }
 }
 
 /// The kind of a metric, which determines the verb.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SentenceKind {
     Time,
     Start,
     Stutters,
@@ -260,7 +270,7 @@ enum Kind {
     Share,
 }
 
-impl Kind {
+impl SentenceKind {
     fn of(metric: &str) -> Self {
         match metric {
             metric if metric.starts_with("playback_latency") => Self::Start,
@@ -273,12 +283,12 @@ impl Kind {
 }
 
 fn equal(answer: &Answer) -> &'static str {
-    match Kind::of(&answer.metric) {
-        Kind::Time => "takes the same time as",
-        Kind::Start => "starts to play as soon as",
-        Kind::Stutters => "stutters as often as",
-        Kind::Rate => "delivers as much as",
-        Kind::Share => "gets as much per flow as",
+    match SentenceKind::of(&answer.metric) {
+        SentenceKind::Time => "takes the same time as",
+        SentenceKind::Start => "starts to play as soon as",
+        SentenceKind::Stutters => "stutters as often as",
+        SentenceKind::Rate => "delivers as much as",
+        SentenceKind::Share => "gets as much per flow as",
     }
 }
 
@@ -345,12 +355,12 @@ fn harm(price: &Price, ratio: f64) -> String {
 /// difference in 3.`
 fn summary(group: &[&Answer]) -> String {
     let first = group[0];
-    let (verb, better, worse) = match Kind::of(&first.metric) {
-        Kind::Time => ("is", "faster", "slower"),
-        Kind::Start => ("starts to play", "sooner", "later"),
-        Kind::Stutters => ("stutters", "less", "more"),
-        Kind::Rate => ("delivers", "more", "less"),
-        Kind::Share => ("gets", "more per flow", "less per flow"),
+    let (verb, better, worse) = match SentenceKind::of(&first.metric) {
+        SentenceKind::Time => ("is", "faster", "slower"),
+        SentenceKind::Start => ("starts to play", "sooner", "later"),
+        SentenceKind::Stutters => ("stutters", "less", "more"),
+        SentenceKind::Rate => ("delivers", "more", "less"),
+        SentenceKind::Share => ("gets", "more per flow", "less per flow"),
     };
     let (subject, baseline) = sides(first);
     let all = group.len();

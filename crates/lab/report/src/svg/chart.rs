@@ -13,18 +13,18 @@ pub(crate) struct Chart {
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     /// The lines. Each name appears once in the legend.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ChartLine>,
     /// Points with intervals, drawn over the lines.
     pub(crate) dots: Vec<Dots>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) marks: Vec<Mark>,
     /// Position of the lines' names.
-    pub(crate) labels: Labels,
+    pub(crate) labels: ChartLabels,
 }
 
 /// Position of the lines' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Labels {
+pub(crate) enum ChartLabels {
     /// In a legend above the plot.
     Legend,
     /// At their right ends if possible: for few lines with short names that reach the right edge.
@@ -60,7 +60,7 @@ pub(crate) struct Mark {
 
 /// One curve.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct ChartLine {
     /// Its name in the legend.
     pub(crate) name: String,
     /// Its colour and dashes.
@@ -115,7 +115,7 @@ impl Chart {
             dots: Vec::new(),
             rules: Vec::new(),
             marks: Vec::new(),
-            labels: Labels::Legend,
+            labels: ChartLabels::Legend,
         }
     }
 
@@ -123,7 +123,7 @@ impl Chart {
     pub(crate) fn render(&self) -> String {
         let margin = self.end_margin();
         let (legend, legend_height) = match margin {
-            None if self.labels != Labels::Elsewhere => canvas::legend(&self.entries(), LEFT),
+            None if self.labels != ChartLabels::Elsewhere => canvas::legend(&self.entries(), LEFT),
             _ => (String::new(), 0.0),
         };
         let right = WIDTH - margin.unwrap_or(12.0);
@@ -155,20 +155,21 @@ impl Chart {
         let longest = self.lines.iter().map(|line| line.name.chars().count()).max()?;
         let few = self.lines.len() <= MAX_ENDS && longest <= MAX_END_LENGTH;
         let at_edge =
-            |line: &Line| line.points.last().is_some_and(|(x, _)| self.x.fraction(*x) > 0.96);
+            |line: &ChartLine| line.points.last().is_some_and(|(x, _)| self.x.fraction(*x) > 0.96);
         let possible = few && self.lines.iter().all(at_edge);
-        (self.labels == Labels::Ends && possible).then_some(longest as f64 * CHAR + 24.0)
+        (self.labels == ChartLabels::Ends && possible).then_some(longest as f64 * CHAR + 24.0)
     }
 
     fn end_labels(&self, frame: &Frame) -> String {
-        let end =
-            |line: &Line| line.points.last().map_or(frame.bottom, |(_, y)| frame.y(&self.y, *y));
+        let end = |line: &ChartLine| {
+            line.points.last().map_or(frame.bottom, |(_, y)| frame.y(&self.y, *y))
+        };
         let ends: Vec<(f64, Ink, &str)> =
             self.lines.iter().map(|line| (end(line), line.ink, line.name.as_str())).collect();
         canvas::end_labels(&ends, frame)
     }
 
-    fn line(&self, frame: &Frame, line: &Line, buckets: usize) -> String {
+    fn line(&self, frame: &Frame, line: &ChartLine, buckets: usize) -> String {
         let points = downsample(&line.points, buckets);
         let points = points.iter().map(|(x, y)| (frame.x(&self.x, *x), frame.y(&self.y, *y)));
         canvas::path(&format!("line {}", line.ink.stroke()), &trail(points))
@@ -249,7 +250,11 @@ mod tests {
         let points: Vec<_> = (0..50_000).map(|i| (f64::from(i), f64::from(i % 100))).collect();
         let x = Axis::linear("time, s", 0.0, 50_000.0);
         Chart {
-            lines: vec![Line { name: "a<b".to_owned(), ink: Ink { colour: 1, dash: 1 }, points }],
+            lines: vec![ChartLine {
+                name: "a<b".to_owned(),
+                ink: Ink { colour: 1, dash: 1 },
+                points,
+            }],
             rules: vec![Rule { name: "limit".to_owned(), y: 40.0, side: Side::Above }],
             ..Chart::new("<title> & co", "what it shows", x, Axis::from_zero("ms", 100.0))
         }
@@ -280,7 +285,7 @@ mod tests {
     fn whiskers_end_at_the_interval() {
         let dot = Dot { at: (25_000.0, 50.0), interval: Some((20.0, 100.0)) };
         let dots = vec![Dots { ink: Ink { colour: 3, dash: 3 }, hollow: false, points: vec![dot] }];
-        let svg = Chart { dots, labels: Labels::Ends, ..chart() }.render();
+        let svg = Chart { dots, labels: ChartLabels::Ends, ..chart() }.render();
         let right = WIDTH - 3.0 * CHAR - 24.0; // room for the name "a<b"
         let x = f64::midpoint(LEFT, right);
         let (low, high) = (26.0 + 0.8 * PLOT_HEIGHT, 26.0);

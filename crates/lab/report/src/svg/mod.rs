@@ -15,7 +15,7 @@ mod timeline;
 pub(crate) use axis::{Axis, Scale};
 pub(crate) use bars::{BarChart, BarMark};
 pub(crate) use cdf::climb;
-pub(crate) use chart::{Chart, Dot, Dots, Labels, Line, Mark, Rule, Side};
+pub(crate) use chart::{Chart, ChartLabels, ChartLine, Dot, Dots, Mark, Rule, Side};
 pub(crate) use downsample::downsample;
 pub(crate) use heat_colours::heat_style;
 pub(crate) use heat_map::HeatGrid;

@@ -26,7 +26,7 @@ type Span = (String, f64, f64);
 
 /// The purpose of a state, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum TimelinePhase {
     Search,
     Drain,
     Cruise,
@@ -42,7 +42,7 @@ const CELLS: usize = 400;
 const ROW: f64 = 40.0;
 const BAND: f64 = 18.0;
 
-impl Phase {
+impl TimelinePhase {
     const ALL: [Self; 8] = [
         Self::Search,
         Self::Drain,
@@ -117,13 +117,14 @@ impl Timeline {
         (out, y + 8.0)
     }
 
-    fn states(&self) -> Vec<(Phase, Vec<&str>)> {
+    fn states(&self) -> Vec<(TimelinePhase, Vec<&str>)> {
         let mut states: Vec<&str> =
             self.rows.iter().flat_map(|r| &r.spans).map(|(state, ..)| state.as_str()).collect();
         states.sort_unstable();
         states.dedup();
-        let of = |phase| states.iter().copied().filter(move |s| Phase::of(s) == phase).collect();
-        let phases = Phase::ALL.into_iter().map(|phase| (phase, of(phase)));
+        let of =
+            |phase| states.iter().copied().filter(move |s| TimelinePhase::of(s) == phase).collect();
+        let phases = TimelinePhase::ALL.into_iter().map(|phase| (phase, of(phase)));
         phases.filter(|(_, states): &(_, Vec<&str>)| !states.is_empty()).collect()
     }
 }
@@ -133,12 +134,12 @@ impl TimelineRow {
     fn render(&self, frame: &Frame, axis: &Axis, top: f64, cells: usize) -> String {
         let spans = merged(&self.spans, axis, cells);
         let x = |(_, from, to): &Span| (frame.x(axis, *from), frame.x(axis, *to));
-        let area = |phase: Phase| -> String {
-            let spans = spans.iter().filter(|(state, ..)| Phase::of(state) == phase).map(x);
+        let area = |phase: TimelinePhase| -> String {
+            let spans = spans.iter().filter(|(state, ..)| TimelinePhase::of(state) == phase).map(x);
             spans.map(|(from, to)| rect((from, top + 17.0), (to - from, BAND))).collect()
         };
         let mut out = text(frame.left, top + 12.0, "h", &self.name);
-        for phase in Phase::ALL {
+        for phase in TimelinePhase::ALL {
             let d = area(phase);
             out.push_str(&if d.is_empty() { d } else { canvas::path(phase.class(), &d) });
         }
@@ -194,21 +195,21 @@ mod tests {
     #[test]
     fn states_with_one_purpose_share_a_phase() {
         for (state, phase) in [
-            ("Startup", Phase::Search),
-            ("SlowStart", Phase::Search),
-            ("CSS", Phase::Search),
-            ("Drain", Phase::Drain),
-            ("ProbeBW_DOWN", Phase::Down),
-            ("ProbeBW_CRUISE", Phase::Cruise),
-            ("ProbeBW_REFILL", Phase::Up),
-            ("ProbeBW_UP", Phase::Up),
-            ("ProbeBW", Phase::Cruise),
-            ("ProbeRTT", Phase::ProbeRtt),
-            ("CongestionAvoidance", Phase::Cruise),
-            ("Recovery", Phase::Recovery),
-            ("unknown state", Phase::Other),
+            ("Startup", TimelinePhase::Search),
+            ("SlowStart", TimelinePhase::Search),
+            ("CSS", TimelinePhase::Search),
+            ("Drain", TimelinePhase::Drain),
+            ("ProbeBW_DOWN", TimelinePhase::Down),
+            ("ProbeBW_CRUISE", TimelinePhase::Cruise),
+            ("ProbeBW_REFILL", TimelinePhase::Up),
+            ("ProbeBW_UP", TimelinePhase::Up),
+            ("ProbeBW", TimelinePhase::Cruise),
+            ("ProbeRTT", TimelinePhase::ProbeRtt),
+            ("CongestionAvoidance", TimelinePhase::Cruise),
+            ("Recovery", TimelinePhase::Recovery),
+            ("unknown state", TimelinePhase::Other),
         ] {
-            assert_eq!(Phase::of(state), phase, "{state}");
+            assert_eq!(TimelinePhase::of(state), phase, "{state}");
         }
     }
 

@@ -34,13 +34,13 @@ pub(crate) struct Rack {
 
 /// Other sender state used by RACK.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct RackContext {
     in_recovery: bool,
     min_rtt: TimeDelta,
     smoothed_rtt: TimeDelta,
 }
 
-impl Context {
+impl RackContext {
     pub(crate) fn new(in_recovery: bool, rtt: &RttEstimator) -> Self {
         Self { in_recovery, min_rtt: rtt.min(), smoothed_rtt: rtt.smoothed() }
     }
@@ -106,7 +106,7 @@ impl Rack {
         &mut self,
         now: Time,
         board: &mut Scoreboard,
-        context: Context,
+        context: RackContext,
         lost: &mut Vec<Lost>,
     ) {
         self.deadline = Time::NEVER;
@@ -132,7 +132,7 @@ impl Rack {
         &mut self,
         now: Time,
         board: &mut Scoreboard,
-        context: Context,
+        context: RackContext,
         lost: &mut Vec<Lost>,
     ) {
         self.deadline = Time::NEVER;
@@ -143,7 +143,7 @@ impl Rack {
 
     /// The age at which a transmission is lost once a later one was delivered: RTT plus reordering
     /// window, which is zero once a loss is certain (step 4).
-    fn patience(&self, board: &Scoreboard, context: Context) -> TimeDelta {
+    fn patience(&self, board: &Scoreboard, context: RackContext) -> TimeDelta {
         let certain = context.in_recovery || board.sacked_segments() >= DUP_THRESHOLD;
         if !self.reordering_seen && certain {
             return self.rtt;
@@ -163,7 +163,7 @@ mod tests {
     /// and an SRTT of 45 ms.
     fn window(rack: &Rack) -> u64 {
         let context =
-            Context { in_recovery: true, min_rtt: MS.times(40), smoothed_rtt: MS.times(45) };
+            RackContext { in_recovery: true, min_rtt: MS.times(40), smoothed_rtt: MS.times(45) };
         rack.patience(&Scoreboard::default(), context).as_nanos() / 1_000_000
     }
 

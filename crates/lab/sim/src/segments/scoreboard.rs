@@ -17,7 +17,7 @@ const IDLE_CAPACITY: usize = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     una: u64,
-    entries: VecDeque<Entry>,
+    entries: VecDeque<ScoreboardEntry>,
     sacked: RangeSet,
     sacked_segments: u64,
     /// Transmissions in order of departure; stale ones are skipped.
@@ -35,7 +35,7 @@ pub(crate) struct Scoreboard {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ScoreboardEntry {
     token: Token,
     first_sent: Time,
     /// Number of the newest transmission.
@@ -164,10 +164,11 @@ impl Scoreboard {
         if seq == self.next() {
             let (retransmitted, superseded) = (false, None);
             let first_sent = token.send_time();
-            let entry = Entry { token, first_sent, tx, bytes, fate, retransmitted, superseded };
+            let entry =
+                ScoreboardEntry { token, first_sent, tx, bytes, fate, retransmitted, superseded };
             self.entries.push_back(entry);
         } else if let Some(&old) = self.entry(seq) {
-            let mut entry = Entry { token, tx, fate, retransmitted: true, ..old };
+            let mut entry = ScoreboardEntry { token, tx, fate, retransmitted: true, ..old };
             if old.fate == SegmentState::Lost {
                 let lost = Superseded { token: old.token, before: old.superseded };
                 self.superseded.insert(old.tx, lost);
@@ -238,7 +239,7 @@ impl Scoreboard {
     }
 
     //= rfc9438 4.9.1-1 4.9.2-1
-    fn deliver(&mut self, seq: u64, entry: Entry, ack: &Ack) -> Delivered {
+    fn deliver(&mut self, seq: u64, entry: ScoreboardEntry, ack: &Ack) -> Delivered {
         if entry.fate == SegmentState::InFlight {
             self.in_flight -= u64::from(entry.bytes);
         }
@@ -258,7 +259,11 @@ impl Scoreboard {
 
     /// The transmission of a delivered segment that had been declared lost but arrived: the
     /// `earlier` one named by the echo, or the newest if it was not retransmitted.
-    fn arrived_after_all(&mut self, entry: &Entry, earlier: Option<u64>) -> Option<Token> {
+    fn arrived_after_all(
+        &mut self,
+        entry: &ScoreboardEntry,
+        earlier: Option<u64>,
+    ) -> Option<Token> {
         let mut named = None;
         let mut next = entry.superseded;
         while let Some(tx) = next {
@@ -304,7 +309,7 @@ impl Scoreboard {
         Lost { token, bytes, contiguous }
     }
 
-    fn entry(&self, seq: u64) -> Option<&Entry> {
+    fn entry(&self, seq: u64) -> Option<&ScoreboardEntry> {
         self.entries.get(seq.checked_sub(self.una)? as usize)
     }
 }

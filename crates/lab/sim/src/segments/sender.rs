@@ -8,7 +8,7 @@ use uncork_cc::{
 use uncork_units::{Time, TimeDelta};
 
 use super::ack::Ack;
-use super::rack::{Context, Rack};
+use super::rack::{Rack, RackContext};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::stream::Stream;
@@ -38,7 +38,7 @@ pub(crate) struct Sender<C> {
     rack: Rack,
     /// In recovery until SND.UNA reaches this.
     recovery_point: Option<u64>,
-    probe: Probe,
+    probe: TailProbe,
     rto_at: Time,
     backoffs: u32,
     /// CE-marked segments reported by the client.
@@ -67,7 +67,7 @@ pub(crate) struct Scratch {
 
 /// The tail-loss probe: RFC 8985 §7.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+struct TailProbe {
     at: Time,
     /// A probe must be sent with the next segment.
     due: bool,
@@ -75,7 +75,7 @@ struct Probe {
     outstanding: Option<(u64, bool, u64)>,
 }
 
-impl Probe {
+impl TailProbe {
     const NONE: Self = Self { at: Time::NEVER, due: false, outstanding: None };
 }
 
@@ -144,7 +144,7 @@ impl<C: Controller> Sender<C> {
             rtt: RttEstimator::new(handshake_rtt),
             rack: Rack::new(),
             recovery_point: None,
-            probe: Probe::NONE,
+            probe: TailProbe::NONE,
             rto_at: Time::NEVER,
             backoffs: 0,
             marked: 0,
@@ -410,7 +410,7 @@ impl<C: Controller> Sender<C> {
 
     fn detect_losses(&mut self, now: Time, scratch: &mut Scratch) {
         scratch.lost.clear();
-        let context = Context::new(self.recovery_point.is_some(), &self.rtt);
+        let context = RackContext::new(self.recovery_point.is_some(), &self.rtt);
         self.rack.detect(now, &mut self.board, context, &mut scratch.lost);
         self.note_lost(&scratch.lost);
     }
@@ -459,10 +459,10 @@ impl<C: Controller> Sender<C> {
         self.counters.timeouts += 1;
         self.backoffs += 1;
         self.rto_at = now + self.rtt.rto(self.backoffs);
-        self.probe = Probe::NONE;
+        self.probe = TailProbe::NONE;
         self.controller.on_timeout(now, Timeout::Retransmission);
         scratch.lost.clear();
-        let context = Context::new(self.recovery_point.is_some(), &self.rtt);
+        let context = RackContext::new(self.recovery_point.is_some(), &self.rtt);
         self.rack.on_timeout(now, &mut self.board, context, &mut scratch.lost);
         self.note_lost(&scratch.lost);
         // Everything sent must be repaired before the reordering window applies again (RFC 6582

@@ -85,7 +85,7 @@ pub fn plan(
     let context = host.context()?;
     let changes = journal.changes().iter().map(|change| (&change.setting, change)).collect();
     let (goals, problems) = (BTreeMap::new(), Vec::new());
-    let mut planner = Planner { host, context, changes, goals, problems };
+    let mut planner = ChangePlanner { host, context, changes, goals, problems };
     let own = planner.own_routes();
     let PolicyRoutes { routes, expires_unix_s, warnings, release } =
         planner.of_policy(desired, &own)?;
@@ -102,7 +102,7 @@ pub fn plan(
     Ok(Plan { expires_unix_s, release, ..plan })
 }
 
-struct Planner<'a, H> {
+struct ChangePlanner<'a, H> {
     host: &'a mut H,
     context: HostContext,
     /// The changes of earlier desired states.
@@ -112,7 +112,7 @@ struct Planner<'a, H> {
     problems: Vec<String>,
 }
 
-impl<H: Host> Planner<'_, H> {
+impl<H: Host> ChangePlanner<'_, H> {
     fn goal(&mut self, setting: SettingKey, current: Value, desired: Value) {
         self.goals.insert(setting, (current, desired));
     }

@@ -57,7 +57,7 @@ pub(crate) fn read_messages(messages: Vec<RouteNetlinkMessage>) {
 /// The queue disciplines of each interface, by its index.
 #[derive(Debug, Default)]
 struct Disciplines {
-    roots: BTreeMap<i32, Root>,
+    roots: BTreeMap<i32, RootQdisc>,
     leaves: BTreeMap<i32, Vec<String>>,
 }
 
@@ -65,7 +65,7 @@ impl Disciplines {
     fn add(&mut self, message: &TcMessage) {
         let index = message.header.index;
         if message.header.parent == TcHandle::ROOT {
-            self.roots.insert(index, Root::of(&message.attributes));
+            self.roots.insert(index, RootQdisc::of(&message.attributes));
             return;
         }
         let kinds = message.attributes.iter().filter_map(|attribute| match attribute {
@@ -84,13 +84,13 @@ impl Disciplines {
 
 /// What the root discipline of an interface says of itself.
 #[derive(Debug, Default, PartialEq)]
-struct Root {
+struct RootQdisc {
     shaped_rate: Option<u64>,
     sent_packets: Option<u64>,
     dropped_packets: Option<u64>,
 }
 
-impl Root {
+impl RootQdisc {
     fn of(attributes: &[TcAttribute]) -> Self {
         let mut root = Self::default();
         let mut kind = "";
@@ -169,7 +169,7 @@ pub(super) fn all_routes(netlink: &mut Netlink) -> io::Result<(Vec<Route>, Vec<L
     Ok((routes, limiting))
 }
 
-fn interface(link: &LinkMessage, leaves: Vec<String>, root: &Root) -> Interface {
+fn interface(link: &LinkMessage, leaves: Vec<String>, root: &RootQdisc) -> Interface {
     let flags = link.header.flags;
     let mut interface = Interface {
         name: String::new(),
@@ -283,14 +283,14 @@ mod tests {
             TcAttribute::Options(vec![TcOption::Other(other(TCA_TBF_PARMS, &parms))]),
             TcAttribute::Stats2(vec![TcStats2::Basic(basic), TcStats2::Queue(queue)]),
         ];
-        let expected = Root {
+        let expected = RootQdisc {
             shaped_rate: Some(625_000),
             sent_packets: Some(4_000),
             dropped_packets: Some(120),
         };
-        assert_eq!(Root::of(&attributes), expected);
+        assert_eq!(RootQdisc::of(&attributes), expected);
         let many = TcStats2::Other(other(TCA_STATS_PKT64, &5_000_000_000_u64.to_ne_bytes()));
-        let root = Root::of(&[TcAttribute::Stats2(vec![TcStats2::Basic(basic), many])]);
+        let root = RootQdisc::of(&[TcAttribute::Stats2(vec![TcStats2::Basic(basic), many])]);
         assert_eq!(root.sent_packets, Some(5_000_000_000));
     }
 

@@ -5,10 +5,10 @@ use uncork_cc::{InLinux, Missing};
 use super::boot_value::{DEFAULT, in_effect, place};
 use super::finding::Finding;
 use super::kubernetes::{self, is_pod};
-use super::{Host, bbr_version, pacing};
+use super::{ExaminedHost, bbr_version, pacing};
 use crate::facts::{Container, Interface, Module, is_kernel_controller};
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(missing(host));
     findings.extend(forbidden(host));
     findings.extend(not_default(host));
@@ -20,8 +20,8 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     findings.extend(marks(host));
 }
 
-fn missing(host: Host<'_>) -> Option<Finding> {
-    let Host { facts, own, wanted } = host;
+fn missing(host: ExaminedHost<'_>) -> Option<Finding> {
+    let ExaminedHost { facts, own, wanted } = host;
     if own.has(wanted) || host.is_too_old() || is_kernel_controller(wanted) {
         return None;
     }
@@ -43,13 +43,13 @@ fn missing(host: Host<'_>) -> Option<Finding> {
 }
 
 /// The line of modprobe.d that keeps the wanted algorithm from being loaded. In a container these are not the host's files.
-fn forbidding_line(host: Host<'_>) -> Option<&str> {
-    let Host { facts, own, wanted } = host;
+fn forbidding_line(host: ExaminedHost<'_>) -> Option<&str> {
+    let ExaminedHost { facts, own, wanted } = host;
     let is_hosts = own.is_initial && facts.container.is_none();
     facts.kernel.forbidden(&format!("tcp_{wanted}")).filter(|_| is_hosts)
 }
 
-fn forbidden(host: Host<'_>) -> Option<Finding> {
+fn forbidden(host: ExaminedHost<'_>) -> Option<Finding> {
     let (line, wanted) = (forbidding_line(host)?, host.wanted);
     if host.facts.kernel.module(&format!("tcp_{wanted}")) == Module::Absent {
         return None;
@@ -80,7 +80,7 @@ fn not_shown(wanted: &str) -> Finding {
         .remedy(format!("on the host, if it lacks {wanted}: modprobe tcp_{wanted}"))
 }
 
-fn not_loaded(host: Host<'_>) -> Finding {
+fn not_loaded(host: ExaminedHost<'_>) -> Finding {
     let wanted = host.wanted;
     let finding = Finding::warning("module-not-loaded", format!("{wanted} is not loaded.")).why(
         "Root's sysctl loads the module, but nothing in a container can: there the name is \
@@ -90,7 +90,7 @@ fn not_loaded(host: Host<'_>) -> Finding {
 }
 
 /// Nothing says whether the kernel can load it: modules may be kept elsewhere, or belong to the container's host.
-fn not_known(host: Host<'_>) -> Finding {
+fn not_known(host: ExaminedHost<'_>) -> Finding {
     let (wanted, release) = (host.wanted, &host.facts.kernel.release);
     let what = format!("{wanted} is not loaded, and whether this kernel has it is not known.");
     let why = format!(
@@ -101,7 +101,7 @@ fn not_known(host: Host<'_>) -> Finding {
 }
 
 /// With the steps that load a module, now and at boot. From a container they are its host's.
-fn loading(host: Host<'_>, finding: Finding) -> Finding {
+fn loading(host: ExaminedHost<'_>, finding: Finding) -> Finding {
     let wanted = host.wanted;
     let place = match host.facts.container {
         Some(Container::Kubernetes) => "on the node: ",
@@ -114,7 +114,7 @@ fn loading(host: Host<'_>, finding: Finding) -> Finding {
         .remedy(format!("{place}sysctl -w net.ipv4.tcp_congestion_control={wanted}"))
 }
 
-fn not_in_container(host: Host<'_>) -> Finding {
+fn not_in_container(host: ExaminedHost<'_>) -> Finding {
     let wanted = host.wanted;
     let outside = if is_pod(host) { "node" } else { "host" };
     Finding::problem("algorithm-missing", format!("{wanted} is not available here."))
@@ -128,7 +128,7 @@ fn not_in_container(host: Host<'_>) -> Finding {
 }
 
 /// The module is there, and has not registered the algorithm.
-fn not_offered(host: Host<'_>, state: Module) -> Finding {
+fn not_offered(host: ExaminedHost<'_>, state: Module) -> Finding {
     let wanted = host.wanted;
     let state = if state == Module::BuiltIn { "built in" } else { "loaded" };
     let what = format!("tcp_{wanted} is {state}, but the kernel does not offer {wanted}.");
@@ -140,7 +140,7 @@ fn not_offered(host: Host<'_>, state: Module) -> Finding {
         .remedy(format!("dmesg | grep -i {wanted}"))
 }
 
-fn absent(host: Host<'_>) -> Finding {
+fn absent(host: ExaminedHost<'_>) -> Finding {
     let wanted = host.wanted;
     let what = format!("This kernel has no {wanted}.");
     let finding = Finding::problem("algorithm-missing", what)
@@ -159,8 +159,8 @@ fn option(algorithm: &str) -> String {
     format!("CONFIG_TCP_CONG_{}", name.to_uppercase())
 }
 
-fn not_default(host: Host<'_>) -> Option<Finding> {
-    let Host { facts, own, wanted } = host;
+fn not_default(host: ExaminedHost<'_>) -> Option<Finding> {
+    let ExaminedHost { facts, own, wanted } = host;
     if own.default == wanted || !own.has(wanted) {
         return None;
     }
@@ -205,8 +205,8 @@ fn not_default(host: Host<'_>) -> Option<Finding> {
     })
 }
 
-fn restricted(host: Host<'_>) -> Option<Finding> {
-    let Host { facts, own, wanted } = host;
+fn restricted(host: ExaminedHost<'_>) -> Option<Finding> {
+    let ExaminedHost { facts, own, wanted } = host;
     let is_restricted = own.has(wanted) && !own.allowed.iter().any(|name| name == wanted);
     let others = facts.namespaces.len() + facts.unread_namespaces.len() > 1 || !own.is_initial;
     let outside = if is_pod(host) { "node" } else { "host" };
@@ -223,7 +223,7 @@ fn restricted(host: Host<'_>) -> Option<Finding> {
     })
 }
 
-fn old_kernel(host: Host<'_>) -> Option<Finding> {
+fn old_kernel(host: ExaminedHost<'_>) -> Option<Finding> {
     let release = &host.facts.kernel.release;
     if !host.wants_bbr() {
         return None;
@@ -245,7 +245,7 @@ fn old_kernel(host: Host<'_>) -> Option<Finding> {
     }
 }
 
-fn version(host: Host<'_>) -> Option<Finding> {
+fn version(host: ExaminedHost<'_>) -> Option<Finding> {
     let version = bbr_version(host.facts).filter(|version| host.wants_bbr() && *version > 1)?;
     let what = format!("`bbr` is BBRv{version} here, from a vendor's patch.");
     Some(Finding::note("vendor-bbr", what).why(
@@ -256,7 +256,7 @@ fn version(host: Host<'_>) -> Option<Finding> {
 
 /// RACK and TLP (RFC 8985). TLP runs with 3 or 4 (linux net/ipv4/tcp_output.c, `tcp_schedule_loss_probe`), RACK if the first bit
 /// is set (Documentation/networking/ip-sysctl.rst).
-fn loss_recovery(host: Host<'_>) -> Vec<Finding> {
+fn loss_recovery(host: ExaminedHost<'_>) -> Vec<Finding> {
     const RACK: &str = "net.ipv4.tcp_recovery";
     const TLP: &str = "net.ipv4.tcp_early_retrans";
     let own = host.own;
@@ -290,7 +290,7 @@ fn loss_recovery(host: Host<'_>) -> Vec<Finding> {
     .collect()
 }
 
-fn features(host: Host<'_>) -> Vec<Finding> {
+fn features(host: ExaminedHost<'_>) -> Vec<Finding> {
     let features = [
         ("net.ipv4.tcp_sack", "selective ACKs", "Each round trip repairs one loss only."),
         (
@@ -309,7 +309,7 @@ fn features(host: Host<'_>) -> Vec<Finding> {
     .collect()
 }
 
-fn marks(host: Host<'_>) -> Option<Finding> {
+fn marks(host: ExaminedHost<'_>) -> Option<Finding> {
     let ecn = host.own.number("net.ipv4.tcp_ecn")?;
     let asks = matches!(ecn, 1 | 3 | 4);
     (asks && host.wanted == "bbr" && bbr_version(host.facts) == Some(1)).then(|| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Host;
+use super::ExaminedHost;
 use super::boot_value::{
     DEFAULT, in_effect, is_malformed, may_be_overridden, place, refusal, remedy, rewrite,
 };
@@ -17,7 +17,7 @@ const IDLE: [(&str, &str); 4] = [
     ("net.ipv4.tcp_min_tso_segs", "BBR chooses its own minimum, one or two segments."),
 ];
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     // What boots belongs to the host: not to a namespace, nor to a pod in its node's namespace. Another container there may be a virtual machine
     // that was made of an image.
     if host.facts.container == Some(Container::Kubernetes) || !host.own.is_initial {
@@ -39,7 +39,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// What is wrong with one line.
-fn fault(host: Host<'_>, setting: &Setting) -> Option<Finding> {
+fn fault(host: ExaminedHost<'_>, setting: &Setting) -> Option<Finding> {
     if !setting.exists {
         return Some(unknown(host, setting));
     }
@@ -73,7 +73,7 @@ fn malformed(setting: &Setting) -> Finding {
 }
 
 /// Settings of /etc/sysctl.conf that differ from the values after the next boot.
-fn unread(host: Host<'_>) -> Option<Finding> {
+fn unread(host: ExaminedHost<'_>) -> Option<Finding> {
     let differs = |it: &&Setting| in_effect(host, &it.key).is_none_or(|now| now.value != it.value);
     let lines: Vec<_> = host.facts.unread_sysctls.iter().filter(differs).collect();
     let first = lines.first()?;
@@ -111,7 +111,7 @@ fn conflict(before: &Setting, setting: &Setting) -> Finding {
         .remedy(format!("Remove one of them: {}", place(before)))
 }
 
-fn unknown(host: Host<'_>, setting: &Setting) -> Finding {
+fn unknown(host: ExaminedHost<'_>, setting: &Setting) -> Finding {
     let what = format!("{} sets {}, which this kernel does not have.", place(setting), setting.key);
     let why = match &*setting.key {
         "net.ipv4.tcp_pacing_shift" => {
@@ -133,8 +133,8 @@ fn no_effect(setting: &Setting, why: &str) -> Finding {
 }
 
 /// Whether new connections will run what is wanted after the next boot.
-fn after_reboot(host: Host<'_>) -> Option<Finding> {
-    let Host { facts, wanted, .. } = host;
+fn after_reboot(host: ExaminedHost<'_>) -> Option<Finding> {
+    let ExaminedHost { facts, wanted, .. } = host;
     if is_kernel_controller(wanted) && facts.has_kernel_unit || !host.can_have_wanted() {
         return None;
     }

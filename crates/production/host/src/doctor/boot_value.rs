@@ -2,7 +2,7 @@
 
 use uncork_cc::{InLinux, Missing};
 
-use super::Host;
+use super::ExaminedHost;
 use crate::facts::{Module, Setting, is_kernel_controller, triple};
 
 pub(super) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
@@ -55,7 +55,7 @@ impl Refusal {
 }
 
 /// Why the kernel refuses the value of a setting at boot; `None` if it takes it.
-pub(super) fn refusal(host: Host<'_>, setting: &Setting) -> Option<Refusal> {
+pub(super) fn refusal(host: ExaminedHost<'_>, setting: &Setting) -> Option<Refusal> {
     let value = &*setting.value;
     match &*setting.key {
         DEFAULT | DEFAULT_QDISC => {
@@ -77,7 +77,7 @@ pub(super) fn refusal(host: Host<'_>, setting: &Setting) -> Option<Refusal> {
     }
 }
 
-fn controller(host: Host<'_>, name: &str) -> Option<Refusal> {
+fn controller(host: ExaminedHost<'_>, name: &str) -> Option<Refusal> {
     if is_kernel_controller(name) {
         let why = "`uncork kernel load` registers it after sysctl.d is read: the name does not exist yet, and the line \
                    fails. uncork-kernel.service makes it the default.";
@@ -105,13 +105,13 @@ fn controller(host: Host<'_>, name: &str) -> Option<Refusal> {
 }
 
 /// A module that is loaded today is not loaded at boot.
-fn forbidden(host: Host<'_>, module: &str) -> Option<Refusal> {
+fn forbidden(host: ExaminedHost<'_>, module: &str) -> Option<Refusal> {
     let line = host.facts.kernel.forbidden(module)?;
     let why = format!("{line} forbids to load {module}: the line fails.");
     Some(Refusal::new(why, None))
 }
 
-fn qdisc(host: Host<'_>, name: &str) -> Option<Refusal> {
+fn qdisc(host: ExaminedHost<'_>, name: &str) -> Option<Refusal> {
     if let Some(refusal) = forbidden(host, &format!("sch_{name}")) {
         return Some(refusal);
     }
@@ -132,14 +132,14 @@ fn qdisc(host: Host<'_>, name: &str) -> Option<Refusal> {
 
 /// A number must begin with digits; what follows after a space is ignored (linux kernel/sysctl.c, `proc_get_long`). A list must have its
 /// numbers in their range.
-fn number(host: Host<'_>, key: &str, value: &str) -> Option<Refusal> {
+fn number(host: ExaminedHost<'_>, key: &str, value: &str) -> Option<Refusal> {
     let number = |text: &str| text.split_ascii_whitespace().next()?.parse::<i128>().ok();
     let is_numeric = host.own.sysctls.get(key).is_some_and(|now| number(now).is_some());
     let range = range(key);
     if (is_numeric || range.is_some()) && number(value).is_none() {
         return Some(Refusal::new(format!("`{value}` is not a number: the line fails."), None));
     }
-    let Range { low, high, is_certain } = range?;
+    let ValueRange { low, high, is_certain } = range?;
     let words = value.split_ascii_whitespace().map_while(|word| word.parse::<i128>().ok());
     let counted = if TRIPLES.contains(&key) { 3 } else { 1 };
     let wrong = words.take(counted).find(|word| !(low..=high).contains(word))?;
@@ -148,7 +148,7 @@ fn number(host: Host<'_>, key: &str, value: &str) -> Option<Refusal> {
 }
 
 /// The numbers that a sysctl takes.
-struct Range {
+struct ValueRange {
     low: i128,
     high: i128,
     /// Whether it is so in every kernel.
@@ -156,9 +156,9 @@ struct Range {
 }
 
 /// The range of a sysctl, where it is known (net/ipv4/sysctl_net_ipv4.c, net/core/sysctl_net_core.c).
-fn range(key: &str) -> Option<Range> {
+fn range(key: &str) -> Option<ValueRange> {
     const INT: i128 = i32::MAX as i128;
-    let certain = |low, high| Some(Range { low, high, is_certain: true });
+    let certain = |low, high| Some(ValueRange { low, high, is_certain: true });
     match key.strip_prefix("net.ipv4.tcp_").or_else(|| key.strip_prefix("net.core."))? {
         "pacing_ss_ratio" | "pacing_ca_ratio" => certain(0, 1000),
         "early_retrans" => certain(0, 4),
@@ -183,7 +183,7 @@ fn range(key: &str) -> Option<Range> {
         | "retries2"
         | "frto"
         | "min_tso_segs"
-        | "ecn" => Some(Range { low: 0, high: 255, is_certain: false }),
+        | "ecn" => Some(ValueRange { low: 0, high: 255, is_certain: false }),
         _ => None,
     }
 }
@@ -199,7 +199,7 @@ pub(super) fn is_ordered([low, middle, high]: [u64; 3]) -> bool {
 
 /// The setting of `key` that the next boot applies last, if the kernel takes it. systemd-sysctl(8) writes only the last value of
 /// all files; others write each in turn.
-pub(super) fn in_effect<'a>(host: Host<'a>, key: &str) -> Option<&'a Setting> {
+pub(super) fn in_effect<'a>(host: ExaminedHost<'a>, key: &str) -> Option<&'a Setting> {
     let settings = || host.facts.boot_sysctls.iter().filter(|setting| setting.key == key);
     let takes = |setting: &&Setting| refusal(host, setting).is_none();
     let mut of_files = settings().rev().filter(|setting| !is_of_command_line(setting));
@@ -233,7 +233,7 @@ pub(super) fn place(setting: &Setting) -> String {
 
 /// The commands that have the next boot set `key` to `value`, in place of the setting that wins today. A later file with the key would win, so
 /// a line of the administrator is changed in place.
-pub(super) fn remedy(host: Host<'_>, key: &str, value: &str) -> Vec<String> {
+pub(super) fn remedy(host: ExaminedHost<'_>, key: &str, value: &str) -> Vec<String> {
     let settings = || host.facts.boot_sysctls.iter().filter(|setting| setting.key == key);
     let last = settings().next_back();
     if let Some(last) = last.filter(|it| it.file.starts_with("/etc/") && !may_be_overridden(it)) {

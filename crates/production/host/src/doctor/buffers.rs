@@ -1,6 +1,6 @@
 //! Checks whether buffers are large enough: for the bandwidth-delay product (BDP) of the paths, and before anyone connects.
 
-use super::Host;
+use super::ExaminedHost;
 use super::boot_value::is_ordered;
 use super::finding::{Finding, connections};
 use super::sockets;
@@ -23,7 +23,7 @@ const PAGE: u64 = 4_096;
 /// The RTT for which a rate is given.
 const RTT_MS: u64 = 50;
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     let of_connections = small_for_paths(host);
     let is_reported = of_connections.is_some();
     findings.extend(of_connections);
@@ -37,7 +37,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
 
 /// What a connection's buffer must hold, in BDPs. Linux allows twice the window (`tcp_sndbuf_expand`), and CUBIC's window is at least
 /// a BDP; BBR asks for three times the window (`bbr_sndbuf_expand`), which is two BDP.
-fn buffer_per_bdp(host: Host<'_>) -> (u64, &'static str) {
+fn buffer_per_bdp(host: ExaminedHost<'_>) -> (u64, &'static str) {
     if host.wants_bbr() {
         (
             6,
@@ -48,7 +48,7 @@ fn buffer_per_bdp(host: Host<'_>) -> (u64, &'static str) {
     }
 }
 
-fn small_for_paths(host: Host<'_>) -> Option<Finding> {
+fn small_for_paths(host: ExaminedHost<'_>) -> Option<Finding> {
     let [least, usual, maximum] = host.own.triple(SEND)?;
     let (per_bdp, why) = buffer_per_bdp(host);
     let (mut limited, mut too_large, mut largest) = (0, 0, 0);
@@ -85,7 +85,7 @@ fn small_for_paths(host: Host<'_>) -> Option<Finding> {
 }
 
 /// A maximum below that of the smallest usual host: it limits every connection, also before there is one.
-fn small(host: Host<'_>, key: &str, id: &'static str, does: &str) -> Option<Finding> {
+fn small(host: ExaminedHost<'_>, key: &str, id: &'static str, does: &str) -> Option<Finding> {
     let [least, usual, maximum] = host.own.triple(key)?;
     if maximum >= MIN_MAXIMUM {
         return None;
@@ -105,7 +105,7 @@ fn small(host: Host<'_>, key: &str, id: &'static str, does: &str) -> Option<Find
 }
 
 /// A minimum above the default, or a default above the maximum, as after `tcp_wmem = 16777216`.
-fn unordered(host: Host<'_>, key: &str) -> Option<Finding> {
+fn unordered(host: ExaminedHost<'_>, key: &str) -> Option<Finding> {
     let text = host.own.sysctls.get(key)?;
     if host.own.triple(key).is_some_and(is_ordered) {
         return None;
@@ -135,7 +135,7 @@ fn usual_of(key: &str) -> [u64; 3] {
 }
 
 /// The memory of all sockets of the host is less than one connection's buffer.
-fn little_memory(host: Host<'_>) -> Option<Finding> {
+fn little_memory(host: ExaminedHost<'_>) -> Option<Finding> {
     let [_, pressure, maximum] = host.own.triple(MEMORY)?;
     let buffer = host.own.triple(SEND).map_or(MIN_MAXIMUM, |[_, _, maximum]| maximum);
     let needed = buffer.min(USUAL_SEND[2]);

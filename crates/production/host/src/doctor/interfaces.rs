@@ -1,6 +1,6 @@
 //! Checks what the host's own interfaces do to packets: shape them, drop them, cut them small.
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::Finding;
 use super::routes::MIN_MTU;
 use crate::facts::Interface;
@@ -12,7 +12,7 @@ const SHAPERS: [&str; 6] = ["tbf", "htb", "hfsc", "cbq", "netem", "cake"];
 const MUCH_DROPPED: f64 = 0.005;
 const ENOUGH_DROPPED: u64 = 100;
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     for interface in host.own.interfaces.iter().filter(|it| it.is_up && it.name != "lo") {
         findings.extend(shaped(interface));
         findings.extend(drops(interface));

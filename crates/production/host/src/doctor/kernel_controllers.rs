@@ -1,19 +1,19 @@
 //! Checks the controllers that `uncork kernel` loads.
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::{Finding, connections};
 use super::kubernetes::is_pod;
 use crate::facts::{Namespace, is_kernel_controller};
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(not_loaded(host));
     findings.extend(loaded(host));
     findings.extend(host.facts.namespaces.iter().filter_map(|one| old_default(host, one)));
     findings.extend(old_sockets(host));
 }
 
-fn not_loaded(host: Host<'_>) -> Option<Finding> {
-    let Host { own, wanted, .. } = host;
+fn not_loaded(host: ExaminedHost<'_>) -> Option<Finding> {
+    let ExaminedHost { own, wanted, .. } = host;
     // As the default it is an old copy, which is a finding of its own.
     if !is_kernel_controller(wanted) || own.has(wanted) || own.default == wanted {
         return None;
@@ -38,7 +38,7 @@ fn not_loaded(host: Host<'_>) -> Option<Finding> {
     )
 }
 
-fn loaded(host: Host<'_>) -> Option<Finding> {
+fn loaded(host: ExaminedHost<'_>) -> Option<Finding> {
     let names: Vec<&str> = host
         .own
         .available
@@ -57,7 +57,7 @@ fn loaded(host: Host<'_>) -> Option<Finding> {
 }
 
 /// A namespace keeps what was its default when a controller was unloaded, also when it is loaded again.
-fn old_default(host: Host<'_>, namespace: &Namespace) -> Option<Finding> {
+fn old_default(host: ExaminedHost<'_>, namespace: &Namespace) -> Option<Finding> {
     let default = &namespace.default;
     let is_loaded = namespace.has(default);
     if !is_kernel_controller(default) || (is_loaded && namespace.default_is_old != Some(true)) {
@@ -84,7 +84,7 @@ fn old_default(host: Host<'_>, namespace: &Namespace) -> Option<Finding> {
     )
 }
 
-fn old_sockets(host: Host<'_>) -> Option<Finding> {
+fn old_sockets(host: ExaminedHost<'_>) -> Option<Finding> {
     let own = host.own;
     let is_old = |cc: &str| is_kernel_controller(cc) && !own.has(cc);
     let count = own.connections().filter(|socket| is_old(&socket.cc)).count();

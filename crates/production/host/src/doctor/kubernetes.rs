@@ -1,10 +1,10 @@
 //! Checks a Kubernetes pod. Its default algorithm is its own, what it may choose from is the node's.
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::Finding;
 use crate::facts::{Container, Interface};
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     if host.facts.container == Some(Container::Kubernetes) {
         findings.push(if host.own.is_initial { on_the_node() } else { scope(host) });
     }
@@ -14,7 +14,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether the caller is in a pod with a network namespace of its own.
-pub(super) fn is_pod(host: Host<'_>) -> bool {
+pub(super) fn is_pod(host: ExaminedHost<'_>) -> bool {
     host.facts.container == Some(Container::Kubernetes) && !host.own.is_initial
 }
 
@@ -45,7 +45,7 @@ fn on_the_node() -> Finding {
     )
 }
 
-fn scope(host: Host<'_>) -> Finding {
+fn scope(host: ExaminedHost<'_>) -> Finding {
     let default = &host.own.default;
     Finding::note(
         "pod-has-own-default",
@@ -59,7 +59,7 @@ fn scope(host: Host<'_>) -> Finding {
 }
 
 /// A pod's end of a veth has no queue.
-fn pacing(host: Host<'_>) -> Option<Finding> {
+fn pacing(host: ExaminedHost<'_>) -> Option<Finding> {
     let is_unqueued = |it: &&Interface| it.is_up && it.name != "lo" && it.qdisc == "noqueue";
     let names = host.own.interfaces.iter().filter(is_unqueued).map(|it| it.name.as_str());
     let names: Vec<_> = names.collect();

@@ -58,7 +58,7 @@ pub struct Summary {
 
 /// The input of a check.
 #[derive(Clone, Copy)]
-struct Host<'a> {
+struct ExaminedHost<'a> {
     facts: &'a HostFacts,
     own: &'a Namespace,
     /// The algorithm that new connections should run.
@@ -72,7 +72,7 @@ impl Diagnosis {
     }
 }
 
-impl Host<'_> {
+impl ExaminedHost<'_> {
     fn wants_bbr(&self) -> bool {
         self.wanted.starts_with("bbr")
     }
@@ -106,7 +106,7 @@ impl Host<'_> {
 pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
     let own = facts.own()?;
     let wanted = wanted.map_or(&*own.default, |written| named(facts, own, written));
-    let host = Host { facts, own, wanted };
+    let host = ExaminedHost { facts, own, wanted };
     let mut findings = Vec::new();
     algorithm::check(host, &mut findings);
     kernel_controllers::check(host, &mut findings);
@@ -137,7 +137,7 @@ fn named<'a>(facts: &HostFacts, own: &Namespace, written: &'a str) -> &'a str {
     }
 }
 
-fn summary(host: Host<'_>) -> Summary {
+fn summary(host: ExaminedHost<'_>) -> Summary {
     let remote = || sockets::remote(host.own);
     Summary {
         kernel: host.facts.kernel.release.clone(),

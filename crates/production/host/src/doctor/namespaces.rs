@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::Finding;
 use crate::facts::{HIDDEN, Namespace};
 
 /// Most namespaces that a finding names by their processes.
 const NAMED: usize = 4;
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
-    let Host { facts, wanted, .. } = host;
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
+    let ExaminedHost { facts, wanted, .. } = host;
     let mut others: BTreeMap<&str, Vec<&Namespace>> = BTreeMap::new();
     for namespace in facts.namespaces.iter().skip(1).filter(|other| other.default != wanted) {
         others.entry(&namespace.default).or_default().push(namespace);
@@ -79,7 +79,7 @@ fn file(namespace: &Namespace) -> String {
     }
 }
 
-fn not_examined(host: Host<'_>) -> Option<Finding> {
+fn not_examined(host: ExaminedHost<'_>) -> Option<Finding> {
     let facts = host.facts;
     let unread = facts.unread_namespaces.len();
     let of_namespaces = facts.unread_namespaces.keys();

@@ -1,6 +1,6 @@
 //! Checks how packets are paced: by fq, or by a timer per socket.
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::{Finding, connections};
 use crate::facts::Interface;
 
@@ -9,13 +9,13 @@ const MANY: usize = 1_000;
 
 /// The hardware interfaces that could have fq as their queue. One with `noqueue` queues by itself: Wi-Fi keeps a queue for each
 /// station, with CoDel (linux net/mac80211/tx.c), and a discipline in front of it takes that away.
-pub(super) fn without_fq(host: Host<'_>) -> impl Iterator<Item = &Interface> {
+pub(super) fn without_fq(host: ExaminedHost<'_>) -> impl Iterator<Item = &Interface> {
     let hardware = host.own.interfaces.iter().filter(|it| it.is_up && !it.is_virtual);
     hardware.filter(|it| !it.has_fq() && it.qdisc != "noqueue")
 }
 
 /// The interfaces of hardware that queue by themselves.
-fn own_queues(host: Host<'_>) -> Option<Finding> {
+fn own_queues(host: ExaminedHost<'_>) -> Option<Finding> {
     let hardware = host.own.interfaces.iter().filter(|it| it.is_up && !it.is_virtual);
     let names: Vec<_> = hardware.filter(|it| it.qdisc == "noqueue").map(shown).collect();
     if names.is_empty() || !host.wants_bbr() || host.is_before((4, 13)) {
@@ -26,7 +26,7 @@ fn own_queues(host: Host<'_>) -> Option<Finding> {
     Some(Finding::note("internal-pacing", what).why(why))
 }
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(own_queues(host));
     let without_fq: Vec<&Interface> = without_fq(host).collect();
     if without_fq.is_empty() {

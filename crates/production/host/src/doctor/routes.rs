@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::Finding;
 use crate::facts::{LimitingRoute, Route};
 
@@ -13,7 +13,7 @@ const INITIAL_WINDOW: u32 = 10;
 /// The smallest MTU of IPv6 (RFC 8200, section 5).
 pub(super) const MIN_MTU: u32 = 1_280;
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     let mut alike: BTreeMap<(bool, &str), Vec<&Route>> = BTreeMap::new();
     for route in host.own.routes.iter().filter(|route| route.congctl != host.wanted) {
         alike.entry((route.is_locked, &route.congctl)).or_default().push(route);

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::Finding;
 use crate::facts::{Namespace, Socket};
 
 /// Retransmission rates are compared between groups that sent at least this many bytes.
 const ENOUGH_BYTES: u64 = 10_000_000;
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(old(host));
     findings.extend(listeners(host));
     findings.extend(retransmissions(host));
@@ -27,8 +27,8 @@ fn is_loopback(socket: &Socket) -> bool {
 }
 
 /// Established connections keep their algorithm when the default changes.
-fn old(host: Host<'_>) -> Option<Finding> {
-    let Host { own, .. } = host;
+fn old(host: ExaminedHost<'_>) -> Option<Finding> {
+    let ExaminedHost { own, .. } = host;
     let default = &own.default;
     let mut others: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut count, mut oldest) = (0, 0);
@@ -65,12 +65,12 @@ fn old(host: Host<'_>) -> Option<Finding> {
 }
 
 /// Whether a route explains a connection's algorithm.
-fn is_chosen(host: Host<'_>, socket: &Socket) -> bool {
+fn is_chosen(host: ExaminedHost<'_>, socket: &Socket) -> bool {
     host.own.routes.iter().any(|route| route.congctl == socket.cc)
 }
 
 /// Listeners with another algorithm than the default: set with setsockopt, or opened before the default changed.
-fn listeners(host: Host<'_>) -> Vec<Finding> {
+fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
     let default = &host.own.default;
     let different = host.own.listeners().filter(|listener| listener.cc != *default);
     let mut seen = BTreeMap::new();
@@ -102,7 +102,7 @@ fn listeners(host: Host<'_>) -> Vec<Finding> {
 }
 
 /// BBRv1 keeps its rate even if it causes losses.
-fn retransmissions(host: Host<'_>) -> Option<Finding> {
+fn retransmissions(host: ExaminedHost<'_>) -> Option<Finding> {
     let share = |is_bbr: bool| {
         let group = remote(host.own)
             .filter(|socket| (socket.bbr.is_some_and(|bbr| bbr.version == 1)) == is_bbr);

@@ -2,11 +2,11 @@
 
 use uncork_cc::Missing;
 
-use super::Host;
+use super::ExaminedHost;
 use super::finding::Finding;
 use crate::facts::ActivePolicy;
 
-pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(host.facts.policies.iter().filter_map(|policy| unloaded(host, policy)));
     for other in &host.facts.other_programs {
         let name = other.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
@@ -28,7 +28,7 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// A policy goes on when a controller that it names is unloaded: then the kernel refuses each choice of it.
-fn unloaded(host: Host<'_>, policy: &ActivePolicy) -> Option<Finding> {
+fn unloaded(host: ExaminedHost<'_>, policy: &ActivePolicy) -> Option<Finding> {
     let ActivePolicy { cgroup, policy, controllers } = policy;
     let missing: Vec<&String> = controllers.iter().filter(|name| !host.own.has(name)).collect();
     let first = missing.first()?;

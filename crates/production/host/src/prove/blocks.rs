@@ -81,7 +81,7 @@ struct BlockConnection {
     block: u32,
     service: u32,
     client: Option<Prefix>,
-    cc: Controller,
+    cc: BlockController,
     is_open: bool,
     bytes_acked: u64,
     busy_ns: u64,
@@ -90,7 +90,7 @@ struct BlockConnection {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Controller {
+enum BlockController {
     /// That of the block.
     Same,
     Other,
@@ -152,9 +152,9 @@ impl Blocks {
         let Block { arm, pair } = self.schedule[index];
         let controller = &self.arms[arm.index()].1;
         let cc = match &*record.cc {
-            UNKNOWN_CC => Controller::Unknown,
-            cc if cc == controller => Controller::Same,
-            _ => Controller::Other,
+            UNKNOWN_CC => BlockController::Unknown,
+            cc if cc == controller => BlockController::Same,
+            _ => BlockController::Other,
         };
         record.choice = Some(self.choice(arm, index, pair));
         let services = self.services.len();
@@ -213,7 +213,7 @@ impl Blocks {
             let reason = match (&mut figures[seen.block as usize], seen.cc) {
                 (None, _) => &mut left_out.incomplete_block,
                 _ if !follows[seen.service as usize] => &mut left_out.other_service,
-                (_, Controller::Other) => &mut left_out.other_controller,
+                (_, BlockController::Other) => &mut left_out.other_controller,
                 _ if seen.bytes_acked == 0 => &mut left_out.no_data,
                 _ if seen.is_open && !large => &mut left_out.unfinished,
                 (Some(figures), _) => {
@@ -230,10 +230,10 @@ impl Blocks {
     /// with one arm only, so its service is left out of both.
     fn services_that_follow(&self) -> Vec<bool> {
         let mut counts = vec![(0, 0); self.services.len()];
-        for seen in self.seen.iter().filter(|seen| seen.cc != Controller::Unknown) {
+        for seen in self.seen.iter().filter(|seen| seen.cc != BlockController::Unknown) {
             let (known, other): &mut (u64, u64) = &mut counts[seen.service as usize];
             *known += 1;
-            *other += u64::from(seen.cc == Controller::Other);
+            *other += u64::from(seen.cc == BlockController::Other);
         }
         counts.into_iter().map(|(known, other)| other * TOLERATED <= known).collect()
     }
@@ -255,7 +255,7 @@ impl BlockFigures {
         }
         traffic.bytes_sent += seen.bytes_sent;
         traffic.bytes_retransmitted += seen.bytes_retransmitted;
-        self.unseen += u64::from(seen.cc == Controller::Unknown);
+        self.unseen += u64::from(seen.cc == BlockController::Unknown);
     }
 
     /// Large transfers.

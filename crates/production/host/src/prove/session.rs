@@ -23,7 +23,7 @@ pub struct Prover<H> {
     session: Session,
     blocks: Blocks,
     guard: SafetyMonitor,
-    phase: Phase,
+    phase: ProvePhase,
     /// Session time at which the phase ends, in nanoseconds.
     until_ns: u64,
     outcome: RunContext,
@@ -32,7 +32,7 @@ pub struct Prover<H> {
 
 /// Where a test is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ProvePhase {
     /// Before the first pass.
     Start,
     /// Connections of this block do not count yet.
@@ -146,7 +146,7 @@ impl<H: Host> Prover<H> {
             trial,
             session,
             guard: SafetyMonitor::new(spec.limits),
-            phase: Phase::Start,
+            phase: ProvePhase::Start,
             until_ns: 0,
             outcome: RunContext {
                 experiment,
@@ -188,7 +188,7 @@ impl<H: Host> Prover<H> {
             watch::Tick::Passed => {
                 let breach = guard.see(session.tracker().connections());
                 let at_ns = session.tracker().at().session_ns;
-                if let (Phase::BurnIn(index) | Phase::Counting(index), Some(breach)) =
+                if let (ProvePhase::BurnIn(index) | ProvePhase::Counting(index), Some(breach)) =
                     (*phase, breach)
                 {
                     let arm = self.spec.name(self.schedule[index].arm);
@@ -210,24 +210,24 @@ impl<H: Host> Prover<H> {
     fn advance(&mut self, at_ns: u64) -> Result<Tick, AbortReason> {
         let burn_in_ns = self.spec.burn_in.as_nanos();
         match self.phase {
-            Phase::Start => self.begin_block(0),
-            Phase::BurnIn(index) => {
+            ProvePhase::Start => self.begin_block(0),
+            ProvePhase::BurnIn(index) => {
                 self.blocks.open(at_ns);
-                self.phase = Phase::Counting(index);
+                self.phase = ProvePhase::Counting(index);
                 self.until_ns += self.spec.block.as_nanos() - burn_in_ns;
                 Ok(Tick::Wait(Duration::ZERO))
             }
-            Phase::Counting(index) => {
+            ProvePhase::Counting(index) => {
                 self.blocks.close(at_ns);
                 if index + 1 < self.schedule.len() {
                     return self.begin_block(index + 1);
                 }
                 self.restore()?;
-                self.phase = Phase::Draining;
+                self.phase = ProvePhase::Draining;
                 self.until_ns = at_ns + burn_in_ns;
                 Ok(Tick::Wait(Duration::ZERO))
             }
-            Phase::Draining => Ok(Tick::Ended),
+            ProvePhase::Draining => Ok(Tick::Ended),
         }
     }
 
@@ -235,7 +235,7 @@ impl<H: Host> Prover<H> {
         let arm = self.schedule[index].arm;
         self.trial.switch(&mut self.host, &self.spec.desired(arm))?;
         self.guard.clear();
-        self.phase = Phase::BurnIn(index);
+        self.phase = ProvePhase::BurnIn(index);
         self.until_ns = self.session.moment().session_ns + self.spec.burn_in.as_nanos();
         let blocks = self.schedule.len();
         let left = Duration::from(self.spec.block) * (blocks - index) as u32;

@@ -51,7 +51,7 @@ const HISTOGRAMS: [Spread; 4] = [
 
 /// The counters that a pass leaves for Prometheus.
 #[derive(Debug)]
-struct Snapshot {
+struct MetricsSnapshot {
     totals: Totals,
     connections: BTreeMap<Label, u64>,
     steered: BTreeMap<PolicyChoice, i64>,
@@ -76,7 +76,7 @@ pub fn metrics(tracker: &Tracker, default_cc: Option<String>) -> Result<String, 
         }
     }
     let mut registry = Registry::with_prefix("uncork_watch");
-    let snapshot = Snapshot {
+    let snapshot = MetricsSnapshot {
         totals,
         connections,
         steered,
@@ -91,7 +91,7 @@ pub fn metrics(tracker: &Tracker, default_cc: Option<String>) -> Result<String, 
     Ok(text)
 }
 
-impl Collector for Snapshot {
+impl Collector for MetricsSnapshot {
     fn encode(&self, mut out: DescriptorEncoder<'_>) -> fmt::Result {
         for (name, help, count) in [
             ("passes", "Passes over all sockets", self.passes),
@@ -140,7 +140,7 @@ impl Collector for Snapshot {
     }
 }
 
-impl Snapshot {
+impl MetricsSnapshot {
     /// Connections under a policy of `uncork steer`: the same counters by rule and arm. Absent without a policy.
     fn encode_steered(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         if self.steered.is_empty() && self.totals.steered().next().is_none() {

@@ -81,14 +81,14 @@ pub enum Tick {
 /// A session.
 #[derive(Debug)]
 pub struct Session {
-    source: Source,
+    source: PassSource,
     tracker: Tracker,
     outputs: Outputs,
     warning: Option<String>,
 }
 
 #[derive(Debug)]
-enum Source {
+enum PassSource {
     Live { live: Live, period: Duration, due: Instant, pass: Event },
     Replay(Replay),
 }
@@ -118,7 +118,7 @@ impl Session {
     ///
     /// If the kernel does not report connections, a file cannot be read or written, or an address is in use.
     pub fn start(spec: &WatchSpec) -> Result<Self, WatchError> {
-        let (source, warning) = Source::open(spec)?;
+        let (source, warning) = PassSource::open(spec)?;
         let has_notices = source.has_notices();
         let outputs = Outputs {
             tape: spec.record.as_deref().map(|path| tape(path, has_notices)).transpose()?,
@@ -189,7 +189,7 @@ impl Session {
     ) -> Result<Tick, WatchError> {
         let Self { source, tracker, outputs, .. } = self;
         match source {
-            Source::Live { live, period, due, pass } => {
+            PassSource::Live { live, period, due, pass } => {
                 let mut recorded = Ok(());
                 live.notices(|event| {
                     let took = outputs.take(tracker, event, each);
@@ -209,7 +209,7 @@ impl Session {
                 outputs.show(tracker, default_controller);
                 Ok(Tick::Passed)
             }
-            Source::Replay(replay) => {
+            PassSource::Replay(replay) => {
                 let Some((event, left)) = replay.next()? else { return Ok(Tick::Ended) };
                 if !left.is_zero() {
                     replay.waiting = Some(event);
@@ -228,14 +228,14 @@ impl Session {
     /// The time in a live session; in a replay that of the newest pass.
     pub fn moment(&self) -> Moment {
         match &self.source {
-            Source::Live { live, .. } => live.moment(),
-            Source::Replay(_) => self.tracker.at(),
+            PassSource::Live { live, .. } => live.moment(),
+            PassSource::Replay(_) => self.tracker.at(),
         }
     }
 
     /// Makes the next pass of a live session due.
     pub fn hasten(&mut self) {
-        if let Source::Live { due, .. } = &mut self.source {
+        if let PassSource::Live { due, .. } = &mut self.source {
             *due = now();
         }
     }
@@ -268,7 +268,7 @@ impl Session {
     }
 }
 
-impl Source {
+impl PassSource {
     fn open(spec: &WatchSpec) -> Result<(Self, Option<String>), WatchError> {
         if let Some(path) = &spec.replay {
             return Replay::open(path, spec.in_real_time)

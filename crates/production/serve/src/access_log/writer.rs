@@ -15,8 +15,8 @@ const WAITING: usize = 4096;
 /// Where responses leave their lines.
 #[derive(Clone, Debug)]
 pub(crate) struct AccessLog {
-    queue: SyncSender<Entry>,
-    problem: Arc<Mutex<Problem>>,
+    queue: SyncSender<LogEntry>,
+    problem: Arc<Mutex<WriteProblem>>,
 }
 
 /// The writing thread.
@@ -27,7 +27,7 @@ pub(crate) struct AccessLogWriter {
 }
 
 #[derive(Debug)]
-enum Entry {
+enum LogEntry {
     Line(String),
     Reopen,
     End,
@@ -35,7 +35,7 @@ enum Entry {
 
 /// Why lines are lost, until writing succeeds again; and whether the loss was reported.
 #[derive(Debug, Default)]
-struct Problem {
+struct WriteProblem {
     text: Option<String>,
     is_reported: bool,
 }
@@ -55,7 +55,7 @@ impl AccessLog {
 
     /// Leaves a line, if there is room.
     pub(super) fn leave(&self, line: String) {
-        if self.queue.try_send(Entry::Line(line)).is_err() {
+        if self.queue.try_send(LogEntry::Line(line)).is_err() {
             self.fail("the disk is too slow".to_owned());
         }
     }
@@ -64,7 +64,7 @@ impl AccessLog {
         self.problem().text.get_or_insert(text);
     }
 
-    fn problem(&self) -> std::sync::MutexGuard<'_, Problem> {
+    fn problem(&self) -> std::sync::MutexGuard<'_, WriteProblem> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,7 +76,7 @@ impl AccessLogWriter {
 
     /// Goes on in a new file: who rotates logs has renamed this one.
     pub(crate) fn reopen(&self) {
-        let _ended = self.log.queue.send(Entry::Reopen);
+        let _ended = self.log.queue.send(LogEntry::Reopen);
     }
 
     /// Why lines are lost, once.
@@ -91,7 +91,7 @@ impl AccessLogWriter {
 
     /// Writes what waits.
     pub(crate) fn end(self) {
-        let _ended = self.log.queue.send(Entry::End);
+        let _ended = self.log.queue.send(LogEntry::End);
         let _ended = self.thread.join();
     }
 }
@@ -100,14 +100,19 @@ fn append(path: &Path) -> io::Result<BufWriter<File>> {
     OpenOptions::new().append(true).create(true).open(path).map(BufWriter::new)
 }
 
-fn write_all(path: &Path, mut file: BufWriter<File>, received: &Receiver<Entry>, log: &AccessLog) {
+fn write_all(
+    path: &Path,
+    mut file: BufWriter<File>,
+    received: &Receiver<LogEntry>,
+    log: &AccessLog,
+) {
     while let Ok(first) = received.recv() {
         // All that wait are written at once.
         for entry in [first].into_iter().chain(received.try_iter()) {
             let written = match entry {
-                Entry::Line(line) => file.write_all(line.as_bytes()),
-                Entry::Reopen => append(path).map(|new| file = new),
-                Entry::End => {
+                LogEntry::Line(line) => file.write_all(line.as_bytes()),
+                LogEntry::Reopen => append(path).map(|new| file = new),
+                LogEntry::End => {
                     let _lost = file.flush();
                     return;
                 }
@@ -123,7 +128,7 @@ fn note(log: &AccessLog, path: &Path, written: io::Result<()>) {
         Ok(()) => {
             let mut problem = log.problem();
             if problem.text.is_some() {
-                *problem = Problem::default();
+                *problem = WriteProblem::default();
             }
         }
         Err(error) => log.fail(format!("cannot write '{}': {error}", path.display())),
@@ -136,7 +141,7 @@ impl AccessLog {
     pub(super) fn for_tests() -> (Self, impl FnOnce() -> String) {
         let (queue, received) = sync_channel(1);
         let line = move || match received.recv() {
-            Ok(Entry::Line(line)) => line,
+            Ok(LogEntry::Line(line)) => line,
             other => panic!("a line: {other:?}"),
         };
         (Self { queue, problem: Arc::default() }, line)

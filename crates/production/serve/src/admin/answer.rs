@@ -23,7 +23,7 @@ pub(crate) struct AdminService {
 }
 
 /// The status, content type and body of a response.
-struct Found {
+struct AdminAnswer {
     status: StatusCode,
     kind: &'static str,
     text: Bytes,
@@ -75,10 +75,10 @@ impl AdminService {
             && !name.eq_ignore_ascii_case("localhost")
     }
 
-    fn find(&self, path: &str) -> Found {
+    fn find(&self, path: &str) -> AdminAnswer {
         let is_draining = self.stop.borrow().is_some();
         match path {
-            "/" => Found {
+            "/" => AdminAnswer {
                 status: StatusCode::OK,
                 kind: "text/html; charset=utf-8",
                 text: Bytes::from_static(page::HTML.as_bytes()),
@@ -96,23 +96,27 @@ impl AdminService {
         }
     }
 
-    fn health(&self) -> Found {
+    fn health(&self) -> AdminAnswer {
         let failures: Vec<String> = self.quic.iter().flat_map(QuicHealth::failures).collect();
         if failures.is_empty() {
             return plain(StatusCode::OK, "serving\n");
         }
         let text = Bytes::from(format!("failed: {}\n", failures.join("; ")));
-        Found { text, ..plain(StatusCode::SERVICE_UNAVAILABLE, "") }
+        AdminAnswer { text, ..plain(StatusCode::SERVICE_UNAVAILABLE, "") }
     }
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Found {
-    Found { status, kind: "text/plain; charset=utf-8", text: Bytes::from_static(text.as_bytes()) }
+fn plain(status: StatusCode, text: &'static str) -> AdminAnswer {
+    AdminAnswer {
+        status,
+        kind: "text/plain; charset=utf-8",
+        text: Bytes::from_static(text.as_bytes()),
+    }
 }
 
-fn document<E>(kind: &'static str, text: Result<String, E>) -> Found {
+fn document<E>(kind: &'static str, text: Result<String, E>) -> AdminAnswer {
     match text {
-        Ok(text) => Found { status: StatusCode::OK, kind, text: text.into() },
+        Ok(text) => AdminAnswer { status: StatusCode::OK, kind, text: text.into() },
         Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be written\n"),
     }
 }

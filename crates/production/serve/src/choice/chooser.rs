@@ -13,12 +13,12 @@ use arc_swap::ArcSwap;
 /// Chooses the settings of one listener's connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser {
-    by: By,
+    by: ChosenBy,
     origins: Arc<ArcSwap<Origins>>,
 }
 
 #[derive(Clone, Debug)]
-enum By {
+enum ChosenBy {
     /// The same settings for all connections.
     Listener(Arc<Chosen>),
     /// The active policy decides, given the listener's name.
@@ -28,7 +28,7 @@ enum By {
 impl Chooser {
     /// Gives every connection the same `settings`. `group` is their name in records.
     pub(crate) fn fixed(group: &str, settings: Settings, origins: Arc<ArcSwap<Origins>>) -> Self {
-        Self { by: By::Listener(Arc::new(Chosen::fixed(group, settings))), origins }
+        Self { by: ChosenBy::Listener(Arc::new(Chosen::fixed(group, settings))), origins }
     }
 
     /// Lets `policy` decide for connections of the listener `name`.
@@ -37,19 +37,19 @@ impl Chooser {
         policy: Arc<ArcSwap<Policy>>,
         origins: Arc<ArcSwap<Origins>>,
     ) -> Self {
-        Self { by: By::Policy(name.into(), policy), origins }
+        Self { by: ChosenBy::Policy(name.into(), policy), origins }
     }
 
     /// Whether a policy decides, so that connections may differ.
     pub(crate) fn is_by_policy(&self) -> bool {
-        matches!(self.by, By::Policy(..))
+        matches!(self.by, ChosenBy::Policy(..))
     }
 
     /// The QUIC controller of all connections, or `None` if a policy decides.
     pub(crate) fn fixed_quic(&self) -> Option<CcSpec> {
         match &self.by {
-            By::Listener(chosen) => Some(chosen.settings.quic),
-            By::Policy(..) => None,
+            ChosenBy::Listener(chosen) => Some(chosen.settings.quic),
+            ChosenBy::Policy(..) => None,
         }
     }
 
@@ -58,8 +58,8 @@ impl Chooser {
         let client = client.to_canonical();
         let origin = self.origins.load().of(client);
         match &self.by {
-            By::Listener(chosen) => Choice::made(Arc::clone(chosen), origin),
-            By::Policy(listener, policy) => {
+            ChosenBy::Listener(chosen) => Choice::made(Arc::clone(chosen), origin),
+            ChosenBy::Policy(listener, policy) => {
                 Choice::begin(Arc::clone(policy), Arc::clone(listener), client, now, origin)
             }
         }

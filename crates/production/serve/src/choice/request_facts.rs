@@ -10,12 +10,12 @@ pub(crate) struct RequestFacts<'a> {
     host: Option<&'a str>,
     path: Option<&'a str>,
     query: Option<&'a str>,
-    fields: Fields<'a>,
+    fields: RequestFields<'a>,
     size: Option<u64>,
 }
 
 #[derive(Debug)]
-struct Fields<'a>(&'a HeaderMap);
+struct RequestFields<'a>(&'a HeaderMap);
 
 impl<'a> RequestFacts<'a> {
     /// `path` is decoded, and `None` if no file can have it. `size` is the size of the whole
@@ -29,7 +29,7 @@ impl<'a> RequestFacts<'a> {
             host: host(request),
             path,
             query: request.uri().query(),
-            fields: Fields(request.headers()),
+            fields: RequestFields(request.headers()),
             size,
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn host<B>(request: &Request<B>) -> Option<&str> {
     named.or_else(|| request.headers().get(header::HOST)?.to_str().ok())
 }
 
-impl Headers for Fields<'_> {
+impl Headers for RequestFields<'_> {
     fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool {
         self.0.get_all(name).iter().any(|value| test(value.as_bytes()))
     }

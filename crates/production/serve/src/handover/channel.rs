@@ -27,7 +27,7 @@ const HANDSHAKES: usize = 1000;
 
 /// A message. "With a descriptor": a file descriptor is attached.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Message {
+pub(super) enum HandoverMessage {
     /// The old process can be taken over. `secret` is its secret for connection IDs, in hexadecimal
     /// digits.
     Offer { version: u32, secret: String, generation: u8 },
@@ -64,7 +64,11 @@ impl Channel {
         Ok(Self { socket, buffer: vec![0; LARGEST] })
     }
 
-    pub(super) fn send(&self, message: &Message, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    pub(super) fn send(
+        &self,
+        message: &HandoverMessage,
+        fd: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
         let text = serde_json::to_vec(message)?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -76,7 +80,7 @@ impl Channel {
     }
 
     /// Receives the next message and its descriptor.
-    pub(super) fn receive(&mut self) -> io::Result<(Message, Option<OwnedFd>)> {
+    pub(super) fn receive(&mut self) -> io::Result<(HandoverMessage, Option<OwnedFd>)> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut into = [IoSliceMut::new(&mut self.buffer)];
@@ -94,7 +98,7 @@ impl Channel {
 }
 
 /// The error for a message that violates the protocol.
-pub(super) fn unexpected(message: &Message) -> io::Error {
+pub(super) fn unexpected(message: &HandoverMessage) -> io::Error {
     io::Error::other(format!("the other process is of another version: it says {message:?}"))
 }
 

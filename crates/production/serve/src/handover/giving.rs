@@ -8,7 +8,7 @@ use std::sync::Arc;
 use socket2::Socket;
 use uncork_quic_io::Predecessor;
 
-use super::channel::{Channel, Message, handshakes_of, unexpected};
+use super::channel::{Channel, HandoverMessage, handshakes_of, unexpected};
 use super::taking::VERSION;
 use crate::keys::{self, Secret};
 use crate::quic;
@@ -50,7 +50,7 @@ impl Offer {
     fn give(&self, mut channel: Channel, quic: &[quic::Listener]) -> io::Result<()> {
         self.offer(&channel)?;
         let taken = match channel.receive()?.0 {
-            Message::Ready { quic } => quic,
+            HandoverMessage::Ready { quic } => quic,
             other => return Err(unexpected(&other)),
         };
         let given: Vec<_> =
@@ -74,18 +74,18 @@ impl Offer {
 
     fn offer(&self, channel: &Channel) -> io::Result<()> {
         let (secret, generation) = (keys::text(&self.secret), self.generation);
-        channel.send(&Message::Offer { version: VERSION, secret, generation }, None)?;
-        channel.send(&Message::Handover, Some(self.socket.as_fd()))?;
+        channel.send(&HandoverMessage::Offer { version: VERSION, secret, generation }, None)?;
+        channel.send(&HandoverMessage::Handover, Some(self.socket.as_fd()))?;
         if let Some((address, fd, _)) = &self.admin {
-            channel.send(&Message::Admin { address: address.clone() }, Some(fd.as_fd()))?;
+            channel.send(&HandoverMessage::Admin { address: address.clone() }, Some(fd.as_fd()))?;
         }
         for OfferedListener { address, tcp, udp } in &self.listeners {
-            channel.send(&Message::Tcp { address: *address }, Some(tcp.as_fd()))?;
+            channel.send(&HandoverMessage::Tcp { address: *address }, Some(tcp.as_fd()))?;
             for socket in udp {
-                channel.send(&Message::Udp, Some(socket.as_fd()))?;
+                channel.send(&HandoverMessage::Udp, Some(socket.as_fd()))?;
             }
         }
-        channel.send(&Message::End, None)
+        channel.send(&HandoverMessage::End, None)
     }
 }
 
@@ -97,9 +97,9 @@ fn give_way(channel: &mut Channel, given: &[(usize, &quic::Listener)]) -> io::Re
             relay(channel, *index, predecessor)?;
         }
     }
-    channel.send(&Message::End, None)?;
+    channel.send(&HandoverMessage::End, None)?;
     match channel.receive()?.0 {
-        Message::Serving => Ok(()),
+        HandoverMessage::Serving => Ok(()),
         other => Err(unexpected(&other)),
     }
 }
@@ -108,7 +108,8 @@ fn relay(channel: &Channel, listener: usize, predecessor: &Predecessor) -> io::R
     let Predecessor { generation, workers, handshakes } = predecessor;
     for (worker, socket) in workers.iter().enumerate() {
         let handshakes = handshakes_of(worker, handshakes);
-        let message = Message::Relay { listener, generation: *generation, worker, handshakes };
+        let message =
+            HandoverMessage::Relay { listener, generation: *generation, worker, handshakes };
         channel.send(&message, Some(socket.as_fd()))?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::path::Path;
 use socket2::{Domain, SockAddr, Socket, Type};
 use uncork_quic_io::Predecessor;
 
-use super::channel::{Channel, Message, connection_id, unexpected};
+use super::channel::{Channel, HandoverMessage, connection_id, unexpected};
 use crate::keys::{self, Secret};
 
 /// The version of the messages. Other versions are refused: restart the server with downtime then.
@@ -53,7 +53,7 @@ impl Inherited {
         }
         let mut channel = Channel::new(socket)?;
         let (secret, generation) = match channel.receive()?.0 {
-            Message::Offer { version: VERSION, secret, generation } => (secret, generation),
+            HandoverMessage::Offer { version: VERSION, secret, generation } => (secret, generation),
             other => return Err(unexpected(&other)),
         };
         let secret = keys::parse(&secret).ok_or_else(|| io::Error::other("its secret is wrong"))?;
@@ -66,17 +66,17 @@ impl Inherited {
     /// Receives a socket. Returns false at the end of the list.
     fn receive(&mut self) -> io::Result<bool> {
         match self.channel.receive()? {
-            (Message::Handover, Some(fd)) => self.handover = Some(fd.into()),
-            (Message::Admin { address }, Some(fd)) => self.admin = Some((address, fd)),
-            (Message::Tcp { address }, Some(tcp)) => {
+            (HandoverMessage::Handover, Some(fd)) => self.handover = Some(fd.into()),
+            (HandoverMessage::Admin { address }, Some(fd)) => self.admin = Some((address, fd)),
+            (HandoverMessage::Tcp { address }, Some(tcp)) => {
                 let index = self.listeners.len();
                 self.listeners.push(InheritedListener { index, address, tcp, udp: Vec::new() });
             }
-            (Message::Udp, Some(fd)) => match self.listeners.last_mut() {
+            (HandoverMessage::Udp, Some(fd)) => match self.listeners.last_mut() {
                 Some(listener) => listener.udp.push(fd),
-                None => return Err(unexpected(&Message::Udp)),
+                None => return Err(unexpected(&HandoverMessage::Udp)),
             },
-            (Message::End, None) => return Ok(false),
+            (HandoverMessage::End, None) => return Ok(false),
             (other, _) => return Err(unexpected(&other)),
         }
         Ok(true)
@@ -96,11 +96,11 @@ impl Inherited {
     /// Makes the old process stop reading the UDP sockets of these listeners. Returns the sockets
     /// to it and to older processes, by listener index.
     pub(crate) fn ready(&mut self, quic: Vec<usize>) -> io::Result<Predecessors> {
-        self.channel.send(&Message::Ready { quic }, None)?;
+        self.channel.send(&HandoverMessage::Ready { quic }, None)?;
         let mut predecessors = Predecessors::default();
         loop {
             match self.channel.receive()? {
-                (Message::Relay { listener, generation, worker, handshakes }, Some(fd)) => {
+                (HandoverMessage::Relay { listener, generation, worker, handshakes }, Some(fd)) => {
                     let all = predecessors.0.entry(listener).or_default();
                     let predecessor = all.entry(generation).or_insert_with(|| Predecessor {
                         generation,
@@ -111,7 +111,7 @@ impl Inherited {
                     let ids = handshakes.iter().filter_map(|text| connection_id(text));
                     predecessor.handshakes.extend(ids.map(|id| (id, worker as u8)));
                 }
-                (Message::End, None) => return Ok(predecessors),
+                (HandoverMessage::End, None) => return Ok(predecessors),
                 (other, _) => return Err(unexpected(&other)),
             }
         }
@@ -119,7 +119,7 @@ impl Inherited {
 
     /// Notifies the old process that this one serves. The old one then drains.
     pub(crate) fn serving(self) -> io::Result<()> {
-        self.channel.send(&Message::Serving, None)
+        self.channel.send(&HandoverMessage::Serving, None)
     }
 }
 

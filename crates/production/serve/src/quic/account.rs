@@ -17,7 +17,7 @@ const TELLING: Duration = Duration::from_millis(100);
 
 /// The accounting of a connection, if telemetry is enabled.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct AddressAccount {
     stats: Option<ConnectionStats>,
     busy: BusyTimes,
     /// What limits the connection once the stack has sent all its data.

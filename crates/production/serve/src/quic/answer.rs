@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use uncork_h3::{BidiStream, COPIED, Payload, Priority, Transport, fields};
 
 use super::connection::{H3Connection, Inner};
-use super::exchange::{Exchange, Outcome};
+use super::exchange::{Exchange, ExchangeOutcome};
 use super::figures::transport;
 use crate::access_log::Line;
 use crate::choice::{RequestFacts, host};
@@ -43,7 +43,7 @@ pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: H
     let is_sent = send(&mut stream, response, id, &talk).await.is_some();
     // A response that was sent completely ends when the client has acknowledged it.
     if !is_sent {
-        talk.ends(talk.scope.now(), id, Outcome::BrokenOff);
+        talk.ends(talk.scope.now(), id, ExchangeOutcome::BrokenOff);
     }
 }
 

@@ -7,7 +7,7 @@ use uncork_h3::{Bounds, Session};
 use uncork_quic_io::{Arrival, ConnectionContext, Mailer, Verdict};
 
 use super::connection::{H3Connection, talk};
-use super::exchange::Outcome;
+use super::exchange::ExchangeOutcome;
 use super::listener::QuicContext;
 use super::steering::Steering;
 use crate::admission::Transport;
@@ -112,7 +112,7 @@ impl uncork_quic_io::App for App {
     fn finished(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.finished(stream);
         turn.state.talk.note_sent(turn.now, turn.connection);
-        turn.state.talk.ends(turn.now, stream.into(), Outcome::Whole);
+        turn.state.talk.ends(turn.now, stream.into(), ExchangeOutcome::Whole);
     }
 
     fn stopped(
@@ -123,7 +123,7 @@ impl uncork_quic_io::App for App {
     ) {
         turn.state.session.stopped(turn.connection, stream, code);
         turn.state.talk.note_sent(turn.now, turn.connection);
-        turn.state.talk.ends(turn.now, stream.into(), Outcome::BrokenOff);
+        turn.state.talk.ends(turn.now, stream.into(), ExchangeOutcome::BrokenOff);
     }
 
     fn timer(&mut self, turn: &mut ConnectionContext<'_, ConnectionState>) {

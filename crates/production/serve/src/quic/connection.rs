@@ -14,10 +14,10 @@ use uncork_h3::{Scope, Transport};
 use uncork_quic::Handle;
 use uncork_quic_io::ConnectionContext;
 
-use super::account::Account;
+use super::account::AddressAccount;
 use super::answer::answer;
 use super::app::ConnectionState;
-use super::exchange::Outcome;
+use super::exchange::ExchangeOutcome;
 use super::listener::{EXCESSIVE_LOAD, NO_ERROR};
 use super::responses::ResponseTable;
 use super::steering::Steering;
@@ -44,7 +44,7 @@ pub(super) struct Inner {
     /// When the connection was asked to end.
     left: Cell<Option<Instant>>,
     waker: RefCell<Option<Waker>>,
-    pub(super) account: RefCell<Account>,
+    pub(super) account: RefCell<AddressAccount>,
     pub(super) timing: RefCell<Timing>,
     pub(super) packets: Cell<u64>,
     /// The turn in which they were counted.
@@ -180,7 +180,7 @@ impl Inner {
     }
 
     /// A response has ended: the client has acknowledged all of it, or the rest will not be sent.
-    pub(super) fn ends(&self, now: Instant, stream: u64, outcome: Outcome) {
+    pub(super) fn ends(&self, now: Instant, stream: u64, outcome: ExchangeOutcome) {
         self.watch(now);
         let exchange = self.responses().remove(now, stream);
         if let Some(exchange) = exchange {
@@ -199,10 +199,10 @@ impl Inner {
         for exchange in exchanges {
             let at_close = |seen| match exchange.outcome_at_close(now, seen) {
                 // A client that has all of it may fail for another reason.
-                Outcome::Whole if !is_in_order(reason) => Outcome::Unknown,
+                ExchangeOutcome::Whole if !is_in_order(reason) => ExchangeOutcome::Unknown,
                 outcome => outcome,
             };
-            let outcome = seen.as_ref().map_or(Outcome::BrokenOff, at_close);
+            let outcome = seen.as_ref().map_or(ExchangeOutcome::BrokenOff, at_close);
             exchange.end(now, outcome, self);
         }
         self.close_account(now);

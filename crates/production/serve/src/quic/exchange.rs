@@ -17,7 +17,7 @@ const SAMPLES: Duration = Duration::from_millis(10);
 
 /// What became of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum ExchangeOutcome {
     /// The client has all of it.
     Whole,
     /// All of it was sent, and the client closed the connection before it acknowledged the end.
@@ -113,12 +113,12 @@ impl Exchange {
 
     /// What became of the response if the client closes the connection without an error, which the
     /// server learns `now`.
-    pub(super) fn outcome_at_close(&self, now: Instant, seen: &Observation) -> Outcome {
+    pub(super) fn outcome_at_close(&self, now: Instant, seen: &Observation) -> ExchangeOutcome {
         let nanos = Duration::from_nanos;
         let round_trip = seen.rtt.map_or(Duration::ZERO, |rtt| nanos(rtt.min.as_nanos()));
         let acknowledged_by = nanos(seen.probe_timeout.as_nanos());
         let Some(last) = self.last.filter(|_| self.is_sent(seen)) else {
-            return Outcome::BrokenOff;
+            return ExchangeOutcome::BrokenOff;
         };
         let waited = now.saturating_duration_since(last);
         unacknowledged(seen.in_flight, waited, round_trip, acknowledged_by)
@@ -135,7 +135,7 @@ impl Exchange {
     }
 
     /// Ends the response.
-    pub(super) fn end(mut self, now: Instant, outcome: Outcome, talk: &Inner) {
+    pub(super) fn end(mut self, now: Instant, outcome: ExchangeOutcome, talk: &Inner) {
         if let Some(line) = self.line.take() {
             line.end(self.taken);
         }
@@ -154,14 +154,14 @@ impl Exchange {
     fn record(
         &self,
         now: Instant,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         measurements: &Measurements,
         figures: &TransportFigures,
         labels: &Labels,
     ) -> FlowRecord {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
-        let is_broken_off = outcome == Outcome::BrokenOff || self.is_unfinished();
-        let is_whole = outcome == Outcome::Whole && !is_broken_off;
+        let is_broken_off = outcome == ExchangeOutcome::BrokenOff || self.is_unfinished();
+        let is_whole = outcome == ExchangeOutcome::Whole && !is_broken_off;
         let figures = figures.since(&measurements.before);
         let acked = figures.bytes_acked;
         let first = self.first.map(nanos);
@@ -191,13 +191,13 @@ fn unacknowledged(
     waited: Duration,
     round_trip: Duration,
     acknowledged_by: Duration,
-) -> Outcome {
+) -> ExchangeOutcome {
     if waited < round_trip / 2 {
-        Outcome::BrokenOff
+        ExchangeOutcome::BrokenOff
     } else if waited <= acknowledged_by && in_flight <= 2 * PACKET {
-        Outcome::Whole
+        ExchangeOutcome::Whole
     } else {
-        Outcome::Unknown
+        ExchangeOutcome::Unknown
     }
 }
 
@@ -210,9 +210,13 @@ mod tests {
         let round_trip = Duration::from_millis(50);
         let outcome =
             |in_flight, waited| unacknowledged(in_flight, waited, round_trip, 2 * round_trip);
-        assert_eq!(outcome(1100, round_trip), Outcome::Whole);
-        assert_eq!(outcome(1100, round_trip / 10), Outcome::BrokenOff, "on its way");
-        assert_eq!(outcome(11_000, round_trip), Outcome::Unknown, "acknowledged by packets");
-        assert_eq!(outcome(1100, 3 * round_trip), Outcome::Unknown, "acknowledged by time");
+        assert_eq!(outcome(1100, round_trip), ExchangeOutcome::Whole);
+        assert_eq!(outcome(1100, round_trip / 10), ExchangeOutcome::BrokenOff, "on its way");
+        assert_eq!(
+            outcome(11_000, round_trip),
+            ExchangeOutcome::Unknown,
+            "acknowledged by packets"
+        );
+        assert_eq!(outcome(1100, 3 * round_trip), ExchangeOutcome::Unknown, "acknowledged by time");
     }
 }

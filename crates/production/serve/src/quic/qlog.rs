@@ -34,8 +34,8 @@ const MAX_RESERVED_BYTES: u64 = 1 << 30;
 /// Creates the files of connections.
 #[derive(Clone)]
 pub(crate) struct QlogFiles {
-    sender: SyncSender<Option<Piece>>,
-    state: Arc<State>,
+    sender: SyncSender<Option<QlogPiece>>,
+    state: Arc<QlogState>,
 }
 
 /// The thread that writes the files.
@@ -46,20 +46,20 @@ pub(crate) struct QlogWriter {
 }
 
 #[derive(Default)]
-struct State {
+struct QlogState {
     begun: AtomicU64,
-    problem: Mutex<Problem>,
+    problem: Mutex<QlogProblem>,
 }
 
 /// The first error, and whether it was reported.
 #[derive(Default)]
-struct Problem {
+struct QlogProblem {
     text: Option<String>,
     is_reported: bool,
 }
 
 /// A part of the file with this name.
-struct Piece {
+struct QlogPiece {
     name: Arc<str>,
     text: String,
 }
@@ -138,8 +138,8 @@ impl QlogWriter {
     }
 }
 
-impl State {
-    fn problem(&self) -> MutexGuard<'_, Problem> {
+impl QlogState {
+    fn problem(&self) -> MutexGuard<'_, QlogProblem> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,7 +164,7 @@ impl File {
     fn flush(&mut self) {
         let text = std::mem::replace(&mut self.text, String::with_capacity(PIECE + 1024));
         self.written += text.len();
-        let piece = Piece { name: Arc::clone(&self.name), text };
+        let piece = QlogPiece { name: Arc::clone(&self.name), text };
         if self.files.sender.try_send(Some(piece)).is_err() {
             self.files
                 .state
@@ -179,8 +179,8 @@ impl Drop for File {
     }
 }
 
-fn write_all(directory: &Path, pieces: &Receiver<Option<Piece>>, state: &State) {
-    while let Ok(Some(Piece { name, text })) = pieces.recv() {
+fn write_all(directory: &Path, pieces: &Receiver<Option<QlogPiece>>, state: &QlogState) {
+    while let Ok(Some(QlogPiece { name, text })) = pieces.recv() {
         let path = directory.join(&*name);
         let written = reserve(directory).and_then(|()| append(&path, &text));
         if let Err(error) = written {

@@ -10,10 +10,10 @@ use crate::choice::{ActiveSettings, Choice, RequestFacts};
 /// Applies the current choice. Requests on the same connection share its controller: a change by
 /// one request also affects the others in progress.
 #[derive(Debug)]
-pub(super) struct Steering(Mutex<State>);
+pub(super) struct Steering(Mutex<QuicSteeringState>);
 
 #[derive(Debug)]
-struct State {
+struct QuicSteeringState {
     choice: Choice,
     active: Arc<ActiveSettings>,
 }
@@ -22,7 +22,7 @@ impl Steering {
     /// Starts with the choice for a connection that was just accepted.
     pub(super) fn begin(choice: Choice) -> Self {
         let active = active_settings(&choice);
-        Self(Mutex::new(State { choice, active }))
+        Self(Mutex::new(QuicSteeringState { choice, active }))
     }
 
     /// The congestion control settings of the connection.
@@ -53,12 +53,12 @@ impl Steering {
         Arc::clone(&self.state().active)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QuicSteeringState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QuicSteeringState {
     fn sending(&self) -> uncork_quic::Choice {
         let &Settings { quic: spec, initial_window, pacing_cap, .. } =
             &self.choice.chosen().settings;

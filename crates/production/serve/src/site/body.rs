@@ -27,7 +27,7 @@ pub struct SiteBody {
 }
 
 #[derive(Debug)]
-enum Part {
+enum BodyPart {
     Text(Bytes),
     File(Arc<ServedFile>, Range<u64>),
 }
@@ -35,12 +35,12 @@ enum Part {
 /// Parts in their order. Most bodies have one, which takes no memory of its own.
 #[derive(Debug, Default)]
 struct Parts {
-    first: Option<Part>,
-    rest: VecDeque<Part>,
+    first: Option<BodyPart>,
+    rest: VecDeque<BodyPart>,
 }
 
 impl Parts {
-    fn push_back(&mut self, part: Part) {
+    fn push_back(&mut self, part: BodyPart) {
         if self.first.is_none() && self.rest.is_empty() {
             self.first = Some(part);
         } else {
@@ -48,22 +48,22 @@ impl Parts {
         }
     }
 
-    fn pop_front(&mut self) -> Option<Part> {
+    fn pop_front(&mut self) -> Option<BodyPart> {
         self.first.take().or_else(|| self.rest.pop_front())
     }
 
     /// Puts back what was taken.
-    fn push_front(&mut self, part: Part) {
+    fn push_front(&mut self, part: BodyPart) {
         if let Some(second) = self.first.replace(part) {
             self.rest.push_front(second);
         }
     }
 
-    fn front(&self) -> Option<&Part> {
+    fn front(&self) -> Option<&BodyPart> {
         self.first.as_ref().or_else(|| self.rest.front())
     }
 
-    fn front_mut(&mut self) -> Option<&mut Part> {
+    fn front_mut(&mut self) -> Option<&mut BodyPart> {
         self.first.as_mut().or_else(|| self.rest.front_mut())
     }
 }
@@ -78,7 +78,7 @@ impl SiteBody {
     pub(super) fn add_text(&mut self, text: impl Into<Bytes>) {
         let text = text.into();
         self.remaining += text.len() as u64;
-        self.parts.push_back(Part::Text(text));
+        self.parts.push_back(BodyPart::Text(text));
     }
 
     pub(super) fn add_file(&mut self, file: &Arc<ServedFile>, range: Range<u64>) {
@@ -86,7 +86,7 @@ impl SiteBody {
             self.add_text(content.slice(range.start as usize..range.end as usize));
         } else if !range.is_empty() {
             self.remaining += range.end - range.start;
-            self.parts.push_back(Part::File(Arc::clone(file), range));
+            self.parts.push_back(BodyPart::File(Arc::clone(file), range));
         }
     }
 
@@ -107,7 +107,7 @@ impl SiteBody {
 
     /// Whether the next bytes take memory of their own, and are not shared with other responses.
     pub(crate) fn is_read(&self) -> bool {
-        matches!(self.parts.front(), Some(Part::File(..)))
+        matches!(self.parts.front(), Some(BodyPart::File(..)))
     }
 
     /// The next bytes, `most` of them at most.
@@ -134,15 +134,15 @@ impl SiteBody {
         }
         match self.parts.pop_front() {
             None => Poll::Ready(None),
-            Some(Part::Text(mut text)) => {
+            Some(BodyPart::Text(mut text)) => {
                 let chunk = text.split_to(text.len().min(most));
                 if !text.is_empty() {
-                    self.parts.push_front(Part::Text(text));
+                    self.parts.push_front(BodyPart::Text(text));
                 }
                 self.remaining -= chunk.len() as u64;
                 Poll::Ready(Some(Ok(chunk)))
             }
-            Some(Part::File(file, range)) => self.poll_file(file, range, cx, most),
+            Some(BodyPart::File(file, range)) => self.poll_file(file, range, cx, most),
         }
     }
 
@@ -156,7 +156,7 @@ impl SiteBody {
         let most = most.min(CHUNK) as u64;
         let (at, length) = (range.start, (range.end - range.start).min(most) as usize);
         let read = file.read_now(at, length);
-        self.parts.push_front(Part::File(Arc::clone(&file), range));
+        self.parts.push_front(BodyPart::File(Arc::clone(&file), range));
         if let Some(read) = read {
             return Poll::Ready(Some(self.take_read(read)));
         }
@@ -167,7 +167,7 @@ impl SiteBody {
     /// Takes what was read from the first part. After an error nothing comes any more.
     fn take_read(&mut self, read: io::Result<Bytes>) -> io::Result<Bytes> {
         match (&read, self.parts.front_mut()) {
-            (Ok(bytes), Some(Part::File(_, range))) => {
+            (Ok(bytes), Some(BodyPart::File(_, range))) => {
                 range.start += bytes.len() as u64;
                 self.remaining -= bytes.len() as u64;
                 if range.is_empty() {

@@ -49,7 +49,7 @@ pub(super) struct Heads {
 /// What changes when the content does, or may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    content: Content,
+    content: FileContent,
     /// The last change of content or of anything below. No program can set it back.
     changed: (i64, u32),
     mode: u32,
@@ -59,7 +59,7 @@ pub(super) struct State {
 
 /// Properties that change if a program changes a file in place, unless the program restores the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Content {
+struct FileContent {
     device: u64,
     inode: u64,
     length: u64,
@@ -73,7 +73,7 @@ impl State {
     )]
     pub(super) fn of(stat: &Stat) -> Self {
         Self {
-            content: Content {
+            content: FileContent {
                 device: stat.st_dev,
                 inode: stat.st_ino,
                 length: stat.st_size as u64,
@@ -202,7 +202,7 @@ impl ServedFile {
     /// A strong validator (RFC 9110 §8.8.1) of the file, which has this content coding: it has the time of modification in
     /// nanoseconds, which changes with the content. All servers with the same file give the same.
     pub(super) fn etag(&self, coding: Option<&str>) -> Option<HeaderValue> {
-        let Content { length, modified: (seconds, nanos), .. } = self.state.content;
+        let FileContent { length, modified: (seconds, nanos), .. } = self.state.content;
         let coding = coding.map_or_else(String::new, |coding| format!("-{coding}"));
         HeaderValue::try_from(format!("\"{length:x}-{seconds:x}.{nanos:x}{coding}\"")).ok()
     }

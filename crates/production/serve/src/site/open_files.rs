@@ -11,12 +11,12 @@ use crate::descriptors;
 /// What responses under way are read from.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
-    table: Mutex<Table>,
+    table: Mutex<OpenFilesTable>,
     most: usize,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct OpenFilesTable {
     /// The file of each state that is being served.
     shared: HashMap<State, Weak<ServedFile>>,
     /// Open files, and some that are closed, in the order of opening.
@@ -85,7 +85,7 @@ impl OpenFiles {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, OpenFilesTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

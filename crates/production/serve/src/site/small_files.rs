@@ -30,10 +30,10 @@ const UNCHANGED: Duration = Duration::from_millis(1);
 
 /// Small files below a root, by path.
 #[derive(Debug, Default)]
-pub(super) struct SmallFiles(RwLock<Table>);
+pub(super) struct SmallFiles(RwLock<SmallFilesTable>);
 
 #[derive(Debug, Default)]
-struct Table {
+struct SmallFilesTable {
     files: HashMap<Box<str>, Arc<CachedFile>>,
     bytes: u64,
 }
@@ -131,7 +131,7 @@ impl SmallFiles {
     }
 }
 
-impl Table {
+impl SmallFilesTable {
     /// Forgets what was not used since the last time; if that is little, everything.
     fn forget_unused(&mut self) {
         self.files.retain(|_, kept| kept.was_used.swap(false, Ordering::Relaxed));

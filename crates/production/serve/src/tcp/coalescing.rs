@@ -34,9 +34,9 @@ thread_local! {
 ///
 /// Clones share the stream: one is for the HTTP library, the other for the task that ends the turn.
 #[derive(Clone)]
-pub(super) struct CoalescingWriter(Arc<Mutex<Output>>);
+pub(super) struct CoalescingWriter(Arc<Mutex<CoalescedOutput>>);
 
-struct Output {
+struct CoalescedOutput {
     stream: Box<dyn Stream>,
     /// Bytes not yet written to the stream.
     kept: Vec<u8>,
@@ -51,7 +51,8 @@ struct Output {
 impl CoalescingWriter {
     pub(super) fn new(stream: Box<dyn Stream>, is_tls: bool) -> Self {
         let (first, last) = (FIRST_BYTES, clock::now());
-        let output = Output { stream, kept: Vec::new(), has_more: false, is_tls, first, last };
+        let output =
+            CoalescedOutput { stream, kept: Vec::new(), has_more: false, is_tls, first, last };
         Self(Arc::new(Mutex::new(output)))
     }
 
@@ -80,12 +81,12 @@ impl CoalescingWriter {
         Pin::new(&mut output.stream).poll_flush(cx)
     }
 
-    fn output(&self) -> MutexGuard<'_, Output> {
+    fn output(&self) -> MutexGuard<'_, CoalescedOutput> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Output {
+impl CoalescedOutput {
     fn keep(&mut self, slices: &[IoSlice<'_>], length: usize) {
         if self.kept.capacity() == 0 {
             self.kept = SPARE.take();

@@ -32,7 +32,7 @@ type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A connection with its exchanges. If they were separate tasks, the connection would write each
 /// response before it polls the next exchange, with one system call per response.
 pub(super) struct Http2 {
-    state: State,
+    state: Http2State,
     is_leaving: bool,
     exchanges: FuturesUnordered<Exchange>,
     /// Whether there are exchanges that were not polled yet.
@@ -43,7 +43,7 @@ pub(super) struct Http2 {
     patience: Duration,
 }
 
-enum State {
+enum Http2State {
     Greeting(Handshake<CoalescingWriter, Bytes>),
     Talking(Connection<CoalescingWriter, Bytes>),
 }
@@ -53,7 +53,7 @@ impl Http2 {
         let mut builder = Builder::new();
         builder.max_header_list_size(limits.head_bytes).max_concurrent_streams(limits.streams);
         Self {
-            state: State::Greeting(builder.handshake(stream)),
+            state: Http2State::Greeting(builder.handshake(stream)),
             is_leaving: false,
             exchanges: FuturesUnordered::new(),
             has_new: false,
@@ -66,7 +66,7 @@ impl Http2 {
     /// Accepts no more requests; the connection ends when those in progress are answered.
     pub(super) fn leave(&mut self) {
         self.is_leaving = true;
-        if let State::Talking(connection) = &mut self.state {
+        if let Http2State::Talking(connection) = &mut self.state {
             connection.graceful_shutdown();
         }
     }
@@ -75,17 +75,17 @@ impl Http2 {
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.state {
-                State::Greeting(handshake) => match Pin::new(handshake).poll(cx) {
+                Http2State::Greeting(handshake) => match Pin::new(handshake).poll(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Ready(Ok(connection)) => {
-                        self.state = State::Talking(connection);
+                        self.state = Http2State::Talking(connection);
                         if self.is_leaving {
                             self.leave();
                         }
                     }
                 },
-                State::Talking(connection) => match connection.poll_accept(cx) {
+                Http2State::Talking(connection) => match connection.poll_accept(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(None | Some(Err(_))) => return Poll::Ready(()),
                     Poll::Ready(Some(Ok((request, reply)))) => {

@@ -21,11 +21,11 @@ use crate::timing::{Timing, Transport};
 #[derive(Debug)]
 pub(super) struct Steering {
     socket: Arc<OwnedWriteHalf>,
-    state: Mutex<State>,
+    state: Mutex<TcpSteeringState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TcpSteeringState {
     choice: Choice,
     active: Arc<ActiveSettings>,
     /// The initial controller of the connection: the system's or a route's choice.
@@ -44,7 +44,7 @@ impl Steering {
         let cc = settle(socket, settings.tcp.as_deref().unwrap_or(&original), &original);
         let active = Arc::new(ActiveSettings::new(choice.chosen(), settings.tcp.as_deref(), cc));
         let timing = Timing::default();
-        let mut state = State { active, original, cap: None, choice, timing };
+        let mut state = TcpSteeringState { active, original, cap: None, choice, timing };
         state.cap = cap(socket, &state.choice.chosen().settings, None);
         Ok(Self { socket: Arc::clone(half), state: Mutex::new(state) })
     }
@@ -92,12 +92,12 @@ impl Steering {
         Some(Transport { rtt: info.rtt, min_rtt: info.min_rtt?, pacing_rate: info.pacing_rate })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TcpSteeringState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TcpSteeringState {
     fn apply(&mut self, socket: &TcpStream) {
         let chosen = self.choice.chosen();
         if Arc::ptr_eq(chosen, self.active.chosen()) {

@@ -8,7 +8,7 @@ use smol_str::{SmolStr, ToSmolStr};
 use uncork_flow::{ClientNetwork, FlowRecord, Scope, Service};
 use uncork_policy::Origin;
 
-use super::metrics::Key;
+use super::metrics::MetricKey;
 use crate::choice::ActiveSettings;
 use crate::clock;
 use crate::site::without_port;
@@ -59,11 +59,11 @@ impl Labels {
     }
 
     /// The metric labels while these settings are in effect.
-    pub(crate) fn key(&self, protocol: &'static str, active: &ActiveSettings) -> Key {
+    pub(crate) fn key(&self, protocol: &'static str, active: &ActiveSettings) -> MetricKey {
         let arm = active.assignment();
         let named =
             |of: fn(&uncork_flow::Arm) -> &SmolStr| arm.map(of).cloned().unwrap_or_default();
-        Key {
+        MetricKey {
             listener: Arc::clone(&self.listener),
             protocol,
             cc: active.cc().into(),

@@ -89,7 +89,7 @@ struct Situation {
 }
 
 /// A sample of the kernel's state of the connection.
-struct Sample {
+struct ObservedSample {
     at: Instant,
     known: KernelState,
 }
@@ -197,7 +197,8 @@ impl Observer {
     /// the last occasion. Returns the kernel's counters.
     pub(crate) fn look(&self, occasion: Occasion) -> Option<TransportFigures> {
         let last = occasion == Occasion::Last;
-        let look = Sample { at: clock::now(), known: self.telemetry.probe.look(&self.ends) };
+        let look =
+            ObservedSample { at: clock::now(), known: self.telemetry.probe.look(&self.ends) };
         let mut state = self.progress.state();
         let written = state.written;
         let mut figures = look.known.info.as_ref().map(TransportFigures::from);
@@ -299,7 +300,7 @@ fn poll_until(mut alarm: Pin<&mut Sleep>, due: Instant, cx: &mut Context<'_>) ->
     alarm.poll(cx)
 }
 
-impl Sample {
+impl ObservedSample {
     /// How a response has ended, if it has. The connection's socket has accepted `written` bytes.
     fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
         let acknowledged = exchange.end.and_then(|(end, _)| self.acknowledged(end, written));

@@ -79,7 +79,7 @@ fn collect() -> Result<HostFacts, Failure> {
 
 /// The field that all versions of the facts have.
 #[derive(Deserialize)]
-struct Header {
+struct FileHeader {
     schema: String,
 }
 
@@ -89,7 +89,7 @@ fn read(file: &Path) -> Result<HostFacts, Failure> {
         fs::read_to_string(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
     let invalid = |reason: String| Failure::value(argument, file.display(), reason);
     let not_facts = |error| invalid(format!("{error}; expected {FACTS_SCHEMA}"));
-    let Header { schema } = serde_json::from_str(&text).map_err(not_facts)?;
+    let FileHeader { schema } = serde_json::from_str(&text).map_err(not_facts)?;
     if schema != FACTS_SCHEMA {
         return Err(invalid(format!("schema is {schema}, expected {FACTS_SCHEMA}")));
     }

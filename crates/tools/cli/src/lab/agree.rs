@@ -10,7 +10,7 @@ use super::source::{self, Sweep};
 use super::{interrupt, run};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
-use crate::progress::Tracker;
+use crate::progress::ProgressTracker;
 
 pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
@@ -28,7 +28,7 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let scenario = scenario.compared_with_simulator(args.on.engine(), args.tolerance.as_f64());
     let place = places(args.output.output.as_deref(), &[&scenario.name], true)?.pop().flatten();
     let mut runs = Vec::new();
-    let tracker = Tracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
+    let tracker = ProgressTracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
     for (nth, (side, sweep)) in sides.iter().zip(&sweeps).enumerate() {
         let place = side.output.output.as_deref();
         let directory = place.map(|place| run::open(place, sweep, side.runs.resume));

@@ -31,7 +31,7 @@ const CALIBRATION: &str = r#"
 
 /// The plan of all scenarios.
 #[derive(Debug, Serialize)]
-struct Plan {
+struct DryRunPlan {
     schema: &'static str,
     /// Measured packets per second and thread; null for runs in real time.
     packets_per_s: Option<f64>,
@@ -57,7 +57,8 @@ struct ScenarioPlan {
 pub(super) fn print(works: &[Work<'_>], on: Engine, format: Format) -> Result<(), Failure> {
     let speed = (!on.is_in_real_time()).then(|| calibrate(on)).flatten();
     let scenarios: Result<_, Failure> = works.iter().map(|work| plan(work, speed)).collect();
-    let plan = Plan { schema: "uncork.dry-run/1", packets_per_s: speed, scenarios: scenarios? };
+    let plan =
+        DryRunPlan { schema: "uncork.dry-run/1", packets_per_s: speed, scenarios: scenarios? };
     let text = match format {
         Format::Json => serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n",
         Format::Human | Format::Csv => plan.text(),
@@ -109,7 +110,7 @@ fn calibrate(on: Engine) -> Option<f64> {
     Some(packets as f64 / start.elapsed().as_secs_f64()).filter(|speed| speed.is_finite())
 }
 
-impl Plan {
+impl DryRunPlan {
     fn text(&self) -> String {
         let mut text = String::new();
         for plan in &self.scenarios {

@@ -28,7 +28,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let mut finish = Finish::new(&args.output, suite);
     for (group, place) in groups.values().zip(&places) {
         let Some((first, others)) = group.split_first() else { continue };
-        let merged = Group::of(first, others, args.output.color)?;
+        let merged = RunGroup::of(first, others, args.output.color)?;
         let runs = merged.runs(args.output.quiet)?;
         finish.finish(&merged.sweep, runs, stopwatch.cost(1), place.as_deref())?;
         commands.push((merged.sweep.scenario.name, merged.sweep.manifest.command));
@@ -53,11 +53,11 @@ fn command_of(name: &str, commands: &[(String, String)]) -> String {
 }
 
 /// A directory of runs and its manifest.
-type Found = (RunDirectory, Manifest);
+type StoredRuns = (RunDirectory, Manifest);
 
 /// All given directories of runs, grouped by scenario.
-fn groups(given: &[PathBuf]) -> Result<BTreeMap<String, Vec<Found>>, Failure> {
-    let mut groups: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+fn groups(given: &[PathBuf]) -> Result<BTreeMap<String, Vec<StoredRuns>>, Failure> {
+    let mut groups: BTreeMap<String, Vec<StoredRuns>> = BTreeMap::new();
     for directory in given {
         let found = found(directory).map_err(|error| refused(directory, &error))?;
         if found.is_empty() {
@@ -81,7 +81,7 @@ fn refused(directory: &Path, error: &DirectoryError) -> Failure {
 }
 
 /// The runs in `directory`, or else those in its subdirectories: the output of several scenarios.
-fn found(directory: &Path) -> Result<Vec<Found>, DirectoryError> {
+fn found(directory: &Path) -> Result<Vec<StoredRuns>, DirectoryError> {
     if let Some(found) = RunDirectory::existing(directory)? {
         return Ok(vec![found]);
     }
@@ -104,16 +104,16 @@ fn found(directory: &Path) -> Result<Vec<Found>, DirectoryError> {
 }
 
 /// The directories of one scenario.
-struct Group<'a> {
+struct RunGroup<'a> {
     sweep: Sweep,
     directories: Vec<&'a RunDirectory>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> RunGroup<'a> {
     /// The group of `first` and `others`, if they belong together.
     fn of(
-        (first, manifest): &'a Found,
-        others: &'a [Found],
+        (first, manifest): &'a StoredRuns,
+        others: &'a [StoredRuns],
         color: Color,
     ) -> Result<Self, Failure> {
         for (other, its) in others {

@@ -17,7 +17,7 @@ use super::source::{self, Sweep};
 use crate::args;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
-use crate::progress::{Tracker, Watcher};
+use crate::progress::{ProgressTracker, ProgressWatcher};
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         return dry_run::print(&works, args.on, args.output.format);
     }
     let mut finish = Finish::new(&args.output, suite);
-    let tracker = Tracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
+    let tracker = ProgressTracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
     for (nth, work) in works.iter().enumerate() {
         tracker.expect(nth, &work.items());
     }
@@ -84,7 +84,7 @@ pub(super) struct Work<'a> {
 impl Work<'_> {
     fn run(
         &self,
-        tracker: (&Tracker, usize),
+        tracker: (&ProgressTracker, usize),
         stop: &AtomicBool,
         finish: &mut Finish<'_>,
     ) -> Result<(), Failure> {
@@ -112,7 +112,7 @@ impl Work<'_> {
     pub(super) fn runs(
         &self,
         items: &[Item],
-        tracker: (&Tracker, usize),
+        tracker: (&ProgressTracker, usize),
         stop: &AtomicBool,
     ) -> Result<Vec<FinishedRun>, Failure> {
         let writer = |directory: &RunDirectory| {
@@ -171,11 +171,11 @@ impl Work<'_> {
     fn run_items(
         &self,
         items: &[Item],
-        ((tracker, nth), writer): ((&Tracker, usize), Option<&RunWriter>),
+        ((tracker, nth), writer): ((&ProgressTracker, usize), Option<&RunWriter>),
         stop: &AtomicBool,
     ) -> Result<Vec<FinishedRun>, Failure> {
         let failed: Mutex<Option<io::Error>> = Mutex::default();
-        let watcher = Watcher::of_stderr(self.args.output.quiet);
+        let watcher = ProgressWatcher::of_stderr(self.args.output.quiet);
         tracker.begin(nth, items);
         let runs = watcher.watch(tracker, Some(stop), || {
             let of = (&self.sweep.scenario, self.args.on);

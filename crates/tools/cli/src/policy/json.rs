@@ -7,16 +7,16 @@ use crate::failure::Failure;
 
 /// The output of `--format json` (`docs/reference/policy.md`).
 #[derive(Serialize)]
-struct Document<'a> {
+struct ExplanationDocument<'a> {
     policy: &'a str,
     /// Fingerprint as in records.
     fingerprint: String,
-    decision: Decided<'a>,
+    decision: DecisionDocument<'a>,
     rules: Vec<Ruled<'a>>,
 }
 
 #[derive(Serialize)]
-struct Decided<'a> {
+struct DecisionDocument<'a> {
     /// Counted from 1; null if the default decides.
     rule: Option<usize>,
     name: Option<&'a str>,
@@ -57,7 +57,7 @@ struct Tested<'a> {
 
 /// The document for `explanation` of `policy`.
 pub(super) fn document(policy: &Policy, explanation: &Explanation<'_>) -> Result<Vec<u8>, Failure> {
-    let document = Document {
+    let document = ExplanationDocument {
         policy: policy.name(),
         fingerprint: format!("{:016x}", policy.fingerprint()),
         decision: decided(&explanation.decision),
@@ -69,13 +69,13 @@ pub(super) fn document(policy: &Policy, explanation: &Explanation<'_>) -> Result
     Ok(text)
 }
 
-fn decided<'a>(decision: &Decision<'a>) -> Decided<'a> {
+fn decided<'a>(decision: &Decision<'a>) -> DecisionDocument<'a> {
     let (rule, name) = match decision.by {
         By::Default => (None, None),
         By::Rule { index, name } => (Some(index + 1), name),
     };
     let settings = decision.settings;
-    Decided {
+    DecisionDocument {
         rule,
         name,
         is_final: decision.is_final,

@@ -72,9 +72,9 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
     let admin = server.admin().map(|admin| format!("admin endpoint on {admin}"));
     note(&args, admin.as_slice());
     let why = wait(&stop, &reload, |event| match event {
-        Event::Tick => hands_over(&mut server),
-        Event::Look | Event::Reload => {
-            let ordered = matches!(event, Event::Reload);
+        ServeEvent::Tick => hands_over(&mut server),
+        ServeEvent::Look | ServeEvent::Reload => {
+            let ordered = matches!(event, ServeEvent::Reload);
             if ordered {
                 server.reopen();
             }
@@ -149,7 +149,7 @@ fn too_few_files(spec: &ServerSpec) -> Option<String> {
 
 /// What the main thread attends to.
 #[derive(Clone, Copy)]
-enum Event {
+enum ServeEvent {
     /// Every [`INTERVAL`].
     Tick,
     /// Files may have changed.
@@ -162,18 +162,18 @@ enum Event {
 fn wait(
     stop: &AtomicBool,
     reload: &AtomicBool,
-    mut attend: impl FnMut(Event) -> bool,
+    mut attend: impl FnMut(ServeEvent) -> bool,
 ) -> &'static str {
     let mut tick = 0_u32;
     while !stop.load(Ordering::Relaxed) {
         tick = tick.wrapping_add(1);
         let is_look = tick.is_multiple_of(LOOKS);
         let look = if reload.swap(false, Ordering::Relaxed) {
-            Some(Event::Reload)
+            Some(ServeEvent::Reload)
         } else {
-            is_look.then_some(Event::Look)
+            is_look.then_some(ServeEvent::Look)
         };
-        if [Some(Event::Tick), look].into_iter().flatten().any(&mut attend) {
+        if [Some(ServeEvent::Tick), look].into_iter().flatten().any(&mut attend) {
             return "another process has taken over";
         }
         thread::sleep(INTERVAL);

@@ -208,7 +208,7 @@ fn settings(decided: &Decided) -> String {
 }
 
 #[derive(Serialize)]
-struct Explanation<'a> {
+struct SteerExplanation<'a> {
     schema: &'static str,
     client: String,
     port: Option<u16>,
@@ -226,7 +226,7 @@ pub(super) fn explanation_json(
     (answer, decided): &(Answer, Decided),
 ) -> Result<String, Failure> {
     let unit = decided.arm.as_ref().map(|_| answer.unit);
-    pretty(&Explanation {
+    pretty(&SteerExplanation {
         schema: EXPLAIN_SCHEMA,
         client: question.client.to_string(),
         port: question.port,

@@ -14,10 +14,10 @@ use super::request;
 use crate::session::{Bounds, Session};
 
 /// The command for a worker: open a connection.
-pub(super) struct Command(pub(super) Box<Connect>);
+pub(super) struct Command(pub(super) Box<ConnectRequest>);
 
 /// The parameters of a new connection.
-pub(super) struct Connect {
+pub(super) struct ConnectRequest {
     pub(super) remote: SocketAddr,
     pub(super) server_name: String,
     pub(super) config: (Handle, ClientConfig),
@@ -54,7 +54,7 @@ impl uncork_quic_io::App for App {
     }
 
     fn command(&mut self, host: &mut Host<'_, State>, Command(connect): Command) {
-        let Connect { remote, server_name, config, reply } = *connect;
+        let ConnectRequest { remote, server_name, config, reply } = *connect;
         // The client requested its responses, so their length is not limited.
         let bounds = Bounds { request: u64::MAX, control: u64::MAX };
         let session = Session::new(self.mailer.clone(), Side::Client, bounds, host.now);

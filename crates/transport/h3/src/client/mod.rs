@@ -27,7 +27,7 @@ pub use connection::Connection;
 pub use error::ClientError;
 pub use tls::Tls;
 
-use app::{App, Command, Connect};
+use app::{App, Command, ConnectRequest};
 
 /// Options for all connections of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +57,9 @@ impl Default for ClientOptions {
 /// An HTTP/3 client with its workers. Clones share them. The workers end when the last clone and all
 /// connections are dropped.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client(Arc<ClientInner>);
 
-struct Inner {
+struct ClientInner {
     /// Pairs of workers, one for IPv4 and one for IPv6.
     workers: Workers<Command>,
     next: AtomicUsize,
@@ -94,7 +94,7 @@ impl Client {
             App::new(mailer, head_bytes)
         })?;
         let (next, transport) = (AtomicUsize::new(0), transport(options)?);
-        Ok(Self(Arc::new(Inner { workers, next, transport, epoch, has_v6 })))
+        Ok(Self(Arc::new(ClientInner { workers, next, transport, epoch, has_v6 })))
     }
 
     /// Connects to `remote`. Its certificate must match `server_name`. `cc` controls the little
@@ -117,7 +117,7 @@ impl Client {
         let crypto = Arc::clone(&tls.0);
         let client = uncork_quic_io::Client::new(crypto, inner.transport.clone(), inner.epoch);
         let (reply, replied) = oneshot::channel();
-        let connect = Connect {
+        let connect = ConnectRequest {
             remote,
             server_name: server_name.to_owned(),
             config: client.begin(cc, seed),
@@ -136,7 +136,7 @@ impl fmt::Debug for Client {
 }
 
 /// `H3_NO_ERROR` (RFC 9114 §8.1).
-impl Drop for Inner {
+impl Drop for ClientInner {
     fn drop(&mut self) {
         self.workers.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0x100)));
     }

@@ -22,7 +22,7 @@ use noq_proto::{EcnCodepoint, Endpoint, EndpointConfig, FourTuple, ServerConfig}
 use crate::app::{App, ConnectionKey};
 use crate::stats::DriverStats;
 use crate::timers::Timers;
-use output::{Pending, Replies};
+use output::{PendingOutput, QueuedReplies};
 use shutdown::Shutdown;
 use table::Table;
 
@@ -72,8 +72,8 @@ pub struct Driver<A: App> {
     /// Slots of connections with work to do, each at most once.
     ready: VecDeque<usize>,
     /// The rest of a batch that the socket did not take.
-    pending: Option<Pending>,
-    replies: Replies,
+    pending: Option<PendingOutput>,
+    replies: QueuedReplies,
     buffer: Vec<u8>,
     limits: Limits,
     shutdown: Option<Shutdown>,
@@ -99,7 +99,7 @@ impl<A: App> Driver<A> {
             timers: Timers::default(),
             ready: VecDeque::new(),
             pending: None,
-            replies: Replies::default(),
+            replies: QueuedReplies::default(),
             buffer: Vec::new(),
             limits,
             shutdown: None,
@@ -179,7 +179,7 @@ impl<A: App> Driver<A> {
     }
 
     fn mark_ready(&mut self, slot: usize) {
-        if self.table.get_mut(slot).is_some_and(table::Entry::mark_ready) {
+        if self.table.get_mut(slot).is_some_and(table::RouteEntry::mark_ready) {
             self.ready.push_back(slot);
         }
     }

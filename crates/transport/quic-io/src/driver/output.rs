@@ -32,7 +32,7 @@ pub enum Progress {
 }
 
 /// A batch that is only partly sent: `contents` from offset `from` remains.
-pub(crate) struct Pending {
+pub(crate) struct PendingOutput {
     transmit: Transmit,
     contents: Vec<u8>,
     from: usize,
@@ -43,17 +43,19 @@ pub(crate) fn send(
     sink: &mut impl Sink,
     transmit: Transmit,
     contents: &mut Vec<u8>,
-) -> Option<Pending> {
+) -> Option<PendingOutput> {
     match sink.send(&transmit, contents) {
         Sent::All => {
             contents.clear();
             None
         }
-        Sent::Until(from) => Some(Pending { transmit, contents: std::mem::take(contents), from }),
+        Sent::Until(from) => {
+            Some(PendingOutput { transmit, contents: std::mem::take(contents), from })
+        }
     }
 }
 
-impl Pending {
+impl PendingOutput {
     /// Retries. Returns the empty buffer, or the rest that is still not sent.
     pub(crate) fn send(mut self, sink: &mut impl Sink) -> Result<Vec<u8>, Self> {
         match sink.send(&self.transmit, &self.contents[self.from..]) {
@@ -72,12 +74,12 @@ impl Pending {
 /// Replies of the endpoint to clients without a connection. The queue is bounded, so a flood cannot
 /// exhaust memory.
 #[derive(Default)]
-pub(crate) struct Replies {
+pub(crate) struct QueuedReplies {
     queue: VecDeque<(Transmit, Vec<u8>)>,
     dropped: u64,
 }
 
-impl Replies {
+impl QueuedReplies {
     const MAX_REPLIES: usize = 1024;
 
     pub(crate) fn push(&mut self, transmit: Transmit, contents: Vec<u8>) {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use noq_proto::{ConnectionError, ConnectionHandle, Event, PathId, StreamEvent};
 
 use super::output::{self, Progress, Sink};
-use super::table::Entry;
+use super::table::RouteEntry;
 use super::{Driver, Limits};
 use crate::app::App;
 
@@ -16,7 +16,7 @@ const MAX_BATCH_BYTES: usize = 65_535 - 48;
 const SHARE_OF_RTT: u32 = 8;
 
 /// The state of a connection's output after its turn.
-enum Outcome {
+enum TurnOutcome {
     /// Nothing more to send for now.
     Done,
     /// It has more to send in its next turn.
@@ -39,11 +39,11 @@ impl<A: App> Driver<A> {
             return Progress::Worked; // The connection is gone.
         }
         let outcome = self.transmit(now, slot, sink);
-        if matches!(outcome, Outcome::More | Outcome::Blocked) {
+        if matches!(outcome, TurnOutcome::More | TurnOutcome::Blocked) {
             self.mark_ready(slot);
         }
         self.arm(now, slot);
-        if matches!(outcome, Outcome::Blocked) { Progress::Blocked } else { Progress::Worked }
+        if matches!(outcome, TurnOutcome::Blocked) { Progress::Blocked } else { Progress::Worked }
     }
 
     /// Sends the rest of the last batch and the endpoint's replies. Returns whether all was sent.
@@ -127,20 +127,20 @@ impl<A: App> Driver<A> {
         }
     }
 
-    fn transmit(&mut self, now: Instant, slot: usize, sink: &mut impl Sink) -> Outcome {
-        let Some(entry) = self.table.get_mut(slot) else { return Outcome::Done };
+    fn transmit(&mut self, now: Instant, slot: usize, sink: &mut impl Sink) -> TurnOutcome {
+        let Some(entry) = self.table.get_mut(slot) else { return TurnOutcome::Done };
         if entry.connection.is_closed() {
             entry.moderation.release();
         }
         if !entry.moderation.admits(now) {
-            return Outcome::Done;
+            return TurnOutcome::Done;
         }
         let (mut datagrams, mut bytes) = (0, 0);
-        let mut outcome = Outcome::More;
+        let mut outcome = TurnOutcome::More;
         for _ in 0..self.limits.batches_per_turn {
             let most = max_datagrams(entry.connection.current_mtu(), &self.limits);
             let Some(transmit) = entry.connection.poll_transmit(now, most, &mut self.buffer) else {
-                outcome = Outcome::Done;
+                outcome = TurnOutcome::Done;
                 break;
             };
             bytes += transmit.size as u64;
@@ -148,12 +148,12 @@ impl<A: App> Driver<A> {
                 transmit.size.div_ceil(transmit.segment_size.unwrap_or(transmit.size)) as u64;
             self.pending = output::send(sink, transmit, &mut self.buffer);
             if self.pending.is_some() {
-                outcome = Outcome::Blocked;
+                outcome = TurnOutcome::Blocked;
                 break;
             }
         }
         // Only a turn that sent everything counts; others continue in the next turn.
-        if datagrams > 0 && matches!(outcome, Outcome::Done) {
+        if datagrams > 0 && matches!(outcome, TurnOutcome::Done) {
             let rtt = entry.connection.rtt(PathId::ZERO).unwrap_or_default();
             let longest = self.limits.longest_wait.min(rtt / SHARE_OF_RTT);
             entry.moderation.sent(now, datagrams, bytes, longest);
@@ -205,7 +205,7 @@ impl<A: App> Driver<A> {
     }
 }
 
-impl<S> Entry<S> {
+impl<S> RouteEntry<S> {
     fn deadline(&self, now: Instant) -> Option<Instant> {
         let stack = self.connection.poll_timeout();
         self.moderation.deadline(now, stack.into_iter().chain(self.wake_at).min())

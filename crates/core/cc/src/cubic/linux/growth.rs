@@ -36,14 +36,14 @@ pub(super) struct Growth {
     w_max: u64,
     /// The window and the tick when the growth was last computed (`last_cwnd`, `last_time`).
     last: (u64, u64),
-    epoch: Option<Epoch>,
+    epoch: Option<GrowthEpoch>,
     /// Shortest RTT in microseconds, 0 before the first (`delay_min`).
     delay_min: u32,
 }
 
 /// Congestion avoidance since the last congestion event.
 #[derive(Clone, Copy, Debug)]
-struct Epoch {
+struct GrowthEpoch {
     /// Tick of the first ACK (`epoch_start`).
     start: u64,
     /// The plateau (`bic_origin_point`).
@@ -60,7 +60,7 @@ fn tick(now: Time) -> u64 {
     now.as_nanos() / TICK.as_nanos()
 }
 
-impl Epoch {
+impl GrowthEpoch {
     fn new(start: u64, w_max: u64, cwnd: u64) -> Self {
         let below = w_max.saturating_sub(cwnd);
         // K = cbrt(below / C), in units of 2^-10 s.
@@ -143,7 +143,7 @@ impl Growth {
                 return;
             }
         } else {
-            self.epoch = Some(Epoch { acked, ..Epoch::new(now, self.w_max, cwnd) });
+            self.epoch = Some(GrowthEpoch { acked, ..GrowthEpoch::new(now, self.w_max, cwnd) });
         }
         self.last = (cwnd, now);
         self.count = self.curve_count(now, cwnd);
@@ -246,7 +246,7 @@ mod tests {
     /// RFC 8312 §4.2: far above the window of the loss, W_est still takes 15/8 windows a step.
     #[test]
     fn w_est_does_not_speed_up_above_the_window_of_the_loss() {
-        let mut epoch = Epoch::new(0, 10, 40);
+        let mut epoch = GrowthEpoch::new(0, 10, 40);
         epoch.acked = 40 * 15;
         epoch.grow_w_est(40);
         assert_eq!((epoch.w_est, epoch.acked), (40 + 7, 75));

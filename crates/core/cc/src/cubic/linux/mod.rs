@@ -22,7 +22,7 @@ use uncork_units::wide::saturating_mul;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
-use crate::loss_window::{Congestion, LossWindow, Step};
+use crate::loss_window::{Congestion, LossStep, LossWindow};
 use growth::Growth;
 use hystart::{AckTiming, HyStart};
 
@@ -139,12 +139,12 @@ impl Controller for LinuxCubic {
             self.growth.measure_delay(now, rtt.latest);
         }
         match self.window.on_feedback(now, feedback) {
-            Step::Congestion(event) => {
+            LossStep::Congestion(event) => {
                 let ssthresh = self.reduced(event);
                 self.window.reduce(event, ssthresh, feedback);
             }
-            Step::Grow(_) | Step::Recovered => self.grow(now, feedback),
-            Step::Underused | Step::Hold => {}
+            LossStep::Grow(_) | LossStep::Recovered => self.grow(now, feedback),
+            LossStep::Underused | LossStep::Hold => {}
         }
     }
 

@@ -11,11 +11,11 @@ use crate::queue::pi::{Gains, Likelihood, UpdateSchedule};
 pub(super) struct Control {
     spec: DualPi2Spec,
     updates: UpdateSchedule,
-    state: State,
+    state: DualPi2State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+struct DualPi2State {
     /// p'.
     base: Likelihood,
     /// prevq: the delay at the last update.
@@ -24,7 +24,7 @@ struct State {
 
 impl Control {
     pub(super) fn new(spec: DualPi2Spec) -> Self {
-        let state = State { base: Likelihood::ZERO, delay: TimeDelta::ZERO };
+        let state = DualPi2State { base: Likelihood::ZERO, delay: TimeDelta::ZERO };
         Self { spec, updates: UpdateSchedule::every(spec.tupdate), state }
     }
 
@@ -68,11 +68,11 @@ impl Control {
 
     #[cfg(test)]
     pub(super) fn force(&mut self, base: Likelihood, delay: TimeDelta) {
-        self.state = State { base, delay };
+        self.state = DualPi2State { base, delay };
     }
 }
 
-impl State {
+impl DualPi2State {
     fn update(&mut self, spec: &DualPi2Spec, delay: TimeDelta) {
         let gains = Gains { alpha: spec.alpha, beta: spec.beta };
         self.base = self.base.moved(gains.steps(delay, self.delay, spec.target, 1));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn p_falls_to_zero_in_an_empty_queue_and_settles() {
         let spec = DualPi2Spec::default();
-        let mut state = State { base: Likelihood::ONE, delay: TimeDelta::ZERO };
+        let mut state = DualPi2State { base: Likelihood::ONE, delay: TimeDelta::ZERO };
         let settled = (1..10_000).find(|_| {
             let before = state;
             state.update(&spec, TimeDelta::ZERO);

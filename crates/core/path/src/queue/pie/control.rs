@@ -26,11 +26,11 @@ const SAFEGUARD: Likelihood = Likelihood::millionths(200_000);
 pub(super) struct Control {
     spec: PieSpec,
     updates: UpdateSchedule,
-    state: State,
+    state: PieState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+struct PieState {
     /// PIE->drop_prob_.
     probability: Likelihood,
     /// PIE->qdelay_old_.
@@ -42,7 +42,7 @@ struct State {
 impl Control {
     pub(super) fn new(spec: PieSpec) -> Self {
         let state =
-            State { probability: Likelihood::ZERO, delay: TimeDelta::ZERO, burst: spec.burst };
+            PieState { probability: Likelihood::ZERO, delay: TimeDelta::ZERO, burst: spec.burst };
         Self { spec, updates: UpdateSchedule::every(spec.tupdate), state }
     }
 
@@ -94,11 +94,11 @@ impl Control {
 
     #[cfg(test)]
     pub(super) fn force(&mut self, probability: Likelihood, delay: TimeDelta) {
-        self.state = State { probability, delay, burst: TimeDelta::ZERO };
+        self.state = PieState { probability, delay, burst: TimeDelta::ZERO };
     }
 }
 
-impl State {
+impl PieState {
     /// calculate_drop_prob() of appendix A, with the cap of §5.5.
     fn update(&mut self, spec: &PieSpec, delay: TimeDelta) {
         let gains = Gains { alpha: spec.alpha, beta: spec.beta };
@@ -141,15 +141,15 @@ mod tests {
     use super::*;
     use crate::Gain;
 
-    fn state(probability: u64, delay_ms: u64) -> State {
-        State {
+    fn state(probability: u64, delay_ms: u64) -> PieState {
+        PieState {
             probability: Likelihood::millionths(probability),
             delay: TimeDelta::from_millis(delay_ms),
             burst: TimeDelta::ZERO,
         }
     }
 
-    fn after(mut state: State, delays_ms: &[u64]) -> State {
+    fn after(mut state: PieState, delays_ms: &[u64]) -> PieState {
         for ms in delays_ms {
             state.update(&PieSpec::default(), TimeDelta::from_millis(*ms));
         }

@@ -14,9 +14,9 @@ const P99: Statistic = Statistic::Quantile(0.99);
 const Z90: f64 = 1.281_551_565_544_6;
 const Z99: f64 = 2.326_347_874_040_8;
 
-struct Source(Rng);
+struct CoverageSource(Rng);
 
-impl Source {
+impl CoverageSource {
     fn uniform(&mut self) -> f64 {
         (self.0.below(1 << 53) as f64 + 0.5) / (1_u64 << 53) as f64
     }
@@ -80,10 +80,10 @@ impl Source {
 }
 
 /// Asserts that the intervals of `case` cover `truth`.
-fn assert_coverage(name: &str, truth: f64, case: impl Fn(&mut Source) -> Option<Estimate>) {
+fn assert_coverage(name: &str, truth: f64, case: impl Fn(&mut CoverageSource) -> Option<Estimate>) {
     let (mut trials, mut held) = (0_u64, 0_u64);
     for trial in 0..TRIALS {
-        let Some(estimate) = case(&mut Source(Rng::new(trial, 1))) else { continue };
+        let Some(estimate) = case(&mut CoverageSource(Rng::new(trial, 1))) else { continue };
         let Some((low, high)) = estimate.low.zip(estimate.high) else { continue };
         trials += 1;
         held += u64::from(low <= truth && truth <= high);
@@ -116,13 +116,13 @@ fn intervals_of_means_cover_the_true_value() {
             mean(&source.singles(n, |source| 10.0 + 2.0 * source.normal()), Positive)
         });
         assert_coverage(&name("log-normal"), 0.125_f64.exp(), |source| {
-            mean(&source.singles(n, Source::log_normal), Positive)
+            mean(&source.singles(n, CoverageSource::log_normal), Positive)
         });
         assert_coverage(&name("counts"), 4.0, |source| {
             mean(&source.singles(n, |source| source.poisson(4.0)), Positive)
         });
         assert_coverage(&name("skewed counts"), 2.0, |source| {
-            let count = |source: &mut Source| {
+            let count = |source: &mut CoverageSource| {
                 let mean = 2.0 * source.exponential();
                 source.poisson(mean)
             };
@@ -142,17 +142,17 @@ fn intervals_of_means_cover_the_true_value() {
 fn intervals_of_independent_quantiles_cover_the_true_value() {
     for n in [6, 7, 10, 20, 200] {
         assert_coverage(&format!("median of {n}"), 1.0, |source| {
-            quantile(&source.singles(n, Source::log_normal), MEDIAN)
+            quantile(&source.singles(n, CoverageSource::log_normal), MEDIAN)
         });
     }
     for n in [36, 60, 300, 1000] {
         assert_coverage(&format!("p90 of {n}"), (0.5 * Z90).exp(), |source| {
-            quantile(&source.singles(n, Source::log_normal), P90)
+            quantile(&source.singles(n, CoverageSource::log_normal), P90)
         });
     }
     for n in [400, 1000] {
         assert_coverage(&format!("p99 of {n}"), (0.5 * Z99).exp(), |source| {
-            quantile(&source.singles(n, Source::log_normal), P99)
+            quantile(&source.singles(n, CoverageSource::log_normal), P99)
         });
     }
 }
@@ -201,7 +201,7 @@ fn intervals_of_ratios_cover_the_true_value() {
             });
         }
     }
-    let clusters = |source: &mut Source, common| {
+    let clusters = |source: &mut CoverageSource, common| {
         (source.clusters((10, 60), common, 10.0), source.clusters((10, 60), common, 10.0))
     };
     for common in [0.0, 0.2] {

@@ -26,7 +26,7 @@ use uncork_units::{Time, TimeDelta};
 use super::ScenarioError;
 use super::measured::Carries;
 use super::model::{Axis, Cell, Class, Scenario};
-use super::plan::{ClientActivity, Plan};
+use super::plan::{CellPlan, ClientActivity};
 use super::{Files, keys, limits, set};
 pub(super) use alternative::Alternative;
 use context::Context;
@@ -57,7 +57,7 @@ pub(super) fn scenario(
     let context = Context::new(files);
     let matrix = matrix::axes(&tree)?;
     let axes: Vec<Axis> = matrix.axes.iter().map(|plan| plan.axis.clone()).collect();
-    let run = Run::read(&tree)?;
+    let run = RunSection::read(&tree)?;
     let cells = cells(&tree, &matrix, &run, &context)?;
     limits::check(&tree, &cells, run.seeds)?;
     if let Some(every) = run.sample {
@@ -116,7 +116,7 @@ pub(super) fn preset_path(name: &str, files: &dyn Files) -> Option<PathSpec> {
 }
 
 /// Settings of `[run]` for all cells.
-struct Run {
+struct RunSection {
     seeds: u32,
     first_seed: u64,
     warmup: TimeDelta,
@@ -124,7 +124,7 @@ struct Run {
     series_seeds: Vec<u64>,
 }
 
-impl Run {
+impl RunSection {
     fn read(tree: &Node) -> Result<Self> {
         let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
         let section = run_section(tree, &empty)?;
@@ -183,7 +183,7 @@ fn end(section: &Section<'_>, warmup: TimeDelta) -> Result<Time> {
 fn cells(
     tree: &Node,
     Matrix { axes, points }: &Matrix,
-    run: &Run,
+    run: &RunSection,
     context: &Context<'_>,
 ) -> Result<Vec<Cell>> {
     let read = |point: &Vec<usize>| {
@@ -206,7 +206,7 @@ const OFFLOADS: [(&str, Offload); 3] =
     [("none", Offload::None), ("host", Offload::Host), ("card", Offload::Card)];
 
 /// The cell defined by `tree`.
-fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Result<Cell> {
+fn cell(tree: &Node, run: &RunSection, point: Vec<usize>, context: &Context<'_>) -> Result<Cell> {
     let links = path::links(tree, context)?;
     let paths = path::paths(tree, &links, context)?;
     path::check_shared(tree, &links, &paths)?;
@@ -236,7 +236,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let classes = flows.iter().map(class).collect();
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
-    let plan = Plan { links, paths, flows }.with_spreads(end);
+    let plan = CellPlan { links, paths, flows }.with_spreads(end);
     Ok(Cell { point, classes, end, host_jitter, offload, card, plan })
 }
 

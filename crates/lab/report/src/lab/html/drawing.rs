@@ -9,8 +9,8 @@ use crate::lab::figure::{
 use crate::lab::inks::Inks;
 use crate::number::{short, three};
 use crate::svg::{
-    Axis, BarChart, BarMark, Chart, Dot, Dots, HeatGrid, Ink, Labels, Line, Mark, Rule, Side,
-    Timeline, TimelineRow, climb,
+    Axis, BarChart, BarMark, Chart, ChartLabels, ChartLine, Dot, Dots, HeatGrid, Ink, Mark, Rule,
+    Side, Timeline, TimelineRow, climb,
 };
 
 /// Maximum points of curves included for zooming, over all figures.
@@ -195,7 +195,7 @@ fn cdf(figure: &Figure, data: &Cdf, inks: &Inks) -> Chart {
     let marks = data.curves.iter().map(|curve| (curve.cc.as_str(), curve.label.as_str(), false));
     let line = |(curve, ink): (&Curve, Ink)| {
         let corners = climb(&curve.points).into_iter().map(|(x, share)| (x, share * 100.0));
-        Line { name: curve.label.clone(), ink, points: corners.collect() }
+        ChartLine { name: curve.label.clone(), ink, points: corners.collect() }
     };
     let xs = data.curves.iter().flat_map(|curve| &curve.points).map(|(x, _)| *x);
     let x = axis(&with_unit(&data.x_label, &data.unit), data.log_x, xs);
@@ -211,7 +211,7 @@ fn lines(figure: &Figure, data: &Lines, inks: &Inks) -> Chart {
     let inks = inks.assign(marks);
     let points = || data.curves.iter().flat_map(|curve| &curve.points);
     let ys = points().flat_map(|p| [Some(p.y), p.low, p.high]).flatten();
-    let line = |(curve, ink): (&EstimateCurve, &Ink)| Line {
+    let line = |(curve, ink): (&EstimateCurve, &Ink)| ChartLine {
         name: curve.label.clone(),
         ink: *ink,
         points: curve.points.iter().map(|p| (p.x, p.y)).collect(),
@@ -239,7 +239,7 @@ fn lines(figure: &Figure, data: &Lines, inks: &Inks) -> Chart {
     Chart {
         lines: data.curves.iter().zip(&inks).map(line).collect(),
         dots: data.curves.iter().zip(&inks).map(dots).collect(),
-        labels: Labels::Ends,
+        labels: ChartLabels::Ends,
         ..Chart::new(&figure.title, &figure.caption, x, y)
     }
 }
@@ -250,7 +250,7 @@ fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
     let chart = |(n, panel): (usize, &TimePanel)| {
         let marks =
             panel.curves.iter().map(|curve| (curve.cc.as_str(), curve.label.as_str(), false));
-        let line = |(curve, ink): (&Curve, Ink)| Line {
+        let line = |(curve, ink): (&Curve, Ink)| ChartLine {
             name: curve.label.clone(),
             ink,
             points: curve.points.clone(),
@@ -280,7 +280,7 @@ fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
     };
     for n in 1..charts.len() {
         if names(&charts[n]) == names(&charts[n - 1]) {
-            charts[n].labels = Labels::Elsewhere;
+            charts[n].labels = ChartLabels::Elsewhere;
         }
     }
     charts

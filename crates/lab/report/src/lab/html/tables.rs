@@ -3,7 +3,7 @@
 use crate::escape::escape;
 use crate::lab::document::{LabDocument, Threshold};
 use crate::lab::published::{Judgement, Published, Verdict};
-use crate::lab::results::{ResultColumn, ResultRow, Results};
+use crate::lab::results::{ResultColumn, ResultRow, ResultRows};
 use crate::lab::table::{measured, verdict, with_cell};
 use crate::words;
 
@@ -126,7 +126,7 @@ fn published_row(entry: &Published) -> String {
 
 /// A row per class and cell: the main columns, then (collapsed) all.
 pub(super) fn results(document: &LabDocument) -> String {
-    let all = Results::of(document);
+    let all = ResultRows::of(document);
     if all.rows.is_empty() {
         return String::new();
     }
@@ -150,7 +150,7 @@ pub(super) fn results(document: &LabDocument) -> String {
     format!("<section id=\"results\"{tall}>\n<h2>Results</h2>\n{table}{rest}</section>\n")
 }
 
-fn result_table(results: &Results, caption: &str) -> String {
+fn result_table(results: &ResultRows, caption: &str) -> String {
     let rows: String =
         results.rows.iter().take(MAX_ROWS).map(|row| result_row(results, row)).collect();
     let table = format!(
@@ -162,7 +162,7 @@ fn result_table(results: &Results, caption: &str) -> String {
 }
 
 /// Two header lines: groups that span columns, and the columns' names.
-fn headings(results: &Results) -> String {
+fn headings(results: &ResultRows) -> String {
     let label = |label: &String| {
         format!("<th rowspan=\"2\" scope=\"col\" class=\"l\">{}</th>", escape(label))
     };
@@ -184,7 +184,7 @@ fn headings(results: &Results) -> String {
 }
 
 /// Cells include their headings: on a narrow page each row becomes a card.
-fn result_row(results: &Results, row: &ResultRow) -> String {
+fn result_row(results: &ResultRows, row: &ResultRow) -> String {
     let label = |(n, (heading, label)): (usize, (&String, &String))| {
         let heading = escape(heading);
         let label = escape(label);

@@ -53,7 +53,7 @@ pub(super) fn interfaces(netlink: &mut Netlink) -> io::Result<BTreeMap<u32, Stri
 }
 
 /// A discipline as the kernel lists it.
-struct Entry {
+struct QdiscEntry {
     index: u32,
     handle: u16,
     parent: TcHandle,
@@ -61,7 +61,7 @@ struct Entry {
     options: Vec<u8>,
 }
 
-fn entry(bytes: &[u8]) -> Option<Entry> {
+fn entry(bytes: &[u8]) -> Option<QdiscEntry> {
     let header = TcHeader::parse(bytes).ok()?;
     let (mut name, mut options) = (String::new(), Vec::new());
     for attribute in NlasIterator::new(bytes.get(HEADER..)?) {
@@ -76,18 +76,18 @@ fn entry(bytes: &[u8]) -> Option<Entry> {
         }
     }
     let (index, handle) = (header.index.try_into().ok()?, header.handle.major);
-    Some(Entry { index, handle, parent: header.parent, name, options })
+    Some(QdiscEntry { index, handle, parent: header.parent, name, options })
 }
 
 /// The root, with what is below it.
-fn root(found: &[Entry]) -> Option<Qdisc> {
+fn root(found: &[QdiscEntry]) -> Option<Qdisc> {
     let root = found.iter().find(|entry| entry.parent == TcHandle::ROOT)?;
-    let is_below = |entry: &&Entry| {
+    let is_below = |entry: &&QdiscEntry| {
         entry.parent != TcHandle::ROOT
             && entry.parent.major == root.handle
             && entry.parent.minor < 0xfff0
     };
-    let below: Vec<&Entry> = found.iter().filter(is_below).collect();
+    let below: Vec<&QdiscEntry> = found.iter().filter(is_below).collect();
     let mut leaves: Vec<String> = below.iter().map(|entry| entry.name.clone()).collect();
     leaves.sort();
     leaves.dedup();

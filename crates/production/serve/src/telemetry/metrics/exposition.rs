@@ -14,13 +14,13 @@ use smol_str::SmolStr;
 
 use super::buckets::SharedBuckets;
 use super::series::{CLASSES, Series, read};
-use super::{Key, Metrics, locked};
+use super::{MetricKey, Metrics, locked};
 
 /// The content type of the metrics.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Series) -> u64);
-type Spread = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &SharedBuckets);
+type BucketCounts = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &SharedBuckets);
 
 const COUNTERS: [Counted; 8] = [
     ("connections", "Connections that have ended", None, |it| read(&it.connections)),
@@ -35,7 +35,7 @@ const COUNTERS: [Counted; 8] = [
     ("timeouts", "Retransmission timeouts", None, |it| read(&it.timeouts)),
 ];
 
-const HISTOGRAMS: [Spread; 4] = [
+const HISTOGRAMS: [BucketCounts; 4] = [
     (
         "goodput_bytes_per_second",
         "Bytes acknowledged by busy time, of responses of 100 kB and more",
@@ -147,7 +147,7 @@ impl Metrics {
     }
 }
 
-fn responses(out: &mut DescriptorEncoder<'_>, all: &[(Key, Arc<Series>)]) -> fmt::Result {
+fn responses(out: &mut DescriptorEncoder<'_>, all: &[(MetricKey, Arc<Series>)]) -> fmt::Result {
     let help = "Responses that have come to their end, however";
     let mut family = out.encode_descriptor("responses", help, None, MetricType::Counter)?;
     for (key, series) in all {

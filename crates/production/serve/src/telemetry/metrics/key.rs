@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 /// The labels of a series. Clients control none of them, so they cannot create series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct MetricKey {
     /// The listener's name; its address if unnamed.
     pub(crate) listener: Arc<str>,
     /// `h1`, `h2`, `h3`; `tcp` or `tls` before the first request.
@@ -18,7 +18,7 @@ pub(crate) struct Key {
     pub(crate) arm: SmolStr,
 }
 
-impl Key {
+impl MetricKey {
     pub(super) fn labels(&self) -> [(&'static str, &str); 5] {
         [
             ("listener", &self.listener),

@@ -7,33 +7,33 @@ use uncork_flow::TransportFigures;
 use uncork_units::TimeDelta;
 
 use super::series::{Series, add};
-use super::{Key, Metrics, locked};
+use super::{MetricKey, Metrics, locked};
 
 /// An open connection. Its observer reports the counters.
 #[derive(Debug)]
 pub(crate) struct Live {
     metrics: Arc<Metrics>,
-    state: Mutex<State>,
+    state: Mutex<LiveState>,
 }
 
 #[derive(Debug)]
-struct State {
-    key: Key,
+struct LiveState {
+    key: MetricKey,
     series: Arc<Series>,
     counted: TransportFigures,
 }
 
 impl Live {
-    pub(crate) fn open(metrics: &Arc<Metrics>, key: Key) -> Self {
+    pub(crate) fn open(metrics: &Arc<Metrics>, key: MetricKey) -> Self {
         let series = metrics.series_of(&key);
         series.open.fetch_add(1, Ordering::Relaxed);
         metrics.assigned(&key);
-        let state = Mutex::new(State { key, series, counted: TransportFigures::default() });
+        let state = Mutex::new(LiveState { key, series, counted: TransportFigures::default() });
         Self { metrics: Arc::clone(metrics), state }
     }
 
     /// Counts for `key` from now on: the protocol is known, or the controller has changed.
-    pub(crate) fn becomes(&self, key: Key) {
+    pub(crate) fn becomes(&self, key: MetricKey) {
         let mut state = locked(&self.state);
         if state.key == key {
             return;

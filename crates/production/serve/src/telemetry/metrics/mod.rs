@@ -22,7 +22,7 @@ use uncork_flow::{FlowRecord, Scope, Service};
 use uncork_records::Tally;
 
 pub(crate) use self::exposition::CONTENT_TYPE;
-pub(crate) use self::key::Key;
+pub(crate) use self::key::MetricKey;
 pub(crate) use self::live::Live;
 use self::series::Series;
 use crate::clock;
@@ -36,12 +36,12 @@ const RECENT: usize = 50;
 #[derive(Debug)]
 pub(crate) struct Metrics {
     started: SystemTime,
-    series: Mutex<BTreeMap<Key, Arc<Series>>>,
+    series: Mutex<BTreeMap<MetricKey, Arc<Series>>>,
     /// Connections that were assigned to an experiment's arm.
     assignments: Mutex<BTreeMap<(SmolStr, SmolStr), u64>>,
     recent: Mutex<VecDeque<Arc<FlowRecord>>>,
     /// The series that was counted in last.
-    last: Mutex<Option<(Key, Arc<Series>)>>,
+    last: Mutex<Option<(MetricKey, Arc<Series>)>>,
     /// Reloads of each kind of file, by success.
     reloads: Mutex<BTreeMap<(&'static str, bool), u64>>,
     policy: Mutex<Option<ActivePolicy>>,
@@ -98,7 +98,7 @@ impl Metrics {
         *locked(&self.reloads).entry((what, is_ok)).or_default() += 1;
     }
 
-    fn assigned(&self, key: &Key) {
+    fn assigned(&self, key: &MetricKey) {
         if !key.arm.is_empty() {
             let arm = (key.experiment.clone(), key.arm.clone());
             let mut assignments = locked(&self.assignments);
@@ -122,24 +122,24 @@ impl Metrics {
         series
     }
 
-    fn series_of(&self, key: &Key) -> Arc<Series> {
+    fn series_of(&self, key: &MetricKey) -> Arc<Series> {
         let mut all = locked(&self.series);
         if let Some(series) = all.get(key) {
             return Arc::clone(series);
         }
-        let key = if all.len() < ROOM { key.clone() } else { Key::other() };
+        let key = if all.len() < ROOM { key.clone() } else { MetricKey::other() };
         Arc::clone(all.entry(key).or_default())
     }
 
     /// All current series.
-    fn all(&self) -> Vec<(Key, Arc<Series>)> {
+    fn all(&self) -> Vec<(MetricKey, Arc<Series>)> {
         let all = locked(&self.series);
         all.iter().map(|(key, series)| (key.clone(), Arc::clone(series))).collect()
     }
 }
 
 /// Whether `key` is that of the record.
-fn is_of(key: &Key, record: &FlowRecord, service: &Service) -> bool {
+fn is_of(key: &MetricKey, record: &FlowRecord, service: &Service) -> bool {
     let arm = record.choice.as_ref().and_then(|choice| choice.arm.as_ref());
     let (experiment, arm) = arm.map_or(("", ""), |arm| (&arm.experiment, &arm.arm));
     *key.listener == *service.listener
@@ -148,11 +148,11 @@ fn is_of(key: &Key, record: &FlowRecord, service: &Service) -> bool {
         && (&*key.experiment, &*key.arm) == (experiment, arm)
 }
 
-fn key(record: &FlowRecord, service: &Service) -> Key {
+fn key(record: &FlowRecord, service: &Service) -> MetricKey {
     let protocols = ["h1", "h2", "h3", "tls", "tcp", "quic"];
     let protocol = protocols.into_iter().find(|name| *name == service.protocol);
     let arm = record.choice.as_ref().and_then(|choice| choice.arm.as_ref());
-    Key {
+    MetricKey {
         listener: service.listener.as_str().into(),
         protocol: protocol.unwrap_or("other"),
         cc: record.cc.clone(),

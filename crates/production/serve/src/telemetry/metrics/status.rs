@@ -7,7 +7,7 @@ use serde::Serialize;
 use uncork_flow::{FlowRecord, RATIO_EDGES};
 
 use super::series::{CLASSES, Series, read};
-use super::{Key, Metrics, locked};
+use super::{MetricKey, Metrics, locked};
 use crate::clock;
 
 /// The current status of the server. Fields may be added; removing one requires another `schema`.
@@ -76,7 +76,7 @@ impl Metrics {
 }
 
 impl SeriesStatus {
-    fn of(key: &Key, series: &Series) -> Self {
+    fn of(key: &MetricKey, series: &Series) -> Self {
         let responses = CLASSES.into_iter().zip(&series.responses);
         Self {
             listener: key.listener.to_string(),

@@ -7,9 +7,9 @@ use uncork_units::TimeDelta;
 
 use super::*;
 
-fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
+fn of(protocol: &'static str, cc: &str, arm: &str) -> MetricKey {
     let experiment = if arm.is_empty() { "" } else { "may" };
-    Key {
+    MetricKey {
         listener: "[::1]:443".into(),
         protocol,
         cc: cc.into(),
@@ -131,7 +131,7 @@ fn the_number_of_series_is_bounded() {
         metrics.series_of(&of("h2", "bbr", &format!("arm-{n}")));
     }
     assert_eq!(metrics.all().len(), ROOM + 1);
-    assert!(metrics.all().iter().any(|(key, _)| *key == Key::other()));
+    assert!(metrics.all().iter().any(|(key, _)| *key == MetricKey::other()));
 }
 
 #[test]
