@@ -13,7 +13,7 @@ use crate::choice::ActiveSettings;
 use crate::telemetry::{About, ConnectionStats};
 
 /// How often the counters of an open connection are updated.
-const TELLING: Duration = Duration::from_millis(100);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The accounting of a connection, if telemetry is enabled.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ impl Inner {
         let is_time = {
             let account = &mut *self.account.borrow_mut();
             account.busy.passed(now, held);
-            account.last_update.is_none_or(|last_update| last_update + TELLING <= now)
+            account.last_update.is_none_or(|last_update| last_update + UPDATE_INTERVAL <= now)
         };
         if is_time {
             let figures = self.figures();
