@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uncork_experiment.measure.stats import paired, toy
+from uncork_experiment.experiment.laboratory import toy
+from uncork_experiment.measure.stats import paired
 from uncork_experiment.measure.stats.effect import SPILL_OVER, TOTAL_EFFECT, Effect, NoInterval
 from uncork_experiment.measure.stats.interference import control_level
 from uncork_experiment.measure.stats.randomisation import coins, sign_flips
