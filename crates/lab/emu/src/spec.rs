@@ -152,7 +152,10 @@ mod tests {
         assert!(refused(|spec| spec.mtu = 1279).contains("1280 B to 65535 B"));
         assert!(refused(|spec| spec.hosts.clear()).contains("0 hosts are out of range"));
         assert!(refused(|spec| spec.hosts = vec![HostSpec::over(0); 1001]).contains("1 to 1000"));
-        assert!(refused(|spec| spec.hosts = vec![HostSpec::over(1)]).contains("a host has path 1"));
+        assert!(
+            refused(|spec| spec.hosts = vec![HostSpec::over(1)])
+                .contains("a host has the unknown path 1")
+        );
         let instant = |spec: &mut EmulationSpec| spec.hosts[0].rtt = Some(TimeDelta::ZERO);
         assert!(refused(instant).contains("an RTT of 0ns is out of range"));
         assert!(refused(|spec| spec.paths[0].via = vec![0]).contains("a path crosses link 0"));

@@ -108,7 +108,7 @@ fn sources() -> Vec<(String, String)> {
 #[test]
 fn each_schema_name_has_a_file() {
     let sources = sources();
-    let json = sources.iter().filter(|(place, _)| !place.starts_with("flow/src/parquet/"));
+    let json = sources.iter().filter(|(place, _)| !place.starts_with("core/flow/src/parquet/"));
     let quoted = json.flat_map(|(_, text)| text.split('"'));
     let names: BTreeSet<&str> = quoted
         .filter(|text| text.starts_with("uncork") && !text.contains(char::is_whitespace))
@@ -136,30 +136,30 @@ fn each_place_that_writes_json_is_known() {
     let writers = sources.iter().filter(|(_, text)| calls.iter().any(|call| text.contains(call)));
     let writers: BTreeSet<&str> = writers.map(|(place, _)| place.as_str()).collect();
     let known = [
-        "cc/examples/conformance/record.rs", // cc-trace-1
-        "cc/examples/conformance/replay.rs", // messages of differences
-        "cli/src/emu/document.rs",           // emu, emu-hosts
-        "cli/src/host/change.rs",            // host-plan-1, host-status-1
-        "cli/src/host/mod.rs",               // host-doctor-1, host-facts-1
-        "cli/src/host/prove.rs",             // host-prove-1
-        "cli/src/json.rs",                   // documents of the other commands
-        "cli/src/kernel/mod.rs",             // kernel-1
-        "cli/src/lab/dry_run.rs",            // dry-run-1
-        "cli/src/policy/json.rs",            // policy-explain
-        "cli/src/status/mod.rs",             // status-1
-        "flow/src/json.rs",                  // flow-record
-        "host/src/change/linux/state.rs",    // host-journal-1
-        "host/src/releases.rs",              // read by uncork alone
-        "host/src/watch/tape.rs",            // host-watch-1
-        "lab/src/sweep/manifest.rs",         // sweep-2
-        "lab/src/sweep/stored.rs",           // run-5
-        "report/src/json.rs",                // lab-2, suite-2, play.get-1, play.audio-1
-        "report/src/lab/html/zoom.rs",       // within the page
-        "cli/src/steer/show.rs",             // steer-1, steer-explain-1, steer-move-1
-        "steer/src/apply.rs",                // kept in the kernel for `uncork steer`
-        "steer/src/pins.rs",                 // the same
-        "serve/src/admin/answer.rs",         // serve-status-1
-        "serve/src/handover/channel.rs",     // between two processes of uncork serve
+        "core/cc/examples/conformance/record.rs",    // cc-trace-1
+        "core/cc/examples/conformance/replay.rs",    // messages of differences
+        "tools/cli/src/emu/document.rs",             // emu, emu-hosts
+        "tools/cli/src/host/change.rs",              // host-plan-1, host-status-1
+        "tools/cli/src/host/mod.rs",                 // host-doctor-1, host-facts-1
+        "tools/cli/src/host/prove.rs",               // host-prove-1
+        "tools/cli/src/json.rs",                     // documents of the other commands
+        "tools/cli/src/kernel/mod.rs",               // kernel-1
+        "tools/cli/src/lab/dry_run.rs",              // dry-run-1
+        "tools/cli/src/policy/json.rs",              // policy-explain
+        "tools/cli/src/status/mod.rs",               // status-1
+        "core/flow/src/json.rs",                     // flow-record
+        "production/host/src/change/linux/state.rs", // host-journal-1
+        "production/host/src/releases.rs",           // read by uncork alone
+        "production/host/src/watch/tape.rs",         // host-watch-1
+        "lab/lab/src/sweep/manifest.rs",             // sweep-2
+        "lab/lab/src/sweep/stored.rs",               // run-5
+        "lab/report/src/json.rs",                    // lab-2, suite-2, play.get-1, play.audio-1
+        "lab/report/src/lab/html/zoom.rs",           // within the page
+        "tools/cli/src/steer/show.rs",               // steer-1, steer-explain-1, steer-move-1
+        "production/steer/src/apply.rs",             // kept in the kernel for `uncork steer`
+        "production/steer/src/pins.rs",              // the same
+        "production/serve/src/admin/answer.rs",      // serve-status-1
+        "production/serve/src/handover/channel.rs",  // between two processes of uncork serve
     ];
     let missing: Vec<_> = writers.symmetric_difference(&known.into()).copied().collect();
     assert!(missing.is_empty(), "{missing:?}");

@@ -165,7 +165,7 @@ fn steered(cgroup: &StatusOfCgroup, document: &StatusDocument) -> String {
         let guard = if pending.guarded { "alive" } else { "dead" };
         write!(
             text,
-            "; rolled back to {to} in {}, unless you run: uncork steer confirm; guard {guard}",
+            "; rolled back to {to} in {}, unless you run: uncork steer confirm; watchdog {guard}",
             span(pending.left_s)
         )
         .expect("memory");
