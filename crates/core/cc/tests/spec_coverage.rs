@@ -56,7 +56,7 @@ fn shown(path: &Path) -> String {
     let root = in_crate("").to_str().expect("paths are text").replace('\\', "/");
     let text = text.strip_prefix(&root).unwrap_or(&text);
     let text = text.strip_prefix("src/").unwrap_or(text);
-    text.strip_prefix("../").unwrap_or(text).to_owned()
+    text.strip_prefix("../../").unwrap_or(text).to_owned()
 }
 
 fn specs() -> Vec<Spec> {
