@@ -125,7 +125,7 @@ mod tests {
         }
         for text in ["", "off", "250", "-1us", "1001ms"] {
             let error = text.parse::<HostJitter>().expect_err(text).to_string();
-            assert!(error.starts_with(&format!("`{text}` is not the time")), "{error}");
+            assert!(error.starts_with(&format!("`{text}` is not a host jitter")), "{error}");
         }
     }
 

@@ -95,7 +95,7 @@ fn plot(figure: &Figure) -> Option<String> {
     }
     let disordered = curves(&figure.plot).find(|(_, points)| !points.is_sorted_by_key(|(x, _)| *x));
     if let Some((label, _)) = disordered {
-        return Some(format!("x of the curve {label:?} does not ascend"));
+        return Some(format!("has a curve {label:?} with x that does not ascend"));
     }
     let Plot::Cdf(cdf) = &figure.plot else { return None };
     let climbs = |points: &[(f64, f64)]| {
