@@ -9,7 +9,7 @@ use uncork_page as page;
 /// reports the new values.
 pub(super) const SECURITY_POLICY: &str = "default-src 'none'; \
     style-src 'sha256-DprkY5sozO6bjrq0XztY0pyG6cfK6QpTy2OPRC0PhVQ='; \
-    script-src 'sha256-Qgc5G1AV+e1OuWeevesl55RR1OJRB2mjmd4i73B26YI='; \
+    script-src 'sha256-XfgMef9NEE7oSwKWjhsy1VU1TQS9UinhyPqO3c3oguQ='; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The page.
