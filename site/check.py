@@ -1,4 +1,4 @@
-"""Checks the pages of docs/: links, headings that they name, contents, lengths, and the questions of docs/questions.tsv.
+"""Checks the links of all pages and the headings that they name; of docs/ also contents, lengths and docs/questions.tsv.
 
 python3 site/check.py         # prints the words of each part and every problem; exits with 1 if there is a problem
 """
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pages import CODE, DOCS, FENCED, ROOT
+from pages import CODE, DOCS, FENCED, ROOT, files
 
 # Maximum number of words of a page, by folder.
 PAGE_BUDGET = {"start": 600, "howto": 800, "explain": 1_500}
 # Maximum number of words of all pages outside of reference and evidence.
 TOTAL_BUDGET = 45_000
 WITHOUT_BUDGET = {"reference", "evidence", "example"}
-# Pages at the root of the repository that link to docs/.
-ROOT_PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+# Pages of others.
+OTHERS = ("vendor/", "crates/core/page/vendor/")
 
 HEADING = re.compile(r"^#{1,6} +(.*?) *$", re.MULTILINE)
 ANCHOR = re.compile(r'<a id="([^"]+)">')
@@ -129,8 +129,8 @@ def question_problems(pages: dict[Path, Page]) -> list[str]:
 
 
 def main() -> None:
-    docs = [Page(path) for path in sorted(DOCS.rglob("*.md"))]
-    pages = {page.path: page for page in [*docs, *(Page(ROOT / name) for name in ROOT_PAGES)]}
+    pages = {ROOT / name: Page(ROOT / name) for name in files("*.md") if not name.startswith(OTHERS)}
+    docs = [page for path, page in pages.items() if path.is_relative_to(DOCS)]
     problems = [it for page in pages.values() for it in link_problems(page, pages)]
     problems += contents_problems(docs) + word_problems(docs) + question_problems(pages)
     for problem in problems:

@@ -9,11 +9,10 @@ The few right uses are in `site/words-allowed.tsv`: `text` in a line of `file`, 
 
 import csv
 import re
-import subprocess
 import sys
 from fnmatch import fnmatch
 
-from pages import CODE, FENCED, ROOT
+from pages import CODE, FENCED, ROOT, files
 
 WORDS = ROOT / "site/words.tsv"
 ALLOWED = ROOT / "site/words-allowed.tsv"
@@ -35,17 +34,13 @@ GENERATED = (".snap", ".svg", ".json", ".jsonl", ".lock")
 NO_PROSE = (FENCED, CODE, re.compile(r"\]\([^()\s]*\)"))
 
 
-def load_words() -> list[tuple[re.Pattern[str], str]]:
+def load_words() -> tuple[re.Pattern[str], dict[str, str]]:
+    """One pattern with a group for each row, and what to say instead by group."""
     with WORDS.open() as lines:
-        return [
-            (re.compile(rf"\b(?:{row['pattern']})(?-i:(?![a-z]))", re.IGNORECASE), row["say"])
-            for row in csv.DictReader(lines, delimiter="\t")
-        ]
-
-
-def any_of(words: list[tuple[re.Pattern[str], str]]) -> re.Pattern[str]:
-    """Finds the lines that are worth a second look, in one pass."""
-    return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in words), re.IGNORECASE)
+        rows = {f"row{at}": row for at, row in enumerate(csv.DictReader(lines, delimiter="\t"))}
+    groups = "|".join(f"(?P<{group}>{row['pattern']})" for group, row in rows.items())
+    pattern = re.compile(rf"\b(?:{groups})(?-i:(?![a-z]))", re.IGNORECASE)
+    return pattern, {group: row["say"] for group, row in rows.items()}
 
 
 def load_allowed() -> list[tuple[str, str]]:
@@ -64,41 +59,33 @@ def blank(code: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", code[0])
 
 
-def readings(name: str, text: str) -> list[str]:
-    """The text as it is searched: a page without its code; a source as it is, and with names split into words."""
+def prose(name: str, text: str) -> str:
+    """The text as it is searched, of the same length: a page without its code, a source with names split into words."""
     if not name.endswith(".md"):
-        return [text, text.replace("_", " ")]
+        return text.replace("_", " ")
     for pattern in NO_PROSE:
         text = pattern.sub(blank, text)
-    return [text]
+    return text
 
 
-def problems(name: str, words: list[tuple[re.Pattern[str], str]], allowed: list[tuple[str, str]]) -> list[str]:
-    path = ROOT / name
+def problems(name: str, words: re.Pattern[str], say: dict[str, str], allowed: list[tuple[str, str]]) -> list[str]:
     try:
-        text = path.read_text()
+        text = (ROOT / name).read_text()
     except UnicodeDecodeError:
         return []
-    lines = text.splitlines()
     excuses = [part for pattern, part in allowed if fnmatch(name, pattern)]
-    is_suspect = any_of(words).search
-    found = {
-        (number, match[0], say)
-        for reading in readings(name, text)
-        for number, line in enumerate(reading.splitlines(), 1)
-        if is_suspect(line)
-        for pattern, say in words
-        for match in pattern.finditer(line)
-        if not any(part in lines[number - 1] for part in excuses)
-    }
-    return [f"{name}:{number}: {word!r}: say {say}" for number, word, say in sorted(found)]
+    return [
+        f"{name}:{number}: {found[0]!r}: say {say[found.lastgroup or '']}"
+        for number, (line, searched) in enumerate(zip(text.split("\n"), prose(name, text).split("\n"), strict=True), 1)
+        for found in words.finditer(searched)
+        if not any(part in line for part in excuses)
+    ]
 
 
 def main() -> None:
-    words, allowed = load_words(), load_allowed()
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
-    names = [name for name in listed.stdout.splitlines() if is_checked(name, sys.argv[1:]) and (ROOT / name).is_file()]
-    found = [it for name in names for it in problems(name, words, allowed)]
+    (words, say), allowed = load_words(), load_allowed()
+    names = [name for name in files() if is_checked(name, sys.argv[1:])]
+    found = [it for name in names for it in problems(name, words, say, allowed)]
     for it in found:
         print(f"error: {it}", file=sys.stderr)
     sys.exit(1 if found else 0)
