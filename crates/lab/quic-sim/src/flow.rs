@@ -36,7 +36,7 @@ const CLIENT_CC: &str = "cubic";
 pub(crate) struct QuicFlow<'a> {
     pub(crate) spec: &'a FlowSpec,
     pub(crate) client: ClientApp,
-    address: ClientAddress,
+    address: ClientAddress<'a>,
     server: ServerApp,
     /// The client and the server.
     peers: [Peer; 2],
