@@ -38,7 +38,7 @@ pub(crate) struct LossWindow {
     delivered: u64,
     rounds: RoundCounter,
     recovery: RecoveryEpisode,
-    rule: UndoRule,
+    rule: WindowRule,
     /// The reduction by this episode's congestion event, in case it turns out to be spurious.
     undo: LossUndo,
     mss: u32,
@@ -63,7 +63,7 @@ enum Usage {
 
 /// The rule that currently controls the window.
 #[derive(Clone, Copy, Debug)]
-enum UndoRule {
+enum WindowRule {
     /// The algorithm's growth.
     Growth,
     /// Growth, with a hint that waits until this much has been delivered and the path is confirmed.
@@ -82,7 +82,7 @@ struct LossUndo {
 
 /// How the algorithm must react to a feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LossStep {
+pub(crate) enum LossReaction {
     /// A congestion event: answer with [`LossWindow::reduce`].
     Congestion(Congestion),
     /// Recovery is over; the window is ssthresh.
@@ -123,7 +123,7 @@ impl LossWindow {
             delivered: 0,
             rounds: RoundCounter::default(),
             recovery: RecoveryEpisode::default(),
-            rule: UndoRule::Growth,
+            rule: WindowRule::Growth,
             undo: LossUndo::default(),
             mss,
             usage: [Usage::Part; 2],
@@ -203,8 +203,8 @@ impl LossWindow {
             self.usage[0] = Usage::Full;
         }
         match &mut self.rule {
-            UndoRule::Recovery(prr) => prr.on_sent(packet.bytes),
-            UndoRule::Trial(trial) if trial.ends_with_departure(now, is_full) => {
+            WindowRule::Recovery(prr) => prr.on_sent(packet.bytes),
+            WindowRule::Trial(trial) if trial.ends_with_departure(now, is_full) => {
                 self.end_unvalidated(now);
             }
             _ => {}
@@ -215,35 +215,35 @@ impl LossWindow {
     //= rfc5681 3.2-3
     //= rfc9002 7.3.1-2 7.3.2-2
     //= rfc9937 6.4-1
-    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> LossStep {
+    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> LossReaction {
         self.in_flight = feedback.in_flight;
         self.count_round(feedback);
         let change = self.update_episode(now, feedback);
-        if let UndoRule::Trial(trial) = self.rule {
+        if let WindowRule::Trial(trial) = self.rule {
             let is_new = change == RecoveryChange::Entered;
             if !(is_new && trial.phase() == ResumePhase::SafeRetreat) {
                 return self.follow_trial(now, trial, is_new, feedback);
             }
         }
         if change == RecoveryChange::Entered {
-            return LossStep::Congestion(self.congestion(feedback));
+            return LossReaction::Congestion(self.congestion(feedback));
         }
         let (ssthresh, mss) = (self.ssthresh, self.mss());
         match &mut self.rule {
-            UndoRule::Recovery(_) if change == RecoveryChange::Exited => {
-                self.rule = UndoRule::Growth;
+            WindowRule::Recovery(_) if change == RecoveryChange::Exited => {
+                self.rule = WindowRule::Growth;
                 self.cwnd = ssthresh;
-                LossStep::Recovered
+                LossReaction::Recovered
             }
-            UndoRule::Recovery(prr) => {
+            WindowRule::Recovery(prr) => {
                 self.cwnd = prr.on_feedback(feedback, ssthresh, mss);
-                LossStep::Hold
+                LossReaction::Hold
             }
             _ => {
                 self.follow_timeout(feedback);
                 let step = self.growth(feedback);
                 match self.confirms_path(step) {
-                    Some(hint) if self.jump(now, hint, feedback) => LossStep::Hold,
+                    Some(hint) if self.jump(now, hint, feedback) => LossReaction::Hold,
                     _ => step,
                 }
             }
@@ -286,13 +286,13 @@ impl LossWindow {
     /// (RFC 9002 §7.3.2), nor do ACKs while the window is underused (§7.8).
     //= rfc9002 7.8-1
     //= rfc9438 4.6-3 4.6-4 5.8-1
-    fn growth(&self, feedback: &Feedback<'_>) -> LossStep {
+    fn growth(&self, feedback: &Feedback<'_>) -> LossReaction {
         if !self.counts(feedback) {
-            LossStep::Hold
+            LossReaction::Hold
         } else if self.usage == [Usage::Part; 2] {
-            LossStep::Underused
+            LossReaction::Underused
         } else {
-            LossStep::Grow(feedback.acked_bytes())
+            LossReaction::Grow(feedback.acked_bytes())
         }
     }
 
@@ -311,8 +311,8 @@ impl LossWindow {
         // largest flight counts, as a pacer may only be late to fill it again (RFC 9002 §7.8); in recovery
         // that would be the flight before it.
         let flight = match self.rule {
-            UndoRule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
-            UndoRule::Recovery(_) => flight,
+            WindowRule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
+            WindowRule::Recovery(_) => flight,
             _ => self.largest_flight.iter().fold(flight, |most, one| most.max(u64::from(*one))),
         };
         // With less than a segment of room the window is full: hosts send whole segments. So is one with room that
@@ -321,7 +321,7 @@ impl LossWindow {
         Congestion { cwnd, used: if is_full { cwnd } else { flight } }
     }
 
-    /// Response to [`LossStep::Congestion`]: reduces the window to `ssthresh` through PRR, with a
+    /// Response to [`LossReaction::Congestion`]: reduces the window to `ssthresh` through PRR, with a
     /// minimum of two segments. RFC 9438 §4.6 and RFC 3168 allow marks to reduce it to one segment;
     /// RFC 9002 §7.2 does not, and the window does not know the transport.
     //= rfc5681 3.2-1
@@ -333,7 +333,7 @@ impl LossWindow {
         self.ssthresh = ssthresh.max(2 * self.mss());
         let mut prr = Prr::start(feedback.unacked.saturating_add(feedback.acked_bytes()));
         self.cwnd = prr.on_feedback(feedback, self.ssthresh, self.mss());
-        self.rule = UndoRule::Recovery(prr);
+        self.rule = WindowRule::Recovery(prr);
     }
 
     /// Slow start: adds the acknowledged bytes, limited by appropriate byte counting (RFC 3465) and
@@ -352,8 +352,8 @@ impl LossWindow {
     //= rfc9406 4.2-9
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd.max(2 * self.mss());
-        if matches!(self.rule, UndoRule::Reconnaissance(..)) {
-            self.rule = UndoRule::Growth;
+        if matches!(self.rule, WindowRule::Reconnaissance(..)) {
+            self.rule = WindowRule::Growth;
         }
     }
 
@@ -371,7 +371,7 @@ impl LossWindow {
         }
         let is_reduced = self.is_repairing() || self.cwnd < self.undo.cwnd;
         if is_reduced {
-            self.rule = UndoRule::Growth;
+            self.rule = WindowRule::Growth;
             self.cwnd = self.undo.cwnd.max(self.cwnd);
             self.ssthresh = self.undo.ssthresh.max(2 * self.mss());
         }
@@ -390,7 +390,7 @@ impl LossWindow {
     pub(crate) fn on_migration(&mut self, now: Time) {
         self.cwnd = self.initial_window.max(self.mss());
         self.ssthresh = u64::MAX;
-        self.rule = UndoRule::Growth;
+        self.rule = WindowRule::Growth;
         self.recovery.forget(now);
         self.usage = [Usage::Part; 2];
         self.largest_flight = [0; 2];
@@ -398,14 +398,14 @@ impl LossWindow {
     }
 
     fn is_repairing(&self) -> bool {
-        matches!(self.rule, UndoRule::Recovery(_))
+        matches!(self.rule, WindowRule::Recovery(_))
     }
 
     /// A loss-based sender is ACK-clocked, except while a Careful Resume jump is unvalidated.
     //= rfc9959 4.3.2-1
     pub(crate) fn control(&self) -> Control {
         let rate = match self.rule {
-            UndoRule::Trial(trial) => trial.pacing_rate(self.cwnd),
+            WindowRule::Trial(trial) => trial.pacing_rate(self.cwnd),
             _ => None,
         };
         let control = Control::new(self.cwnd);
@@ -414,9 +414,9 @@ impl LossWindow {
 
     fn resume_phase(&self) -> Option<ResumePhase> {
         match self.rule {
-            UndoRule::Reconnaissance(..) => Some(ResumePhase::Reconnaissance),
-            UndoRule::Trial(trial) => Some(trial.phase()),
-            UndoRule::Growth | UndoRule::Recovery(_) => {
+            WindowRule::Reconnaissance(..) => Some(ResumePhase::Reconnaissance),
+            WindowRule::Trial(trial) => Some(trial.phase()),
+            WindowRule::Growth | WindowRule::Recovery(_) => {
                 (self.jump == Jumped::InVain).then_some(ResumePhase::SafeRetreat)
             }
         }
@@ -424,7 +424,7 @@ impl LossWindow {
 
     /// `state`, or recovery while losses are being repaired.
     pub(crate) fn snapshot(&self, state: &'static str) -> Snapshot {
-        let is_retreating = matches!(self.rule, UndoRule::Trial(trial) if trial.phase() == ResumePhase::SafeRetreat);
+        let is_retreating = matches!(self.rule, WindowRule::Trial(trial) if trial.phase() == ResumePhase::SafeRetreat);
         let repairing = self.is_repairing() || is_retreating;
         Snapshot {
             in_recovery: self.recovery.is_active(),

@@ -5,7 +5,7 @@ use uncork_units::Time;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
-use crate::loss_window::{Congestion, LossStep, LossWindow};
+use crate::loss_window::{Congestion, LossReaction, LossWindow};
 
 /// NewReno: slow start, one segment per round trip, half the window per congestion event.
 ///
@@ -69,12 +69,12 @@ impl Controller for NewReno {
     //= rfc9002 7.3.2-1
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         match self.window.on_feedback(now, feedback) {
-            LossStep::Congestion(event) => {
+            LossReaction::Congestion(event) => {
                 self.acked = 0;
                 self.window.reduce(event, event.used / 2, feedback);
             }
-            LossStep::Grow(bytes) => self.grow(bytes),
-            LossStep::Recovered | LossStep::Underused | LossStep::Hold => {}
+            LossReaction::Grow(bytes) => self.grow(bytes),
+            LossReaction::Recovered | LossReaction::Underused | LossReaction::Hold => {}
         }
     }
 

@@ -15,14 +15,14 @@ use crate::{Outcome, RecordsSpec, Sink, clock, writable};
 pub(crate) struct Rotating {
     directory: PathBuf,
     every: Duration,
-    tables: [OpenTable; 2],
+    tables: [WaitingRecords; 2],
     /// When the waiting records are due.
     due: Option<Instant>,
     files: u64,
 }
 
 /// Records of one kind that wait for their file.
-struct OpenTable {
+struct WaitingRecords {
     name: &'static str,
     rows: Vec<Arc<FlowRecord>>,
     most: usize,
@@ -37,7 +37,7 @@ impl Rotating {
         Ok(Self {
             directory: spec.path.clone(),
             every: spec.every,
-            tables: ["responses", "connections"].map(|name| OpenTable {
+            tables: ["responses", "connections"].map(|name| WaitingRecords {
                 name,
                 rows: Vec::new(),
                 most,
@@ -48,7 +48,7 @@ impl Rotating {
     }
 
     /// Writes the tables that are `due`.
-    fn write(&mut self, due: impl Fn(&OpenTable) -> bool) -> Outcome {
+    fn write(&mut self, due: impl Fn(&WaitingRecords) -> bool) -> Outcome {
         let mut outcome = Outcome::default();
         for table in self.tables.iter_mut().filter(|table| !table.rows.is_empty() && due(table)) {
             self.files += 1;
@@ -73,7 +73,7 @@ impl Rotating {
     }
 }
 
-impl OpenTable {
+impl WaitingRecords {
     fn is_full(&self) -> bool {
         self.rows.len() >= self.most
     }
@@ -124,7 +124,7 @@ impl Sink for Rotating {
     }
 
     fn patience(&self) -> Option<Duration> {
-        if self.tables.iter().any(OpenTable::is_full) {
+        if self.tables.iter().any(WaitingRecords::is_full) {
             return Some(Duration::ZERO);
         }
         self.due.map(|due| due.saturating_duration_since(clock::now()))
@@ -134,7 +134,7 @@ impl Sink for Rotating {
         if self.due.is_some_and(|due| due <= clock::now()) {
             return self.write_all();
         }
-        self.write(OpenTable::is_full)
+        self.write(WaitingRecords::is_full)
     }
 
     fn reopen(&mut self) -> Outcome {

@@ -87,7 +87,7 @@ pub(crate) fn forward(
         record: Record::new(spec.record),
         clock,
     };
-    let mut waiting = WaitingPacket::new(devices, stop, spec.busy_wait);
+    let mut waiting = PacketWaiter::new(devices, stop, spec.busy_wait);
     while waiting.wait(clock, network.paths.next_arrival())? {
         let now = clock.now();
         network
@@ -239,13 +239,13 @@ fn flow(header: &PacketFields, direction: Direction, from: usize, hosts: usize) 
 }
 
 /// Waits for packets, the path's next event, or the end.
-struct WaitingPacket<'a> {
+struct PacketWaiter<'a> {
     /// The devices, followed by the stop event.
     fds: Vec<PollFd<'a>>,
     busy: TimeDelta,
 }
 
-impl<'a> WaitingPacket<'a> {
+impl<'a> PacketWaiter<'a> {
     fn new(devices: &'a Devices, stop: &'a OwnedFd, busy: TimeDelta) -> Self {
         let tuns = std::iter::once(&devices.server).chain(&devices.clients);
         let fds = tuns.map(AsFd::as_fd).chain([stop.as_fd()]);

@@ -35,7 +35,7 @@ pub struct EngineError {
 }
 
 /// Results of a run and reasons to distrust them.
-pub(crate) struct PlayedScene {
+pub(crate) struct PlayedRun {
     pub(crate) result: RunResult,
     pub(crate) doubts: Vec<String>,
     pub(crate) commands: Vec<CommandOutcome>,
@@ -55,7 +55,7 @@ impl Engine {
         }
     }
 
-    /// Whether runs take the time that they play.
+    /// Whether runs are in real time, not in virtual time.
     pub const fn is_in_real_time(self) -> bool {
         matches!(self, Self::Netns | Self::Bpf)
     }
@@ -94,12 +94,12 @@ impl Engine {
     }
 
     /// Executes `run`. Long parts are aborted when `stop` is set.
-    pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedScene, EngineError> {
+    pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
         match (self, run.commands.first()) {
             (Self::Sim | Self::QuicSim, Some(command)) => Err(no_commands(&command.name)),
             (Self::Sim, None) => {
                 let (doubts, commands) = (Vec::new(), Vec::new());
-                Ok(PlayedScene { result: uncork_sim::run(run), doubts, commands })
+                Ok(PlayedRun { result: uncork_sim::run(run), doubts, commands })
             }
             (Self::QuicSim, None) => quic(run, stop),
             (Self::Netns | Self::Bpf, _) => real(self, run, stop),
@@ -130,15 +130,15 @@ fn no_commands(class: &str) -> EngineError {
     EngineError { message, is_of_machine: false }
 }
 
-fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<PlayedScene, EngineError> {
+fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let played = uncork_quic_sim::run(run, stop);
     let played =
         played.map_err(|error| EngineError { message: error.to_string(), is_of_machine: false })?;
-    Ok(PlayedScene { result: played.result, doubts: played.failures, commands: Vec::new() })
+    Ok(PlayedRun { result: played.result, doubts: played.failures, commands: Vec::new() })
 }
 
 #[cfg(target_os = "linux")]
-fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedScene, EngineError> {
+fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let controllers = match engine {
         Engine::Bpf => uncork_real::Controllers::Library,
         _ => uncork_real::Controllers::Kernel,
@@ -154,11 +154,11 @@ fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedScene,
         problem: command.problem,
     };
     let commands = real.commands.into_iter().map(command).collect();
-    Ok(PlayedScene { result: real.result, doubts: real.path.flags, commands })
+    Ok(PlayedRun { result: real.result, doubts: real.path.flags, commands })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn real(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<PlayedScene, EngineError> {
+fn real(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let message = "real connections are played on Linux only; run it with --on sim".to_owned();
     Err(EngineError { message, is_of_machine: true })
 }

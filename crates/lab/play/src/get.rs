@@ -116,7 +116,7 @@ pub fn get(
     let connector = Connector::new(&spec.connect, &spec.targets)?;
     let parallel = spec.parallel.clamp(1, spec.count().max(1));
     runtime()?.block_on(async {
-        let work = Arc::new(DownloadQueue {
+        let work = Arc::new(SharedDownloads {
             spec: spec.clone(),
             shared: Mutex::new(PersistentConnection::new(connector.clone())),
             connector,
@@ -143,7 +143,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
 
 /// The state shared by the parallel downloads.
 #[derive(Debug)]
-struct DownloadQueue {
+struct SharedDownloads {
     spec: GetSpec,
     connector: Connector,
     /// The shared connection of [`Connections::One`].
@@ -153,7 +153,7 @@ struct DownloadQueue {
     tally: Arc<Tally>,
 }
 
-impl DownloadQueue {
+impl SharedDownloads {
     /// Performs downloads until none is left.
     async fn work(self: Arc<Self>, mut stop: StopFlag) -> Vec<Fetched> {
         let mut persistent = PersistentConnection::new(self.connector.clone());

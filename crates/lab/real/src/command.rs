@@ -41,7 +41,7 @@ pub enum CommandSide {
 
 /// Where the commands of a flow run, and their arguments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CommandSetting<'a> {
+pub(crate) struct CommandPlace<'a> {
     pub(crate) emulation: &'a Emulation,
     pub(crate) flow: u32,
     /// The index of the client's host.
@@ -77,7 +77,7 @@ pub(crate) struct CommandExit {
 /// "Exit Status for Commands").
 const NOT_RUN: [i32; 2] = [126, 127];
 
-impl CommandSetting<'_> {
+impl CommandPlace<'_> {
     /// A shell that will run `script`, and its output.
     fn shell(
         &self,

@@ -13,12 +13,12 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::client::{self, ClientContext, ReceivedData};
 use crate::command::{
-    self, CommandExit, CommandRecord, CommandServer, CommandSetting, CommandSide, Finished,
+    self, CommandExit, CommandPlace, CommandRecord, CommandServer, CommandSide, Finished,
 };
 use crate::error::RealError;
 use crate::kernel::Controllers;
 use crate::scratch::Scratch;
-use crate::traffic::ServedTraffic;
+use crate::traffic::CommandTraffic;
 use crate::watch::{ConnectionWatch, Sent};
 use crate::{kernel, record, records, server};
 
@@ -216,8 +216,8 @@ impl RunStage<'_> {
         self.spec.command_of(&self.spec.flows[flow])
     }
 
-    fn setting<'b>(&'b self, flow: usize, controllers: &'b [String]) -> CommandSetting<'b> {
-        CommandSetting {
+    fn setting<'b>(&'b self, flow: usize, controllers: &'b [String]) -> CommandPlace<'b> {
+        CommandPlace {
             emulation: &self.emulation,
             flow: flow as u32,
             host: self.host_of[flow],
@@ -240,7 +240,7 @@ impl RunStage<'_> {
 
     /// The watcher of the flows.
     fn watch(&self) -> Result<ConnectionWatch, RealError> {
-        let traffic = ServedTraffic::open(&self.emulation, self.spec, &self.host_of)?;
+        let traffic = CommandTraffic::open(&self.emulation, self.spec, &self.host_of)?;
         ConnectionWatch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)
     }
 

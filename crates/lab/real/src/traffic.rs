@@ -19,7 +19,7 @@ use crate::watch::{Sent, point};
 const EACH: TimeDelta = TimeDelta::from_millis(4);
 
 /// The connections of all commands of a run.
-pub(crate) struct ServedTraffic {
+pub(crate) struct CommandTraffic {
     server: Diag,
     server_addresses: Addresses,
     hosts: Vec<TrafficHost>,
@@ -52,7 +52,7 @@ struct TrafficEnd {
     received: u64,
 }
 
-impl ServedTraffic {
+impl CommandTraffic {
     /// The traffic of the flows of `run` that are commands, with their hosts from `host_of`; `None`
     /// if there are none.
     pub(crate) fn open(

@@ -10,7 +10,7 @@ use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::error::RealError;
-use crate::traffic::ServedTraffic;
+use crate::traffic::CommandTraffic;
 
 /// Query interval, unless the run needs more frequent samples.
 const EVERY: TimeDelta = TimeDelta::from_millis(20);
@@ -38,7 +38,7 @@ pub(crate) struct ConnectionWatch {
     sent: Vec<Sent>,
     series: Vec<SeriesPoint>,
     warmup: Time,
-    traffic: Option<ServedTraffic>,
+    traffic: Option<CommandTraffic>,
 }
 
 impl ConnectionWatch {
@@ -48,7 +48,7 @@ impl ConnectionWatch {
         servers: &Namespace,
         run: &RunSpec,
         first_port: u16,
-        traffic: Option<ServedTraffic>,
+        traffic: Option<CommandTraffic>,
     ) -> Result<Self, RealError> {
         let longest = traffic.as_ref().map_or(EVERY, |traffic| traffic.every().min(EVERY));
         let shortest =

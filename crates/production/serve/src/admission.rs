@@ -58,12 +58,12 @@ struct NetworkLoad {
 struct Holder {
     held: u64,
     transport: Transport,
-    signals: Arc<LoadSignals>,
+    signals: Arc<ConnectionSignals>,
 }
 
 /// Signals from and to a connection.
 #[derive(Debug)]
-struct LoadSignals {
+struct ConnectionSignals {
     /// When it made progress last, in nanoseconds of the epoch.
     progress: AtomicU64,
     end: Notify,
@@ -75,7 +75,7 @@ pub(crate) struct Claim {
     admission: Arc<Admission>,
     network: IpAddr,
     number: u64,
-    signals: Arc<LoadSignals>,
+    signals: Arc<ConnectionSignals>,
 }
 
 /// Memory that a connection holds until this is dropped.
@@ -105,7 +105,7 @@ impl Admission {
         now: Instant,
     ) -> Option<Arc<Claim>> {
         let signals =
-            Arc::new(LoadSignals { progress: self.nanos(now).into(), end: Notify::new() });
+            Arc::new(ConnectionSignals { progress: self.nanos(now).into(), end: Notify::new() });
         let mut state = self.state();
         let limits = state.limits;
         let address = network(client, limits.network_bits);

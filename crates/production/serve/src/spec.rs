@@ -28,7 +28,7 @@ use crate::site::{HostPattern, SiteOptions};
 use crate::sources::{Sources, table_fault};
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
 use crate::tickets::Ticketers;
-use crate::user::AddressAccount;
+use crate::user::UserAccount;
 use arc_swap::ArcSwap;
 
 /// How many free ports of TCP are tried before there is one that is free over UDP, too.
@@ -139,10 +139,10 @@ impl ServerSpec {
     }
 
     /// The account to which the server drops its privileges once it listens.
-    pub(crate) fn account(&self) -> Result<Option<AddressAccount>, ServeError> {
+    pub(crate) fn account(&self) -> Result<Option<UserAccount>, ServeError> {
         let Some(user) = &self.user else { return Ok(None) };
         let found =
-            AddressAccount::find(user).map_err(|error| ServeError::User(user.clone(), error))?;
+            UserAccount::find(user).map_err(|error| ServeError::User(user.clone(), error))?;
         Ok(Some(found))
     }
 

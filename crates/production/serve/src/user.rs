@@ -7,12 +7,12 @@ use nix::unistd::{Gid, Group, User, geteuid, initgroups, setgid, setuid};
 
 /// A user, and its group.
 #[derive(Debug)]
-pub(crate) struct AddressAccount {
+pub(crate) struct UserAccount {
     user: User,
     group: Gid,
 }
 
-impl AddressAccount {
+impl UserAccount {
     /// The account of `NAME` or `USER:GROUP`. Root is none.
     pub(crate) fn find(name: &str) -> io::Result<Self> {
         let (user, group) = match name.split_once(':') {

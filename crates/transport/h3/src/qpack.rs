@@ -12,10 +12,10 @@ const STATUS: &[u8] = b":status";
 
 /// Where a field is in the static table (RFC 9204, Appendix A): the index of the first one with the name, and
 /// those of some values.
-struct StaticField(u64, &'static [(&'static [u8], u64)]);
+struct StaticIndex(u64, &'static [(&'static [u8], u64)]);
 
 /// The names of the static table that responses of a server have.
-fn known(name: &HeaderName) -> Option<StaticField> {
+fn known(name: &HeaderName) -> Option<StaticIndex> {
     const TYPES: &[(&[u8], u64)] = &[
         (b"application/javascript", 45),
         (b"application/json", 46),
@@ -35,28 +35,28 @@ fn known(name: &HeaderName) -> Option<StaticField> {
         (b"public, max-age=31536000", 41),
     ];
     Some(match *name {
-        header::AGE => StaticField(2, &[]),
-        header::CONTENT_DISPOSITION => StaticField(3, &[]),
-        header::CONTENT_LENGTH => StaticField(4, &[(b"0", 4)]),
-        header::DATE => StaticField(6, &[]),
-        header::ETAG => StaticField(7, &[]),
-        header::LAST_MODIFIED => StaticField(10, &[]),
-        header::LINK => StaticField(11, &[]),
-        header::LOCATION => StaticField(12, &[]),
-        header::ACCEPT_RANGES => StaticField(32, &[(b"bytes", 32)]),
-        header::ACCESS_CONTROL_ALLOW_HEADERS => StaticField(33, &[]),
-        header::ACCESS_CONTROL_ALLOW_ORIGIN => StaticField(35, &[(b"*", 35)]),
-        header::CACHE_CONTROL => StaticField(36, CACHING),
-        header::CONTENT_ENCODING => StaticField(42, &[(b"br", 42), (b"gzip", 43)]),
-        header::CONTENT_TYPE => StaticField(44, TYPES),
-        header::STRICT_TRANSPORT_SECURITY => StaticField(56, &[]),
-        header::VARY => StaticField(59, &[(b"accept-encoding", 59), (b"origin", 60)]),
-        header::X_CONTENT_TYPE_OPTIONS => StaticField(61, &[(b"nosniff", 61)]),
-        header::ACCESS_CONTROL_ALLOW_METHODS => StaticField(76, &[]),
-        header::ACCESS_CONTROL_EXPOSE_HEADERS => StaticField(79, &[]),
-        header::ALT_SVC => StaticField(83, &[]),
-        header::CONTENT_SECURITY_POLICY => StaticField(85, &[]),
-        header::X_FRAME_OPTIONS => StaticField(97, &[]),
+        header::AGE => StaticIndex(2, &[]),
+        header::CONTENT_DISPOSITION => StaticIndex(3, &[]),
+        header::CONTENT_LENGTH => StaticIndex(4, &[(b"0", 4)]),
+        header::DATE => StaticIndex(6, &[]),
+        header::ETAG => StaticIndex(7, &[]),
+        header::LAST_MODIFIED => StaticIndex(10, &[]),
+        header::LINK => StaticIndex(11, &[]),
+        header::LOCATION => StaticIndex(12, &[]),
+        header::ACCEPT_RANGES => StaticIndex(32, &[(b"bytes", 32)]),
+        header::ACCESS_CONTROL_ALLOW_HEADERS => StaticIndex(33, &[]),
+        header::ACCESS_CONTROL_ALLOW_ORIGIN => StaticIndex(35, &[(b"*", 35)]),
+        header::CACHE_CONTROL => StaticIndex(36, CACHING),
+        header::CONTENT_ENCODING => StaticIndex(42, &[(b"br", 42), (b"gzip", 43)]),
+        header::CONTENT_TYPE => StaticIndex(44, TYPES),
+        header::STRICT_TRANSPORT_SECURITY => StaticIndex(56, &[]),
+        header::VARY => StaticIndex(59, &[(b"accept-encoding", 59), (b"origin", 60)]),
+        header::X_CONTENT_TYPE_OPTIONS => StaticIndex(61, &[(b"nosniff", 61)]),
+        header::ACCESS_CONTROL_ALLOW_METHODS => StaticIndex(76, &[]),
+        header::ACCESS_CONTROL_EXPOSE_HEADERS => StaticIndex(79, &[]),
+        header::ALT_SVC => StaticIndex(83, &[]),
+        header::CONTENT_SECURITY_POLICY => StaticIndex(85, &[]),
+        header::X_FRAME_OPTIONS => StaticIndex(97, &[]),
         _ => return None,
     })
 }
@@ -88,7 +88,7 @@ pub(crate) fn encode(status: StatusCode, headers: &HeaderMap, out: &mut BytesMut
 
 fn field(out: &mut BytesMut, name: &HeaderName, value: &HeaderValue) {
     let value = value.as_bytes();
-    let Some(StaticField(index, values)) = known(name) else {
+    let Some(StaticIndex(index, values)) = known(name) else {
         text(out, 0x20, 3, name.as_str().as_bytes());
         return text(out, 0, 7, value);
     };

@@ -12,7 +12,7 @@ use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::hystart::HyStart;
 use crate::inheritance::Inheritance;
-use crate::loss_window::{Congestion, LossStep, LossWindow};
+use crate::loss_window::{Congestion, LossReaction, LossWindow};
 use curve::{Curve, Epoch};
 pub(crate) use linux::LinuxCubic;
 
@@ -164,13 +164,13 @@ impl Controller for Cubic {
             self.rtt_us = micros(rtt.smoothed);
         }
         match (self.window.on_feedback(now, feedback), &mut self.phase) {
-            (LossStep::Congestion(event), _) => self.on_congestion(now, event, feedback),
-            (LossStep::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
-            (LossStep::Recovered, CubicPhase::Avoidance(curve)) => {
+            (LossReaction::Congestion(event), _) => self.on_congestion(now, event, feedback),
+            (LossReaction::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
+            (LossReaction::Recovered, CubicPhase::Avoidance(curve)) => {
                 curve.begin(now, self.window.cwnd(), self.window.mss());
             }
-            (LossStep::Underused, CubicPhase::Avoidance(curve)) => curve.skip(now),
-            (LossStep::Recovered | LossStep::Underused | LossStep::Hold, _) => {}
+            (LossReaction::Underused, CubicPhase::Avoidance(curve)) => curve.skip(now),
+            (LossReaction::Recovered | LossReaction::Underused | LossReaction::Hold, _) => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use uncork_units::Time;
 
-use super::{LossStep, LossWindow, UndoRule, Usage};
+use super::{LossReaction, LossWindow, Usage, WindowRule};
 use crate::event::Feedback;
 use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumeHint, ResumePhase};
@@ -20,9 +20,9 @@ pub(super) enum Jumped {
 impl LossWindow {
     /// Accepts a hint, unless there was congestion or an earlier hint.
     pub(crate) fn offer(&mut self, hint: ResumeHint) {
-        if self.is_initial() && !self.has_jumped() && matches!(self.rule, UndoRule::Growth) {
+        if self.is_initial() && !self.has_jumped() && matches!(self.rule, WindowRule::Growth) {
             let confirmed_at = self.delivered.saturating_add(self.initial_window);
-            self.rule = UndoRule::Reconnaissance(Reconnaissance::new(hint), confirmed_at);
+            self.rule = WindowRule::Reconnaissance(Reconnaissance::new(hint), confirmed_at);
         }
     }
 
@@ -30,10 +30,10 @@ impl LossWindow {
     /// sender has more data than slow start allows. A sender with less data may stay in
     /// Reconnaissance.
     //= rfc9959 3.2-1 3.2-8 3.2-9
-    pub(super) fn confirms_path(&self, step: LossStep) -> Option<Reconnaissance> {
+    pub(super) fn confirms_path(&self, step: LossReaction) -> Option<Reconnaissance> {
         match self.rule {
-            UndoRule::Reconnaissance(hint, confirmed_at)
-                if matches!(step, LossStep::Grow(_)) && self.delivered >= confirmed_at =>
+            WindowRule::Reconnaissance(hint, confirmed_at)
+                if matches!(step, LossReaction::Grow(_)) && self.delivered >= confirmed_at =>
             {
                 Some(hint)
             }
@@ -51,7 +51,7 @@ impl LossWindow {
         feedback: &Feedback<'_>,
     ) -> bool {
         let Some(rtt) = feedback.rtt else { return false };
-        self.rule = UndoRule::Growth;
+        self.rule = WindowRule::Growth;
         let grown = self.cwnd.saturating_add(feedback.acked_bytes());
         let Some(jump) = hint.conclude(rtt).filter(|jump| jump.cwnd > grown) else {
             return false;
@@ -59,7 +59,7 @@ impl LossWindow {
         self.cwnd = jump.cwnd;
         self.jump = Jumped::Once;
         let rtt = rtt.smoothed.max(rtt.min);
-        self.rule = UndoRule::Trial(Trial::begin(now, feedback.in_flight, self.delivered, rtt));
+        self.rule = WindowRule::Trial(Trial::begin(now, feedback.in_flight, self.delivered, rtt));
         true
     }
 
@@ -72,33 +72,33 @@ impl LossWindow {
         mut trial: Trial,
         is_congested: bool,
         feedback: &Feedback<'_>,
-    ) -> LossStep {
+    ) -> LossReaction {
         if is_congested {
             trial.retreat(now);
-            self.rule = UndoRule::Trial(trial);
+            self.rule = WindowRule::Trial(trial);
             self.retreat(trial);
-            return LossStep::Hold;
+            return LossReaction::Hold;
         }
         match trial.phase() {
             ResumePhase::Unvalidated => {
                 if let Some(rtt) = feedback.rtt {
                     trial.update_rtt(rtt.smoothed);
                 }
-                self.rule = UndoRule::Trial(trial);
+                self.rule = WindowRule::Trial(trial);
                 if trial.has_passed(feedback) || trial.is_overdue(now) {
                     self.end_unvalidated(now);
                 }
-                LossStep::Hold
+                LossReaction::Hold
             }
             ResumePhase::SafeRetreat => {
                 if trial.has_passed(feedback) {
                     self.end_retreat(trial);
                 }
-                LossStep::Hold
+                LossReaction::Hold
             }
             ResumePhase::Reconnaissance | ResumePhase::Validating => {
                 if trial.has_passed(feedback) {
-                    self.rule = UndoRule::Growth;
+                    self.rule = WindowRule::Growth;
                 }
                 self.growth(feedback)
             }
@@ -109,17 +109,17 @@ impl LossWindow {
     /// larger than what was delivered meanwhile, validation is complete.
     //= rfc9959 3.3-10 3.3-11
     pub(super) fn end_unvalidated(&mut self, now: Time) {
-        let UndoRule::Trial(mut trial) = self.rule else { return };
+        let WindowRule::Trial(mut trial) = self.rule else { return };
         let pipe_size = trial.pipe_size(self.delivered);
         if self.in_flight < self.initial_window || self.in_flight <= pipe_size {
             // Neither below the initial window nor below one packet: packets may have grown.
             let least = self.initial_window.max(self.mss());
             self.cwnd = pipe_size.min(self.cwnd).max(least);
-            self.rule = UndoRule::Growth;
+            self.rule = WindowRule::Growth;
             return;
         }
         trial.validate(now);
-        self.rule = UndoRule::Trial(trial);
+        self.rule = WindowRule::Trial(trial);
         self.cwnd = self.in_flight.min(self.cwnd).max(self.mss());
         self.usage[0] = Usage::Full;
     }
@@ -140,7 +140,7 @@ impl LossWindow {
     fn end_retreat(&mut self, trial: Trial) {
         self.recovery.end();
         self.ssthresh = (trial.pipe_size(self.delivered) / 2).max(2 * self.mss());
-        self.rule = UndoRule::Growth;
+        self.rule = WindowRule::Growth;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use uncork_units::Time;
 
-use super::{Congestion, LossUndo, LossWindow, UndoRule};
+use super::{Congestion, LossUndo, LossWindow, WindowRule};
 use crate::event::Feedback;
 
 impl LossWindow {
@@ -20,7 +20,7 @@ impl LossWindow {
     /// Whether no packet sent since the timeout has been acknowledged yet.
     fn is_after_timeout(&self) -> bool {
         self.recovery.is_active()
-            && !matches!(self.rule, UndoRule::Recovery(_) | UndoRule::Trial(_))
+            && !matches!(self.rule, WindowRule::Recovery(_) | WindowRule::Trial(_))
     }
 
     /// The congestion event of a timeout. `None` for a repeated timeout without an ACK in between,
@@ -49,11 +49,11 @@ impl LossWindow {
             }
             None => self.recovery.extend(now),
         }
-        if matches!(self.rule, UndoRule::Trial(_)) {
+        if matches!(self.rule, WindowRule::Trial(_)) {
             // An unvalidated jump is not restored, even if its packets arrive.
             self.recovery.confirm();
         }
-        self.rule = UndoRule::Growth;
+        self.rule = WindowRule::Growth;
         self.cwnd = segments * self.mss();
     }
 

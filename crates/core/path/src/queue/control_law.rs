@@ -39,7 +39,7 @@ struct QueueHead<T> {
 }
 
 /// Time, callbacks and parameters of a departure.
-struct HeadDeparture<'a, P, D> {
+struct DepartureContext<'a, P, D> {
     spec: &'a CodelSpec,
     now: Time,
     pop: P,
@@ -57,7 +57,7 @@ impl ControlLaw {
         pop: impl FnMut() -> Option<(Queued<T>, bool)>,
         dropped: &mut impl FnMut(Packet<T>),
     ) -> Option<Queued<T>> {
-        let mut departure = HeadDeparture { spec, now, pop, dropped };
+        let mut departure = DepartureContext { spec, now, pop, dropped };
         let mut head = self.head(&mut departure);
         if self.dropping {
             self.dropping = head.ok_to_drop;
@@ -85,7 +85,7 @@ impl ControlLaw {
     fn signal<T, P, D>(
         &mut self,
         mut head: QueueHead<T>,
-        departure: &mut HeadDeparture<'_, P, D>,
+        departure: &mut DepartureContext<'_, P, D>,
     ) -> (QueueHead<T>, bool)
     where
         P: FnMut() -> Option<(Queued<T>, bool)>,
@@ -105,7 +105,7 @@ impl ControlLaw {
 
     /// `dodequeue` of RFC 8289 §5.6: below target, or with at most one MTU left, drops are disabled
     /// for an interval.
-    fn head<T, P, D>(&mut self, departure: &mut HeadDeparture<'_, P, D>) -> QueueHead<T>
+    fn head<T, P, D>(&mut self, departure: &mut DepartureContext<'_, P, D>) -> QueueHead<T>
     where
         P: FnMut() -> Option<(Queued<T>, bool)>,
     {
@@ -113,7 +113,7 @@ impl ControlLaw {
             self.first_above = None;
             return QueueHead { queued: None, ok_to_drop: false };
         };
-        let &mut HeadDeparture { spec, now, .. } = departure;
+        let &mut DepartureContext { spec, now, .. } = departure;
         let above = !short && now.since(queued.since) >= spec.target;
         let ok_to_drop = above && self.first_above.is_some_and(|time| now >= time);
         let first_above = self.first_above.unwrap_or(now + spec.interval);

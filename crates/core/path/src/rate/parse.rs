@@ -76,7 +76,7 @@ pub enum TraceProblem {
 
 /// The content of the lines.
 #[derive(Debug)]
-pub(super) enum DelayLines {
+pub(super) enum NumberedLines {
     /// Rates by start in nanoseconds, beginning at 0, and the total length in nanoseconds.
     Rates { rates: Vec<(u64, Rate)>, length: u64 },
     /// Sorted, in milliseconds; the last one is not 0.
@@ -92,7 +92,7 @@ const MAX_LENGTH: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 /// A problem and the part of the line that has it.
 type Wrong<'text> = (&'text str, TraceProblem);
 
-pub(super) fn parse(text: &str) -> Result<DelayLines, TraceError> {
+pub(super) fn parse(text: &str) -> Result<NumberedLines, TraceError> {
     let data = || {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
         (1..).zip(lines).filter(|(_, line)| !line.is_empty())
@@ -114,7 +114,7 @@ pub(super) fn parse(text: &str) -> Result<DelayLines, TraceError> {
         return if times.last() == Some(&0) {
             Err(TraceError::NoLength)
         } else {
-            Ok(DelayLines::Opportunities(times))
+            Ok(NumberedLines::Opportunities(times))
         };
     }
     let mut rates = Vec::new();
@@ -184,7 +184,7 @@ fn nanos(seconds: f64) -> u64 {
 }
 
 /// The last rate lasts for the median of the earlier spans.
-fn with_length(rates: Vec<(f64, Rate)>) -> Result<DelayLines, TraceError> {
+fn with_length(rates: Vec<(f64, Rate)>) -> Result<NumberedLines, TraceError> {
     let first = rates.first().map_or(0.0, |first| first.0);
     let rates: Vec<(u64, Rate)> =
         rates.into_iter().map(|(at, rate)| (nanos(at - first), rate)).collect();
@@ -192,7 +192,7 @@ fn with_length(rates: Vec<(f64, Rate)>) -> Result<DelayLines, TraceError> {
     spans.sort_unstable();
     let median = spans.get(spans.len() / 2).ok_or(TraceError::OneRate)?;
     let length = rates.last().map_or(0, |last| last.0) + median;
-    Ok(DelayLines::Rates { rates, length })
+    Ok(NumberedLines::Rates { rates, length })
 }
 
 fn builtin_names() -> String {
@@ -214,10 +214,10 @@ mod tests {
 
     fn rates(text: &str) -> (Vec<(u64, u64)>, u64) {
         match parse(text).expect("a trace") {
-            DelayLines::Rates { rates, length } => {
+            NumberedLines::Rates { rates, length } => {
                 (rates.into_iter().map(|(at, rate)| (at, rate.bits_per_sec())).collect(), length)
             }
-            DelayLines::Opportunities(times) => panic!("{times:?}"),
+            NumberedLines::Opportunities(times) => panic!("{times:?}"),
         }
     }
 
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn one_column_is_opportunities() {
-        let Ok(DelayLines::Opportunities(times)) = parse("0\n0 # two\r\n\n 17\n17\n") else {
+        let Ok(NumberedLines::Opportunities(times)) = parse("0\n0 # two\r\n\n 17\n17\n") else {
             panic!("they are");
         };
         assert_eq!(times, [0, 0, 17, 17]);
@@ -288,12 +288,12 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "([0-9.#e\\- \t\r\nx]{0,4}\n?){0,20}") {
             match parse(&text) {
-                Ok(DelayLines::Rates { rates, length }) => {
+                Ok(NumberedLines::Rates { rates, length }) => {
                     prop_assert!(rates.is_sorted_by(|one, other| one.0 < other.0));
                     prop_assert!(rates.len() > 1 && rates[0].0 == 0);
                     prop_assert!(rates.last().is_some_and(|last| last.0 < length));
                 }
-                Ok(DelayLines::Opportunities(times)) => {
+                Ok(NumberedLines::Opportunities(times)) => {
                     prop_assert!(times.is_sorted() && times.last() > Some(&0));
                 }
                 Err(error) => prop_assert!(error.to_string().contains(": "), "{error}"),

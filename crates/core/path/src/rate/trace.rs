@@ -7,7 +7,7 @@ use uncork_units::{Rate, Ratio, TimeDelta};
 
 use super::curve::Curve;
 use super::opportunities::Opportunities;
-use super::parse::{DelayLines, TraceError, parse};
+use super::parse::{NumberedLines, TraceError, parse};
 
 /// The capacity of a link over time; cheap to clone. Either rates that last until the next one, or
 /// mahimahi's delivery opportunities.
@@ -89,8 +89,8 @@ impl FromStr for Trace {
 
     fn from_str(text: &str) -> Result<Self, TraceError> {
         match parse(text)? {
-            DelayLines::Rates { rates, length } => Ok(Self::of_rates(rates, length)),
-            DelayLines::Opportunities(at_ms) => {
+            NumberedLines::Rates { rates, length } => Ok(Self::of_rates(rates, length)),
+            NumberedLines::Opportunities(at_ms) => {
                 Ok(Self(Content::Opportunities(Arc::new(Opportunities::new(at_ms)))))
             }
         }

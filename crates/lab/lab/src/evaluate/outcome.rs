@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
 use uncork_sim::RunResult;
 
-use crate::engine::PlayedScene;
+use crate::engine::PlayedRun;
 use crate::scenario::{Instance, Scenario};
 
 /// The records of a run, with its cell and seed.
@@ -62,7 +62,7 @@ pub(crate) fn outcome(
     scenario: &Scenario,
     (cell, seed): (usize, u64),
     instance: &Instance,
-    PlayedScene { result, doubts, commands }: PlayedScene,
+    PlayedRun { result, doubts, commands }: PlayedRun,
 ) -> (RunOutcome, Vec<SeriesPoint>) {
     let RunResult { mut flows, requests, series, packets } = result;
     let classes = &scenario.cells[cell].classes;

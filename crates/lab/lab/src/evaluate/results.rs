@@ -6,7 +6,7 @@ use uncork_units::Time;
 
 use super::estimate::{Range, Samples};
 use super::outcome::RunOutcome;
-use super::samples::{Sample, SampleView};
+use super::samples::{CellRuns, Sample};
 use crate::scenario::{Metric, MetricUnit, Quantity, Scenario, Selection, Statistic};
 
 /// The runs of a scenario, grouped by cell and ordered by seed.
@@ -49,7 +49,7 @@ impl<'a> RunResults<'a> {
     ) -> Samples {
         let mut samples = Vec::new();
         for (place, cell) in (0_u64..).zip(cells) {
-            let view = SampleView::new(self.scenario, self.runs[*cell], of);
+            let view = CellRuns::new(self.scenario, self.runs[*cell], of);
             let of_cell = match (metric, statistic) {
                 (
                     Metric::Rtt | Metric::RttTime | Metric::QueueDelay,
@@ -98,8 +98,7 @@ impl<'a> RunResults<'a> {
         let selections: Vec<Selection> = classes.iter().map(of_class).collect();
         let of_run = |run: &RunOutcome| {
             let goodputs = selections.iter().flat_map(|of| {
-                SampleView::new(self.scenario, std::slice::from_ref(run), of)
-                    .samples(Metric::Goodput)
+                CellRuns::new(self.scenario, std::slice::from_ref(run), of).samples(Metric::Goodput)
             });
             jain_index(&goodputs.map(|sample| sample.value).collect::<Vec<_>>())
         };

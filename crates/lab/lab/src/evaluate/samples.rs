@@ -17,13 +17,13 @@ pub(crate) struct Sample {
 }
 
 /// The runs of one cell, filtered by a selection.
-pub(crate) struct SampleView<'a> {
+pub(crate) struct CellRuns<'a> {
     scenario: &'a Scenario,
     runs: &'a [RunOutcome],
     of: &'a Selection,
 }
 
-impl<'a> SampleView<'a> {
+impl<'a> CellRuns<'a> {
     /// `runs` must be those of one cell, sorted by seed.
     pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome], of: &'a Selection) -> Self {
         Self { scenario, runs, of }

@@ -2,7 +2,7 @@
 
 use super::outcome::RunOutcome;
 use super::results::RunResults;
-use super::samples::SampleView;
+use super::samples::CellRuns;
 use crate::scenario::{Carries, Metric, Selection};
 use crate::sweep::cell_name;
 
@@ -70,7 +70,7 @@ fn of_cell(results: &RunResults<'_>, cell: usize) -> Option<Dependence> {
             Selection { class: Some(class.clone()), cc: Some(cc.clone()), ..Selection::default() };
         let (mut when_first, mut when_later) = (Vec::new(), Vec::new());
         for run in results.of_cell(cell) {
-            let view = SampleView::new(results.scenario, std::slice::from_ref(run), &of);
+            let view = CellRuns::new(results.scenario, std::slice::from_ref(run), &of);
             let shares = view.samples(Metric::Share).into_iter().map(|sample| sample.value);
             let is_first = first(run).as_ref() == Some(group);
             if is_first { &mut when_first } else { &mut when_later }.extend(shares);

@@ -22,11 +22,11 @@ pub(crate) fn time_series(
 ) -> Option<TimeSeries> {
     let cells = results.cells(of, &[]);
     let chosen = sampled.iter().filter(|sampled| cells.contains(&sampled.cell));
-    let traces: Vec<SeriesTrace<'_>> =
+    let traces: Vec<TracedFlow<'_>> =
         chosen.flat_map(|sampled| traces(results, sampled, of)).take(MAX_CURVES).collect();
-    let limits = AxisLimits::of(results, &traces);
+    let limits = PathLimits::of(results, &traces);
     let panel = |label: &str, unit: &str, points: &PointsOf, limit: Option<&Limit>| {
-        let curve = |trace: &SeriesTrace<'_>| Curve {
+        let curve = |trace: &TracedFlow<'_>| Curve {
             label: trace.label.clone(),
             cc: trace.cc.clone(),
             points: points(&trace.points),
@@ -68,15 +68,15 @@ pub(crate) fn time_series(
 
 /// Limits of the path, if all flows share one path and it is constant.
 #[derive(Default)]
-struct AxisLimits {
+struct PathLimits {
     rate: Option<Limit>,
     rtt: Option<Limit>,
     buffer: Option<Limit>,
 }
 
-impl AxisLimits {
-    fn of(results: &RunResults<'_>, traces: &[SeriesTrace<'_>]) -> Self {
-        let of_trace = |trace: &SeriesTrace<'_>| {
+impl PathLimits {
+    fn of(results: &RunResults<'_>, traces: &[TracedFlow<'_>]) -> Self {
+        let of_trace = |trace: &TracedFlow<'_>| {
             let plan = &results.scenario.cells[trace.cell].plan;
             let flow = plan.flows.iter().find(|flow| flow.name == trace.class)?;
             let path = &plan.paths[flow.path];
@@ -110,7 +110,7 @@ fn common<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T
 }
 
 /// The states of a flow's controller; `None` if it has none.
-fn states(trace: &SeriesTrace<'_>) -> Option<StateRow> {
+fn states(trace: &TracedFlow<'_>) -> Option<StateRow> {
     let mut spans: Vec<(String, f64, f64)> = Vec::new();
     for point in trace.points.iter().filter(|point| !point.state.is_empty()) {
         let now = seconds(point.time_ns);
@@ -126,7 +126,7 @@ fn states(trace: &SeriesTrace<'_>) -> Option<StateRow> {
 }
 
 /// A flow of a run.
-struct SeriesTrace<'a> {
+struct TracedFlow<'a> {
     label: String,
     cc: String,
     class: String,
@@ -139,7 +139,7 @@ fn traces<'a>(
     results: &RunResults<'_>,
     sampled: &SampledCell<'a>,
     of: &Selection,
-) -> impl Iterator<Item = SeriesTrace<'a>> {
+) -> impl Iterator<Item = TracedFlow<'a>> {
     let seed = results.scenario.series_seeds.first();
     let run = results.of_cell(sampled.cell).iter().find(|run| Some(&run.seed) == seed);
     let flows = run.into_iter().flat_map(|run| &run.flows).filter(|flow| {
@@ -152,7 +152,7 @@ fn traces<'a>(
         let cell = results.label(sampled.cell, of, (&[&flow.group], &flow.cc));
         let label = [format!("{}{number}", flow.cc), cell].join(", ");
         let points = sampled.points.iter().filter(|point| point.flow == flow.flow).collect();
-        SeriesTrace {
+        TracedFlow {
             label: label.trim_end_matches(", ").to_owned(),
             cc: flow.cc.to_string(),
             class: flow.group.to_string(),

@@ -15,7 +15,7 @@ use super::answers::published;
 use super::outcome::outcome;
 use super::results::RunResults;
 use crate::builtin::Builtin;
-use crate::engine::PlayedScene;
+use crate::engine::PlayedRun;
 use crate::scenario::{Published, Scenario};
 use crate::sweep::Item;
 
@@ -153,7 +153,7 @@ fn verdicts(name: &str, replacement: InPlaceOfBbr) -> Vec<(String, Verdict)> {
     let play = |Item { cell, seed }| {
         let instance = scenario.instance(cell, seed);
         let result = Simulation::new(&replaced(instance.run.clone(), replacement)).run();
-        let played = PlayedScene { result, doubts: Vec::new(), commands: Vec::new() };
+        let played = PlayedRun { result, doubts: Vec::new(), commands: Vec::new() };
         outcome(&scenario, (cell, seed), &instance, played).0
     };
     let runs: Vec<_> = items.map(play).collect();

@@ -48,7 +48,7 @@ pub enum ManifestError {
 
 /// The common part of manifests of all builds.
 #[derive(Deserialize)]
-struct ManifestOrigin {
+struct ManifestHeader {
     schema: String,
     version: String,
 }
@@ -84,7 +84,7 @@ impl Manifest {
 
     /// Parses [`Self::to_json`].
     pub fn from_json(text: &str) -> Result<Self, ManifestError> {
-        let origin: ManifestOrigin = serde_json::from_str(text).map_err(ManifestError::Json)?;
+        let origin: ManifestHeader = serde_json::from_str(text).map_err(ManifestError::Json)?;
         if (origin.schema.as_str(), origin.version.as_str()) != (Self::SCHEMA, VERSION) {
             return Err(ManifestError::Build(origin.version));
         }

@@ -11,9 +11,9 @@ use crate::words;
 
 /// A column of figures: heading, second heading, metric, factor, and fixed number of decimals, if
 /// any.
-type CompactFigure = (&'static str, &'static str, &'static str, f64, Option<usize>);
+type CompactColumn = (&'static str, &'static str, &'static str, f64, Option<usize>);
 
-const FIGURES: [CompactFigure; 16] = [
+const FIGURES: [CompactColumn; 16] = [
     ("completion s", "p50", "completion_p50", 1.0, None),
     ("completion s", "p90", "completion_p90", 1.0, None),
     ("bandwidth", "Mbit/s", "bandwidth_p50", 1e-6, None),
@@ -100,7 +100,7 @@ fn fitting_figures(document: &LabDocument, terminal: Terminal) -> String {
     let known = known(document);
     let metrics: Vec<&str> = known.iter().map(|figure| figure.2).collect();
     let with = |kept: &[usize]| {
-        let kept: Vec<&CompactFigure> = kept.iter().map(|at| known[*at]).collect();
+        let kept: Vec<&CompactColumn> = kept.iter().map(|at| known[*at]).collect();
         figures(document, &kept).fit(terminal)
     };
     let kept =
@@ -114,9 +114,9 @@ fn fitting_figures(document: &LabDocument, terminal: Terminal) -> String {
 }
 
 /// The figures that at least one row has.
-fn known(document: &LabDocument) -> Vec<&'static CompactFigure> {
+fn known(document: &LabDocument) -> Vec<&'static CompactColumn> {
     let classes = || document.cells.iter().flat_map(|cell| &cell.classes);
-    let has = |figure: &&CompactFigure| classes().any(|class| metric(class, figure.2).is_some());
+    let has = |figure: &&CompactColumn| classes().any(|class| metric(class, figure.2).is_some());
     FIGURES.iter().filter(has).collect()
 }
 
@@ -124,10 +124,10 @@ fn metric(class: &ClassResult, name: &str) -> Option<f64> {
     class.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.estimate.value)
 }
 
-fn figures(document: &LabDocument, known: &[&CompactFigure]) -> Table {
+fn figures(document: &LabDocument, known: &[&CompactColumn]) -> Table {
     let all = || document.cells.iter().flat_map(|cell| &cell.classes);
     let of_group = |group: &str| {
-        let kin: Vec<&&CompactFigure> = known.iter().filter(|figure| figure.0 == group).collect();
+        let kin: Vec<&&CompactColumn> = known.iter().filter(|figure| figure.0 == group).collect();
         decimals(all().flat_map(|class| {
             kin.iter()
                 .filter_map(|figure| Some(metric(class, figure.2)? * figure.3))

@@ -101,8 +101,8 @@ fn unfinished(answer: &Answer) -> Option<String> {
 
 fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) -> String {
     let (subject, baseline) = names;
-    let metric = match SentenceKind::of(&answer.metric) {
-        SentenceKind::Share => "goodput per flow".to_owned(),
+    let metric = match MetricKind::of(&answer.metric) {
+        MetricKind::Share => "goodput per flow".to_owned(),
         _ => spelled(&answer.metric),
     };
     let of = format!("ratio of {metric} {}", decimal(ratio.value));
@@ -142,8 +142,8 @@ fn with_shares(answer: &Answer, (subject, baseline): (&str, &str), text: String)
 fn subject(answer: &Answer) -> Payer {
     let gets_less = |ratio: Estimate| ratio.value <= 0.5;
     let is_settled = matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
-    match SentenceKind::of(&answer.metric) {
-        SentenceKind::Share if is_settled && answer.ratio.is_some_and(gets_less) => Payer::Baseline,
+    match MetricKind::of(&answer.metric) {
+        MetricKind::Share if is_settled && answer.ratio.is_some_and(gets_less) => Payer::Baseline,
         _ => Payer::Choice,
     }
 }
@@ -226,42 +226,36 @@ impl Reading {
 
 fn comparison(answer: &Answer, ratio: f64) -> (ComparedChoice, Reading) {
     let of = |verb, what, than, read| (ComparedChoice { verb, what, than }, read);
-    match (SentenceKind::of(&answer.metric), ratio) {
-        (SentenceKind::Share, r) if r <= 0.5 => {
+    match (MetricKind::of(&answer.metric), ratio) {
+        (MetricKind::Share, r) if r <= 0.5 => {
             of("gets", "times as much per flow", "as", Reading::InverseTimes)
         }
-        (SentenceKind::Share, r) if r < 1.0 => {
-            of("gets", "less per flow", "than", Reading::Percent)
-        }
-        (SentenceKind::Share, r) if r < 2.0 => {
-            of("gets", "more per flow", "than", Reading::Percent)
-        }
-        (SentenceKind::Share, _) => of("gets", "times as much per flow", "as", Reading::Times),
-        (SentenceKind::Time, r) if r <= 0.5 => {
-            of("is", "times as fast", "as", Reading::InverseTimes)
-        }
-        (SentenceKind::Time, r) if r < 1.0 => of("takes", "less time", "than", Reading::Percent),
-        (SentenceKind::Time, r) if r < 2.0 => of("takes", "longer", "than", Reading::Percent),
-        (SentenceKind::Time, _) => of("takes", "times as long", "as", Reading::Times),
-        (SentenceKind::Start, r) if r < 1.0 => {
+        (MetricKind::Share, r) if r < 1.0 => of("gets", "less per flow", "than", Reading::Percent),
+        (MetricKind::Share, r) if r < 2.0 => of("gets", "more per flow", "than", Reading::Percent),
+        (MetricKind::Share, _) => of("gets", "times as much per flow", "as", Reading::Times),
+        (MetricKind::Time, r) if r <= 0.5 => of("is", "times as fast", "as", Reading::InverseTimes),
+        (MetricKind::Time, r) if r < 1.0 => of("takes", "less time", "than", Reading::Percent),
+        (MetricKind::Time, r) if r < 2.0 => of("takes", "longer", "than", Reading::Percent),
+        (MetricKind::Time, _) => of("takes", "times as long", "as", Reading::Times),
+        (MetricKind::Start, r) if r < 1.0 => {
             of("starts to play", "sooner", "than", Reading::Percent)
         }
-        (SentenceKind::Start, r) if r < 2.0 => {
+        (MetricKind::Start, r) if r < 2.0 => {
             of("starts to play", "later", "than", Reading::Percent)
         }
-        (SentenceKind::Start, _) => of("takes", "times as long to start", "as", Reading::Times),
-        (SentenceKind::Stutters, r) if r < 1.0 => of("stutters", "less", "than", Reading::Percent),
-        (SentenceKind::Stutters, r) if r < 2.0 => of("stutters", "more", "than", Reading::Percent),
-        (SentenceKind::Stutters, _) => of("stutters", "times as often", "as", Reading::Times),
-        (SentenceKind::Rate, r) if r < 1.0 => of("delivers", "less", "than", Reading::Percent),
-        (SentenceKind::Rate, r) if r < 2.0 => of("delivers", "more", "than", Reading::Percent),
-        (SentenceKind::Rate, _) => of("delivers", "times as much", "as", Reading::Times),
+        (MetricKind::Start, _) => of("takes", "times as long to start", "as", Reading::Times),
+        (MetricKind::Stutters, r) if r < 1.0 => of("stutters", "less", "than", Reading::Percent),
+        (MetricKind::Stutters, r) if r < 2.0 => of("stutters", "more", "than", Reading::Percent),
+        (MetricKind::Stutters, _) => of("stutters", "times as often", "as", Reading::Times),
+        (MetricKind::Rate, r) if r < 1.0 => of("delivers", "less", "than", Reading::Percent),
+        (MetricKind::Rate, r) if r < 2.0 => of("delivers", "more", "than", Reading::Percent),
+        (MetricKind::Rate, _) => of("delivers", "times as much", "as", Reading::Times),
     }
 }
 
 /// The kind of a metric, which determines the verb.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SentenceKind {
+enum MetricKind {
     Time,
     Start,
     Stutters,
@@ -270,7 +264,7 @@ enum SentenceKind {
     Share,
 }
 
-impl SentenceKind {
+impl MetricKind {
     fn of(metric: &str) -> Self {
         match metric {
             metric if metric.starts_with("playback_latency") => Self::Start,
@@ -283,12 +277,12 @@ impl SentenceKind {
 }
 
 fn equal(answer: &Answer) -> &'static str {
-    match SentenceKind::of(&answer.metric) {
-        SentenceKind::Time => "takes the same time as",
-        SentenceKind::Start => "starts to play as soon as",
-        SentenceKind::Stutters => "stutters as often as",
-        SentenceKind::Rate => "delivers as much as",
-        SentenceKind::Share => "gets as much per flow as",
+    match MetricKind::of(&answer.metric) {
+        MetricKind::Time => "takes the same time as",
+        MetricKind::Start => "starts to play as soon as",
+        MetricKind::Stutters => "stutters as often as",
+        MetricKind::Rate => "delivers as much as",
+        MetricKind::Share => "gets as much per flow as",
     }
 }
 
@@ -355,12 +349,12 @@ fn harm(price: &Price, ratio: f64) -> String {
 /// difference in 3.`
 fn summary(group: &[&Answer]) -> String {
     let first = group[0];
-    let (verb, better, worse) = match SentenceKind::of(&first.metric) {
-        SentenceKind::Time => ("is", "faster", "slower"),
-        SentenceKind::Start => ("starts to play", "sooner", "later"),
-        SentenceKind::Stutters => ("stutters", "less", "more"),
-        SentenceKind::Rate => ("delivers", "more", "less"),
-        SentenceKind::Share => ("gets", "more per flow", "less per flow"),
+    let (verb, better, worse) = match MetricKind::of(&first.metric) {
+        MetricKind::Time => ("is", "faster", "slower"),
+        MetricKind::Start => ("starts to play", "sooner", "later"),
+        MetricKind::Stutters => ("stutters", "less", "more"),
+        MetricKind::Rate => ("delivers", "more", "less"),
+        MetricKind::Share => ("gets", "more per flow", "less per flow"),
     };
     let (subject, baseline) = sides(first);
     let all = group.len();

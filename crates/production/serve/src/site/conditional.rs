@@ -14,7 +14,7 @@ pub(super) struct Validators {
 
 /// What the preconditions come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ExchangeOutcome {
+pub(super) enum ConditionalOutcome {
     /// Send the representation.
     Send {
         /// A `Range` header counts.
@@ -26,7 +26,7 @@ pub(super) enum ExchangeOutcome {
 
 impl Validators {
     /// Evaluates in the order of RFC 9110 §13.2.2.
-    pub(super) fn evaluate(&self, headers: &HeaderMap) -> ExchangeOutcome {
+    pub(super) fn evaluate(&self, headers: &HeaderMap) -> ConditionalOutcome {
         let (matched, unmodified) = (header::IF_MATCH, header::IF_UNMODIFIED_SINCE);
         let failed = if headers.contains_key(&matched) {
             !self.is_listed(headers, matched, false)
@@ -34,7 +34,7 @@ impl Validators {
             date(headers, unmodified).is_some_and(|since| self.modified > since)
         };
         if failed {
-            return ExchangeOutcome::Failed;
+            return ConditionalOutcome::Failed;
         }
         let (none_match, modified) = (header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE);
         let known = if headers.contains_key(&none_match) {
@@ -43,9 +43,9 @@ impl Validators {
             date(headers, modified).is_some_and(|since| self.modified <= since)
         };
         if known {
-            return ExchangeOutcome::NotModified;
+            return ConditionalOutcome::NotModified;
         }
-        ExchangeOutcome::Send { ranges: self.continues(headers) }
+        ConditionalOutcome::Send { ranges: self.continues(headers) }
     }
 
     /// Whether `If-Range` lets a range be sent. A date never does: the file may have changed twice
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     /// Modified at 06 Nov 1994 08:49:37, the date of RFC 9110 §5.6.7.
-    fn evaluate(headers: &[(&'static str, &'static str)]) -> ExchangeOutcome {
+    fn evaluate(headers: &[(&'static str, &'static str)]) -> ConditionalOutcome {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         let validators = Validators { etag: Some(HeaderValue::from_static("\"a-1\"")), modified };
         let headers = headers
@@ -89,7 +89,7 @@ mod tests {
         validators.evaluate(&headers.collect())
     }
 
-    const SEND: ExchangeOutcome = ExchangeOutcome::Send { ranges: true };
+    const SEND: ConditionalOutcome = ConditionalOutcome::Send { ranges: true };
     const AT: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
     const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
 
@@ -98,35 +98,35 @@ mod tests {
         for known in ["\"a-1\"", "W/\"a-1\"", "*", "\"x\", \"a-1\"", "\"x\",W/\"a-1\" , \"y\""] {
             assert_eq!(
                 evaluate(&[("if-none-match", known)]),
-                ExchangeOutcome::NotModified,
+                ConditionalOutcome::NotModified,
                 "{known}"
             );
         }
         for other in ["\"a-2\"", "a-1", "", "\"a-1", "w/\"a-1\""] {
             assert_eq!(evaluate(&[("if-none-match", other)]), SEND, "{other}");
-            assert_eq!(evaluate(&[("if-match", other)]), ExchangeOutcome::Failed, "{other}");
+            assert_eq!(evaluate(&[("if-match", other)]), ConditionalOutcome::Failed, "{other}");
         }
         assert_eq!(evaluate(&[("if-match", "\"a-1\"")]), SEND);
         assert_eq!(evaluate(&[("if-match", "*")]), SEND);
         assert_eq!(
             evaluate(&[("if-match", "W/\"a-1\"")]),
-            ExchangeOutcome::Failed,
+            ConditionalOutcome::Failed,
             "strong comparison"
         );
     }
 
     #[test]
     fn dates_count_where_there_are_no_tags() {
-        assert_eq!(evaluate(&[("if-modified-since", AT)]), ExchangeOutcome::NotModified);
+        assert_eq!(evaluate(&[("if-modified-since", AT)]), ConditionalOutcome::NotModified);
         assert_eq!(evaluate(&[("if-modified-since", BEFORE)]), SEND);
         assert_eq!(evaluate(&[("if-unmodified-since", AT)]), SEND);
-        assert_eq!(evaluate(&[("if-unmodified-since", BEFORE)]), ExchangeOutcome::Failed);
+        assert_eq!(evaluate(&[("if-unmodified-since", BEFORE)]), ConditionalOutcome::Failed);
         let both = [("if-none-match", "\"x\""), ("if-modified-since", AT)];
         assert_eq!(evaluate(&both), SEND);
         assert_eq!(evaluate(&[("if-match", "*"), ("if-unmodified-since", BEFORE)]), SEND);
         let (rfc850, asctime) = ("Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994");
-        assert_eq!(evaluate(&[("if-modified-since", rfc850)]), ExchangeOutcome::NotModified);
-        assert_eq!(evaluate(&[("if-modified-since", asctime)]), ExchangeOutcome::NotModified);
+        assert_eq!(evaluate(&[("if-modified-since", rfc850)]), ConditionalOutcome::NotModified);
+        assert_eq!(evaluate(&[("if-modified-since", asctime)]), ConditionalOutcome::NotModified);
         for unreadable in ["yesterday", "", "Sun, 99 Nov 1994 08:49:37 GMT"] {
             assert_eq!(evaluate(&[("if-modified-since", unreadable)]), SEND, "{unreadable}");
             assert_eq!(evaluate(&[("if-unmodified-since", unreadable)]), SEND, "{unreadable}");
@@ -139,7 +139,7 @@ mod tests {
         for other in ["\"a-2\"", "W/\"a-1\"", AT] {
             assert_eq!(
                 evaluate(&[("if-range", other)]),
-                ExchangeOutcome::Send { ranges: false },
+                ConditionalOutcome::Send { ranges: false },
                 "{other}"
             );
         }

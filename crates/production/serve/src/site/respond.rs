@@ -12,7 +12,7 @@ use http::{
 };
 
 use super::body::SiteBody;
-use super::conditional::{ExchangeOutcome, Validators};
+use super::conditional::{ConditionalOutcome, Validators};
 use super::encoding::accepted;
 use super::file::ServedFile;
 use super::open_files::OpenFiles;
@@ -232,9 +232,9 @@ impl Site {
         let etag = if coding.is_some() { file.etag(coding) } else { file.heads().etag.clone() };
         let validators = Validators { etag, modified: file.modified() };
         let mut response = match validators.evaluate(request.headers()) {
-            ExchangeOutcome::Failed => status(StatusCode::PRECONDITION_FAILED),
-            ExchangeOutcome::NotModified => empty(StatusCode::NOT_MODIFIED),
-            ExchangeOutcome::Send { ranges } => {
+            ConditionalOutcome::Failed => status(StatusCode::PRECONDITION_FAILED),
+            ConditionalOutcome::NotModified => empty(StatusCode::NOT_MODIFIED),
+            ConditionalOutcome::Send { ranges } => {
                 // Only GET has ranges (RFC 9110 §14.2).
                 let wanted = request.headers().get(header::RANGE);
                 let wanted = wanted.filter(|_| ranges && *request.method() == Method::GET);

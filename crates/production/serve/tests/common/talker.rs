@@ -97,7 +97,7 @@ pub async fn get(
 
 /// The result of a request: the status, the entity tag, the received part of the body, and whether
 /// it was cut off.
-pub struct ExchangeOutcome {
+pub struct Outcome {
     pub status: u16,
     pub etag: String,
     pub body: Vec<u8>,
@@ -108,7 +108,7 @@ pub async fn ask(
     connection: &Connection,
     path: &str,
     headers: &[(&str, &str)],
-) -> Result<ExchangeOutcome, ClientError> {
+) -> Result<Outcome, ClientError> {
     let response = connection.request(request("GET", path, headers)).await?;
     let status = response.status().as_u16();
     let etag = response.headers().get("etag").map(|etag| etag.to_str().unwrap().to_owned());
@@ -119,7 +119,7 @@ pub async fn ask(
             Err(error) => cut = Some(error),
         }
     }
-    Ok(ExchangeOutcome { status, etag: etag.unwrap_or_default(), body, cut })
+    Ok(Outcome { status, etag: etag.unwrap_or_default(), body, cut })
 }
 
 /// Replaces a file atomically, so that it is always complete.

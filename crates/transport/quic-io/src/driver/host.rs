@@ -71,7 +71,7 @@ impl<S> Host<'_, S> {
     }
 
     fn touch(&mut self, slot: usize) {
-        if self.table.get_mut(slot).is_some_and(super::table::RouteEntry::mark_ready) {
+        if self.table.get_mut(slot).is_some_and(super::table::DriverEntry::mark_ready) {
             self.ready.push_back(slot);
         }
     }

@@ -179,7 +179,7 @@ impl<A: App> Driver<A> {
     }
 
     fn mark_ready(&mut self, slot: usize) {
-        if self.table.get_mut(slot).is_some_and(table::RouteEntry::mark_ready) {
+        if self.table.get_mut(slot).is_some_and(table::DriverEntry::mark_ready) {
             self.ready.push_back(slot);
         }
     }

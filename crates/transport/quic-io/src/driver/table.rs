@@ -9,7 +9,7 @@ use crate::app::{ConnectionContext, ConnectionKey};
 use crate::moderation::Moderation;
 
 /// A connection and its driver state.
-pub(crate) struct RouteEntry<S> {
+pub(crate) struct DriverEntry<S> {
     serial: u64,
     pub(crate) connection: Connection,
     pub(crate) cc: Handle,
@@ -27,7 +27,7 @@ pub(crate) struct RouteEntry<S> {
     pub(crate) is_close_reported: bool,
 }
 
-impl<S> RouteEntry<S> {
+impl<S> DriverEntry<S> {
     /// Marks it as queued. Returns whether it was not queued before.
     pub(crate) fn mark_ready(&mut self) -> bool {
         !std::mem::replace(&mut self.ready, true)
@@ -51,7 +51,7 @@ impl<S> RouteEntry<S> {
 
 /// All connections of a driver.
 pub(crate) struct Table<S> {
-    entries: Vec<Option<Box<RouteEntry<S>>>>,
+    entries: Vec<Option<Box<DriverEntry<S>>>>,
     length: usize,
     handshaking: usize,
     /// Connections that are not closed.
@@ -74,7 +74,7 @@ impl<S> Table<S> {
         self.length += 1;
         self.handshaking += 1;
         self.open += 1;
-        self.entries[slot] = Some(Box::new(RouteEntry {
+        self.entries[slot] = Some(Box::new(DriverEntry {
             serial: self.serial,
             connection,
             cc,
@@ -89,7 +89,7 @@ impl<S> Table<S> {
         }));
     }
 
-    pub(crate) fn remove(&mut self, slot: usize) -> Option<Box<RouteEntry<S>>> {
+    pub(crate) fn remove(&mut self, slot: usize) -> Option<Box<DriverEntry<S>>> {
         let entry = self.entries.get_mut(slot)?.take()?;
         self.length -= 1;
         self.handshaking -= usize::from(entry.handshaking);
@@ -98,7 +98,7 @@ impl<S> Table<S> {
     }
 
     /// Marks the connection as reported closed to the application. Returns it the first time.
-    pub(crate) fn close(&mut self, slot: usize) -> Option<&mut RouteEntry<S>> {
+    pub(crate) fn close(&mut self, slot: usize) -> Option<&mut DriverEntry<S>> {
         let entry = self.entries.get_mut(slot)?.as_deref_mut()?;
         if std::mem::replace(&mut entry.is_close_reported, true) {
             return None;
@@ -116,11 +116,11 @@ impl<S> Table<S> {
         }
     }
 
-    pub(crate) fn get_mut(&mut self, slot: usize) -> Option<&mut RouteEntry<S>> {
+    pub(crate) fn get_mut(&mut self, slot: usize) -> Option<&mut DriverEntry<S>> {
         self.entries.get_mut(slot)?.as_deref_mut()
     }
 
-    pub(crate) fn find(&mut self, key: ConnectionKey) -> Option<&mut RouteEntry<S>> {
+    pub(crate) fn find(&mut self, key: ConnectionKey) -> Option<&mut DriverEntry<S>> {
         self.get_mut(key.slot).filter(|entry| entry.serial == key.serial)
     }
 
@@ -128,7 +128,7 @@ impl<S> Table<S> {
         self.get_mut(slot).map(|entry| ConnectionKey { slot, serial: entry.serial })
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut RouteEntry<S>)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut DriverEntry<S>)> {
         let slots = self.entries.iter_mut().enumerate();
         slots.filter_map(|(slot, entry)| Some((slot, entry.as_deref_mut()?)))
     }

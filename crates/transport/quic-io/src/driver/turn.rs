@@ -6,7 +6,7 @@ use std::time::Instant;
 use noq_proto::{ConnectionError, ConnectionHandle, Event, PathId, StreamEvent};
 
 use super::output::{self, Progress, Sink};
-use super::table::RouteEntry;
+use super::table::DriverEntry;
 use super::{Driver, Limits};
 use crate::app::App;
 
@@ -205,7 +205,7 @@ impl<A: App> Driver<A> {
     }
 }
 
-impl<S> RouteEntry<S> {
+impl<S> DriverEntry<S> {
     fn deadline(&self, now: Instant) -> Option<Instant> {
         let stack = self.connection.poll_timeout();
         self.moderation.deadline(now, stack.into_iter().chain(self.wake_at).min())

@@ -22,7 +22,7 @@ use uncork_units::wide::saturating_mul;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
-use crate::loss_window::{Congestion, LossStep, LossWindow};
+use crate::loss_window::{Congestion, LossReaction, LossWindow};
 use growth::Growth;
 use hystart::{AckTiming, HyStart};
 
@@ -139,12 +139,12 @@ impl Controller for LinuxCubic {
             self.growth.measure_delay(now, rtt.latest);
         }
         match self.window.on_feedback(now, feedback) {
-            LossStep::Congestion(event) => {
+            LossReaction::Congestion(event) => {
                 let ssthresh = self.reduced(event);
                 self.window.reduce(event, ssthresh, feedback);
             }
-            LossStep::Grow(_) | LossStep::Recovered => self.grow(now, feedback),
-            LossStep::Underused | LossStep::Hold => {}
+            LossReaction::Grow(_) | LossReaction::Recovered => self.grow(now, feedback),
+            LossReaction::Underused | LossReaction::Hold => {}
         }
     }
 

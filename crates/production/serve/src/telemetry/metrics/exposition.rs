@@ -20,7 +20,7 @@ use super::{MetricKey, Metrics, locked};
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Series) -> u64);
-type BucketCounts = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &SharedBuckets);
+type BucketMetric = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &SharedBuckets);
 
 const COUNTERS: [Counted; 8] = [
     ("connections", "Connections that have ended", None, |it| read(&it.connections)),
@@ -35,7 +35,7 @@ const COUNTERS: [Counted; 8] = [
     ("timeouts", "Retransmission timeouts", None, |it| read(&it.timeouts)),
 ];
 
-const HISTOGRAMS: [BucketCounts; 4] = [
+const HISTOGRAMS: [BucketMetric; 4] = [
     (
         "goodput_bytes_per_second",
         "Bytes acknowledged by busy time, of responses of 100 kB and more",
