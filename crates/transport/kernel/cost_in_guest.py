@@ -2,7 +2,8 @@
 """What the controllers cost on another kernel, compared with its own: instructions, counted under qemu.
 
     crates/transport/kernel/cost_in_guest.py --uncork target/release/uncork debian-6.12
-    crates/transport/kernel/cost_in_guest.py --uncork target/release/uncork debian-6.12 --rate 200mbit --delay 20ms --megabytes 100
+    crates/transport/kernel/cost_in_guest.py --uncork target/release/uncork debian-6.12 --rate 200mbit --delay 20ms \\
+        --megabytes 100
 
 One flow of iperf3 over a veth pair between two network namespaces of the guest: a token bucket limits the
 rate, and ACKs are delayed. In virtual time (qemu.py) each instruction takes a nanosecond, so what the guest
