@@ -38,7 +38,7 @@ Connections are those of all network namespaces that this user may enter; the de
 
 Exit status: 0 shown, 2 wrong usage, 3 this machine cannot load controllers (the reason is shown), 5 a bug.";
 
-/// Run the library's controllers in the Linux kernel, by BPF (docs/evidence/kernel.md)
+/// Run the library's controllers in the Linux kernel, by BPF (docs/reference/kernel.md)
 #[derive(Args, Debug)]
 pub(crate) struct KernelArgs {
     #[command(subcommand)]
