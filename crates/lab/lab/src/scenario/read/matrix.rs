@@ -253,11 +253,15 @@ pub(crate) fn index_of(key: &str, place: &Place, axes: &[Axis]) -> Result<usize>
         // An axis is named by its whole key: `flow.main.cc`, not `cc`.
         match names().find(|name| name.rsplit('.').next() == Some(key)) {
             Some(whole) => error.help(format!("did you mean `{whole}`?")),
-            None if axes.is_empty() || !key.contains('.') => error.help(format!(
-                "an axis is a place that [matrix] varies, such as \"flow.main.cc\" = [\"cubic\", \
-                 \"bbr3\"]{}",
-                names().fold(String::new(), |known, name| format!("{known}; available: `{name}`"))
-            )),
+            None if axes.is_empty() || !key.contains('.') => {
+                let example = "an axis is a place that [matrix] varies, such as \"flow.main.cc\" = \
+                               [\"cubic\", \"bbr3\"]";
+                let known: Vec<_> = names().map(|name| format!("`{name}`")).collect();
+                match known.as_slice() {
+                    [] => error.help(example),
+                    known => error.help(format!("{example}; available: {}", known.join(", "))),
+                }
+            }
             None => error.nearest(key, names()),
         }
     })
