@@ -4,6 +4,7 @@
 //!   [`Capability`].
 //! * [`Scratch`]: a directory that is removed when the test ends.
 //! * [`assert_snapshot`]: compares a text with a file, which `UPDATE_DOCS=1` writes.
+//! * [`assert_message!`]: compares a message with the crate's `tests/messages.txt`, which `UPDATE_DOCS=1` writes.
 //! * [`finished_table`]: a table of networks with the line that ends it.
 //! * [`wait_until`], [`wait_for`] and their asynchronous variants: wait for a condition, with a limit.
 //! * [`pause`]: the only fixed sleep allowed in tests, for scenarios with a period of inactivity.
@@ -12,12 +13,14 @@
 #![forbid(unsafe_code)]
 
 mod capability;
+mod messages;
 mod scratch;
 mod snapshot;
 mod table;
 mod wait;
 
 pub use capability::{Capability, not_run};
+pub use messages::assert_message_of;
 pub use scratch::Scratch;
 pub use snapshot::assert_snapshot;
 pub use table::finished_table;
