@@ -158,7 +158,7 @@ mod tests {
         );
         let instant = |spec: &mut EmulationSpec| spec.hosts[0].rtt = Some(TimeDelta::ZERO);
         assert!(refused(instant).contains("an RTT of 0ns is out of range"));
-        assert!(refused(|spec| spec.paths[0].via = vec![0]).contains("a path crosses link 0"));
+        assert!(refused(|spec| spec.paths[0].via = vec![0]).contains("the unknown link 0"));
         assert!(refused(|spec| spec.paths[0].rtt = TimeDelta::ZERO).contains("an RTT of 0"));
         let shared = |spec: &mut EmulationSpec| {
             spec.links = vec![LinkSpec::new(Rate::ZERO, Buffer::Packets(10))];

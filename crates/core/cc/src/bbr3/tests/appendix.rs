@@ -1,6 +1,6 @@
 //! Test cases of draft-ietf-ccwg-bbr-06, Appendix A, that need a host which reverts losses on
 //! command, or internal state that a snapshot lacks. The others run in the simulator: `uncork-sim`,
-//! `tests/appendix`.
+//! `tests/all/appendix`.
 
 use std::vec::Vec;
 

@@ -1,0 +1,26 @@
+//! All tests of this crate that need no process of their own: one program links once.
+mod any_path;
+mod appendix;
+mod bbr1_shares;
+mod bbr2;
+mod bbr3_alone;
+mod careful_resume;
+#[path = "../common/mod.rs"]
+mod common;
+mod determinism;
+mod elements;
+mod golden;
+mod imc23;
+mod litespeed;
+mod loss_floor;
+mod mixes;
+mod policer;
+mod random_loss;
+mod rate_changes;
+mod response;
+mod shallow;
+mod sharing;
+mod ties;
+mod transport;
+mod weaknesses;
+mod workloads;

@@ -1,0 +1,373 @@
+//! The files in `deploy/`, by the programs that read them and by this binary.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::common::dashboard::panels;
+use crate::common::{Finished, Scratch, command, finish};
+use serde_json::Value;
+use uncork_testkit::{Capability, not_run, wait_for};
+
+fn deploy(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy").join(file)
+}
+
+fn text(file: &str) -> String {
+    fs::read_to_string(deploy(file)).unwrap()
+}
+
+/// Whether the program is installed; otherwise reports a skipped test or fails.
+fn has(program: &str, capability: Capability) -> bool {
+    let runs = Command::new(program).arg("--version").output().is_ok();
+    if !runs {
+        not_run(capability, &format!("{program} is not installed"));
+    }
+    runs
+}
+
+#[track_caller]
+fn assert_runs(command: Command) {
+    let shown = format!("{command:?}");
+    let Finished { status, stdout, stderr } = finish(command);
+    assert_eq!(status, 0, "{shown}\n{stdout}{stderr}");
+}
+
+fn promtool(arguments: [&str; 2], file: &Path) -> Command {
+    let mut promtool = Command::new("promtool");
+    promtool.args(arguments).arg(file);
+    promtool
+}
+
+#[test]
+fn promtool_accepts_the_rules_and_each_alert_is_tested() {
+    let tests = text("prometheus/rules_test.yml");
+    for alert in text("prometheus/rules.yml")
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "))
+    {
+        assert!(tests.contains(&format!("alertname: {alert}")), "{alert} has no test");
+    }
+    if has("promtool", Capability::Promtool) {
+        assert_runs(promtool(["check", "rules"], &deploy("prometheus/rules.yml")));
+        assert_runs(promtool(["test", "rules"], &deploy("prometheus/rules_test.yml")));
+    }
+}
+
+#[test]
+fn promtool_accepts_the_queries_of_the_dashboard() {
+    let queries: Vec<_> = panels().into_iter().flat_map(|panel| panel.queries).collect();
+    assert!(queries.len() > 10);
+    let rule = |query: &String| {
+        assert!(!query.contains('$'), "unknown variable: {query}");
+        format!("  - record: query\n    expr: {}\n", serde_json::to_string(query).unwrap())
+    };
+    let rules: String = queries.iter().map(rule).collect();
+    let scratch = Scratch::new("dashboard-queries");
+    fs::write(scratch.path("rules.yml"), format!("groups:\n- name: dashboard\n  rules:\n{rules}"))
+        .unwrap();
+    if has("promtool", Capability::Promtool) {
+        let mut check = promtool(["check", "rules"], &scratch.path("rules.yml"));
+        check.arg("--lint=none");
+        assert_runs(check);
+    }
+}
+
+/// Ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(line: &str, directory: &Path) -> Self {
+        let mut command = command(line);
+        command.current_dir(directory).stdout(Stdio::null()).stderr(Stdio::piped());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn get_metrics(mut stream: impl Read + Write) -> String {
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+/// The time series of each family that a text of OpenMetrics declares, whether it has any yet or not.
+fn series(metrics: &str) -> BTreeSet<String> {
+    let families = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let names = families.flat_map(|(name, kind)| {
+        let endings: &[&str] = match kind {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_count", "_sum"],
+            "info" => &["_info"],
+            _ => &[""],
+        };
+        endings.iter().map(move |ending| format!("{name}{ending}"))
+    });
+    names.collect()
+}
+
+/// What both exporters have.
+fn exported() -> BTreeSet<String> {
+    let scratch = Scratch::new("deploy-exporters");
+    let mut watch = Running::start("host watch --plain --listen 127.0.0.1:0", &scratch.path(""));
+    let mut notes = BufReader::new(watch.0.stderr.take().unwrap()).lines();
+    let address = notes.find_map(|line| {
+        let line = line.unwrap();
+        Some(line.split_once("http://")?.1.trim_end_matches("/metrics").to_owned())
+    });
+    let address = address.unwrap();
+    // Empty before the first pass.
+    let watched = wait_for("a pass", Duration::from_secs(10), || {
+        let names = series(&get_metrics(TcpStream::connect(&address).unwrap()));
+        (!names.is_empty()).then_some(names)
+    });
+    let serve =
+        "serve --root . --listen 127.0.0.1:0 --records records.jsonl --admin unix:admin.sock";
+    let _serve = Running::start(serve, &scratch.path(""));
+    let admin = scratch.path("admin.sock");
+    let socket = wait_for("the admin endpoint", Duration::from_secs(10), || {
+        UnixStream::connect(&admin).ok()
+    });
+    let served = series(&get_metrics(socket));
+    watched.into_iter().chain(served).collect()
+}
+
+#[test]
+fn rules_and_dashboard_use_metrics_that_the_exporters_have() {
+    let exported = exported();
+    let files = ["prometheus/rules.yml", "prometheus/rules_test.yml", "grafana/uncork-host.json"];
+    for file in files {
+        let text = text(file);
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | ':'));
+        let is_metric =
+            |word: &&str| word.starts_with("uncork_watch_") || word.starts_with("uncork_serve_");
+        let used: BTreeSet<_> =
+            words.filter(is_metric).filter(|word| !word.ends_with('_')).collect();
+        assert!(used.len() > 5, "{file}");
+        for name in used {
+            assert!(exported.contains(name), "{file}: nothing exports {name}");
+        }
+    }
+}
+
+/// Runs a command line of a unit or a container, changed only in where it listens and writes, until it has begun.
+fn assert_watches(arguments: &[&str]) {
+    let scratch = Scratch::new("deploy-watch");
+    let mut watch = command("");
+    watch.current_dir(scratch.path("")).args(arguments.iter().map(|word| match *word {
+        "127.0.0.1:9464" | "0.0.0.0:9464" => "127.0.0.1:0",
+        "/var/lib/uncork-watch/" => "records/",
+        word => word,
+    }));
+    watch.args(["--for", "10ms"]);
+    assert_runs(watch);
+}
+
+/// A directory of units as it is on a host: this binary, the units and their drop-ins.
+fn units() -> Scratch {
+    let scratch = Scratch::new("deploy-units");
+    let this = env!("CARGO_BIN_EXE_uncork");
+    for unit in [
+        "uncork-watch.service",
+        "uncork-kernel.service",
+        "uncork-serve.service",
+        "uncork-serve.socket",
+        "uncork-learn.service",
+        "uncork-steer@.service",
+        "uncork-steer@.path",
+        "uncork-steer-again@.service",
+        "uncork-steer-record@.service",
+        "uncork-routes.service",
+        "uncork-routes.path",
+        "uncork-routes.timer",
+    ] {
+        let text = text(&format!("systemd/{unit}")).replace("/usr/bin/uncork", this);
+        fs::write(scratch.path(unit), text).unwrap();
+    }
+    fs::write(scratch.path("host.toml"), "algorithm = \"reno\"\npersist = true\n").unwrap();
+    let plan = "host plan host.toml --format json --state-dir state --root .";
+    let mut plan = command(plan);
+    plan.current_dir(scratch.path(""));
+    let plan: Value = serde_json::from_str(&finish(plan).stdout).unwrap();
+    let changes = plan["changes"].as_array().unwrap().iter();
+    let unit =
+        changes.flat_map(|change| change["commands"].as_array().unwrap()).find_map(|command| {
+            let command =
+                command.as_str()?.strip_prefix("cat > /etc/systemd/system/uncork-host.service ")?;
+            Some(command.split_once('\n')?.1.strip_suffix("END")?.to_owned())
+        });
+    fs::write(scratch.path("uncork-host.service"), unit.expect("a unit")).unwrap();
+    let drop_in = scratch.path("uncork-host.service.d");
+    fs::create_dir(&drop_in).unwrap();
+    fs::copy(
+        deploy("systemd/uncork-host.service.d/hardening.conf"),
+        drop_in.join("hardening.conf"),
+    )
+    .unwrap();
+    scratch
+}
+
+#[test]
+fn units_are_valid_and_hardened() {
+    let line = text("systemd/uncork-watch.service");
+    let line =
+        line.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/uncork ")).unwrap();
+    assert_watches(&line.split(' ').collect::<Vec<_>>());
+    if !has("systemd-analyze", Capability::Programs) {
+        return;
+    }
+    let units = units();
+    let analyze = |arguments: &[&str], unit: &str| {
+        let mut analyze = Command::new("systemd-analyze");
+        analyze.args(arguments).arg(units.path(unit));
+        analyze
+    };
+    let security = ["security", "--offline=yes", "--no-pager", "--threshold=25"];
+    for unit in [
+        "uncork-watch.service",
+        "uncork-kernel.service",
+        "uncork-serve.service",
+        "uncork-host.service",
+        "uncork-learn.service",
+        "uncork-steer@.service",
+        "uncork-steer-again@.service",
+        "uncork-steer-record@.service",
+        "uncork-routes.service",
+    ] {
+        assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
+        assert_runs(analyze(&security, unit));
+    }
+    for unit in ["uncork-steer@.path", "uncork-routes.path", "uncork-routes.timer"] {
+        assert_runs(analyze(&["verify", "--man=no", "--recursive-errors=no"], unit));
+    }
+    let drop_in = units.path("uncork-watch.service.d");
+    fs::create_dir(&drop_in).unwrap();
+    fs::copy(deploy("systemd/uncork-watch.service.d/notices.conf"), drop_in.join("notices.conf"))
+        .unwrap();
+    assert_runs(analyze(&security, "uncork-watch.service"));
+    // Without the drop-in the unit of `persist` would not pass.
+    fs::remove_dir_all(units.path("uncork-host.service.d")).unwrap();
+    assert_ne!(finish(analyze(&security, "uncork-host.service")).status, 0);
+}
+
+/// systemd has a filter against files with the set-user-ID bit that knows no arguments of `openat2`, and so forbids it.
+#[test]
+fn the_servers_unit_allows_openat2() {
+    let unit = text("systemd/uncork-serve.service");
+    let forbids =
+        |line: &str| line.starts_with("RestrictSUIDSGID=") || line.starts_with("DynamicUser=");
+    assert!(!unit.lines().any(forbids));
+    let user = unit.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
+    assert!(text("systemd/uncork-serve.sysusers").contains(&format!("u {user} ")));
+    assert!(text("systemd/uncork-learn.service").contains(&format!("User={user}\n")));
+}
+
+/// What watches, what applies and what writes the learned policy agree on where it is, and on who may read it.
+#[test]
+fn steering_units_learn_unit_equal_policy_file() {
+    let learn = text("systemd/uncork-learn.service");
+    let user = learn.lines().find_map(|line| line.strip_prefix("User=")).unwrap();
+    let directory = learn.split_once("--output ").unwrap().1.split(' ').next().unwrap();
+    let watched = format!("PathChanged={directory}");
+    for unit in ["uncork-steer@.path", "uncork-routes.path"] {
+        assert!(text(&format!("systemd/{unit}")).lines().any(|line| line == watched), "{unit}");
+    }
+    let group = format!("SupplementaryGroups={user}");
+    assert!(text("systemd/uncork-routes.service").lines().any(|line| line == group));
+    let steer = text("systemd/uncork-steer@.service");
+    for unit in [&steer, &text("systemd/uncork-steer-again@.service")] {
+        let policy = format!("Environment=POLICY={directory}/current/policy.toml");
+        let group = format!("SupplementaryGroups={user}");
+        for wanted in [policy, group] {
+            assert!(unit.lines().any(|line| line == wanted), "{wanted}");
+        }
+    }
+    let record = text("systemd/uncork-steer-record@.service");
+    assert!(record.lines().any(|line| line == format!("Group={user}")));
+    let cgroup = "Environment=CGROUP=";
+    let of_cgroup =
+        |unit: &str| unit.lines().find(|line| line.starts_with(cgroup)).map(str::to_owned);
+    assert_eq!(of_cgroup(&record), of_cgroup(&steer));
+    let command = |name: &str| steer.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    assert_eq!(command("ExecReload="), command("ExecStart="));
+}
+
+#[test]
+fn the_daemon_set_has_no_rights() {
+    let manifest = text("kubernetes/daemonset.yaml");
+    let lines: Vec<_> = manifest.lines().map(str::trim).collect();
+    for line in [
+        "kind: DaemonSet",
+        "automountServiceAccountToken: false",
+        "runAsNonRoot: true",
+        "allowPrivilegeEscalation: false",
+        "readOnlyRootFilesystem: true",
+        "capabilities: { drop: [ALL] }",
+    ] {
+        assert!(lines.contains(&line), "{line}");
+    }
+    assert!(
+        !lines.iter().any(|line| line.starts_with("volumes") || line.starts_with("privileged"))
+    );
+    let arguments = lines.iter().find_map(|line| line.strip_prefix("args: [")?.strip_suffix(']'));
+    let arguments = arguments.unwrap().split(", ").map(|word| word.trim_matches('"'));
+    assert_watches(&arguments.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_package_has_the_files_that_it_names() {
+    let manifest = include_str!("../../Cargo.toml");
+    let assets = manifest
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("[\"../../../")?.split('"').next());
+    let assets: Vec<_> = assets.filter(|asset| !asset.starts_with("target/")).collect();
+    assert!(assets.len() > 5);
+    for asset in assets {
+        let path = deploy("..").join(asset.trim_end_matches("*.yml"));
+        assert!(path.exists(), "{asset}");
+    }
+}
+
+/// With nothing but a compiler of an LLVM that no distribution has yet, and a program that is too old for it.
+#[test]
+fn the_profile_guided_build_says_what_is_missing() {
+    let scratch = Scratch::new("pgo-missing");
+    let programs = scratch.path("bin");
+    fs::create_dir(&programs).unwrap();
+    let script = |name: &str, says: &str| {
+        let path = programs.join(name);
+        fs::write(&path, format!("#!/bin/sh\nprintf '{says}'\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("rustc", "host: any\\nLLVM version: 999.1.0\\n");
+    script("llvm-profdata", "Debian LLVM version 14.0.6\\n");
+    for name in ["bash", "dirname", "sed"] {
+        let found = ["/usr/bin", "/bin"].map(|it| Path::new(it).join(name));
+        let found = found.into_iter().find(|it| it.exists()).unwrap();
+        symlink(found, programs.join(name)).unwrap();
+    }
+    let mut build = Command::new(deploy("pgo.sh"));
+    build.env("PATH", &programs).env_remove("LLVM_PROFDATA");
+    let Finished { status, stdout, stderr } = finish(build);
+    assert_eq!((status, &*stdout), (1, ""), "{stderr}");
+    for said in
+        ["too old: LLVM 14", "no llvm-profdata of LLVM 999", "rustup component add llvm-tools"]
+    {
+        assert!(stderr.contains(said), "{stderr}");
+    }
+}
