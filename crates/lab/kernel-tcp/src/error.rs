@@ -9,7 +9,7 @@ use uncork_emu::EmuError;
 /// Why a run failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum RealError {
+pub enum KernelTcpError {
     /// The path cannot be emulated, in general or on this machine.
     #[error(transparent)]
     Path(#[from] EmuError),
@@ -35,7 +35,7 @@ pub enum RealError {
     },
 }
 
-impl RealError {
+impl KernelTcpError {
     /// For [`Result::map_err`] when `action` fails.
     pub(crate) fn system(action: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self::System { action, error }
@@ -60,11 +60,11 @@ mod tests {
     /// Determines the exit status, and whether a test may be skipped.
     #[test]
     fn missing_kernel_features_are_errors_of_the_machine() {
-        let error = RealError::from(DiagError::Unsupported);
+        let error = KernelTcpError::from(DiagError::Unsupported);
         assert!(
             error.is_of_machine() && error.to_string().contains("modprobe tcp_diag"),
             "{error}"
         );
-        assert!(!RealError::from(EmuError::Spec("0 hosts".into())).is_of_machine());
+        assert!(!KernelTcpError::from(EmuError::Spec("0 hosts".into())).is_of_machine());
     }
 }

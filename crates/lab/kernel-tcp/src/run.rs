@@ -15,7 +15,7 @@ use crate::client::{self, ClientContext, ReceivedData};
 use crate::command::{
     self, CommandExit, CommandPlace, CommandRecord, CommandServer, CommandSide, Finished,
 };
-use crate::error::RealError;
+use crate::error::KernelTcpError;
 use crate::kernel::Controllers;
 use crate::scratch::Scratch;
 use crate::traffic::CommandTraffic;
@@ -31,7 +31,7 @@ const LEAD: TimeDelta = TimeDelta::from_millis(100);
 
 /// The result of a run.
 #[derive(Clone, Debug)]
-pub struct RealRun {
+pub struct KernelTcpRun {
     /// The same as of a simulated run.
     pub result: RunResult,
     /// The path's report, including its timing.
@@ -46,9 +46,13 @@ pub struct RealRun {
 /// # Errors
 ///
 /// If real endpoints do not support `spec`, in general or on this machine.
-pub fn run(spec: &RunSpec, choice: Controllers, stop: &AtomicBool) -> Result<RealRun, RealError> {
+pub fn run(
+    spec: &RunSpec,
+    choice: Controllers,
+    stop: &AtomicBool,
+) -> Result<KernelTcpRun, KernelTcpError> {
     let (emulated, host_of) = emulation(spec)?;
-    let scratch = Scratch::new().map_err(RealError::system("make a directory for a run"))?;
+    let scratch = Scratch::new().map_err(KernelTcpError::system("make a directory for a run"))?;
     let mut stage =
         RunStage { spec, choice, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
     let controllers = stage.prepare()?;
@@ -70,36 +74,38 @@ pub fn run(spec: &RunSpec, choice: Controllers, stop: &AtomicBool) -> Result<Rea
             client.note(problem);
         }
     }
-    Ok(RealRun { result, path, commands })
+    Ok(KernelTcpRun { result, path, commands })
 }
 
 /// The path to emulate, and the host of each flow's client.
-fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
-    spec.check().map_err(|error| RealError::Spec(error.to_string()))?;
+fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), KernelTcpError> {
+    spec.check().map_err(|error| KernelTcpError::Spec(error.to_string()))?;
     let Some(path) = spec.paths.first() else {
-        return Err(RealError::Spec("missing path".into()));
+        return Err(KernelTcpError::Spec("missing path".into()));
     };
     if spec.flows.len() > MAX_FLOWS {
         let flows = spec.flows.len();
-        return Err(RealError::Spec(format!(
+        return Err(KernelTcpError::Spec(format!(
             "{flows} flows are too many; the limit is {MAX_FLOWS}"
         )));
     }
     command::check(spec)?;
     if let Some((key, why)) = spec.only_simulated() {
-        return Err(RealError::Spec(format!(
+        return Err(KernelTcpError::Spec(format!(
             "real connections cannot have {key}: {why}; remove it"
         )));
     }
     let (mut hosts, mut named, mut host_of) = (Vec::new(), BTreeMap::new(), Vec::new());
     for (number, flow) in (0..).zip(&spec.flows) {
         if flow.ecn == Ecn::Ect1 {
-            return Err(RealError::Spec(
+            return Err(KernelTcpError::Spec(
                 "the kernel's own controllers do not support ECT(1); use ect0".into(),
             ));
         }
         if flow.resume.is_some() {
-            return Err(RealError::Spec("the kernel knows no careful resume; leave it out".into()));
+            return Err(KernelTcpError::Spec(
+                "the kernel knows no careful resume; leave it out".into(),
+            ));
         }
         let rtt = flow.rtt.filter(|rtt| *rtt != spec.paths[flow.path].rtt);
         let wanted = HostSpec { path: flow.path, rtt, number: Some(spec.host_of(number)) };
@@ -127,11 +133,11 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
 }
 
 /// Error: a flow has a different RTT than earlier ones on the same host.
-fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError {
+fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> KernelTcpError {
     let number = flow.host.unwrap_or_default();
     let of_path = spec.paths[flow.path].rtt;
     let [first, second] = [host.rtt, flow.rtt].map(|rtt| rtt.unwrap_or(of_path));
-    RealError::Spec(format!(
+    KernelTcpError::Spec(format!(
         "host {number} has flows with round trips of {first} and {second}, and a real host has one \
          over each path; use separate hosts"
     ))
@@ -149,17 +155,17 @@ struct RunStage<'a> {
 
 impl RunStage<'_> {
     /// Applies the hosts' settings. Returns the controller name for each flow's endpoints.
-    fn prepare(&self) -> Result<Vec<String>, RealError> {
-        let failed = RealError::system("enter a network namespace");
+    fn prepare(&self) -> Result<Vec<String>, KernelTcpError> {
+        let failed = KernelTcpError::system("enter a network namespace");
         let settle = || kernel::settle().and_then(|()| kernel::available());
         let far = self.emulation.server().run(settle).map_err(&failed)?;
-        let available = far.map_err(RealError::system("set a namespace's TCP up"))?;
+        let available = far.map_err(KernelTcpError::system("set a namespace's TCP up"))?;
         for (index, host) in self.emulation.hosts().iter().enumerate() {
             let asks = self.asks_for_ecn(index);
             let ask = || if asks { kernel::ask_for_ecn() } else { Ok(()) };
             let settle = || kernel::settle().and_then(|()| ask());
             let near = host.run(settle).map_err(&failed)?;
-            near.map_err(RealError::system("set a namespace's TCP up"))?;
+            near.map_err(KernelTcpError::system("set a namespace's TCP up"))?;
         }
         let controller = |flow: &FlowSpec| match self.spec.command_of(flow) {
             Some(command) if command.own_cc => Ok(flow.cc.to_string()),
@@ -179,11 +185,11 @@ impl RunStage<'_> {
 
     /// Sets the route so that connections of a flow use `cc` in both directions, if its programs do
     /// not set a controller.
-    fn control(&self, flow: usize, cc: &str) -> Result<(), RealError> {
+    fn control(&self, flow: usize, cc: &str) -> Result<(), KernelTcpError> {
         let (far, near) = (self.emulation.server(), &self.emulation.hosts()[self.host_of[flow]]);
         far.control_congestion(near.addresses(), cc)
             .and_then(|()| near.control_congestion(far.addresses(), cc))
-            .map_err(RealError::system("set a route's congestion control"))
+            .map_err(KernelTcpError::system("set a route's congestion control"))
     }
 
     fn asks_for_ecn(&self, host: usize) -> bool {
@@ -196,7 +202,10 @@ impl RunStage<'_> {
     }
 
     /// Listening sockets for the flows' clients.
-    fn listeners(&self, controllers: &[String]) -> Result<Vec<(usize, TcpListener)>, RealError> {
+    fn listeners(
+        &self,
+        controllers: &[String],
+    ) -> Result<Vec<(usize, TcpListener)>, KernelTcpError> {
         let listen = || {
             let listen =
                 |(flow, cc): (usize, &String)| Ok((flow, server::listen(self.address(flow), cc)?));
@@ -208,8 +217,8 @@ impl RunStage<'_> {
             .emulation
             .server()
             .run(listen)
-            .map_err(RealError::system("enter a network namespace"))?;
-        listeners.map_err(RealError::system("listen for clients"))
+            .map_err(KernelTcpError::system("enter a network namespace"))?;
+        listeners.map_err(KernelTcpError::system("listen for clients"))
     }
 
     fn command(&self, flow: usize) -> Option<&CommandSpec> {
@@ -232,14 +241,14 @@ impl RunStage<'_> {
         &self,
         controllers: &[String],
         stop: &AtomicBool,
-    ) -> Result<Vec<CommandServer>, RealError> {
+    ) -> Result<Vec<CommandServer>, KernelTcpError> {
         let wanted = self.commands().take_while(|_| !stop.load(Ordering::Relaxed));
         let served = wanted.map(|(flow, spec)| self.setting(flow, controllers).serve(spec, stop));
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// The watcher of the flows.
-    fn watch(&self) -> Result<ConnectionWatch, RealError> {
+    fn watch(&self) -> Result<ConnectionWatch, KernelTcpError> {
         let traffic = CommandTraffic::open(&self.emulation, self.spec, &self.host_of)?;
         ConnectionWatch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)
     }
@@ -251,7 +260,7 @@ impl RunStage<'_> {
         (listeners, watch): (Vec<(usize, TcpListener)>, ConnectionWatch),
         clock: Clock,
         stop: &AtomicBool,
-    ) -> Result<(RunResult, Vec<CommandExit>), RealError> {
+    ) -> Result<(RunResult, Vec<CommandExit>), KernelTcpError> {
         let over = AtomicBool::new(stop.load(Ordering::Relaxed));
         let at = ClientContext { clock, warmup: self.spec.warmup, stop: &over };
         thread::scope(|scope| {
@@ -271,10 +280,10 @@ impl RunStage<'_> {
             let kept =
                 servers.into_iter().map(joined).collect::<io::Result<Vec<Option<TcpStream>>>>();
             let (sent, series) = watched?;
-            let kept = kept.map_err(RealError::system("serve a client"))?;
+            let kept = kept.map_err(KernelTcpError::system("serve a client"))?;
             let ended = kept.iter().flatten().try_for_each(server::abort);
-            ended.map_err(RealError::system("end a connection"))?;
-            let mut received = received.map_err(RealError::system("fetch from a server"))?;
+            ended.map_err(KernelTcpError::system("end a connection"))?;
+            let mut received = received.map_err(KernelTcpError::system("fetch from a server"))?;
             let result = self.result(clock.now(), &received, &sent, series);
             Ok((
                 result,

@@ -5,7 +5,7 @@ use std::io;
 
 use uncork_cc::{Algorithm, CcSpec};
 
-use crate::error::RealError;
+use crate::error::KernelTcpError;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
@@ -52,7 +52,7 @@ impl Controllers {
     }
 
     /// The kernel's name of `cc`, if available.
-    pub(crate) fn find(self, cc: CcSpec, available: &str) -> Result<String, RealError> {
+    pub(crate) fn find(self, cc: CcSpec, available: &str) -> Result<String, KernelTcpError> {
         let name = self.name(cc);
         let known =
             name.as_ref().filter(|name| available.split_whitespace().any(|one| one == **name));
@@ -67,7 +67,7 @@ impl Controllers {
                 Self::Kernel => cc.to_string(),
                 Self::Library => name.unwrap_or_else(|| cc.to_string()),
             };
-            RealError::Controller(format!(
+            KernelTcpError::Controller(format!(
                 "this kernel has no {wanted}: it has {}; {hint}",
                 available.split_whitespace().collect::<Vec<_>>().join(", ")
             ))

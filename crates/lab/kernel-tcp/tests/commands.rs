@@ -11,17 +11,17 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_emu::Clock;
+use uncork_kernel_tcp::{CommandSide, Controllers, KernelTcpError, KernelTcpRun, run};
 use uncork_path::{Buffer, LinkSpec, PathSpec};
-use uncork_real::{CommandSide, Controllers, RealError, RealRun, run};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, Time, TimeDelta};
 
 /// Runs `spec`; `None` if the machine does not support it. A failing command is not such a case.
-fn played(spec: &RunSpec, stop: &AtomicBool) -> Option<Result<RealRun, RealError>> {
+fn played(spec: &RunSpec, stop: &AtomicBool) -> Option<Result<KernelTcpRun, KernelTcpError>> {
     match run(spec, Controllers::Kernel, stop) {
-        Err(error) if error.is_of_machine() && !matches!(error, RealError::Command(_)) => {
-            let is_bbr = matches!(error, RealError::Controller(_));
+        Err(error) if error.is_of_machine() && !matches!(error, KernelTcpError::Command(_)) => {
+            let is_bbr = matches!(error, KernelTcpError::Controller(_));
             let missing = if is_bbr { Capability::Bbr } else { Capability::Netns };
             not_run(missing, &error.to_string());
             None
@@ -30,7 +30,7 @@ fn played(spec: &RunSpec, stop: &AtomicBool) -> Option<Result<RealRun, RealError
     }
 }
 
-fn play(spec: &RunSpec) -> Option<RealRun> {
+fn play(spec: &RunSpec) -> Option<KernelTcpRun> {
     played(spec, &AtomicBool::new(false)).map(Result::unwrap)
 }
 

@@ -12,7 +12,7 @@ use uncork_sim::{CommandSpec, FlowSpec, RunSpec};
 use uncork_units::Time;
 
 use crate::client::{ClientContext, ReceivedData};
-use crate::error::RealError;
+use crate::error::KernelTcpError;
 use crate::output::{CommandOutput, last_line};
 use crate::scratch::Scratch;
 use crate::server::PATIENCE;
@@ -102,9 +102,9 @@ impl CommandPlace<'_> {
         &self,
         spec: &CommandSpec,
         stop: &AtomicBool,
-    ) -> Result<Option<CommandServer>, RealError> {
+    ) -> Result<Option<CommandServer>, KernelTcpError> {
         let Some(script) = &spec.server else { return Ok(None) };
-        let failed = RealError::system("start the server of a command");
+        let failed = KernelTcpError::system("start the server of a command");
         let shell = self.shell(self.emulation.server_command(self.host, "sh"), script);
         let (mut shell, output) = shell.map_err(&failed)?;
         let is_over = || stop.load(Ordering::Relaxed);
@@ -115,7 +115,7 @@ impl CommandPlace<'_> {
         let remark = match service {
             ServerState::Exited(status) if !status.success() => {
                 let how = format!("the server of {name} {} before it listened", describe(status));
-                return Err(RealError::Command(with_last_line(&how, &output.text())));
+                return Err(KernelTcpError::Command(with_last_line(&how, &output.text())));
             }
             ServerState::TimedOut(waited) => {
                 let waited = waited.as_secs();
@@ -165,10 +165,10 @@ impl CommandPlace<'_> {
 pub(crate) fn finish(
     clients: Vec<CommandExit>,
     mut servers: Vec<CommandServer>,
-) -> Result<Vec<Finished>, RealError> {
+) -> Result<Vec<Finished>, KernelTcpError> {
     let mut finished =
         clients.into_iter().map(CommandExit::finished).collect::<Result<Vec<_>, _>>()?;
-    let failed = RealError::system("end the server of a command");
+    let failed = KernelTcpError::system("end the server of a command");
     servers.iter_mut().try_for_each(CommandServer::ask_to_end).map_err(&failed)?;
     for server in servers {
         finished.push(server.end().map_err(&failed)?);
@@ -206,13 +206,13 @@ pub(crate) struct Finished {
 }
 
 impl CommandExit {
-    fn finished(self) -> Result<Finished, RealError> {
+    fn finished(self) -> Result<Finished, KernelTcpError> {
         let Self { flow, name, status, output } = self;
         let problem = status.filter(|status| !status.success());
         let problem = problem.map(|status| format!("the client of {name} {}", describe(status)));
         match (problem, status.and_then(|status| status.code())) {
             (Some(problem), Some(code)) if NOT_RUN.contains(&code) => {
-                Err(RealError::Command(with_last_line(&problem, &output.text())))
+                Err(KernelTcpError::Command(with_last_line(&problem, &output.text())))
             }
             (problem, _) => Ok(Finished { flow, side: CommandSide::Client, output, problem }),
         }
@@ -237,10 +237,10 @@ impl Finished {
 }
 
 /// Checks that real hosts can run the commands of `run`.
-pub(crate) fn check(run: &RunSpec) -> Result<(), RealError> {
+pub(crate) fn check(run: &RunSpec) -> Result<(), KernelTcpError> {
     let mut flows = run.flows.iter().filter_map(|flow| Some((flow, run.command_of(flow)?)));
     match flows.find(|(flow, _)| flow.host.is_some()) {
-        Some((_, command)) => Err(RealError::Spec(format!(
+        Some((_, command)) => Err(KernelTcpError::Spec(format!(
             "the clients of {} and of other flows share a host, so their connections cannot be \
              distinguished; name no host",
             command.name

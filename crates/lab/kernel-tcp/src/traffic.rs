@@ -12,7 +12,7 @@ use uncork_flow::SeriesPoint;
 use uncork_sim::RunSpec;
 use uncork_units::{Time, TimeDelta};
 
-use crate::error::RealError;
+use crate::error::KernelTcpError;
 use crate::watch::{Sent, point};
 
 /// Minimum interval between queries per host.
@@ -59,7 +59,7 @@ impl CommandTraffic {
         emulation: &Emulation,
         run: &RunSpec,
         host_of: &[usize],
-    ) -> Result<Option<Self>, RealError> {
+    ) -> Result<Option<Self>, KernelTcpError> {
         let mut hosts = Vec::new();
         let mut every = TimeDelta::MAX;
         for (flow, (spec, host)) in run.flows.iter().zip(host_of).enumerate() {
@@ -178,8 +178,8 @@ fn is_of(addresses: Addresses, address: IpAddr) -> bool {
     }
 }
 
-fn diag(namespace: &Namespace) -> Result<Diag, RealError> {
+fn diag(namespace: &Namespace) -> Result<Diag, KernelTcpError> {
     let opened = namespace.run(Diag::open);
-    let opened = opened.map_err(RealError::system("enter a network namespace"))?;
+    let opened = opened.map_err(KernelTcpError::system("enter a network namespace"))?;
     Ok(opened?)
 }

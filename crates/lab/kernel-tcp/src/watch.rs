@@ -9,7 +9,7 @@ use uncork_flow::{Distribution, SeriesPoint, TransportFigures};
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};
 
-use crate::error::RealError;
+use crate::error::KernelTcpError;
 use crate::traffic::CommandTraffic;
 
 /// Query interval, unless the run needs more frequent samples.
@@ -49,12 +49,12 @@ impl ConnectionWatch {
         run: &RunSpec,
         first_port: u16,
         traffic: Option<CommandTraffic>,
-    ) -> Result<Self, RealError> {
+    ) -> Result<Self, KernelTcpError> {
         let longest = traffic.as_ref().map_or(EVERY, |traffic| traffic.every().min(EVERY));
         let shortest =
             traffic.as_ref().map_or(MIN_INTERVAL, |traffic| traffic.shortest().max(MIN_INTERVAL));
         let opened = servers.run(Diag::open);
-        let opened = opened.map_err(RealError::system("enter a network namespace"))?;
+        let opened = opened.map_err(KernelTcpError::system("enter a network namespace"))?;
         Ok(Self {
             diag: opened?,
             first_port,
@@ -73,7 +73,7 @@ impl ConnectionWatch {
         end: Time,
         clock: Clock,
         is_over: impl Fn() -> bool,
-    ) -> Result<(Vec<Sent>, Vec<SeriesPoint>), RealError> {
+    ) -> Result<(Vec<Sent>, Vec<SeriesPoint>), KernelTcpError> {
         clock.wait_until(Time::ZERO);
         let (mut next, mut sample) = (Time::ZERO, Time::ZERO);
         loop {
@@ -97,7 +97,7 @@ impl ConnectionWatch {
         }
     }
 
-    fn look(&mut self, now: Time, samples: bool) -> Result<(), RealError> {
+    fn look(&mut self, now: Time, samples: bool) -> Result<(), KernelTcpError> {
         let Self { diag, first_port, sent, series, warmup, traffic, .. } = self;
         let query = Query { family: Some(Family::V4), ..Query::default() };
         let each = |connection: &Connection| {

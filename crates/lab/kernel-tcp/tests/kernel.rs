@@ -5,19 +5,19 @@
 use std::sync::atomic::AtomicBool;
 
 use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
+use uncork_kernel_tcp::{Controllers, KernelTcpError, KernelTcpRun, run};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec, Step};
-use uncork_real::{Controllers, RealError, RealRun, run};
 use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, Time, TimeDelta};
 
 /// The capability that this machine lacks if a run fails with `error`: a controller, or else
 /// namespaces.
-fn capability_of(error: &RealError) -> Capability {
-    if matches!(error, RealError::Controller(_)) { Capability::Bbr } else { Capability::Netns }
+fn capability_of(error: &KernelTcpError) -> Capability {
+    if matches!(error, KernelTcpError::Controller(_)) { Capability::Bbr } else { Capability::Netns }
 }
 
-fn play(spec: &RunSpec) -> Option<RealRun> {
+fn play(spec: &RunSpec) -> Option<KernelTcpRun> {
     match run(spec, Controllers::Kernel, &AtomicBool::new(false)) {
         Ok(run) => Some(run),
         Err(error) if error.is_of_machine() => {
@@ -72,7 +72,7 @@ fn endless_flow_fills_the_link_and_is_sampled() {
         sample_every: Some(TimeDelta::from_millis(50)),
         ..RunSpec::over(path(20, 20), vec![flow("bbr1", Workload::Until(at(3000)))], 1, at(3000))
     };
-    let Some(RealRun { result, .. }) = play(&spec) else { return };
+    let Some(KernelTcpRun { result, .. }) = play(&spec) else { return };
     let record = &result.flows[0];
     let late = record.delivered_after_warmup();
     // 20 Mbit/s for 2 s are 5 MB, 4.83 MB of them payload.
@@ -119,7 +119,7 @@ fn clients_and_media_run() {
         clients: vec![fetch],
         ..RunSpec::over(path(20, 20), flows, 1, at(2500))
     };
-    let Some(RealRun { result, .. }) = play(&spec) else { return };
+    let Some(KernelTcpRun { result, .. }) = play(&spec) else { return };
     assert_eq!(result.requests.len(), 6, "{:?}", result.requests);
     assert!(result.requests.iter().all(|request| request.bytes_delivered == 100_000));
     assert!(result.flows[0].completion_ns.is_some() && result.flows[1].completion_ns.is_some());
@@ -156,7 +156,8 @@ fn ecn_is_negotiated_and_marks_are_counted() {
     marking.link.queue = "codel:ecn".parse().unwrap();
     marking.link.buffer = Buffer::Packets(1000);
     let flow = FlowSpec { ecn: Ecn::Ect0, ..flow("cubic", Workload::Until(at(2500))) };
-    let Some(RealRun { result, path, .. }) = play(&RunSpec::over(marking, vec![flow], 1, at(2500)))
+    let Some(KernelTcpRun { result, path, .. }) =
+        play(&RunSpec::over(marking, vec![flow], 1, at(2500)))
     else {
         return;
     };

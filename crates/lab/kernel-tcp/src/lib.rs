@@ -22,6 +22,6 @@ mod traffic;
 mod watch;
 
 pub use command::{CommandRecord, CommandSide};
-pub use error::RealError;
+pub use error::KernelTcpError;
 pub use kernel::Controllers;
-pub use run::{RealRun, run};
+pub use run::{KernelTcpRun, run};
