@@ -3,6 +3,7 @@
 //!
 //! Everything follows from the world's seed and the day. Each recorded connection is a simulated
 //! one; what is sampled is which connections there are.
+#![forbid(unsafe_code)]
 
 mod day;
 mod draw;

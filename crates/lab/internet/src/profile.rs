@@ -8,7 +8,7 @@ use uncork_path::{
 };
 use uncork_units::{ByteCount, Probability, Rate, Rng, TimeDelta};
 
-use super::draw::{log_normal, log_uniform, uniform};
+use crate::draw::{log_normal, log_uniform, uniform};
 
 /// The kind of an autonomous system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

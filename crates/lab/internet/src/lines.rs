@@ -5,9 +5,9 @@ use std::fmt::Write;
 use uncork_sim::PACKET_BYTES;
 use uncork_units::Rng;
 
-use super::draw::uniform;
-use super::traffic;
-use super::world::{self, World};
+use crate::draw::uniform;
+use crate::traffic;
+use crate::world::{self, World};
 
 const LINES_STREAM: u64 = 8 << 56;
 
@@ -44,7 +44,7 @@ pub fn lines(world: &World, count: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::internet::WorldSpec;
+    use crate::WorldSpec;
 
     #[test]
     fn lines_are_those_of_their_kinds() {

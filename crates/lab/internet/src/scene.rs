@@ -7,10 +7,10 @@ use uncork_path::{Buffer, HostJitter, LinkSpec, PathSpec};
 use uncork_sim::{FlowSpec, Offload, RunResult, RunSpec, Simulation, Workload};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
-use super::draw::uniform;
-use super::profile::{bits, millis};
-use super::traffic::{self, AskedObject};
-use super::world::World;
+use crate::draw::uniform;
+use crate::profile::{bits, millis};
+use crate::traffic::{self, AskedObject};
+use crate::world::World;
 
 /// A connection is aborted after this time.
 const CONNECTION_TIMEOUT: TimeDelta = TimeDelta::from_secs(180);
@@ -179,7 +179,7 @@ fn part_of(count: u64, bytes: u64, total: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::internet::WorldSpec;
+    use crate::WorldSpec;
 
     /// After the end of the recorded connection, simulating its neighbours only costs time.
     #[test]

@@ -3,8 +3,8 @@
 use uncork_cc::CcSpec;
 use uncork_flow::{FlowRecord, quantile};
 
-use super::check::Arms;
-use super::response::{SLACK, TwinResponse};
+use crate::check::Arms;
+use crate::response::{SLACK, TwinResponse};
 
 /// Responses that make a distribution of rates.
 pub(super) const MIN_RESPONSES: usize = 2;

@@ -3,7 +3,7 @@
 use uncork_apps::{AudioSpec, Track};
 use uncork_units::{Rate, Rng, TimeDelta};
 
-use super::draw::{pareto, uniform};
+use crate::draw::{pareto, uniform};
 
 /// The object that a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) fn user(rng: &mut Rng, users: u64) -> u64 {
 
 /// The hour of the day where a country is, when it is `hour` in UTC. Countries are 2.4 h apart.
 pub(super) fn local_hour(hour: u32, country: u32) -> u32 {
-    (hour + country * 24 / super::world::COUNTRIES) % 24
+    (hour + country * 24 / crate::world::COUNTRIES) % 24
 }
 
 /// The traffic of a local hour relative to the busiest: most at 20, least at 8 hours.

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use uncork_cc::CcSpec;
 use uncork_flow::quantile;
+use uncork_lab::{NoFiles, Scenario};
 
-use super::line::TwinLine;
-use super::response::TwinResponse;
-use crate::builtin::NoFiles;
-use crate::scenario::Scenario;
+use crate::line::TwinLine;
+use crate::response::TwinResponse;
 
 /// Responses with each controller that a comparison needs.
 const MIN_RESPONSES: usize = 10;

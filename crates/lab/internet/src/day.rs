@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicBool;
 use smol_str::format_smolstr;
 use uncork_flow::{Arm, Choice, ClientNetwork, FlowRecord, Scope, Service};
 use uncork_policy::{Decision, Fact, Facts, Origin, Policy, UnixTime};
+use uncork_sim::parallel;
 use uncork_units::{ByteCount, Probability, Rng};
 
-use super::draw::uniform;
-use super::scene::{NEIGHBOURS, Scene, Visitor};
-use super::traffic::{self, AskedObject};
-use super::world::{self, World};
-use crate::parallel;
+use crate::draw::uniform;
+use crate::scene::{NEIGHBOURS, Scene, Visitor};
+use crate::traffic::{self, AskedObject};
+use crate::world::{self, World};
 
 const DAY_STREAM: u64 = 5 << 56;
 const OTHERS_STREAM: u64 = 6 << 56;
@@ -237,7 +237,7 @@ mod tests {
     use uncork_flow::FlowRecord;
 
     use super::*;
-    use crate::internet::{POLICY, WorldSpec};
+    use crate::{POLICY, WorldSpec};
 
     const MONDAY: u32 = 20_759;
 

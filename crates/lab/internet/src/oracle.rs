@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicBool;
 
 use uncork_cc::CcSpec;
 use uncork_flow::FlowRecord;
+use uncork_sim::parallel;
 use uncork_units::Rng;
 
-use super::draw::uniform;
-use super::scene::{NEIGHBOURS, Scene, Visitor};
-use super::traffic::{self, AskedObject};
-use super::world::{self, PROFILES, World};
-use crate::parallel;
+use crate::draw::uniform;
+use crate::scene::{NEIGHBOURS, Scene, Visitor};
+use crate::traffic::{self, AskedObject};
+use crate::world::{self, PROFILES, World};
 
 const ORACLE_STREAM: u64 = 7 << 56;
 /// Parts that are left out one at a time to find the error.
@@ -369,7 +369,7 @@ mod tests {
     use uncork_cc::Algorithm;
 
     use super::*;
-    use crate::internet::{Kind, WorldSpec};
+    use crate::{Kind, WorldSpec};
 
     fn spec(control: Algorithm, treated: Algorithm, connections: u32) -> OracleSpec {
         let [control, treated] = [control, treated].map(CcSpec::new);

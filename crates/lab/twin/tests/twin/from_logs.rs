@@ -1,6 +1,6 @@
 //! `docs/reference/from-logs.md`: its commands print what it shows, and its scenario is close to the truth.
 //!
-//! `UPDATE_DOCS=1 cargo test -p uncork-lab --test scenario from_logs` simulates the example records
+//! `UPDATE_DOCS=1 cargo test -p uncork-twin --test twin from_logs` simulates the example records
 //! again and updates the page.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,11 @@ use std::process::Command;
 
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_flow::{FlowRecord, Scope, Service, read_json_lines, write_json_lines};
-use uncork_lab::{Scenario, Twin, TwinSpec};
+use uncork_lab::Scenario;
 use uncork_path::PathSpec;
+use uncork_twin::{Twin, TwinSpec};
 
-use crate::common::scenario;
+use crate::scenario;
 
 fn docs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs").join(name)

@@ -7,7 +7,7 @@ use std::thread;
 /// The results of `work(0)` to `work(count - 1)` in that order, computed on up to `jobs` threads.
 /// The assignment to threads varies; the results do not. Once `stop` is set no more tasks are
 /// started, and those not started are omitted.
-pub(crate) fn map_until<T: Send + Sync>(
+pub fn map_until<T: Send + Sync>(
     stop: &AtomicBool,
     count: usize,
     jobs: usize,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use uncork_flow::ClientNetwork;
 use uncork_units::Rng;
 
-use super::profile::{Kind, Profile};
+use crate::profile::{Kind, Profile};
 
 /// The parameters that determine a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,16 +2,17 @@
 //!
 //! Each path has downloads with CUBIC and BBRv1, or with CUBIC alone. The truth is the same comparison on the path that the
 //! records were simulated with. CI runs a few paths; the whole table is made by
-//! `UNCORK_TWINS=400 cargo test -p uncork-lab --test scenario twin_truth -- --nocapture`.
+//! `UNCORK_TWINS=400 cargo test -p uncork-twin --test twin twin_truth -- --nocapture`.
 
 use std::fmt::Write as _;
 
 use uncork_flow::{FlowRecord, quantile};
-use uncork_lab::{Scenario, Twin, TwinSpec};
+use uncork_lab::Scenario;
+use uncork_twin::{Twin, TwinSpec};
 use uncork_units::Rng;
 
 use super::from_logs::served;
-use crate::common::scenario;
+use crate::scenario;
 
 /// Paths of CI.
 const PATHS: u64 = 10;

@@ -4,9 +4,9 @@
 //! --rate 20mbit --delay 20ms --loss 0.3% --buffer 1.5bdp`.
 
 use uncork_flow::{FlowRecord, read_json_lines};
-use uncork_lab::{Twin, TwinSpec};
+use uncork_twin::{Twin, TwinSpec};
 
-use crate::common::scenario;
+use crate::scenario;
 
 fn median(values: impl Iterator<Item = u64>) -> f64 {
     let mut values: Vec<u64> = values.collect();

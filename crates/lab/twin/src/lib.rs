@@ -1,5 +1,6 @@
 //! A twin of a server's clients: from records to a population of paths for each autonomous system, and for
 //! networks with many records, as a scenario. `docs/reference/from-logs.md` has the rules and how well they do.
+#![forbid(unsafe_code)]
 
 mod check;
 mod line;
@@ -13,8 +14,8 @@ use uncork_cc::CcSpec;
 use uncork_flow::FlowRecord;
 use uncork_policy::Prefix;
 
-use self::line::{MIN_RESPONSES, TwinLine};
-use self::response::{TwinResponse, Unusable, is_by_kernel};
+use crate::line::{MIN_RESPONSES, TwinLine};
+use crate::response::{TwinResponse, Unusable, is_by_kernel};
 
 /// Of a thousand lines in one run none stays in the caches: a flow takes four times as long.
 const FLOWS_OF_A_RUN: usize = 200;
