@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sample::SocketSample;
+use crate::sample::SocketSample;
 
 /// An event that a watch received from the kernel. A recorded session has one line per event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,10 +9,10 @@ use uncork_diag::{BbrState, CcName};
 use uncork_flow::ClientNetwork;
 use uncork_units::{Rate, TimeDelta};
 
-use super::policy_choice::{PolicyChoice, ShortName};
-use super::service_port::service_port;
-use super::tracker::Tracked;
-use super::why::Limits;
+use crate::policy_choice::{PolicyChoice, ShortName};
+use crate::service_port::service_port;
+use crate::tracker::Tracked;
+use crate::why::Limits;
 
 /// What each row of the table represents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl GroupBy {
 
 impl GroupBy {
     /// The heading of the first column where there is little room.
-    pub(super) const fn short_name(self) -> &'static str {
+    pub(crate) const fn short_name(self) -> &'static str {
         match self {
             Self::Socket => "remote",
             other => other.name(),
@@ -114,7 +114,7 @@ impl GroupBy {
 
 impl Name {
     /// The name where there is little room: of a connection its remote address.
-    pub(super) fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         match self {
             Self::Socket(_, remote) => remote.to_string(),
             other => other.to_string(),

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::event::Event;
+use crate::event::Event;
 
 /// Schema of a recorded session.
 pub const WATCH_SCHEMA: &str = "uncork.host-watch/1";

@@ -3,15 +3,15 @@
 use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use uncork_cc::is_kernel_controller;
 use uncork_diag::{Diag, DiagError, Notices, Query, States};
 
-use super::event::{Destroyed, Event, Moment, Pass};
-use super::sample::SocketSample;
-use crate::facts::is_kernel_controller;
+use crate::event::{Destroyed, Event, Moment, Pass};
+use crate::sample::SocketSample;
 
 /// Reads the sockets of the calling thread's network namespace.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(crate) struct Live {
     diag: Diag,
     notices: Option<Notices>,
     start: Instant,
@@ -21,7 +21,7 @@ pub(super) struct Live {
 impl Live {
     /// Opens the sockets. If subscribing to notices fails, goes on without them and returns the
     /// reason.
-    pub(super) fn open() -> Result<(Self, Option<DiagError>), DiagError> {
+    pub(crate) fn open() -> Result<(Self, Option<DiagError>), DiagError> {
         let (notices, refusal) = match Notices::open() {
             Ok(notices) => (Some(notices), None),
             Err(error) => (None, Some(error)),
@@ -32,18 +32,18 @@ impl Live {
         Ok((live, refusal))
     }
 
-    pub(super) const fn has_notices(&self) -> bool {
+    pub(crate) const fn has_notices(&self) -> bool {
         self.notices.is_some()
     }
 
     /// Uses the monotonic clock, so that setting the wall clock does not distort periods.
-    pub(super) fn moment(&self) -> Moment {
+    pub(crate) fn moment(&self) -> Moment {
         let session_ns = self.start.elapsed().as_nanos() as u64;
         Moment { session_ns, unix_ns: self.start_unix_ns + session_ns }
     }
 
     /// Reads all sockets that may send into `pass`.
-    pub(super) fn pass(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
+    pub(crate) fn pass(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
         match self.dump(pass) {
             // The buffer has grown; try again.
             Err(DiagError::Truncated(_)) => self.dump(pass),
@@ -62,7 +62,7 @@ impl Live {
     }
 
     /// Reads all waiting notices.
-    pub(super) fn notices(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
+    pub(crate) fn notices(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
         let at = self.moment();
         let Some(notices) = &mut self.notices else { return Ok(()) };
         let is_complete = notices.read(|connection| {
@@ -80,7 +80,7 @@ impl Live {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]
-pub(super) fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
@@ -96,7 +96,7 @@ fn has_kernel_controllers() -> bool {
 }
 
 /// The controller that new connections of this network namespace get.
-pub(super) fn default_controller() -> Option<String> {
+pub(crate) fn default_controller() -> Option<String> {
     let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
     Some(name.trim_end().to_owned())
 }

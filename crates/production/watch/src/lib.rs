@@ -4,6 +4,8 @@
 //! [`Session`] takes a pass over all sockets every period, and receives the kernel's notices of
 //! destroyed sockets in between. It can also replay a recorded session. [`Tracker`], [`Row`] and
 //! [`View`] are pure: their input is [`Event`]s, without clock and kernel.
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
 
 mod event;
 mod exporter;

@@ -8,7 +8,7 @@ use uncork_flow::TransportFigures;
 use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use uncork_units::{Rate, TimeDelta};
 
-use super::policy_choice::PolicyChoice;
+use crate::policy_choice::PolicyChoice;
 
 /// The state of a TCP socket at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

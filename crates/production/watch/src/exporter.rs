@@ -18,7 +18,7 @@ use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use super::metrics::METRICS_TYPE;
+use crate::metrics::METRICS_TYPE;
 
 /// Most concurrent connections; others wait.
 const CONNECTIONS: usize = 8;
@@ -32,13 +32,13 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Serves `GET /metrics` on its own thread, with the text last given to it.
 #[derive(Debug)]
-pub(super) struct Exporter {
+pub(crate) struct Exporter {
     address: SocketAddr,
     text: Arc<Mutex<String>>,
 }
 
 impl Exporter {
-    pub(super) fn start(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn start(address: SocketAddr) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind(address))?;
         let (address, text) = (listener.local_addr()?, Arc::new(Mutex::default()));
@@ -49,11 +49,11 @@ impl Exporter {
     }
 
     /// The address that it listens on.
-    pub(super) const fn address(&self) -> SocketAddr {
+    pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(super) fn show(&self, text: String) {
+    pub(crate) fn show(&self, text: String) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }

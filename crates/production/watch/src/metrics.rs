@@ -13,10 +13,10 @@ use uncork_diag::CcName;
 use uncork_flow::Buckets;
 use uncork_units::TimeDelta;
 
-use super::policy_choice::PolicyChoice;
-use super::totals::{Label, Sums, Totals};
-use super::tracker::Tracker;
-use super::why::Limit;
+use crate::policy_choice::PolicyChoice;
+use crate::totals::{Label, Sums, Totals};
+use crate::tracker::Tracker;
+use crate::why::Limit;
 
 /// The content type of the metrics.
 pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec, HostSpec};
 use uncork_flow::{FlowRecord, read_json_lines};
-use uncork_host::watch::{RecordsSpec, Session, Tick, WatchSpec};
 use uncork_path::{Buffer, LossSpec, PathSpec};
 use uncork_testkit::{Capability, Scratch, not_run, pause, wait_until};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
+use uncork_watch::{RecordsSpec, Session, Tick, WatchSpec};
 
 const NGINX: &str = "/usr/sbin/nginx";
 const LIMIT: Duration = Duration::from_mins(1);

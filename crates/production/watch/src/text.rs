@@ -2,8 +2,8 @@
 
 use uncork_units::TimeDelta;
 
-use super::row::{GroupBy, Row};
-use super::tracker::Tracker;
+use crate::row::{GroupBy, Row};
+use crate::tracker::Tracker;
 
 /// Headings of the columns after the name.
 const HEADINGS: [&str; 9] = [
@@ -25,7 +25,7 @@ const SECOND: usize = 11;
 const NAME: usize = 24;
 
 /// A summary of a pass in one line.
-pub(super) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
+pub(crate) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
     let (sent, resent) = (sum(|row| row.sent), sum(|row| row.resent));
     let share = if sent == 0 { 0.0 } else { resent as f64 / sent as f64 * 100.0 };
@@ -44,7 +44,7 @@ pub(super) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
 }
 
 /// A heading, and one line per row.
-pub(super) fn table(rows: &[Row], by: GroupBy) -> Vec<String> {
+pub(crate) fn table(rows: &[Row], by: GroupBy) -> Vec<String> {
     let names: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
     let width = names.iter().map(String::len).max().unwrap_or(0).max(NAME);
     let headings = HEADINGS.map(str::to_owned);
@@ -61,7 +61,7 @@ const DECIDING: [Option<usize>; 10] =
 const SHORT_NAME: usize = 21;
 
 /// The table, without the columns that do not fit into `width` characters.
-pub(super) fn fitted(rows: &[Row], by: GroupBy, width: usize) -> Vec<String> {
+pub(crate) fn fitted(rows: &[Row], by: GroupBy, width: usize) -> Vec<String> {
     let whole = table(rows, by);
     if whole.iter().all(|line| line.chars().count() <= width) {
         return whole;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use uncork_diag::CcName;
 use uncork_flow::{Buckets, RATE_EDGES, RATIO_EDGES, TIME_EDGES, TransportFigures};
 
-use super::policy_choice::{PolicyChoice, ShortName};
-use super::sample::SocketSample;
-use super::service_port::service_port;
-use super::why::Limits;
+use crate::policy_choice::{PolicyChoice, ShortName};
+use crate::sample::SocketSample;
+use crate::service_port::service_port;
+use crate::why::Limits;
 
 /// Most service ports with their own label; all others are "other". A counter cannot move to
 /// another label, so the first ports that send data get labels.
@@ -132,7 +132,7 @@ impl Totals {
         values.len()
     }
 
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         socket: &SocketSample,
         cc: Option<CcName>,
@@ -149,7 +149,7 @@ impl Totals {
         }
     }
 
-    pub(super) fn end(&mut self, socket: &SocketSample, cc: Option<CcName>) {
+    pub(crate) fn end(&mut self, socket: &SocketSample, cc: Option<CcName>) {
         self.series.entry(self.label(socket, cc)).or_default().ended += 1;
         if let Some(given) = socket.given.map(|given| self.given(given)) {
             self.steered.entry(given).or_default().ended += 1;

@@ -3,10 +3,10 @@
 use uncork_flow::{ClientNetwork, FlowRecord, Scope, Service, TransportFigures, rtt_quantiles};
 use uncork_units::TimeDelta;
 
-use super::event::Moment;
-use super::sample::SocketSample;
-use super::service_port::service_port;
-use super::tracker::Tracked;
+use crate::event::Moment;
+use crate::sample::SocketSample;
+use crate::service_port::service_port;
+use crate::tracker::Tracked;
 
 /// The controller of a connection that existed only between two passes: notices of destroyed
 /// sockets do not name it.
@@ -15,7 +15,7 @@ pub const UNKNOWN_CC: &str = "unknown";
 /// The record of the connection with this `number`. It began and ended at these moments, and `last` is the final
 /// sample of its socket. `tracked` has the samples from passes. The client's port is personal data next to a time: it is for
 /// the callbacks of a session, which writes its own records without it.
-pub(super) fn record(
+pub(crate) fn record(
     number: u32,
     (began, ended): (Moment, Moment),
     last: &SocketSample,

@@ -2,7 +2,7 @@
 
 use uncork_units::{Rate, TimeDelta};
 
-use super::sample::SocketSample;
+use crate::sample::SocketSample;
 
 /// A sender with at least this share of its pacing cap is limited by it. The share is less than 1
 /// because the cap counts headers, too, and a sender needs some time to reach it.

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
-use uncork_host::watch::{Session, SocketSample, Tick, WatchSpec};
 use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, TimeDelta};
+use uncork_watch::{Session, SocketSample, Tick, WatchSpec};
 
 /// A namespace with loopback: the server side of an emulation.
 fn emulation() -> Option<Emulation> {

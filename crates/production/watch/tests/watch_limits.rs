@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
-use uncork_host::watch::{Limit, Session, Tick, Tracked, WatchSpec};
 use uncork_path::{Buffer, LossSpec, PathSpec, PolicerSpec};
 use uncork_testkit::{Capability, not_run, pause, wait_for};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
+use uncork_watch::{Limit, Session, Tick, Tracked, WatchSpec};
 
 const PORT: u16 = 8080;
 

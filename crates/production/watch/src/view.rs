@@ -1,8 +1,8 @@
 //! The live table: its state, its keys and its lines.
 
-use super::row::{GroupBy, Row, SortBy};
-use super::text;
-use super::tracker::Tracker;
+use crate::row::{GroupBy, Row, SortBy};
+use crate::text;
+use crate::tracker::Tracker;
 
 const HELP: &str = "q quit  g group  s sort  r reverse  / filter  f freeze  i idle  arrows scroll";
 

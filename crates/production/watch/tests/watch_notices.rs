@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec};
 use uncork_flow::read_json_lines;
-use uncork_host::watch::{RecordsSpec, Session, Tick, WatchSpec};
 use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, Scratch, not_run, now, wait_until};
 use uncork_units::{Rate, TimeDelta};
+use uncork_watch::{RecordsSpec, Session, Tick, WatchSpec};
 
 /// A connection over loopback that sends this many bytes and closes after some milliseconds.
 fn short_connection(address: IpAddr, bytes: usize) -> u16 {

@@ -11,13 +11,13 @@ use uncork_diag::DiagError;
 use uncork_flow::FlowRecord;
 use uncork_records::{Records, RecordsError, RecordsSpec, RecordsSummary, Writer};
 
-use super::event::{Event, Moment, Pass};
-use super::exporter::Exporter;
-use super::live::{Live, default_controller, now};
-use super::metrics::metrics;
-use super::policy_choice::PolicyChoice;
-use super::tape::{TapeError, TapeReader, TapeWriter};
-use super::tracker::Tracker;
+use crate::event::{Event, Moment, Pass};
+use crate::exporter::Exporter;
+use crate::live::{Live, default_controller, now};
+use crate::metrics::metrics;
+use crate::policy_choice::PolicyChoice;
+use crate::tape::{TapeError, TapeReader, TapeWriter};
+use crate::tracker::Tracker;
 
 /// How often to look for notices between passes.
 const TICK: Duration = Duration::from_millis(100);

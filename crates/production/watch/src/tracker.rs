@@ -6,11 +6,11 @@ use std::collections::hash_map::Entry;
 use uncork_flow::{Distribution, FlowRecord, TransportFigures};
 use uncork_units::TimeDelta;
 
-use super::event::{Destroyed, Event, Moment, Pass};
-use super::record::record;
-use super::sample::SocketSample;
-use super::totals::Totals;
-use super::why::Limits;
+use crate::event::{Destroyed, Event, Moment, Pass};
+use crate::record::record;
+use crate::sample::SocketSample;
+use crate::totals::Totals;
+use crate::why::Limits;
 
 /// Tracks connections from pass to pass, and creates a record of each connection that ends. It uses
 /// no clock and no socket, so a recorded session gives the same results as the live session.
@@ -46,7 +46,7 @@ pub struct Tracked {
     /// Its limits since it was first seen.
     pub life: Limits,
     /// Smoothed round-trip times in passes with data in flight.
-    pub(super) rtts: Option<Box<Distribution>>,
+    pub(crate) rtts: Option<Box<Distribution>>,
     /// The number of the latest pass that saw it.
     pass: u64,
 }

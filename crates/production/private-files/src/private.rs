@@ -24,7 +24,7 @@ const OVERFLOW_UID: u32 = 65_534;
 /// # Errors
 ///
 /// It cannot be made, it is a link, or others than its owner may change it. The message names the path and the remedy.
-pub(crate) fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
+pub fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
     let path = resolved(path)?;
     let last = path.components().count();
     let (mut at, mut here) = (open("/", OPEN, Mode::empty())?, PathBuf::from("/"));
@@ -51,7 +51,7 @@ pub(crate) fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
 }
 
 /// Makes a new file next to `path` and gives it that name. After a crash there is the old one or the new one.
-pub(crate) fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+pub fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     // Links that root has made are followed.
     let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
@@ -91,7 +91,7 @@ fn entered(at: &OwnedFd, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
 }
 
 /// The path with the links above its last component resolved: `/var` may be one.
-pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
+pub fn resolved(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     for above in path.ancestors().skip(1) {
         match fs::canonicalize(above) {
@@ -112,7 +112,7 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
 /// # Errors
 ///
 /// It cannot be read, or it is another kind of file ([`io::ErrorKind::InvalidData`]).
-pub(crate) fn read(path: &Path, max: u64, flags: OFlags) -> io::Result<(String, Stat)> {
+pub fn read(path: &Path, max: u64, flags: OFlags) -> io::Result<(String, Stat)> {
     let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = match open(path, flags, Mode::empty()) {
@@ -132,7 +132,7 @@ pub(crate) fn read(path: &Path, max: u64, flags: OFlags) -> io::Result<(String, 
 }
 
 /// Why others may change a file, or what lies in a directory, and the remedy.
-pub(crate) fn not_trusted(stat: &Stat) -> Option<String> {
+pub fn not_trusted(stat: &Stat) -> Option<String> {
     let mode = stat.st_mode & 0o7777;
     if !is_trusted(stat.st_uid) {
         return Some(format!("it belongs to user {}; use a directory of root", stat.st_uid));
@@ -145,7 +145,7 @@ pub(crate) fn not_trusted(stat: &Stat) -> Option<String> {
 }
 
 /// Why others have rights to a directory or file beyond `mode`, and the remedy.
-pub(crate) fn not_private(stat: &Stat, mode: u32) -> Option<String> {
+pub fn not_private(stat: &Stat, mode: u32) -> Option<String> {
     let own = geteuid().as_raw();
     if stat.st_uid != own {
         return Some(format!("it belongs to user {}, not to {own}; remove it", stat.st_uid));
@@ -156,7 +156,7 @@ pub(crate) fn not_private(stat: &Stat, mode: u32) -> Option<String> {
 }
 
 /// Whether this user may do no more to us than we can.
-pub(crate) fn is_trusted(user: u32) -> bool {
+pub fn is_trusted(user: u32) -> bool {
     user == 0 || user == geteuid().as_raw() || (user == OVERFLOW_UID && is_user_namespace())
 }
 
