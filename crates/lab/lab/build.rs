@@ -17,9 +17,9 @@ const CRATES: [&str; 13] = [
     "core/units",
     "lab/apps",
     "lab/emu",
+    "lab/kernel-tcp",
     "lab/lab",
     "lab/quic-sim",
-    "lab/real",
     "lab/sim",
     "transport/quic",
 ];

@@ -9,7 +9,8 @@ use crate::bbr1::Bbr1;
 use crate::bbr3::Bbr3;
 use crate::controller::{Control, Controller, ControllerSpec, Settings, Snapshot};
 use crate::cubic::{Cubic, LinuxCubic};
-use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
+use crate::inheritance::Inheritance;
 use crate::newreno::NewReno;
 use crate::spec::{Algorithm, CcSpec};
 
@@ -46,6 +47,19 @@ impl CcSpec {
                     .with_loss_floor(self.has("loss_floor"));
                 AnyController::Bbr3(bbr)
             }
+        }
+    }
+}
+
+impl AnyController {
+    /// The state for this controller's successor. `rtt` is the connection's last measurement.
+    pub fn bequeath(&self, rtt: RttSample) -> Inheritance {
+        match self {
+            Self::Reno(reno) => reno.bequeath(rtt),
+            Self::Cubic(cubic) => cubic.bequeath(rtt),
+            Self::LinuxCubic(cubic) => cubic.bequeath(rtt),
+            Self::Bbr1(bbr) => bbr.bequeath(),
+            Self::Bbr3(bbr) => bbr.bequeath(),
         }
     }
 }
@@ -149,3 +163,82 @@ macro_rules! dispatch {
 
 dispatch!(AnyController, [], [Reno, Cubic, LinuxCubic, Bbr1, Bbr3]);
 dispatch!(Either<A, B>, [A, B], [A, B]);
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use uncork_units::{Rate, TimeDelta};
+
+    use super::*;
+    use crate::script::{Host, MSS, segments, settings};
+
+    const RTT: TimeDelta = TimeDelta::from_millis(100);
+
+    /// 100 segments on a path of 100 ms.
+    fn inherited(has_filled_pipe: bool) -> Inheritance {
+        let window = segments(100);
+        Inheritance { window, min_rtt: RTT, bw: Rate::of(window, RTT), has_filled_pipe }
+    }
+
+    fn heir(cc: &str, has_filled_pipe: bool) -> Host<AnyController> {
+        let spec: CcSpec = cc.parse().expect("a controller");
+        let inherited = Some(inherited(has_filled_pipe));
+        Host::new(spec.build(&Settings { inherited, ..settings(10) }))
+    }
+
+    #[test]
+    fn successor_continues_from_the_inherited_state() {
+        for (cc, state) in [
+            ("reno", "CongestionAvoidance"),
+            ("cubic", "CongestionAvoidance"),
+            ("bbr1", "Drain"),
+            ("bbr2", "Drain"),
+            ("bbr3", "Drain"),
+        ] {
+            let host = heir(cc, true);
+            let (control, snapshot) = (host.cc.control(), host.cc.snapshot());
+            assert_eq!((control.cwnd, snapshot.state), (segments(100), state), "{cc}");
+            if let Some(max_bw) = snapshot.max_bw {
+                assert_eq!((max_bw, snapshot.min_rtt), (inherited(true).bw, Some(RTT)), "{cc}");
+                assert!(control.pacing_rate < Some(max_bw), "{cc}");
+            }
+        }
+    }
+
+    #[test]
+    fn unfilled_pipe_keeps_growing() {
+        for (cc, state) in [
+            ("reno", "SlowStart"),
+            ("cubic", "SlowStart"),
+            ("bbr1", "Startup"),
+            ("bbr3", "Startup"),
+        ] {
+            let mut host = heir(cc, false);
+            assert_eq!(host.cc.snapshot().state, state, "{cc}");
+            assert_eq!(host.cwnd(), segments(100), "{cc}");
+            host.fill();
+            host.advance(RTT);
+            host.ack(100);
+            assert!(host.cwnd() > segments(100), "{cc}: {}", host.cwnd() / u64::from(MSS));
+        }
+    }
+
+    /// Each controller hands on what it received; model-based ones hand on at most the BDP.
+    #[test]
+    fn handover_preserves_the_measurements() {
+        let rtt = RttSample { latest: RTT, smoothed: RTT, min: RTT };
+        let left: Vec<_> = ["reno", "cubic", "bbr1", "bbr3"]
+            .into_iter()
+            .map(|cc| heir(cc, true).cc.bequeath(rtt))
+            .collect();
+        assert!(left.iter().all(|left| left.has_filled_pipe && left.min_rtt == RTT), "{left:?}");
+        assert!(left.iter().all(|left| left.bw == inherited(true).bw), "{left:?}");
+        let windows: Vec<u64> = left.iter().map(|left| left.window / u64::from(MSS)).collect();
+        assert!(windows.iter().all(|window| (99..=100).contains(window)), "{windows:?}");
+        let fresh = heir("bbr3", false).cc.bequeath(rtt);
+        assert_eq!((fresh.window, fresh.has_filled_pipe), (segments(100), false));
+    }
+}

@@ -72,6 +72,11 @@ impl InLinux {
     }
 }
 
+/// Whether `uncork kernel load` registers controllers of this name, in this version or in another one.
+pub fn is_kernel_controller(name: &str) -> bool {
+    name.starts_with("uncork_")
+}
+
 /// The command that makes a controller available on a host.
 impl fmt::Display for InLinux {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -129,7 +129,7 @@ pub use cubic::Cubic;
 pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Stamp, Timeout, Token,
 };
-pub use in_linux::{InLinux, Missing};
+pub use in_linux::{InLinux, Missing, is_kernel_controller};
 pub use inheritance::Inheritance;
 pub use initial_window::{InitialWindow, InitialWindowError};
 pub use newreno::NewReno;

@@ -54,7 +54,8 @@ const ALL: [Builtin; 31] = [
 ];
 
 /// Built-in scenarios have no files next to them.
-pub(crate) struct NoFiles;
+#[derive(Debug)]
+pub struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, _: &str) -> Result<String, String> {

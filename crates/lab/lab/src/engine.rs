@@ -102,7 +102,7 @@ impl Engine {
                 Ok(PlayedRun { result: uncork_sim::run(run), doubts, commands })
             }
             (Self::QuicSim, None) => quic(run, stop),
-            (Self::Netns | Self::Bpf, _) => real(self, run, stop),
+            (Self::Netns | Self::Bpf, _) => kernel_tcp(self, run, stop),
         }
     }
 }
@@ -138,27 +138,27 @@ fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
 }
 
 #[cfg(target_os = "linux")]
-fn real(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
+fn kernel_tcp(engine: Engine, run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let controllers = match engine {
-        Engine::Bpf => uncork_real::Controllers::Library,
-        _ => uncork_real::Controllers::Kernel,
+        Engine::Bpf => uncork_kernel_tcp::Controllers::Library,
+        _ => uncork_kernel_tcp::Controllers::Kernel,
     };
-    let real = uncork_real::run(run, controllers, stop).map_err(|error| EngineError {
+    let played = uncork_kernel_tcp::run(run, controllers, stop).map_err(|error| EngineError {
         message: error.to_string(),
         is_of_machine: error.is_of_machine(),
     })?;
-    let command = |command: uncork_real::CommandRecord| CommandOutcome {
+    let command = |command: uncork_kernel_tcp::CommandRecord| CommandOutcome {
         flow: command.flow,
-        is_server: command.side == uncork_real::CommandSide::Server,
+        is_server: command.side == uncork_kernel_tcp::CommandSide::Server,
         output: command.output,
         problem: command.problem,
     };
-    let commands = real.commands.into_iter().map(command).collect();
-    Ok(PlayedRun { result: real.result, doubts: real.path.flags, commands })
+    let commands = played.commands.into_iter().map(command).collect();
+    Ok(PlayedRun { result: played.result, doubts: played.path.flags, commands })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn real(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<PlayedRun, EngineError> {
+fn kernel_tcp(_: Engine, _: &RunSpec, _: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let message = "real connections are played on Linux only; run it with --on sim".to_owned();
     Err(EngineError { message, is_of_machine: true })
 }

@@ -13,19 +13,16 @@ mod column;
 mod compare;
 mod engine;
 mod evaluate;
-pub mod internet;
 mod logs;
-mod parallel;
 mod preset;
 mod scenario;
 mod suite;
 mod sweep;
 #[cfg(test)]
 mod testing;
-mod twin;
 
 pub use agree::mark_late_hosts;
-pub use builtin::Builtin;
+pub use builtin::{Builtin, NoFiles};
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Start, Workload};
 pub use engine::{Engine, EngineError};
@@ -43,7 +40,6 @@ pub use sweep::{
     Manifest, ManifestError, Progress, SWEEP_FILES, Shard, ShardError, StateNames, SweepResults,
     cell_name, items, run_items,
 };
-pub use twin::{NoTwin, Twin, TwinSpec};
 
 /// The program version with a hash of the sources that affect results.
 pub const VERSION: &str =

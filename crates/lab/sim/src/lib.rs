@@ -14,6 +14,7 @@ mod flows;
 mod intervene;
 mod offload;
 mod opening;
+pub mod parallel;
 mod record;
 mod run;
 mod segments;

@@ -285,11 +285,6 @@ pub(crate) fn triple(text: &str) -> Option<[u64; 3]> {
     numbers.try_into().ok()
 }
 
-/// Whether `uncork kernel` loads the controller of this name.
-pub(crate) fn is_kernel_controller(name: &str) -> bool {
-    name.starts_with("uncork_")
-}
-
 impl HostFacts {
     /// The caller's namespace.
     pub fn own(&self) -> Option<&Namespace> {

@@ -4,9 +4,8 @@
 //! disciplines, boot configuration. [`collect`] takes it without privileges and changes nothing.
 //! [`diagnose`] is pure: it finds everything that prevents the host from running the wanted
 //! algorithm, on the live host or in a recorded snapshot. [`change`] changes the host to the state
-//! described in a file, and undoes the changes. [`watch`] monitors the host's TCP
-//! connections. [`prove`] measures what another controller is worth on the host. [`lock`] lets one process at a time change
-//! something of the host. [`releases`] refuses a signed policy that is older than one that was accepted.
+//! described in a file, and undoes the changes. [`prove`] measures what another controller is worth on the host.
+//! [`releases`] refuses a signed policy that is older than one that was accepted.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -16,17 +15,11 @@ mod collect;
 mod doctor;
 mod facts;
 #[cfg(target_os = "linux")]
-pub mod lock;
-#[cfg(target_os = "linux")]
 mod netlink;
-#[cfg(target_os = "linux")]
-mod private;
 #[cfg(target_os = "linux")]
 pub mod prove;
 #[cfg(target_os = "linux")]
 pub mod releases;
-#[cfg(target_os = "linux")]
-pub mod watch;
 
 #[cfg(target_os = "linux")]
 pub use collect::{Others, collect, in_other_namespaces, routes};

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use uncork_cc::Missing;
 use uncork_diag::DiagError;
-use uncork_host::lock::holder_text;
-use uncork_host::watch::WatchError;
 use uncork_policy::FlatError;
+use uncork_private_files::lock::holder_text;
 use uncork_records::RecordsError;
+use uncork_watch::WatchError;
 
 /// Why connections cannot be steered.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use uncork_host::lock::holder;
+use uncork_private_files::lock::holder;
 
 use crate::error::Error;
 

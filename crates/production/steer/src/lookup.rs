@@ -1,6 +1,6 @@
 //! The settings of open connections by policy, for `uncork host watch`.
 
-use uncork_host::watch::{PolicyChoice, ShortName};
+use uncork_watch::{PolicyChoice, ShortName};
 
 use crate::archive::PolicyArchive;
 use crate::description::Decided;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use uncork_flow::{Arm, Choice, FlowRecord};
-use uncork_host::watch::{Session, Tick, WatchSpec};
 use uncork_policy::{Origins, bucket};
 use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
+use uncork_watch::{Session, Tick, WatchSpec};
 
 use crate::archive::PolicyArchive;
 use crate::attached::Attached;

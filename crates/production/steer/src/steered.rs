@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use uncork_host::lock::holder;
 use uncork_kernel::{Map, Program, Ring, programs_at};
+use uncork_private_files::lock::holder;
 
 use crate::apply::open_cgroup;
 use crate::description::{Decided, Description};

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use uncork_flow::SeriesPoint;
+use uncork_sim::parallel;
 
 use super::plan::Item;
 use crate::engine::{Engine, EngineError};
 use crate::evaluate::{RunOutcome, outcome};
-use crate::parallel;
 use crate::scenario::Scenario;
 
 /// Progress of the runs.

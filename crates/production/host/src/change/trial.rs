@@ -7,8 +7,8 @@ use super::journal::{Change, Journal, Open, Purpose, Rollback, SkippedSetting, U
 use super::plan::plan;
 use super::setting::{DEFAULT, NO_METRICS_SAVE, SettingKey, Value};
 
-/// Takes a host from state to state. Its process must be the only one to change the host ([`crate::lock::Lock`]) until it ends: then the
-/// guard takes the lock, and undoes all remaining changes.
+/// Takes a host from state to state. Its process must be the only one to change the host until it ends
+/// ([`uncork_private_files::lock::Lock`]): then the guard takes the lock, and undoes all remaining changes.
 #[derive(Debug)]
 pub struct Trial {
     journal: Journal,

@@ -8,9 +8,10 @@ use std::path::Path;
 use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use uncork_cc::is_kernel_controller;
 
 use super::{copies, processes, rtnetlink, sockets};
-use crate::facts::{Namespace, is_kernel_controller};
+use crate::facts::Namespace;
 use crate::netlink::Netlink;
 
 const OWN: &str = "/proc/thread-self/ns/net";

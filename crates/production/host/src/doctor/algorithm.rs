@@ -1,12 +1,12 @@
 //! Checks whether the wanted algorithm is available and is the default.
 
-use uncork_cc::{InLinux, Missing};
+use uncork_cc::{InLinux, Missing, is_kernel_controller};
 
 use super::boot_value::{DEFAULT, in_effect, place};
 use super::finding::Finding;
 use super::kubernetes::{self, is_pod};
 use super::{ExaminedHost, bbr_version, pacing};
-use crate::facts::{Container, Interface, Module, is_kernel_controller};
+use crate::facts::{Container, Interface, Module};
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(missing(host));

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use uncork_cc::is_kernel_controller;
+
 use super::ExaminedHost;
 use super::boot_value::{
     DEFAULT, in_effect, is_malformed, may_be_overridden, place, refusal, remedy, rewrite,
 };
 use super::finding::Finding;
-use crate::facts::{Container, Setting, is_kernel_controller};
+use crate::facts::{Container, Setting};
 
 /// Sysctls without effect on a flow that BBR controls: BBR has its own pacing and its own TSO size.
 const IDLE: [(&str, &str); 4] = [

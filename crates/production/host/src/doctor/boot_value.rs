@@ -1,9 +1,9 @@
 //! What a sysctl is after the next boot: which setting wins, and which values the kernel refuses.
 
-use uncork_cc::{InLinux, Missing};
+use uncork_cc::{InLinux, Missing, is_kernel_controller};
 
 use super::ExaminedHost;
-use crate::facts::{Module, Setting, is_kernel_controller, triple};
+use crate::facts::{Module, Setting, triple};
 
 pub(super) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 pub(super) const DEFAULT_QDISC: &str = "net.core.default_qdisc";

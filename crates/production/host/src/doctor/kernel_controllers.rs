@@ -1,9 +1,11 @@
 //! Checks the controllers that `uncork kernel` loads.
 
+use uncork_cc::is_kernel_controller;
+
 use super::ExaminedHost;
 use super::finding::{Finding, connections};
 use super::kubernetes::is_pod;
-use crate::facts::{Namespace, is_kernel_controller};
+use crate::facts::Namespace;
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(not_loaded(host));

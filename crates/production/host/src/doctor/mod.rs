@@ -16,9 +16,9 @@ mod sockets;
 mod steering;
 
 use serde::Serialize;
-use uncork_cc::InLinux;
+use uncork_cc::{InLinux, is_kernel_controller};
 
-use crate::facts::{HostFacts, Module, Namespace, is_kernel_controller};
+use crate::facts::{HostFacts, Module, Namespace};
 pub use finding::{Confidence, Finding, Severity};
 
 /// Schema of a [`Diagnosis`].

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use uncork_flow::{Arm as ArmRecord, Choice, FlowRecord};
 use uncork_units::ByteCount;
+use uncork_watch::UNKNOWN_CC;
 
 use super::schedule::{Arm, Block};
 use crate::change::Prefix;
-use crate::watch::UNKNOWN_CC;
 
 /// What the records of a test name as its policy.
 const POLICY: &str = "uncork host prove";

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 use uncork_flow::quantile;
 use uncork_units::{Probability, TimeDelta};
-
-use crate::watch::Tracked;
+use uncork_watch::Tracked;
 
 /// Passes that are judged together, so that one bad second does not breach a limit.
 const PASSES: usize = 10;
@@ -118,11 +117,11 @@ impl std::fmt::Display for Breach {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::{Event, TapeReader, Tracker};
+    use uncork_watch::{Event, TapeReader, Tracker};
 
     /// A recorded session until its busiest second: 7.8 % of the payload are retransmitted, round-trip times are 53 to 67 ms.
     fn tracker() -> Tracker {
-        let session = include_str!("../../tests/sessions/mixed.jsonl");
+        let session = include_str!("../../../watch/tests/sessions/mixed.jsonl");
         let mut tape = TapeReader::new(session.as_bytes()).expect("a session");
         let mut tracker = Tracker::new(tape.has_notices());
         while tracker.passes() < 3 {

@@ -3,7 +3,7 @@
 //! The host alternates between two controllers in pairs of blocks, each pair in random order ([`schedule`]). Only connections
 //! opened within a block count ([`Blocks`]); blocks of a pair are compared within client networks ([`effects`]); the rules of
 //! `uncork-decide` decide ([`Verdict`]); a [`SafetyMonitor`] stops the test when a
-//! limit is exceeded. All this is pure. [`Prover`] runs it on a live host, with [`crate::change`] and [`crate::watch`].
+//! limit is exceeded. All this is pure. [`Prover`] runs it on a live host, with [`crate::change`] and [`uncork_watch`].
 
 mod blocks;
 mod document;

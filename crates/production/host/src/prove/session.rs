@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use thiserror::Error;
+use uncork_watch::{RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
 use super::blocks::Blocks;
 use super::document::{ProveDocument, RunContext};
@@ -11,7 +12,6 @@ use super::schedule::{Arm, Block};
 use super::spec::{ProveSpec, SpecError};
 use super::verdict::End;
 use crate::change::{ChangeError, Host, Journal, SkippedSetting, Trial, plan, span};
-use crate::watch::{self, RecordsSpec, RecordsSummary, Session, WatchError, WatchSpec};
 
 /// A test. It advances when [`Self::tick`] is called.
 #[derive(Debug)]
@@ -183,9 +183,11 @@ impl<H: Host> Prover<H> {
         }
         let Self { session, blocks, guard, phase, .. } = self;
         match session.tick_with(&mut |_, record| blocks.take(record, false))? {
-            watch::Tick::Wait(time) => Ok(Tick::Wait(time.min(Duration::from_nanos(left_ns)))),
-            watch::Tick::Ended => Ok(Tick::Ended),
-            watch::Tick::Passed => {
+            uncork_watch::Tick::Wait(time) => {
+                Ok(Tick::Wait(time.min(Duration::from_nanos(left_ns))))
+            }
+            uncork_watch::Tick::Ended => Ok(Tick::Ended),
+            uncork_watch::Tick::Passed => {
                 let breach = guard.see(session.tracker().connections());
                 let at_ns = session.tracker().at().session_ns;
                 if let (ProvePhase::BurnIn(index) | ProvePhase::Counting(index), Some(breach)) =

@@ -7,7 +7,7 @@ use uncork_host::change::{
     self, ChangeError, DesiredState, Host, Journal, LiveHost, OtherJournal, PlanError, Report,
     Source, StateDirectory, Watchdog,
 };
-use uncork_host::lock::Lock;
+use uncork_private_files::lock::Lock;
 
 use super::args::Format;
 use super::change_args::{ApplyArgs, ChangeCommand, PlanArgs, StateArgs, StatusArgs};

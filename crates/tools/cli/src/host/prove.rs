@@ -11,7 +11,7 @@ use uncork_host::prove::{
     self, AbortReason, Answer, Limits, ProveDocument, ProveError, ProveSpec, Prover, TestResult,
     Tick, Verdict,
 };
-use uncork_host::watch::RecordsSpec;
+use uncork_watch::RecordsSpec;
 
 use super::args::Format;
 use super::change;

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use uncork_host::watch::{
+use uncork_steer::Lookup;
+use uncork_watch::{
     GroupBy, PolicyChoice, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
 };
-use uncork_steer::Lookup;
 
 use super::watch_args::WatchArgs;
 use super::watch_terminal::Screen;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use uncork_host::watch::{GroupBy, SortBy};
 use uncork_units::TimeDelta;
+use uncork_watch::{GroupBy, SortBy};
 
 use crate::args::count;
 

@@ -13,7 +13,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 use uncork_config::visible;
-use uncork_host::watch::{Key, View};
+use uncork_watch::{Key, View};
 
 /// The line with the headings of the table.
 const HEADING: usize = 2;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use uncork_cc::CcSpec;
-use uncork_lab::internet::Group;
+use uncork_internet::Group;
 use uncork_lab::{CompareSpec, Engine, LogFormat, Shard};
 
 use uncork_units::Probability;

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use uncork_flow::{FileError, FlowRecord, read_flows, read_json_lines};
-use uncork_lab::{NoTwin, Twin, TwinSpec};
+use uncork_twin::{NoTwin, Twin, TwinSpec};
 
 use super::args::FromRecordsArgs;
 use crate::failure::Failure;

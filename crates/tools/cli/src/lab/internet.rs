@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uncork_flow::{Labelled, TableHead, write_flows};
-use uncork_lab::internet::{self, Day, DayOutcome, OracleSpec, POLICY, World, WorldSpec};
+use uncork_internet::{Day, DayOutcome, OracleSpec, POLICY, World, WorldSpec};
 use uncork_policy::{Policy, UnixTime};
 use uncork_records::stamp;
 
@@ -93,13 +93,13 @@ fn oracle(args: &OracleArgs) -> Result<(), Failure> {
     }
     let OracleArgs { control, treated, connections, draw, .. } = *args;
     let spec = OracleSpec { control, treated, connections, draw };
-    let found = internet::oracle(&world, &spec, &args.only, jobs(args.jobs), &stop);
+    let found = uncork_internet::oracle(&world, &spec, &args.only, jobs(args.jobs), &stop);
     let csv = found.ok_or_else(|| interrupted(&args.output))?.csv();
     output::replace_file(&args.output, csv.as_bytes())
 }
 
 fn lines(args: &LinesArgs) -> Result<(), Failure> {
-    let csv = internet::lines(&world(&args.world)?, args.count);
+    let csv = uncork_internet::lines(&world(&args.world)?, args.count);
     output::replace_file(&args.output, csv.as_bytes())
 }
 

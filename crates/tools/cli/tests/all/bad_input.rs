@@ -197,13 +197,14 @@ fn run_with(arguments: &str, files: &[(&str, &Path)]) -> Finished {
 fn hostile_files(scratch: &Scratch) -> Vec<(&'static str, std::path::PathBuf)> {
     let name = serde_json::to_string(HOSTILE).expect("a string");
     let name = name.trim_matches('"').replace('\u{9b}', "\\u009b").replace('\u{202e}', "\\u202e");
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../production/host/tests");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../production");
     let read = |path: &str| fs::read_to_string(tests.join(path)).expect("a file of the tests");
-    let facts = read("hosts/rocky-9.json")
+    let facts = read("host/tests/hosts/rocky-9.json")
         .replace("systemd (1)", &format!("{name} (1)"))
         .replace("eth0", &format!("e{name}"))
         .replace("\"default\": \"bbr\"", &format!("\"default\": \"b{name}\""));
-    let session = read("sessions/mixed.jsonl").replace("\"bbr\"", &format!("\"{name}\""));
+    let session =
+        read("watch/tests/sessions/mixed.jsonl").replace("\"bbr\"", &format!("\"{name}\""));
     let policy = format!(
         "[default]\ntcp = \"cubic\"\n[[rule]]\nname = \"r{name}\"\nhost = \"x{name}*\"\nuse = {{ tcp = \"bbr\" }}\n"
     );

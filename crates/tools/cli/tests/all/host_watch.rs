@@ -18,7 +18,7 @@ use uncork_testkit::{Capability, not_run, wait_until};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 /// Recorded over emulated paths: a server of BBR and CUBIC.
 const SESSION: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../production/host/tests/sessions/mixed.jsonl");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../production/watch/tests/sessions/mixed.jsonl");
 
 #[test]
 fn replay_file_without_session_refused_by_line() {

@@ -149,7 +149,7 @@ fn each_place_that_writes_json_is_known() {
         "core/flow/src/json.rs",                     // flow-record
         "production/host/src/change/linux/state.rs", // host-journal-1
         "production/host/src/releases.rs",           // read by uncork alone
-        "production/host/src/watch/tape.rs",         // host-watch-1
+        "production/watch/src/tape.rs",              // host-watch-1
         "lab/lab/src/sweep/manifest.rs",             // sweep-2
         "lab/lab/src/sweep/stored.rs",               // run-5
         "lab/report/src/json.rs",                    // lab-2, suite-2, play.get-1, play.audio-1

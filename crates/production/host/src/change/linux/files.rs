@@ -6,9 +6,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use uncork_private_files as private;
 
 use super::super::setting::Value;
-use crate::private;
 
 /// The size of the largest file that is read: far more than uncork writes.
 const MAX_FILE: u64 = 1 << 20;

@@ -12,14 +12,14 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, setsid};
+use uncork_private_files as private;
+use uncork_private_files::lock::Lock;
 
 use super::super::agent::recover;
 use super::super::host::{Host, HostError, Watchdog};
 use super::super::journal::Journal;
 use super::state::Stamp;
 use super::{LiveHost, StateDirectory, namespace};
-use crate::lock::Lock;
-use crate::private;
 
 /// How often the guard looks whether somebody has confirmed.
 const INTERVAL: Duration = Duration::from_millis(500);

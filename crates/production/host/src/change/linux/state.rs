@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
+use uncork_private_files as private;
+use uncork_private_files::lock::{self, Lock, LockError};
 
 use super::super::host::HostError;
 use super::super::journal::{JOURNAL_SCHEMA, Journal};
 use super::{files, namespace};
-use crate::lock::{self, Lock, LockError};
-use crate::private;
 
 /// The size of the largest journal that is read: of a policy with the most routes, and more.
 const MAX_JOURNAL: u64 = 256 << 20;

@@ -1,0 +1,102 @@
+//! Reads the live kernel: passes over all sockets by sock_diag, and notices of destroyed sockets.
+
+use std::fs;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use uncork_cc::is_kernel_controller;
+use uncork_diag::{Diag, DiagError, Notices, Query, States};
+
+use crate::event::{Destroyed, Event, Moment, Pass};
+use crate::sample::SocketSample;
+
+/// Reads the sockets of the calling thread's network namespace.
+#[derive(Debug)]
+pub(crate) struct Live {
+    diag: Diag,
+    notices: Option<Notices>,
+    start: Instant,
+    start_unix_ns: u64,
+}
+
+impl Live {
+    /// Opens the sockets. If subscribing to notices fails, goes on without them and returns the
+    /// reason.
+    pub(crate) fn open() -> Result<(Self, Option<DiagError>), DiagError> {
+        let (notices, refusal) = match Notices::open() {
+            Ok(notices) => (Some(notices), None),
+            Err(error) => (None, Some(error)),
+        };
+        let since = today().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start_unix_ns = since.as_nanos() as u64;
+        let live = Self { diag: Diag::open()?, notices, start: now(), start_unix_ns };
+        Ok((live, refusal))
+    }
+
+    pub(crate) const fn has_notices(&self) -> bool {
+        self.notices.is_some()
+    }
+
+    /// Uses the monotonic clock, so that setting the wall clock does not distort periods.
+    pub(crate) fn moment(&self) -> Moment {
+        let session_ns = self.start.elapsed().as_nanos() as u64;
+        Moment { session_ns, unix_ns: self.start_unix_ns + session_ns }
+    }
+
+    /// Reads all sockets that may send into `pass`.
+    pub(crate) fn pass(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
+        match self.dump(pass) {
+            // The buffer has grown; try again.
+            Err(DiagError::Truncated(_)) => self.dump(pass),
+            done => done,
+        }
+    }
+
+    fn dump(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
+        let has_storage = has_kernel_controllers();
+        let query = Query { states: States::SENDING, has_storage, ..Query::default() };
+        pass.sockets.clear();
+        pass.at = self.moment();
+        let sockets = &mut pass.sockets;
+        self.diag.dump(&query, |connection| sockets.extend(SocketSample::of(connection)))?;
+        Ok(())
+    }
+
+    /// Reads all waiting notices.
+    pub(crate) fn notices(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
+        let at = self.moment();
+        let Some(notices) = &mut self.notices else { return Ok(()) };
+        let is_complete = notices.read(|connection| {
+            // Sockets that were never connected are destroyed, too.
+            let connected = Some(connection).filter(|connection| connection.remote.port() != 0);
+            if let Some(socket) = connected.and_then(SocketSample::of) {
+                each(&Event::Destroyed(Destroyed { at, socket }));
+            }
+        })?;
+        if !is_complete {
+            each(&Event::NoticesLost);
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]
+fn today() -> SystemTime {
+    SystemTime::now()
+}
+
+/// Whether `uncork kernel` has loaded a controller: only then is there state to copy.
+fn has_kernel_controllers() -> bool {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    names.unwrap_or_default().split_ascii_whitespace().any(is_kernel_controller)
+}
+
+/// The controller that new connections of this network namespace get.
+pub(crate) fn default_controller() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(name.trim_end().to_owned())
+}

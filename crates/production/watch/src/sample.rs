@@ -1,0 +1,153 @@
+//! A sample of a socket.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use uncork_diag::{Bbr2Info, BbrState, CcName, Connection, TcpInfo};
+use uncork_flow::TransportFigures;
+use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
+use uncork_units::{Rate, TimeDelta};
+
+use crate::policy_choice::PolicyChoice;
+
+/// The state of a TCP socket at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SocketSample {
+    /// The kernel's socket cookie, unique until the next boot.
+    pub cookie: u64,
+    /// Local address.
+    pub local: SocketAddr,
+    /// Remote address.
+    pub remote: SocketAddr,
+    /// The controller; `None` in notices of destroyed sockets.
+    pub cc: Option<CcName>,
+    /// Counters, as in all records.
+    pub figures: TransportFigures,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Whether the latest delivery rate sample was application-limited.
+    pub is_app_limited: bool,
+    /// The pacing rate; `None` without pacing.
+    #[serde(rename = "pacing_bps", with = "maybe_bits_per_sec")]
+    pub pacing_rate: Option<Rate>,
+    /// The application's pacing limit (`SO_MAX_PACING_RATE`).
+    #[serde(rename = "pacing_cap_bps", with = "maybe_bits_per_sec")]
+    pub pacing_cap: Option<Rate>,
+    /// Maximum size of segments sent.
+    pub mss_bytes: u32,
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Bytes sent, and neither acknowledged nor declared lost.
+    pub in_flight_bytes: u64,
+    /// The window that the receiver announces; `None` before Linux 5.4, and in older sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_window_bytes: Option<u64>,
+    /// Bytes written by the application, and not yet sent.
+    pub unsent_bytes: u64,
+    /// Whether the send buffer is full, so that the application blocks when it writes.
+    pub is_send_buffer_full: bool,
+    /// Packets delivered, including SYN and FIN; `None` before Linux 4.18.
+    pub delivered_packets: Option<u32>,
+    /// Time since data was last sent, in whole milliseconds.
+    #[serde(rename = "last_data_sent_ns", with = "nanos")]
+    pub last_data_sent: TimeDelta,
+    /// BBR's model, if the connection runs BBR.
+    pub bbr: Option<BbrSample>,
+    /// What a policy of `uncork steer` gave it; `None` of others, and in events of destroyed sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<PolicyChoice>,
+}
+
+/// BBR's model of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BbrSample {
+    /// 1, 2 or 3.
+    pub version: u8,
+    /// The state.
+    pub state: BbrState,
+    /// Estimated bandwidth.
+    #[serde(rename = "bandwidth_bps", with = "maybe_bits_per_sec")]
+    pub bandwidth: Option<Rate>,
+    /// Its minimum round-trip time.
+    #[serde(rename = "min_rtt_ns", with = "maybe_nanos")]
+    pub min_rtt: Option<TimeDelta>,
+    /// What bounds versions 2 and 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<BbrBounds>,
+}
+
+/// The bounds of BBRv2 and BBRv3.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BbrBounds {
+    /// The highest bandwidth measured.
+    #[serde(rename = "max_bandwidth_bps", with = "maybe_bits_per_sec")]
+    pub max_bandwidth: Option<Rate>,
+    /// The short-term bound of the bandwidth.
+    #[serde(rename = "bandwidth_bps", with = "maybe_bits_per_sec")]
+    pub bandwidth: Option<Rate>,
+    /// The short-term bound of what is in flight.
+    pub inflight_packets: Option<u32>,
+    /// The long-term bound of what is in flight.
+    pub max_inflight_packets: Option<u32>,
+}
+
+impl From<&Bbr2Info> for BbrBounds {
+    fn from(info: &Bbr2Info) -> Self {
+        Self {
+            max_bandwidth: Some(info.bw_hi),
+            bandwidth: Some(info.bw_lo).filter(|rate| *rate < Rate::MAX),
+            inflight_packets: info.inflight_lo,
+            max_inflight_packets: info.inflight_hi,
+        }
+    }
+}
+
+impl SocketSample {
+    /// `None` for a socket without TCP state, such as one in TIME-WAIT.
+    pub fn of(connection: &Connection) -> Option<Self> {
+        let info = connection.info.as_ref()?;
+        let mss = u64::from(info.snd_mss);
+        let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);
+        Some(Self {
+            cookie: connection.cookie,
+            local: connection.local,
+            remote: connection.remote,
+            cc: connection.cc,
+            figures: info.into(),
+            bytes_received: info.bytes_received.unwrap_or(0),
+            is_app_limited: info.delivery_rate_app_limited,
+            pacing_rate: limited(info, |info| info.pacing_rate),
+            pacing_cap: limited(info, |info| info.max_pacing_rate),
+            mss_bytes: info.snd_mss,
+            cwnd_bytes: u64::from(info.snd_cwnd) * mss,
+            in_flight_bytes: u64::from(in_flight) * mss,
+            receive_window_bytes: info.snd_wnd.map(u64::from),
+            unsent_bytes: info.notsent_bytes.unwrap_or(0).into(),
+            is_send_buffer_full: connection.mem.is_some_and(|mem| mem.wmem_queued >= mem.sndbuf),
+            delivered_packets: info.delivered,
+            last_data_sent: info.last_data_sent,
+            bbr: connection.bbr().map(|bbr| BbrSample {
+                version: bbr.version(),
+                state: bbr.state(),
+                bandwidth: Some(bbr.bw),
+                min_rtt: bbr.min_rtt,
+                bounds: bbr.bbr2.as_ref().map(BbrBounds::from),
+            }),
+            given: None,
+        })
+    }
+
+    /// The smallest known round-trip time of the path.
+    pub fn min_rtt(&self) -> Option<TimeDelta> {
+        let bbr = self.bbr.and_then(|bbr| bbr.min_rtt);
+        self.figures.min_rtt.into_iter().chain(bbr).min()
+    }
+}
+
+/// A rate, or `None` for the kernel's value for "no limit", which is the largest number.
+fn limited(info: &TcpInfo, rate: fn(&TcpInfo) -> Option<Rate>) -> Option<Rate> {
+    rate(info).filter(|rate| *rate < Rate::MAX)
+}
