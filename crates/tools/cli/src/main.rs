@@ -10,15 +10,17 @@
 #[macro_use]
 mod stderr;
 
-mod args;
 mod clock;
 mod color;
+mod command;
 mod compare;
 mod emu;
+mod exit;
 mod external;
 mod failure;
 mod forecast;
 mod host;
+mod interrupt;
 mod json;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -40,41 +42,24 @@ mod status;
 mod stdout;
 #[cfg(target_os = "linux")]
 mod steer;
+mod values;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 
-use crate::args::{Cli, Command};
+use crate::command::{Cli, Command, definition};
 use crate::failure::Failure;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// First the purpose, then examples.
-const HELP: &str = "\
-{about-with-newline}
-{before-help}{usage-heading} {usage}
-
-{all-args}{after-help}";
-
-/// Maximum width of the help: longer lines are hard to read.
-const COLUMNS: usize = 100;
-
-/// The command line.
-fn definition() -> clap::Command {
-    fn with_template(command: clap::Command) -> clap::Command {
-        command.help_template(HELP).mut_subcommands(with_template)
-    }
-    with_template(Cli::command()).max_term_width(COLUMNS)
-}
-
 fn main() -> ExitCode {
-    failure::report_bugs();
+    exit::report_bugs();
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => exit::report(failure),
     }
 }
 
@@ -82,7 +67,7 @@ fn run() -> Result<(), Failure> {
     let matches = definition().try_get_matches().map_err(Failure::Clap)?;
     let cli = Cli::from_arg_matches(&matches).map_err(Failure::Clap)?;
     match (cli.command, matches.subcommand()) {
-        (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
+        (Some(Command::Compare(args)), Some((_, matches))) => compare::run(&args, matches),
         (Some(Command::Lab(args)), _) => lab::lab(&args),
         (Some(Command::Emu(args)), Some((_, matches))) => emu::emu(&args, matches),
         #[cfg(target_os = "linux")]

@@ -11,8 +11,6 @@ mod specification;
 mod wait;
 
 pub(crate) use args::EmuArgs;
-pub(crate) const EXAMPLES: &str = args::EXAMPLES;
-pub(crate) const AFTER: &str = args::AFTER;
 
 #[cfg(target_os = "linux")]
 pub(crate) use run::emu;

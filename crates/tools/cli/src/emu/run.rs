@@ -14,8 +14,8 @@ use super::args::{EmuArgs, EmuFormat};
 use super::document::{Document, Host, json};
 use super::specification::{Specification, specification};
 use super::wait::Signals;
-use crate::args::command_line;
 use crate::failure::Failure;
+use crate::values::command_line;
 use crate::{output, stdout};
 
 const FILES: [&str; 1] = ["summary.json"];

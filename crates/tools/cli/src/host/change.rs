@@ -9,13 +9,12 @@ use uncork_host::change::{
 };
 use uncork_host::lock::Lock;
 
-use super::args::Format;
 use super::change_args::{ApplyArgs, ChangeCommand, PlanArgs, StateArgs, StatusArgs};
-use crate::args::Color;
 use crate::color;
 use crate::failure::Failure;
 use crate::json::pretty;
 use crate::stdout;
+use crate::values::{Color, TextFormat};
 
 pub(super) fn run(command: &ChangeCommand) -> Result<(), Failure> {
     match command {
@@ -41,8 +40,8 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let plan = change::plan(&mut host, &desired, &journal).map_err(failure)?;
     let document = plan.document(&name);
     let text = match args.format {
-        Format::Json => pretty(&document)?,
-        Format::Human => document.text(),
+        TextFormat::Json => pretty(&document)?,
+        TextFormat::Human => document.text(),
     };
     stdout::write(text.as_bytes())?;
     if document.changes.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
@@ -64,8 +63,8 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
     let mut host = host(&args.state);
     let status = change::status(&mut host).map_err(failure)?;
     let text = match args.format {
-        Format::Json => pretty(&status)?,
-        Format::Human => status.text(host.now().unix_s),
+        TextFormat::Json => pretty(&status)?,
+        TextFormat::Human => status.text(host.now().unix_s),
     };
     stdout::write(text.as_bytes())?;
     let is_dead = status.guard == Some(Watchdog::Dead);

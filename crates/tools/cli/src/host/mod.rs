@@ -26,11 +26,12 @@ use crate::failure::Failure;
 use crate::json::pretty;
 use crate::stdout;
 pub(crate) use args::HostArgs;
-use args::{DoctorArgs, Format, HostCommand};
+use crate::values::TextFormat;
+use args::{DoctorArgs, HostCommand};
 #[cfg(target_os = "linux")]
 pub(crate) use change::{HostLook, look_at_host};
 #[cfg(target_os = "linux")]
-pub(crate) use change_args::{StateArgs, ttl};
+pub(crate) use change_args::StateArgs;
 
 pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
     match &args.command {
@@ -55,8 +56,8 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let diagnosis = diagnose(&facts, args.want.as_deref())
         .ok_or_else(|| Failure::Shown("error: the facts name no network namespace".to_owned()))?;
     let text = match args.format {
-        Format::Json => pretty(&diagnosis)?,
-        Format::Human => diagnosis.text(args.notes),
+        TextFormat::Json => pretty(&diagnosis)?,
+        TextFormat::Human => diagnosis.text(args.notes),
     };
     stdout::write(text.as_bytes())?;
     if diagnosis.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }

@@ -13,12 +13,12 @@ use uncork_host::prove::{
 };
 use uncork_host::watch::RecordsSpec;
 
-use super::args::Format;
 use super::change;
 use super::prove_args::ProveArgs;
 use crate::failure::Failure;
+use crate::interrupt::flag_on_signal;
 use crate::json::pretty;
-use crate::lab::flag_on_signal;
+use crate::values::TextFormat;
 use crate::{output, stdout};
 
 const RESULT: &str = "summary.json";
@@ -89,12 +89,12 @@ fn left_by_a_test(directory: &Path) -> Option<String> {
 }
 
 /// Prints the result before it is written: the disk may be full. It is written if it cannot be printed, too.
-fn report(ended: &TestResult, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
+fn report(ended: &TestResult, format: TextFormat, directory: Option<&Path>) -> Result<(), Failure> {
     let TestResult { document, stop, records, .. } = ended;
     let result = pretty(document)?;
     let text = match format {
-        Format::Json => result.clone(),
-        Format::Human => document.text(),
+        TextFormat::Json => result.clone(),
+        TextFormat::Human => document.text(),
     };
     let printed = stdout::write(text.as_bytes());
     if let Some(directory) = directory {

@@ -14,7 +14,7 @@ use super::watch_args::WatchArgs;
 use super::watch_terminal::Screen;
 use crate::clock;
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
+use crate::interrupt::flag_on_signal;
 use crate::{lost_records, stdout};
 
 pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {

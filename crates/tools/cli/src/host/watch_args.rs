@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use uncork_host::watch::{GroupBy, SortBy};
 use uncork_units::TimeDelta;
 
-use crate::args::count;
+use crate::values::count;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

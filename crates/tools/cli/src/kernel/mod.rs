@@ -14,10 +14,10 @@ use uncork_kernel::{
     probe, set_default,
 };
 
-use crate::args::TextFormat;
 use crate::failure::Failure;
 use crate::json::pretty;
 use crate::stdout;
+use crate::values::TextFormat;
 pub(crate) use args::KernelArgs;
 use args::KernelCommand;
 

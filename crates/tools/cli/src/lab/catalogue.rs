@@ -4,8 +4,8 @@ use uncork_lab::{Builtin, Suite};
 use uncork_report::{Align, Column, Table};
 
 use super::source;
-use crate::args::Color;
 use crate::failure::Failure;
+use crate::values::Color;
 use crate::{color, stdout};
 
 /// Prints the names and titles of the built-in scenarios.

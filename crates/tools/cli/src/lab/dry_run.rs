@@ -7,11 +7,11 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 use uncork_lab::{Engine, Item, SWEEP_FILES, Scenario, Shard};
 
-use super::run::Work;
-use crate::args::Format;
+use super::work::Work;
 use crate::clock;
 use crate::failure::Failure;
 use crate::stdout;
+use crate::values::Format;
 
 /// A short run that measures the speed of this machine.
 const CALIBRATION: &str = r#"

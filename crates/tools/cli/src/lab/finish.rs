@@ -8,9 +8,9 @@ use uncork_report::lab::{LabDocument, lab_csv, lab_table, suite_html, suite_tabl
 
 use super::args::OutputArgs;
 use super::source::Sweep;
-use crate::args::Format;
 use crate::clock::Cost;
 use crate::failure::Failure;
+use crate::values::Format;
 use crate::{color, output, stdout};
 
 /// The results directory of each scenario in `names`: `output` for a single one, otherwise a

@@ -11,9 +11,9 @@ use super::args::{MergeArgs, run_command};
 use super::directory::{DirectoryError, RunDirectory, RunReader, StoredRun};
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
-use crate::args::Color;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::values::Color;
 
 /// Maximum runs named in a message.
 const NAMED: usize = 10;

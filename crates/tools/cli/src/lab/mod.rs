@@ -9,16 +9,15 @@ mod finish;
 mod from_log;
 mod from_records;
 mod internet;
-mod interrupt;
 mod merge;
 mod presets;
 mod run;
 pub(crate) mod source;
+mod work;
 
-pub(crate) use args::{LabArgs, LabCommand, Setting, quoted};
+pub(crate) use args::LabArgs;
+use args::LabCommand;
 pub(crate) use finish::warn_of_doubts;
-#[cfg(target_os = "linux")]
-pub(crate) use interrupt::flag_on_signal;
 
 use crate::failure::Failure;
 

@@ -9,8 +9,8 @@ use uncork_units::TimeDelta;
 
 use super::args::AudioArgs;
 use super::measure::{explained, measure};
-use crate::args::{Format, command_line, shown};
 use crate::failure::Failure;
+use crate::values::{Format, command_line, shown};
 use crate::{color, stdout};
 
 /// Each listener has a connection and thus a file descriptor.
@@ -46,7 +46,7 @@ pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
 fn specification(args: &AudioArgs) -> Result<ListenSpec, Failure> {
     if args.listeners == 0 || args.listeners > MAX_LISTENERS {
         let reason = format!("expected 1 to {MAX_LISTENERS}");
-        return Err(Failure::value(&shown("play audio", "listeners"), args.listeners, reason));
+        return Err(Failure::value(&shown::<AudioArgs>("listeners"), args.listeners, reason));
     }
     let spec = ListenSpec {
         targets: args.url.clone(),

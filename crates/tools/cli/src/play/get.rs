@@ -6,8 +6,8 @@ use uncork_units::TimeDelta;
 
 use super::args::GetArgs;
 use super::measure::{explained, measure};
-use crate::args::{Format, command_line, shown};
 use crate::failure::Failure;
+use crate::values::{Format, command_line, shown};
 use crate::{color, stdout};
 
 pub(super) fn get(args: &GetArgs) -> Result<(), Failure> {
@@ -57,8 +57,9 @@ fn specification(args: &GetArgs) -> Result<GetSpec, Failure> {
         digest: args.sha256,
         file: args.output.clone(),
     };
-    let refuse =
-        |id: &str, value: &str, reason: &str| Err(Failure::value(&shown_in_get(id), value, reason));
+    let refuse = |id: &str, value: &str, reason: &str| {
+        Err(Failure::value(&shown::<GetArgs>(id), value, reason))
+    };
     for (id, count) in [("parallel", args.parallel), ("repeat", args.repeat)] {
         if count == 0 || count > 1_000_000 {
             return refuse(id, &count.to_string(), "expected 1 to 1000000");
@@ -78,10 +79,6 @@ fn specification(args: &GetArgs) -> Result<GetSpec, Failure> {
         }
     }
     Ok(spec)
-}
-
-fn shown_in_get(id: &str) -> String {
-    shown("play get", id)
 }
 
 fn document(fetched: &[Fetched]) -> GetDocument {

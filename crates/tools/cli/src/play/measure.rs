@@ -12,7 +12,7 @@ use uncork_play::{ClientError, Tally};
 use super::args::ShownArgs;
 use super::watch::watch;
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
+use crate::interrupt::flag_on_signal;
 
 /// Runs `work` until it is done or a signal arrives, and shows the progress: how many of `total` items, called
 /// `what`, are done. Appends the `records` of each item to the records file, which is opened before `work`

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use uncork_host::releases::Releases;
 use uncork_policy::{Fact, Facts, FileError, Headers, Origin, Origins, Policy};
 
-use crate::args::{Color, TextFormat};
 use crate::color;
 use crate::failure::Failure;
 use crate::stdout;
+use crate::values::{Color, TextFormat};
 pub(crate) use args::PolicyArgs;
 use args::{ExplainArgs, FileArgs, PolicyCommand};
 

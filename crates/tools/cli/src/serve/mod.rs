@@ -7,8 +7,6 @@ mod config;
 mod run;
 
 pub(crate) use args::ServeArgs;
-pub(crate) const EXAMPLES: &str = args::EXAMPLES;
-pub(crate) const AFTER: &str = args::AFTER;
 
 #[cfg(target_os = "linux")]
 pub(crate) use run::serve;

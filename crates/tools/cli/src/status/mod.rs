@@ -9,7 +9,6 @@ use rustix::process::geteuid;
 use uncork_host::change::{State, Watchdog};
 use uncork_steer::Error;
 
-use crate::args::TextFormat;
 use crate::clock;
 use crate::failure::Failure;
 use crate::host::{HostLook, StateArgs, look_at_host};
@@ -17,6 +16,7 @@ use crate::json::pretty;
 use crate::kernel::look_at_kernel;
 use crate::stdout;
 use crate::steer::{SteeredCgroup, look_at_steered};
+use crate::values::TextFormat;
 use document::StatusDocument;
 
 const EXAMPLES: &str = "\

@@ -1,6 +1,7 @@
 //! `uncork steer`: a policy for the connections of any server.
 
 mod args;
+mod cgroups;
 mod netns;
 mod record;
 mod show;
@@ -16,12 +17,13 @@ use uncork_steer::{
     Description, Error, MoveRequest, Other, Pins, Question, Request, Status, Steered, apply, guard,
 };
 
-use crate::args::TextFormat;
 use crate::clock;
 use crate::failure::Failure;
 use crate::policy::{origins, read};
 use crate::stdout;
+use crate::values::TextFormat;
 pub(crate) use args::SteerArgs;
+use cgroups::{at, chosen, failure};
 use args::{ApplyArgs, CgroupArgs, ExplainArgs, MoveArgs, SteerCommand};
 pub(crate) use show::{StatusOfCgroup, SteerDocument, steer_document};
 
@@ -36,19 +38,6 @@ pub(crate) fn steer(args: &SteerArgs) -> Result<(), Failure> {
         SteerCommand::Explain(args) => explain(&pins, args),
         SteerCommand::Move(args) => move_open(&pins, args),
         SteerCommand::Record(args) => record::record(&pins, args),
-    }
-}
-
-fn failure(error: Error) -> Failure {
-    match error {
-        Error::NotSteered(_) => Failure::Missed(error.to_string()),
-        Error::Cgroup { path, reason } => {
-            let remedy = "choose one below the directory that `findmnt -t cgroup2` shows";
-            let reason = format!("not a cgroup v2 directory: {reason}; {remedy}");
-            Failure::value("--cgroup <DIR>", path.display(), reason)
-        }
-        error if error.is_users() => Failure::Usage(error.to_string()),
-        error => Failure::Environment(error.to_string()),
     }
 }
 
@@ -226,19 +215,6 @@ pub(crate) fn active_policies() -> Vec<ActivePolicy> {
         }
     });
     policies.collect()
-}
-
-/// The cgroup that is named, or all; at least one.
-fn chosen(pins: &Pins, args: &CgroupArgs) -> Result<Vec<Steered>, Failure> {
-    let found = match args.cgroup.as_deref() {
-        Some(cgroup) => vec![at(pins, cgroup)?],
-        None => Steered::all(pins).map_err(failure)?,
-    };
-    if found.is_empty() { Err(Failure::Missed("nothing is steered".to_owned())) } else { Ok(found) }
-}
-
-fn at(pins: &Pins, cgroup: &Path) -> Result<Steered, Failure> {
-    Steered::at(pins, cgroup).map_err(failure)
 }
 
 fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {

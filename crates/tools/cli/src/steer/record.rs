@@ -9,10 +9,11 @@ use std::time::Duration;
 use uncork_steer::{Clients, Event, Networks, Pins, Recorder, RecordsSpec, Steered, Summary};
 
 use super::args::RecordArgs;
-use super::{at, failure, netns};
+use super::cgroups::{at, failure};
+use super::netns;
 use crate::clock;
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
+use crate::interrupt::flag_on_signal;
 use crate::lost_records;
 use crate::policy::origins;
 

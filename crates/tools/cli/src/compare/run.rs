@@ -1,4 +1,4 @@
-//! `uncork compare`: generates a scenario, runs it and prints a short table.
+//! Generates a scenario, runs it and prints a short table.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -12,15 +12,16 @@ use uncork_lab::{
 use uncork_path::PathSpecError;
 use uncork_report::lab::{LabDocument, compare_table, lab_csv};
 
-use crate::args::{self, CompareArgs, Format};
+use super::args::CompareArgs;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
 use crate::lab::warn_of_doubts;
 use crate::progress::{ProgressTracker, ProgressWatcher};
+use crate::values::{Format, is_given, jobs, shown};
 use crate::{color, output, stdout};
 
-pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    let given = |id: &str| args::is_given(matches, id);
+pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    let given = |id: &str| is_given(matches, id);
     let spec = args.spec(given);
     spec.check().map_err(|error| refused(matches, &error))?;
     let wrong = |error: ScenarioError| Failure::Shown(error.render("compare", false));
@@ -33,7 +34,7 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
             .map_err(|error| Failure::output(directory, &error))?;
     }
     let stopwatch = Stopwatch::start();
-    let mut runs = run(&scenario, &items(&scenario), args)?;
+    let mut runs = simulate(&scenario, &items(&scenario), args)?;
     if args.output.is_some() {
         scenario = spec.scenario(Some(spec.sample_every(&runs))).map_err(wrong)?;
         runs = sampled(&spec, &scenario, runs, args)?;
@@ -51,26 +52,25 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
         Format::Json | Format::Csv => stdout::data(text.as_bytes())?,
     }
     if !args.quiet && io::stderr().is_terminal() {
-        let cost = stopwatch.cost(args::jobs(args.jobs));
+        let cost = stopwatch.cost(jobs(args.jobs));
         eprintln!("{} packets in {cost}", document.engine.packets);
         note(args);
     }
     Ok(())
 }
 
-fn run(
+fn simulate(
     scenario: &Scenario,
     items: &[Item],
     args: &CompareArgs,
 ) -> Result<Vec<FinishedRun>, Failure> {
-    let jobs = args::jobs(args.jobs);
     let of = (scenario, Engine::Sim);
     let stop = AtomicBool::new(false);
     let watcher = ProgressWatcher::of_stderr(args.quiet);
     let tracker = ProgressTracker::of([scenario]);
     tracker.begin(0, items);
     let runs = watcher.watch(&tracker, None, || {
-        run_items(of, items, jobs, &stop, &|run, progress| tracker.finished(run, progress))
+        run_items(of, items, jobs(args.jobs), &stop, &|run, progress| tracker.finished(run, progress))
     });
     runs.map_err(|error| Failure::Usage(error.message))
 }
@@ -84,7 +84,7 @@ fn sampled(
 ) -> Result<Vec<FinishedRun>, Failure> {
     let is_first = |item: &Item| item.seed == spec.first_seed;
     let first: Vec<Item> = items(scenario).into_iter().filter(is_first).collect();
-    let mut all = run(scenario, &first, args)?;
+    let mut all = simulate(scenario, &first, args)?;
     all.extend(runs.into_iter().filter(|run| !is_first(&run.item())));
     Ok(all)
 }
@@ -144,5 +144,5 @@ fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
     };
     let raw = matches.get_raw(argument).into_iter().flatten();
     let value: Vec<_> = raw.map(|text| text.to_string_lossy()).collect();
-    Failure::value(&args::shown("compare", argument), value.join(","), error)
+    Failure::value(&shown::<CompareArgs>(argument), value.join(","), error)
 }
