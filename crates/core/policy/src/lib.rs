@@ -13,6 +13,7 @@
 mod condition;
 mod country;
 mod decision;
+mod document;
 mod experiment;
 mod explain;
 mod facts;
@@ -36,6 +37,7 @@ mod window;
 
 pub use country::{Country, CountryError};
 pub use decision::{Assignment, By, Decision};
+pub use document::ExplanationDocument;
 pub use experiment::{BUCKETS, SLOTS, bucket, slot};
 pub use explain::{Asked, ConditionTrace, Explanation, RuleTrace};
 pub use facts::{Fact, Facts};

@@ -11,6 +11,7 @@ mod agree;
 mod builtin;
 mod column;
 mod compare;
+mod dry_run;
 mod engine;
 mod evaluate;
 pub mod internet;
@@ -22,12 +23,14 @@ mod suite;
 mod sweep;
 #[cfg(test)]
 mod testing;
+mod text;
 mod twin;
 
 pub use agree::mark_late_hosts;
 pub use builtin::Builtin;
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Start, Workload};
+pub use dry_run::{DryRunDocument, ScenarioPlan, calibration};
 pub use engine::{Engine, EngineError};
 pub use evaluate::{CommandOutcome, RunOutcome};
 pub use logs::{ClientPath, LogFormat, LogPaths};

@@ -75,6 +75,19 @@ pub struct OtherProgram {
     pub is_last: bool,
 }
 
+impl OtherProgram {
+    /// What it means for the connections of both.
+    pub fn warning(&self) -> String {
+        let Self { number, is_last, .. } = self;
+        let name = self.name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
+        let (order, winner) = if *is_last { ("after", "its") } else { ("before", "the policy's") };
+        format!(
+            "another program{name} runs {order} the policy's for the same connections: if it chooses a controller, {winner} \
+             counts (bpftool prog show id {number})"
+        )
+    }
+}
+
 /// The kernel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

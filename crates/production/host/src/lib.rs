@@ -29,7 +29,7 @@ pub mod releases;
 pub mod watch;
 
 #[cfg(target_os = "linux")]
-pub use collect::{Others, collect, in_other_namespaces, routes};
+pub use collect::{Others, collect, connections_by_controller, in_other_namespaces, routes};
 pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
 pub use facts::{
     ActivePolicy, Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute,

@@ -10,7 +10,7 @@ use uncork_lab::{
     ScenarioError, SweepResults, items, run_items,
 };
 use uncork_path::PathSpecError;
-use uncork_report::lab::{LabDocument, compare_table, lab_csv};
+use uncork_report::lab::LabDocument;
 
 use super::args::CompareArgs;
 use crate::clock::Stopwatch;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::lab::warn_of_doubts;
 use crate::progress::{ProgressTracker, ProgressWatcher};
 use crate::values::{Format, is_given, jobs, shown};
-use crate::{color, output, stdout};
+use crate::{color, output, print, stdout};
 
 pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let given = |id: &str| is_given(matches, id);
@@ -46,11 +46,7 @@ pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failur
             .map_err(|error| Failure::output(directory, &error))?;
     }
     warn_of_doubts(&document, args.format);
-    let text = print(&document, args);
-    match args.format {
-        Format::Human => stdout::styled(&text)?,
-        Format::Json | Format::Csv => stdout::data(text.as_bytes())?,
-    }
+    print::formatted(args.format, &text(&document, args))?;
     if !args.quiet && io::stderr().is_terminal() {
         let cost = stopwatch.cost(jobs(args.jobs));
         eprintln!("{} packets in {cost}", document.engine.packets);
@@ -70,7 +66,9 @@ fn simulate(
     let tracker = ProgressTracker::of([scenario]);
     tracker.begin(0, items);
     let runs = watcher.watch(&tracker, None, || {
-        run_items(of, items, jobs(args.jobs), &stop, &|run, progress| tracker.finished(run, progress))
+        run_items(of, items, jobs(args.jobs), &stop, &|run, progress| {
+            tracker.finished(run, progress)
+        })
     });
     runs.map_err(|error| Failure::Usage(error.message))
 }
@@ -100,14 +98,14 @@ fn write(
     output::write(directory, &files)
 }
 
-fn print(document: &LabDocument, args: &CompareArgs) -> String {
+fn text(document: &LabDocument, args: &CompareArgs) -> String {
     match args.format {
         Format::Human => {
-            let table = compare_table(document, color::terminal(args.color));
+            let table = document.short_text(color::terminal(args.color));
             args.preset().map(preset_line).unwrap_or_default() + &table
         }
         Format::Json => document.to_json(),
-        Format::Csv => lab_csv(document),
+        Format::Csv => document.csv(),
     }
 }
 

@@ -6,8 +6,7 @@ use std::str::FromStr;
 
 use clap::{ArgMatches, Args, ValueEnum};
 use uncork_path::{
-    Buffer, JitterDistribution, JitterSpec, LinkSpec, LossSpec, PathSpec,
-    PolicerSpec, QueueSpec,
+    Buffer, JitterDistribution, JitterSpec, LinkSpec, LossSpec, PathSpec, PolicerSpec, QueueSpec,
 };
 use uncork_units::{Rate, TimeDelta};
 

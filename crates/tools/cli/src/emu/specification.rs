@@ -148,5 +148,9 @@ fn refused(args: &EmuArgs, error: &PathSpecError) -> Failure {
         }
         _ => ("buffer", "uplink_buffer", link.buffer.to_string()),
     };
-    Failure::value(&shown::<EmuArgs>(if uplink.is_some() { of_uplink } else { of_link }), value, error)
+    Failure::value(
+        &shown::<EmuArgs>(if uplink.is_some() { of_uplink } else { of_link }),
+        value,
+        error,
+    )
 }

@@ -17,15 +17,14 @@ use super::change;
 use super::prove_args::ProveArgs;
 use crate::failure::Failure;
 use crate::interrupt::flag_on_signal;
-use crate::json::pretty;
 use crate::values::TextFormat;
-use crate::{output, stdout};
+use crate::{output, print, stdout};
 
 const RESULT: &str = "summary.json";
 /// How the names of its records begin.
 const RECORDS: &str = "connections-";
 
-pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ProveArgs) -> Result<(), Failure> {
     let spec = spec(args);
     prove::check(&spec, &mut change::host(&args.state)).map_err(failure)?;
     if args.dry_run {
@@ -91,7 +90,7 @@ fn left_by_a_test(directory: &Path) -> Option<String> {
 /// Prints the result before it is written: the disk may be full. It is written if it cannot be printed, too.
 fn report(ended: &TestResult, format: TextFormat, directory: Option<&Path>) -> Result<(), Failure> {
     let TestResult { document, stop, records, .. } = ended;
-    let result = pretty(document)?;
+    let result = print::json(document)?;
     let text = match format {
         TextFormat::Json => result.clone(),
         TextFormat::Human => document.text(),

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::interrupt::flag_on_signal;
 use crate::progress::ProgressTracker;
 
-pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &AgreeArgs) -> Result<(), Failure> {
     let stop = flag_on_signal()?;
     let stopwatch = Stopwatch::start();
     // The other engine first, so that unsupported scenarios are reported before anything is

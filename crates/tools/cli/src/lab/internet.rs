@@ -21,7 +21,7 @@ const DAY_SECONDS: i64 = 86_400;
 /// The last day that a record's nanoseconds can have: in the year 2500.
 const LAST_DAY: i64 = 193_000;
 
-pub(super) fn internet(args: &InternetArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &InternetArgs) -> Result<(), Failure> {
     match &args.command {
         InternetCommand::Records(args) => records(args),
         InternetCommand::Oracle(args) => oracle(args),

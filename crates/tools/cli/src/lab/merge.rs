@@ -18,7 +18,7 @@ use crate::values::Color;
 /// Maximum runs named in a message.
 const NAMED: usize = 10;
 
-pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let stopwatch = Stopwatch::start();
     let groups = groups(&args.directories)?;
     let names: Vec<&str> = groups.keys().map(String::as_str).collect();

@@ -1,17 +1,31 @@
-//! `uncork lab run`.
+//! The commands of `uncork lab`, and `uncork lab run` itself.
 
 use uncork_lab::Suite;
 
-use super::args::RunArgs;
-use super::dry_run;
+use super::args::{LabArgs, LabCommand, RunArgs};
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
 use super::work::{Work, open};
+use super::{agree, catalogue, dry_run, from_log, from_records, internet, merge};
 use crate::failure::Failure;
 use crate::interrupt::flag_on_signal;
 use crate::progress::ProgressTracker;
 
-pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
+    match &args.command {
+        LabCommand::List => catalogue::list(),
+        LabCommand::Show { name } => catalogue::show(name),
+        LabCommand::Presets { name } => catalogue::presets(name.as_deref()),
+        LabCommand::Run(args) => scenarios(args),
+        LabCommand::Agree(args) => agree::run(args),
+        LabCommand::FromLog(args) => from_log::run(args),
+        LabCommand::FromRecords(args) => from_records::run(args),
+        LabCommand::Internet(args) => internet::run(args),
+        LabCommand::Merge(args) => merge::run(args),
+    }
+}
+
+fn scenarios(args: &RunArgs) -> Result<(), Failure> {
     let stop = flag_on_signal()?;
     // A suite has a joint report only if it is run alone.
     let suite = match args.scenarios.as_slice() {

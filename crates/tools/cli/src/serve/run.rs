@@ -22,7 +22,7 @@ use super::config::ConfigFile;
 use crate::failure::Failure;
 use crate::interrupt::flag_on_signal;
 use crate::values::{Color, shown};
-use crate::{color, exit, lost_records, open_files, stderr, stdout};
+use crate::{color, exit, open_files, stderr, stdout};
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -52,7 +52,7 @@ impl Configuration {
     }
 }
 
-pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failure> {
+pub(crate) fn run(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let mut watched = given.config.clone().map(|path| WatchedFiles::new(vec![path]));
     let Configuration { mut args, mut spec } = Configuration::read(given, matches)?;
     if args.check {
@@ -105,7 +105,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
         );
     }
     let records = server.stop(grace);
-    if let Some(lost) = lost_records::warning(records.written, records.lost)
+    if let Some(lost) = records.warning()
         && !args.quiet
     {
         eprintln!("note: {lost}");
