@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use uncork_units::Probability;
 
 use crate::Settings;
@@ -35,7 +36,7 @@ pub enum By<'p> {
 }
 
 /// The arm of a unit in an experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Assignment<'p> {
     /// The experiment's name.
     pub experiment: &'p str,
@@ -48,7 +49,12 @@ pub struct Assignment<'p> {
     /// The bucket of the unit, below [`BUCKETS`](crate::BUCKETS), independent of the arm.
     pub bucket: u8,
     /// The share of all units in this arm.
+    #[serde(serialize_with = "as_number")]
     pub propensity: Probability,
+}
+
+fn as_number<S: Serializer>(share: &Probability, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(share.as_f64())
 }
 
 impl By<'_> {

@@ -1,6 +1,8 @@
 //! Explanations of decisions.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
 
 use crate::policy::{Action, Rule};
 use crate::{Decision, Fact, Facts, Policy, Verdict};
@@ -30,7 +32,8 @@ pub struct RuleTrace<'p> {
 }
 
 /// The outcome of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Asked {
     /// It decides.
     Decides,
@@ -39,6 +42,7 @@ pub enum Asked {
     /// It may match when more facts are known.
     Waits,
     /// An earlier rule decided.
+    #[serde(rename = "never_asked")]
     Never,
 }
 
@@ -134,20 +138,28 @@ impl fmt::Display for Asked {
     }
 }
 
-impl fmt::Display for Explanation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Explanation<'_> {
+    /// The rules with their conditions, and the decision.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a string cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> fmt::Result {
         for rule in &self.rules {
-            write!(f, "rule {}", rule.index + 1)?;
+            write!(text, "rule {}", rule.index + 1)?;
             if let Some(name) = rule.name {
-                write!(f, " `{name}`")?;
+                write!(text, " `{name}`")?;
             }
-            writeln!(f, " (line {}) {}", rule.line, rule.outcome)?;
+            writeln!(text, " (line {}) {}", rule.line, rule.outcome)?;
             if rule.outcome != Asked::Never {
                 for ConditionTrace { written, verdict, found } in &rule.conditions {
-                    writeln!(f, "    {written}: {verdict}, {found}")?;
+                    writeln!(text, "    {written}: {verdict}, {found}")?;
                 }
             }
         }
-        writeln!(f, "{}", self.decision)
+        writeln!(text, "{}", self.decision)
     }
 }

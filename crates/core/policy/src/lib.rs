@@ -13,6 +13,7 @@
 mod condition;
 mod country;
 mod decision;
+mod document;
 mod experiment;
 mod explain;
 mod facts;
@@ -20,6 +21,7 @@ mod files;
 mod flat;
 mod glob;
 mod headers;
+mod in_kernel;
 mod origin;
 mod policy;
 mod prefix;
@@ -36,6 +38,7 @@ mod window;
 
 pub use country::{Country, CountryError};
 pub use decision::{Assignment, By, Decision};
+pub use document::ExplanationDocument;
 pub use experiment::{BUCKETS, SLOTS, bucket, slot};
 pub use explain::{Asked, ConditionTrace, Explanation, RuleTrace};
 pub use facts::{Fact, Facts};
@@ -45,6 +48,7 @@ pub use flat::{
     Listeners, NetworkDecision, NetworksAsked, Outcome,
 };
 pub use headers::Headers;
+pub use in_kernel::{ActivePolicy, OtherProgram};
 pub use origin::{Origin, OriginError, Origins};
 pub use policy::{Policy, When};
 pub use prefix::{Prefix, PrefixError, Prefixes};

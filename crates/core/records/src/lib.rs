@@ -45,6 +45,16 @@ pub struct RecordsSummary {
     pub lost: u64,
 }
 
+impl RecordsSummary {
+    /// How many were lost; `None` without losses.
+    pub fn warning(&self) -> Option<String> {
+        let Self { written, lost } = *self;
+        let all = written + lost;
+        (lost > 0)
+            .then(|| format!("{lost} of {all} records were lost: the disk was full or too slow"))
+    }
+}
+
 impl RecordsSpec {
     /// Writes records to `path`. A directory gets a file every five minutes, or for 50,000 records.
     pub fn new(path: impl Into<PathBuf>) -> Self {

@@ -75,7 +75,7 @@ fn carried(rate_mbit: u64, span: Duration) -> Option<f64> {
     }
     sender.join().unwrap();
     let report = emulation.stop().unwrap();
-    eprint!("{}", uncork_emu::summary(&report));
+    eprint!("{}", report.text());
     assert!(report.down.dropped.queue > 0, "the path was full");
     let bits = f64::from(packets) * 12_000.0;
     Some(bits / last.duration_since(first).as_secs_f64())

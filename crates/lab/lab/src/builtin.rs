@@ -87,7 +87,7 @@ impl Builtin {
 
 #[cfg(test)]
 mod tests {
-    use uncork_report::lab::{Threshold, lab_table};
+    use uncork_report::lab::Threshold;
     use uncork_report::{Style, Terminal};
 
     use super::*;
@@ -127,7 +127,7 @@ mod tests {
         for builtin in Builtin::all() {
             let document = empty(builtin);
             let terminal = Terminal { style: Style::Plain, width: 1000 };
-            let text = lab_table(&document, terminal);
+            let text = document.text(terminal);
             let results = text.split_once(" from 1\n\n").unwrap().1;
             let results = results.split("\n\n").next().unwrap();
             let rows: Vec<&str> = results.lines().collect();

@@ -11,6 +11,7 @@ mod agree;
 mod builtin;
 mod column;
 mod compare;
+mod dry_run;
 mod engine;
 mod evaluate;
 mod logs;
@@ -20,11 +21,13 @@ mod suite;
 mod sweep;
 #[cfg(test)]
 mod testing;
+mod text;
 
 pub use agree::mark_late_hosts;
 pub use builtin::{Builtin, NoFiles};
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Start, Workload};
+pub use dry_run::{DryRunDocument, ScenarioPlan, calibration};
 pub use engine::{Engine, EngineError};
 pub use evaluate::{CommandOutcome, RunOutcome};
 pub use logs::{ClientPath, LogFormat, LogPaths};

@@ -115,6 +115,20 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// The error, with the flag that solves it.
+    pub fn explained(&self) -> String {
+        let text = self.to_string();
+        let is_about = |words: &str| text.contains(words);
+        let remedy = if is_about("invalid peer certificate") {
+            "; add --ca FILE to trust its issuer, or --insecure to skip the check"
+        } else if is_about("http2 error") && is_about("frame with invalid size") {
+            "; does the server speak HTTP/2 without TLS? Add --http 1.1"
+        } else {
+            ""
+        };
+        format!("{text}{remedy}")
+    }
+
     /// Whether the arguments are wrong, rather than the network or the server.
     pub fn is_usage(&self) -> bool {
         match self {

@@ -11,6 +11,7 @@ mod clock;
 mod cmcd;
 mod connect;
 mod connection;
+mod document;
 mod error;
 mod eyeballs;
 mod fetch;

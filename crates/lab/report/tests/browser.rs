@@ -10,7 +10,7 @@ mod driver;
 
 use driver::{Browser, Scratch};
 use serde_json::Value;
-use uncork_report::lab::{LabDocument, Plot, SuiteDocument, lab_html, suite_html};
+use uncork_report::lab::{LabDocument, Plot, SuiteDocument};
 
 /// Maximum virtual milliseconds for the probe.
 const BUDGET: &str = "--virtual-time-budget=20000";
@@ -37,7 +37,7 @@ fn probe(browser: &Browser, page: &str) -> Value {
 fn runs_without_errors_and_fits_the_window() {
     let Some(browser) = Browser::find() else { return };
     let document = document();
-    let report = probe(&browser, &lab_html(&document));
+    let report = probe(&browser, &document.html());
     let views = report.as_array().unwrap();
     assert_eq!(views.len(), 3, "{report}");
     for view in views {
@@ -115,7 +115,7 @@ fn thrice<T: Clone>(items: &mut Vec<T>, label: fn(&mut T) -> &mut String) {
 #[test]
 fn crowded_pages_fit() {
     let Some(browser) = Browser::find() else { return };
-    for view in probe(&browser, &lab_html(&crowd())).as_array().unwrap() {
+    for view in probe(&browser, &crowd().html()).as_array().unwrap() {
         for place in ["wider", "outside"] {
             assert_eq!(view[place], Value::Array(Vec::new()), "{view:#}");
         }
@@ -145,7 +145,7 @@ fn suite_page_fits() {
         engine: scenarios[0].engine.clone(),
         scenarios,
     };
-    for view in probe(&browser, &suite_html(&suite)).as_array().unwrap() {
+    for view in probe(&browser, &suite.html()).as_array().unwrap() {
         for place in ["wider", "outside", "scrolled"] {
             assert_eq!(view[place], Value::Array(Vec::new()), "{view:#}");
         }
@@ -159,7 +159,7 @@ fn suite_page_fits() {
 fn no_other_script_runs() {
     let Some(browser) = Browser::find() else { return };
     let intruder = "<script>document.documentElement.dataset.intruder = 'ran'</script></main>";
-    let page = lab_html(&document()).replace("</main>", intruder);
+    let page = document().html().replace("</main>", intruder);
     let scratch = Scratch::new("browser");
     let page = scratch.write("page.html", &page);
     let run = browser.run(&scratch, &[BUDGET, "--dump-dom"], &page);
@@ -172,7 +172,7 @@ fn no_other_script_runs() {
 fn page_works_in_light_and_dark_mode() {
     let Some(browser) = Browser::find() else { return };
     let scratch = Scratch::new("browser");
-    let page = scratch.write("page.html", lab_html(&document()));
+    let page = scratch.write("page.html", document().html());
     let mut pictures = Vec::new();
     for (name, scheme, size) in
         [("light", 1, "1280,5400"), ("dark", 0, "1280,5400"), ("narrow", 1, "400,7000")]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use uncork_policy::{ActivePolicy, OtherProgram};
 
 /// Schema of a recorded [`HostFacts`].
 pub const FACTS_SCHEMA: &str = "uncork.host-facts/1";
@@ -47,32 +48,6 @@ pub struct HostFacts {
     /// The active policies of `uncork steer`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<ActivePolicy>,
-}
-
-/// An active policy of `uncork steer`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ActivePolicy {
-    /// The cgroup.
-    pub cgroup: String,
-    /// The policy's name.
-    pub policy: String,
-    /// The controllers that it gives to connections.
-    pub controllers: Vec<String>,
-}
-
-/// A BPF program at the cgroup of a policy of `uncork steer`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OtherProgram {
-    /// The cgroup under the policy.
-    pub cgroup: String,
-    /// The kernel's number of the program.
-    pub number: u32,
-    /// Its name, if the kernel reports it.
-    pub name: Option<String>,
-    /// Whether it runs after the policy's.
-    pub is_last: bool,
 }
 
 /// The kernel.

@@ -22,11 +22,11 @@ pub mod prove;
 pub mod releases;
 
 #[cfg(target_os = "linux")]
-pub use collect::{Others, collect, in_other_namespaces, routes};
+pub use collect::{Others, collect, connections_by_controller, in_other_namespaces, routes};
 pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
 pub use facts::{
-    ActivePolicy, Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute,
-    Module, Namespace, OtherProgram, Route, Setting, Socket,
+    Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute,
+    Module, Namespace, Route, Setting, Socket,
 };
 #[cfg(all(fuzzing, target_os = "linux"))]
 pub use netlink::read_datagram;

@@ -10,12 +10,14 @@ mod apply;
 mod archive;
 mod attached;
 mod description;
+mod document;
 mod error;
 mod layout;
 mod lock;
 mod lookup;
 mod moves;
 mod networks;
+mod overview;
 mod pending;
 mod pins;
 mod question;
@@ -23,17 +25,22 @@ mod recorder;
 mod sockets;
 mod steered;
 mod tables;
+mod text;
 
 pub use apply::{Applied, Request, apply};
 pub use description::{Decided, Description};
+pub use document::{
+    CgroupDocument, DecidedDocument, ExplanationDocument, MoveDocument, StatusDocument,
+};
 pub use error::Error;
 pub use lookup::Lookup;
 pub use moves::{MoveRequest, Moves};
 pub use networks::{Networks, NetworksError};
+pub use overview::{SteeredCgroup, active_policies, other_programs};
 pub use pending::{PendingStatus, guard};
 pub use pins::Pins;
 pub use question::{Answer, Question};
 pub use recorder::{Clients, Event, Recorder, Summary};
-pub use steered::{Count, Other, Status, Steered};
+pub use steered::{Count, Status, Steered};
 pub use tables::Loaded;
 pub use uncork_records::{RecordsSpec, RecordsSummary};

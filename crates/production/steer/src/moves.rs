@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use serde::{Serialize, Serializer};
 use uncork_diag::{Connection, Diag, Query, States, TcpState};
 use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, default};
 use uncork_policy::Prefixes;
@@ -38,18 +39,21 @@ pub struct MoveRequest<'a> {
 }
 
 /// What was moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Moves {
     /// The cgroup's directory.
     pub cgroup: String,
     /// Open connections that were asked for.
     pub connections: u64,
     /// Connections to move, by their old and new controller.
+    #[serde(serialize_with = "listed")]
     pub to_move: BTreeMap<(String, String), u64>,
-    /// Connections that were moved.
-    pub moved: u64,
+    /// Connections that were moved; `None` of a dry run, as the next.
+    pub moved: Option<u64>,
     /// Connections for which the kernel refused the controller or the cap.
-    pub refused: u64,
+    pub refused: Option<u64>,
+    /// Connections that ended before they could be moved.
+    pub ended: Option<u64>,
 }
 
 /// A connection and its new settings.
@@ -84,11 +88,39 @@ impl Steered {
                 targets.push(target);
             }
         }
-        if !request.is_dry_run && !targets.is_empty() {
-            [moves.moved, moves.refused] = carry_out(&targets, planner.sockets.0)?;
+        if !request.is_dry_run {
+            let [moved, refused] = carry_out(&targets, planner.sockets.0)?;
+            let ended = moves.targets().saturating_sub(moved + refused);
+            (moves.moved, moves.refused, moves.ended) = (Some(moved), Some(refused), Some(ended));
         }
         Ok(moves)
     }
+}
+
+impl Moves {
+    /// Connections to move.
+    pub(crate) fn targets(&self) -> u64 {
+        self.to_move.values().sum()
+    }
+}
+
+/// The connections to move as a list.
+fn listed<S: Serializer>(
+    to_move: &BTreeMap<(String, String), u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct ToMove<'a> {
+        from: &'a str,
+        to: &'a str,
+        connections: u64,
+    }
+    let all = to_move.iter();
+    serializer.collect_seq(all.map(|((from, to), connections)| ToMove {
+        from,
+        to,
+        connections: *connections,
+    }))
 }
 
 /// Adds the numbers of the cgroups below: the policy holds for them, too.
@@ -191,6 +223,9 @@ fn cap(decided: &Decided, before: Option<&Decided>) -> u32 {
 
 /// Moves connections: how many were moved, and how many the kernel refused.
 fn carry_out(targets: &[MoveTarget], sockets: Map) -> Result<[u64; 2], Error> {
+    if targets.is_empty() {
+        return Ok([0; 2]);
+    }
     let mut object = Object::plain("uncork steer move", OBJECT)?;
     let map = object.create_map("targets", Some(targets.len() as u32))?;
     let keys: Vec<u8> = targets.iter().flat_map(|target| target.cookie.to_ne_bytes()).collect();

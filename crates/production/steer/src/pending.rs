@@ -40,14 +40,22 @@ pub(crate) struct WatchdogProcess {
 }
 
 /// What `status` says of a policy that is not confirmed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PendingStatus {
     /// Seconds until it is rolled back.
     pub left_s: u64,
     /// The policy that is active again then; `None` if none is.
     pub returns_to: Option<String>,
     /// Whether the process that rolls it back lives.
+    #[serde(rename = "guarded")]
     pub is_guarded: bool,
+}
+
+impl PendingStatus {
+    /// What is active after a roll-back.
+    pub fn target(&self) -> &str {
+        self.returns_to.as_deref().unwrap_or("no policy")
+    }
 }
 
 impl PendingRecords {

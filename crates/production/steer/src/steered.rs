@@ -6,10 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use uncork_kernel::{Map, Program, Ring, programs_at};
+use uncork_policy::OtherProgram;
 use uncork_private_files::lock::holder;
 
 use crate::apply::open_cgroup;
-use crate::description::{Decided, Description};
+use crate::description::Description;
+use crate::document::ExplanationDocument;
 use crate::error::Error;
 use crate::layout::LayoutFields;
 use crate::lock::lock;
@@ -52,15 +54,11 @@ pub struct Count {
     pub table_full: u64,
 }
 
-/// A program of another owner that sees the same connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Other {
-    /// The kernel's number of it.
-    pub number: u32,
-    /// Its name, if the kernel reports it.
-    pub name: Option<String>,
-    /// It runs after the policy's program, so its choice counts.
-    pub is_last: bool,
+impl Status {
+    /// Whether the process that should roll the policy back is dead.
+    pub fn is_unguarded(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| !pending.is_guarded)
+    }
 }
 
 impl Steered {
@@ -202,15 +200,19 @@ impl Steered {
     /// # Errors
     ///
     /// If the kernel does not report the programs.
-    pub fn others(&self, cgroup: &Path) -> Result<Vec<Other>, Error> {
+    pub fn others(&self, cgroup: &Path) -> Result<Vec<OtherProgram>, Error> {
         let Ok((directory, _)) = open_cgroup(cgroup) else { return Ok(Vec::new()) };
         let own = self.own.active_program()?;
         let all = programs_at(directory.as_fd()).map_err(Error::step("ask for other programs"))?;
         let place = all.iter().position(|(number, _)| Some(*number) == own);
         let others = all.into_iter().enumerate().filter(|(index, _)| Some(*index) != place);
-        Ok(others
-            .map(|(index, (number, name))| Other { number, name, is_last: Some(index) > place })
-            .collect())
+        let other = |(index, (number, name))| OtherProgram {
+            cgroup: cgroup.display().to_string(),
+            number,
+            name,
+            is_last: Some(index) > place,
+        };
+        Ok(others.map(other).collect())
     }
 
     /// The program that answers questions, and the description of the policy.
@@ -227,11 +229,12 @@ impl Steered {
     /// # Errors
     ///
     /// If no policy is active, or without the privilege.
-    pub fn ask(&self, question: &Question) -> Result<(Answer, Decided), Error> {
+    pub fn ask(&self, question: &Question) -> Result<ExplanationDocument, Error> {
         let (ask, description) = self.question_program()?;
         let answer = Answer { policy: description.fingerprint(), ..question.ask(&ask)? };
         let decided = description.decided.into_iter().nth(answer.outcome);
-        Ok((answer, decided.ok_or_else(|| self.damaged("an unknown decision"))?))
+        let decided = decided.ok_or_else(|| self.damaged("an unknown decision"))?;
+        Ok(ExplanationDocument::new(question, &answer, decided))
     }
 
     /// Removes the policy and all pins. Open connections keep their settings. Returns the

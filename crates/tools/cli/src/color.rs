@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use uncork_report::{Style, Terminal};
 
-use crate::args::Color;
+use crate::values::Color;
 
 /// Minimum width: narrower terminals are treated as this wide.
 const NARROWEST: usize = 40;

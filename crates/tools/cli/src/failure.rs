@@ -1,27 +1,8 @@
-//! Errors as the user sees them, and exit statuses.
+//! Errors as the user sees them.
 
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
-
-use clap::builder::StyledStr;
-use clap::error::ErrorKind;
-use uncork_report::Style;
-
-use crate::args::Color;
-use crate::{color, stderr, stdout};
-
-/// Exit status when a threshold is missed.
-const MISSED: u8 = 1;
-/// Exit status for wrong usage.
-const USAGE: u8 = 2;
-/// Exit status when this machine cannot do it.
-const ENVIRONMENT: u8 = 3;
-/// Exit status for a bug of this program.
-const BUG: i32 = 5;
-/// Exit status after Ctrl-C, as in shells.
-pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -84,60 +65,4 @@ impl Failure {
             "cannot write to '{directory}' of '--output <DIR>': {error}; {remedy}"
         ))
     }
-
-    /// Prints the error to stderr and returns the exit status.
-    pub(crate) fn report(self) -> ExitCode {
-        match self {
-            Self::Clap(error) => {
-                let text = error.render();
-                if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-                    return help(&text);
-                }
-                if color::on_stderr(Color::Auto) {
-                    stderr::styled(&text.ansi().to_string());
-                } else {
-                    stderr::styled(&text.to_string());
-                }
-                USAGE.into()
-            }
-            Self::Value(message) => {
-                eprintln!("error: {message}\n\nFor more information, try '--help'.");
-                USAGE.into()
-            }
-            Self::Shown(message) => {
-                stderr::styled(&format!("{message}\n"));
-                USAGE.into()
-            }
-            Self::Usage(message) => error(&message, USAGE),
-            Self::Missed(message) => error(&message, MISSED),
-            Self::Environment(message) => error(&message, ENVIRONMENT),
-            Self::Interrupted(message) => {
-                eprintln!("interrupted: {message}");
-                INTERRUPTED.into()
-            }
-            Self::Status(status) => status.into(),
-        }
-    }
-}
-
-/// Prints help, which is data of its command.
-fn help(text: &StyledStr) -> ExitCode {
-    let is_styled = color::style(Color::Auto) == Style::Ansi;
-    let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
-    stdout::styled(&text).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
-}
-
-fn error(message: &str, status: u8) -> ExitCode {
-    eprintln!("error: {message}");
-    status.into()
-}
-
-/// Makes a panic in any thread end the process with the status for a bug.
-pub(crate) fn report_bugs() {
-    let print = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        print(panic);
-        eprintln!("error: this is a bug in uncork; please report it with the command that you ran");
-        std::process::exit(BUG);
-    }));
 }

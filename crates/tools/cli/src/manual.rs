@@ -9,8 +9,9 @@ use clap_mangen::Man;
 use uncork_cc::Algorithm;
 use uncork_lab::{Builtin, Suite};
 
+use crate::command::definition;
 use crate::failure::Failure;
-use crate::{definition, stdout};
+use crate::stdout;
 
 /// Prints the completions for `shell`.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {

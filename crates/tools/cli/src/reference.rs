@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{Arg, Command};
 
-use crate::definition;
+use crate::command::definition;
 use crate::manual::examples;
 
 const HEAD: &str = "\

@@ -21,6 +21,7 @@ mod program;
 mod registered;
 mod registration;
 mod ring;
+mod status;
 mod sys;
 mod trace;
 
@@ -35,5 +36,6 @@ pub use pin::{DIRECTORY, Pins, Removed, is_registered};
 pub use program::{CgroupLink, Program, programs_at};
 pub use registration::Registration;
 pub use ring::Ring;
+pub use status::{ControllerStatus, KernelStatus};
 pub use sys::{processors, tai_offset};
 pub use trace::Trace;

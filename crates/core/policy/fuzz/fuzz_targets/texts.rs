@@ -7,7 +7,7 @@ use uncork_policy::{Facts, Policy};
 fuzz_target!(|text: &str| match Policy::parse("any", text) {
     Ok(policy) => {
         let facts = Facts::default();
-        let explained = policy.explain(&facts).to_string();
+        let explained = policy.explain(&facts).text();
         assert!(explained.ends_with(&format!("{}\n", policy.decide(&facts))));
     }
     Err(error) => assert!(error.line() >= 1 && error.render("any", false).starts_with("error: ")),

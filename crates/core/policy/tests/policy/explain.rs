@@ -11,7 +11,7 @@ fn each_rule_is_explained() {
     facts.sni = Fact::Absent;
     facts.host = Fact::Known("audio-bbr.example");
     assert_eq!(
-        policy.explain(&facts).to_string(),
+        policy.explain(&facts).text(),
         "\
 rule 1 `inside` (line 28) does not hold
     listener = internal: no, the listener is `public`
@@ -45,7 +45,7 @@ fn unknown_facts_are_shown() {
     let mut facts = request(&NO_HEADERS);
     (facts.path, facts.headers) = (Fact::Unknown, Fact::Unknown);
     assert_eq!(
-        policy.explain(&facts).to_string(),
+        policy.explain(&facts).text(),
         "\
 rule 1 (line 5) may hold when more is known
     listener = public: yes, the listener is `public`
@@ -60,10 +60,10 @@ the default decides for now: quic cubic, tcp as the system has it
     );
     facts.headers = Fact::Known(&[("cookie", "uid=7"), ("x-a", "\u{1b}[0m")]);
     facts.path = Fact::Known("/a");
-    let explained = policy.explain(&facts).to_string();
+    let explained = policy.explain(&facts).text();
     assert!(explained.contains("experiment = \"e\": yes, arm `a` of `e`, slot "), "{explained}");
     facts.path = Fact::Known("/b");
-    let explained = policy.explain(&facts).to_string();
+    let explained = policy.explain(&facts).text();
     assert!(explained.contains("header x-a = 2: no, the header `x-a` is `\\u{1b}[0m`"));
     assert!(explained.contains("cookie b = 3: no, the cookie `b` is absent"));
 }

@@ -195,7 +195,7 @@ proptest! {
             prop_assert_eq!(rule.outcome, expected, "{}", text);
         }
         prop_assert_eq!(
-            explained.to_string().lines().filter(|line| line.starts_with("rule ")).count(),
+            explained.text().lines().filter(|line| line.starts_with("rule ")).count(),
             explained.rules.len() + usize::from(decides.is_some())
         );
     }

@@ -56,7 +56,7 @@ fn read(text: &str) -> bool {
         Ok(policy) => {
             for facts in [Facts::default(), request(&NO_HEADERS)] {
                 let decision = policy.decide(&facts);
-                assert!(policy.explain(&facts).to_string().ends_with(&format!("{decision}\n")));
+                assert!(policy.explain(&facts).text().ends_with(&format!("{decision}\n")));
             }
             true
         }

@@ -114,13 +114,11 @@ fn expired_and_unread_tables_match_no_client() {
     assert_eq!(decided(&read, &facts).2, "bbr");
     facts.accepted = Fact::Known(UnixTime(7 * 86_400));
     assert_eq!((decided(&read, &facts).0, decided(&read, &facts).2), (None, "cubic"));
-    assert!(
-        read.explain(&facts).to_string().contains("table = \"large\": no, version 7 has expired")
-    );
+    assert!(read.explain(&facts).text().contains("table = \"large\": no, version 7 has expired"));
     facts.accepted = Fact::Known(UnixTime(0));
     let unread = policy(POLICY);
     assert_eq!((decided(&unread, &facts).0, decided(&unread, &facts).2), (None, "cubic"));
-    assert!(unread.explain(&facts).to_string().contains("no, `networks.table` was not read"));
+    assert!(unread.explain(&facts).text().contains("no, `networks.table` was not read"));
 }
 
 #[test]

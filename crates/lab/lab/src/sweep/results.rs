@@ -6,7 +6,7 @@ use uncork_flow::{
     FileError, FlowRecord, Label, LabelColumn, Labelled, RequestRecord, RunSeries, SeriesPoint,
     TableHead, write_flows, write_objects, write_series,
 };
-use uncork_report::lab::{ColumnValue, DataFile, LabDocument, MatrixColumn, lab_csv, lab_html};
+use uncork_report::lab::{ColumnValue, DataFile, LabDocument, MatrixColumn};
 
 use super::run::FinishedRun;
 use super::stored::checksum;
@@ -95,8 +95,7 @@ impl SweepResults {
         write_flows(&mut flows, &head, self.records(&cells))?;
         write_objects(&mut objects, &head, self.objects(&cells))?;
         write_series(&mut series, &head, &self.series(&cells))?;
-        let texts =
-            [scenario.text.clone(), lab_html(document), document.to_json(), lab_csv(document)];
+        let texts = [scenario.text.clone(), document.html(), document.to_json(), document.csv()];
         let [scenario, html, json, csv] = texts.map(String::into_bytes);
         Ok([scenario, html, json, csv, flows, objects, series])
     }

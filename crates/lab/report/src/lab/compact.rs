@@ -32,27 +32,29 @@ const FIGURES: [CompactColumn; 16] = [
     ("share", "%", "share_mean", 1.0, Some(1)),
 ];
 
-/// The title, the answers, the ratios if there are several cells, and the results of each
-/// controller. For mixes the controllers are listed below their row.
-pub fn compare_table(document: &LabDocument, terminal: impl Into<Terminal>) -> String {
-    let terminal = terminal.into();
-    let mut out = String::new();
-    let seeds = words::counted(document.seeds, "seed");
-    for line in wrap(&printable(&format!("{}; {seeds}", document.title)), terminal.width) {
-        push_line(&mut out, &terminal.style.dim(&line));
-    }
-    push_line(&mut out, "");
-    push_doubts(&mut out, document, terminal);
-    push_answers(&mut out, document, terminal);
-    if let Some(ratios) = ratios(&document.answers) {
-        out.push_str(&ratios.fit(terminal));
+impl LabDocument {
+    /// The title, the answers, the ratios if there are several cells, and the results of each
+    /// controller. For mixes the controllers are listed below their row.
+    pub fn short_text(&self, terminal: impl Into<Terminal>) -> String {
+        let terminal = terminal.into();
+        let mut out = String::new();
+        let seeds = words::counted(self.seeds, "seed");
+        for line in wrap(&printable(&format!("{}; {seeds}", self.title)), terminal.width) {
+            push_line(&mut out, &terminal.style.dim(&line));
+        }
         push_line(&mut out, "");
+        push_doubts(&mut out, self, terminal);
+        push_answers(&mut out, self, terminal);
+        if let Some(ratios) = ratios(&self.answers) {
+            out.push_str(&ratios.fit(terminal));
+            push_line(&mut out, "");
+        }
+        out.push_str(&fitting_figures(self, terminal));
+        for line in unfinished(self) {
+            push_line(&mut out, &line);
+        }
+        out
     }
-    out.push_str(&fitting_figures(document, terminal));
-    for line in unfinished(document) {
-        push_line(&mut out, &line);
-    }
-    out
 }
 
 /// A row per cell with each choice's ratio to the baseline and its meaning; `None` with a single

@@ -8,24 +8,26 @@ use crate::number::rounded;
 const COLUMNS: [&str; 10] =
     ["class", "cc", "flows", "finished", "metric", "unit", "value", "low", "high", "n"];
 
-/// A header line, and a line per metric, class and cell: the cell's value on each axis of the
-/// matrix, as text and as numbers, then the class and the estimate in the document's units. Unknown
-/// interval limits are empty.
-pub fn lab_csv(document: &LabDocument) -> String {
-    csv_text(|csv| {
-        let keys = document.axes.iter().map(|axis| axis.key.as_str());
-        let columns = document.axes.iter().flat_map(|axis| &axis.columns);
-        let columns = columns.map(|column| column.name.as_str());
-        csv.write_record(keys.chain(columns).chain(COLUMNS))?;
-        for cell in &document.cells {
-            for class in &cell.classes {
-                for metric in &class.metrics {
-                    csv.write_record(record(document, cell, class, metric))?;
+impl LabDocument {
+    /// A header line, and a line per metric, class and cell: the cell's value on each axis of the
+    /// matrix, as text and as numbers, then the class and the estimate in the document's units. Unknown
+    /// interval limits are empty.
+    pub fn csv(&self) -> String {
+        csv_text(|csv| {
+            let keys = self.axes.iter().map(|axis| axis.key.as_str());
+            let columns = self.axes.iter().flat_map(|axis| &axis.columns);
+            let columns = columns.map(|column| column.name.as_str());
+            csv.write_record(keys.chain(columns).chain(COLUMNS))?;
+            for cell in &self.cells {
+                for class in &cell.classes {
+                    for metric in &class.metrics {
+                        csv.write_record(record(self, cell, class, metric))?;
+                    }
                 }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        })
+    }
 }
 
 fn record(

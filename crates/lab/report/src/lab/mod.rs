@@ -18,8 +18,6 @@ mod tests;
 mod verdict;
 
 pub use answer::{Answer, AnswerKind, Payer, Price, Transfers};
-pub use compact::compare_table;
-pub use csv::lab_csv;
 pub use document::{
     Cell, ClassResult, ColumnValue, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis,
     MatrixColumn, Metric, Threshold, axis_title, chooses_controllers,
@@ -29,8 +27,6 @@ pub use figure::{
     HeatMap, HeatScale, Limit, Lines, Plot, Provenance, StateRow, TableColumn, TimePanel,
     TimeSeries,
 };
-pub use html::{lab_html, suite_html};
 pub use published::{Judgement, Published, Verdict};
 pub use results::quantity;
 pub use suite::SuiteDocument;
-pub use table::{lab_table, suite_table};

@@ -13,26 +13,24 @@ use crate::words;
 /// Met thresholds that are not open are only listed up to this number.
 const MET_LISTED: usize = 20;
 
-/// The answers; the thresholds, missed ones first; the results, in as many tables as the width
-/// requires; and the comparison with published results.
-pub fn lab_table(document: &LabDocument, terminal: impl Into<Terminal>) -> String {
-    let terminal = terminal.into();
-    let mut out = String::new();
-    push_doubts(&mut out, document, terminal);
-    push_answers(&mut out, document, terminal);
-    if !document.thresholds.is_empty() {
-        out.push_str(&thresholds(document, terminal));
-        push_line(&mut out, "");
+impl LabDocument {
+    /// The answers; the thresholds, missed ones first; the results, in as many tables as the width
+    /// requires; and the comparison with published results.
+    pub fn text(&self, terminal: impl Into<Terminal>) -> String {
+        let terminal = terminal.into();
+        let mut out = String::new();
+        push_doubts(&mut out, self, terminal);
+        push_answers(&mut out, self, terminal);
+        if !self.thresholds.is_empty() {
+            out.push_str(&thresholds(self, terminal));
+            push_line(&mut out, "");
+        }
+        let seeds = words::counted(self.seeds, "seed");
+        push_bold(&mut out, &format!("{}: {seeds} from {}", self.title, self.first_seed), terminal);
+        out.push_str(&results(self, terminal));
+        push_published(&mut out, self.published.iter(), terminal);
+        out
     }
-    let seeds = words::counted(document.seeds, "seed");
-    push_bold(
-        &mut out,
-        &format!("{}: {seeds} from {}", document.title, document.first_seed),
-        terminal,
-    );
-    out.push_str(&results(document, terminal));
-    push_published(&mut out, document.published.iter(), terminal);
-    out
 }
 
 /// Reasons to distrust the results, before anything else is said of them.
@@ -100,33 +98,36 @@ fn push_published<'a>(
     }
 }
 
-/// The scenarios and controllers of a suite that missed thresholds, the thresholds missed, and the
-/// comparison with published results.
-pub fn suite_table(document: &SuiteDocument, terminal: impl Into<Terminal>) -> String {
-    let terminal = terminal.into();
-    let mut out = String::new();
-    push_bold(&mut out, &document.verdict(), terminal);
-    let mut ordered: Vec<&LabDocument> = document.scenarios.iter().collect();
-    ordered.sort_by_key(|scenario| missed(scenario).is_empty());
-    let row = |scenario: &&LabDocument| {
-        let texts = [&scenario.title, &score(scenario), &who_missed(scenario)];
-        let texts = texts.map(|text| printable(text)).into_iter();
-        std::iter::once(result(missed(scenario).is_empty()).to_owned()).chain(texts).collect()
-    };
-    let columns = ["", "scenario", "thresholds", "missed by"].map(|name| column(name, Align::Left));
-    let rows = ordered.iter().map(row).collect();
-    out.push_str(&Table { columns: columns.into(), rows }.fit(terminal));
-    for scenario in &document.scenarios {
-        let missed = missed(scenario);
-        if !missed.is_empty() {
-            push_line(&mut out, "");
-            push_bold(&mut out, &scenario.title, terminal);
-            out.push_str(&threshold_table(&missed).fit(terminal));
+impl SuiteDocument {
+    /// The scenarios and controllers of a suite that missed thresholds, the thresholds missed, and the
+    /// comparison with published results.
+    pub fn text(&self, terminal: impl Into<Terminal>) -> String {
+        let terminal = terminal.into();
+        let mut out = String::new();
+        push_bold(&mut out, &self.verdict(), terminal);
+        let mut ordered: Vec<&LabDocument> = self.scenarios.iter().collect();
+        ordered.sort_by_key(|scenario| missed(scenario).is_empty());
+        let row = |scenario: &&LabDocument| {
+            let texts = [&scenario.title, &score(scenario), &who_missed(scenario)];
+            let texts = texts.map(|text| printable(text)).into_iter();
+            std::iter::once(result(missed(scenario).is_empty()).to_owned()).chain(texts).collect()
+        };
+        let columns =
+            ["", "scenario", "thresholds", "missed by"].map(|name| column(name, Align::Left));
+        let rows = ordered.iter().map(row).collect();
+        out.push_str(&Table { columns: columns.into(), rows }.fit(terminal));
+        for scenario in &self.scenarios {
+            let missed = missed(scenario);
+            if !missed.is_empty() {
+                push_line(&mut out, "");
+                push_bold(&mut out, &scenario.title, terminal);
+                out.push_str(&threshold_table(&missed).fit(terminal));
+            }
         }
+        let published = self.scenarios.iter().flat_map(|scenario| &scenario.published);
+        push_published(&mut out, published, terminal);
+        out
     }
-    let published = document.scenarios.iter().flat_map(|scenario| &scenario.published);
-    push_published(&mut out, published, terminal);
-    out
 }
 
 /// `2 of 7 thresholds missed`

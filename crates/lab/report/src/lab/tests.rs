@@ -205,8 +205,8 @@ path.loss.probability,path.queue.limit,class,cc,flows,finished,metric,unit,value
 1 %,1 BDP,\"a \"\"class\"\", quoted\",cubic,20,20,completion_p10,s,22.431,21.1489,24.9196,20
 1 %,1 BDP,\"a \"\"class\"\", quoted\",cubic,20,20,completion_p50,s,26.4307,,28.6462,20
 ";
-    assert_eq!(lab_csv(&document), expected);
-    assert_eq!(lab_csv(&sample()).lines().count(), 1 + 15 * 3 * 8);
+    assert_eq!(document.csv(), expected);
+    assert_eq!(sample().csv().lines().count(), 1 + 15 * 3 * 8);
 }
 
 #[test]
@@ -239,7 +239,7 @@ Published results
 ✓ agrees  CUBIC, 0.1 % random  goodput falls to a  5 Mbit/s to 20 Mbit/s  12.1 of 100 Mbit/s
           loss                 tenth of the link
 ";
-    assert_eq!(lab_table(&document, Style::Plain), expected);
+    assert_eq!(document.text(Style::Plain), expected);
 }
 
 /// The sample with everything that makes lines long.
@@ -264,14 +264,14 @@ fn no_line_is_longer_than_the_terminal() {
     let suite = SuiteDocument { scenarios: vec![sample(), crowded()], ..suite() };
     for width in [60, 80, 100, 200] {
         let terminal = Terminal { style: Style::Plain, width };
-        for text in [lab_table(&crowded(), terminal), suite_table(&suite, terminal)] {
+        for text in [crowded().text(terminal), suite.text(terminal)] {
             let long = text.lines().find(|line| line.chars().count() > width);
             assert_eq!(long, None, "{width}");
         }
     }
-    let narrow = lab_table(&crowded(), Terminal { style: Style::Plain, width: 60 });
+    let narrow = crowded().text(Terminal { style: Style::Plain, width: 60 });
     assert!(narrow.matches("\nloss").count() >= 2, "parts between groups: {narrow}");
-    let wide = lab_table(&one_cell(), Terminal { style: Style::Plain, width: 200 });
+    let wide = one_cell().text(Terminal { style: Style::Plain, width: 200 });
     assert!(wide.contains("timeouts") && !wide.contains("left out"), "{wide}");
 }
 
@@ -309,7 +309,7 @@ fn rows_name_the_controller_of_the_other_class() {
     assert_eq!(rows.len(), 6);
     assert_eq!(rows[2][..3], ["bbr1", "small", "cubic"]);
     assert_eq!(rows.iter().collect::<std::collections::HashSet<_>>().len(), 6, "{rows:?}");
-    let text = lab_table(&document, Style::Plain);
+    let text = document.text(Style::Plain);
     assert!(text.contains("\ncc of large  class  controller"), "{text}");
     // For the large class alone, its controller identifies the rows.
     let mut alone = document;
@@ -326,7 +326,7 @@ fn flows_that_cannot_finish_are_not_counted_as_finished() {
     assert_eq!(names(&document)[1][3], "–");
     document.cells.iter_mut().for_each(|cell| cell.classes[0].endless = true);
     assert_eq!(names(&document)[1].len(), 3);
-    assert!(!lab_table(&document, Style::Plain).contains("finished"));
+    assert!(!document.text(Style::Plain).contains("finished"));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn a_single_sample_is_printed_once() {
         let estimate = Estimate { low: None, high: None, n: 1, ..class.metrics[1].estimate };
         class.metrics.iter_mut().take(3).for_each(|metric| metric.estimate = estimate);
     }
-    let text = lab_table(&document, Terminal { style: Style::Plain, width: 200 });
+    let text = document.text(Terminal { style: Style::Plain, width: 200 });
     let headings = text.lines().find(|line| line.starts_with("loss")).unwrap();
     assert_eq!(headings.matches("p10").count(), 1, "{text}");
     assert!(!headings.contains("p90"), "{text}");
@@ -354,7 +354,7 @@ fn times_use_one_unit_per_column() {
         };
         class.metrics = vec![metric("rtt_p50", low), metric("rtt_p95", high)];
     }
-    let text = lab_table(&document, Style::Plain);
+    let text = document.text(Style::Plain);
     assert!(text.contains("RTT, ms") && text.contains("87.6") && text.contains("1500"), "{text}");
 }
 
@@ -376,7 +376,7 @@ fn escape_sequences_are_removed() {
     hostile.clone_into(&mut document.thresholds[0].cc);
     hostile.clone_into(&mut document.thresholds[0].unit);
     hostile.clone_into(&mut document.published[0].measured);
-    let text = lab_table(&document, Style::Plain);
+    let text = document.text(Style::Plain);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }
 
@@ -384,7 +384,7 @@ fn escape_sequences_are_removed() {
 fn several_classes_are_named() {
     let mut document = one_cell();
     "video".clone_into(&mut document.cells[0].classes[1].class);
-    let text = lab_table(&document, Style::Plain);
+    let text = document.text(Style::Plain);
     assert!(text.contains("loss  buffer  class     controller  finished"), "{text}");
     assert!(text.contains("1 %   1 BDP   video     bbr1        20/20"), "{text}");
 }
@@ -414,9 +414,9 @@ The first
 ✗ missed  completion_p50 < 6 s  download  bbr3        loss 3 %, buffer 1 BDP     6.49 s
 ✗ missed  completion_p50 < 6 s  download  bbr3        loss 10 %, buffer 1 BDP    64.3 s
 ";
-    assert_eq!(suite_table(&suite, Style::Plain), expected);
+    assert_eq!(suite.text(Style::Plain), expected);
     suite.scenarios.remove(0);
-    let text = suite_table(&suite, Style::Plain);
+    let text = suite.text(Style::Plain);
     assert!(text.starts_with("9 thresholds in 1 scenario: all met.\n"), "{text}");
 }
 
@@ -425,10 +425,10 @@ fn bound_within_the_interval_is_reported_as_noise() {
     let mut document = sample();
     document.thresholds.truncate(2);
     (document.thresholds[0].low, document.thresholds[0].high) = (Some(4.1), Some(5.9));
-    let sure = lab_table(&document, Style::Plain);
+    let sure = document.text(Style::Plain);
     assert!(sure.starts_with("Both thresholds met.\n") && !sure.contains("noise"), "{sure}");
     (document.thresholds[1].low, document.thresholds[1].high) = (Some(4.2), Some(6.1));
-    let open = lab_table(&document, Style::Plain);
+    let open = document.text(Style::Plain);
     let verdict = "Both thresholds met; 1 within the noise: run more seeds.\n";
     assert!(open.starts_with(verdict), "{open}");
     assert!(open.contains("4.47 s, within the noise: 4.20 s to 6.10 s"), "{open}");
@@ -440,15 +440,15 @@ fn many_met_thresholds_are_counted() {
     document.thresholds.retain(|threshold| threshold.passed);
     let met = document.thresholds[0].clone();
     document.thresholds = vec![met.clone(); 20];
-    let listed = lab_table(&document, Style::Plain);
+    let listed = document.text(Style::Plain);
     assert_eq!(listed.matches("✓ met").count(), 20, "{listed}");
     document.thresholds.push(met.clone());
-    let counted = lab_table(&document, Style::Plain);
+    let counted = document.text(Style::Plain);
     let expected =
         "All 21 thresholds met.\nNot listed: 21 met; the report and the JSON have them.\n";
     assert!(counted.starts_with(expected), "{counted}");
     document.thresholds.push(super::document::Threshold { passed: false, ..met });
-    let failed = lab_table(&document, Style::Plain);
+    let failed = document.text(Style::Plain);
     assert!(failed.contains("✗ missed") && !failed.contains("✓ met"), "{failed}");
     assert!(failed.contains("Not listed: 21 met"), "{failed}");
 }

@@ -66,30 +66,50 @@ impl GetDocument {
     pub fn failed(&self) -> impl Iterator<Item = &TransferFigures> {
         self.transfers.iter().filter(|transfer| transfer.problem.is_some())
     }
-}
 
-/// A row per download, and a summary if there are many.
-pub fn get_table(document: &GetDocument, style: Style) -> String {
-    let all = &document.transfers;
-    let is_listed =
-        |transfer: &&TransferFigures| all.len() <= MAX_ROWS || transfer.problem.is_some();
-    let rows: Vec<&TransferFigures> = all.iter().filter(is_listed).collect();
-    let mut out = String::new();
-    if !rows.is_empty() {
-        out.push_str(&table(&rows).render(style));
-    }
-    if all.len() > 1 {
+    /// A row per download, and a summary if there are many.
+    pub fn text(&self, style: Style) -> String {
+        let all = &self.transfers;
+        let is_listed =
+            |transfer: &&TransferFigures| all.len() <= MAX_ROWS || transfer.problem.is_some();
+        let rows: Vec<&TransferFigures> = all.iter().filter(is_listed).collect();
+        let mut out = String::new();
         if !rows.is_empty() {
-            out.push('\n');
+            out.push_str(&table(&rows).render(style));
         }
-        push_line(&mut out, &style.bold(&together(all)));
-    }
-    for transfer in all {
-        if let Some(digest) = &transfer.sha256 {
-            push_line(&mut out, &format!("{digest}  {}", printable(&transfer.url)));
+        if all.len() > 1 {
+            if !rows.is_empty() {
+                out.push('\n');
+            }
+            push_line(&mut out, &style.bold(&together(all)));
         }
+        for transfer in all {
+            if let Some(digest) = &transfer.sha256 {
+                push_line(&mut out, &format!("{digest}  {}", printable(&transfer.url)));
+            }
+        }
+        out
     }
-    out
+
+    /// A header line and a line for each download, with the names of the JSON form.
+    pub fn csv(&self) -> String {
+        let row = |transfer: &TransferFigures| {
+            let mut row = transfer.clone();
+            for value in [
+                &mut row.resolve_ms,
+                &mut row.connect_ms,
+                &mut row.tls_ms,
+                &mut row.first_byte_ms,
+                &mut row.goodput_bps,
+            ] {
+                *value = figure(*value);
+            }
+            row.start_s = figure(Some(row.start_s)).unwrap_or_default();
+            row.time_s = figure(Some(row.time_s)).unwrap_or_default();
+            row
+        };
+        csv_text(|csv| self.transfers.iter().map(row).try_for_each(|row| csv.serialize(row)))
+    }
 }
 
 fn table(rows: &[&TransferFigures]) -> Table {
@@ -154,26 +174,6 @@ fn together(all: &[TransferFigures]) -> String {
     parts.join("; ")
 }
 
-/// A header line and a line for each download, with the names of the JSON form.
-pub fn get_csv(document: &GetDocument) -> String {
-    let row = |transfer: &TransferFigures| {
-        let mut row = transfer.clone();
-        for value in [
-            &mut row.resolve_ms,
-            &mut row.connect_ms,
-            &mut row.tls_ms,
-            &mut row.first_byte_ms,
-            &mut row.goodput_bps,
-        ] {
-            *value = figure(*value);
-        }
-        row.start_s = figure(Some(row.start_s)).unwrap_or_default();
-        row.time_s = figure(Some(row.time_s)).unwrap_or_default();
-        row
-    };
-    csv_text(|csv| document.transfers.iter().map(row).try_for_each(|row| csv.serialize(row)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +220,7 @@ mod tests {
             "00ff  https://example.org/large",
             "",
         ];
-        assert_eq!(get_table(&document(), Style::Plain), expected.join("\n"));
+        assert_eq!(document().text(Style::Plain), expected.join("\n"));
     }
 
     #[test]
@@ -231,7 +231,7 @@ goodput_bps,sha256,problem
 https://example.org/large,2,200,bbr,10000000,10000000,0.0,0.1,50.25,51.0,152.5,4.5,17777800.0,00ff,
 https://example.org/\u{1b}[1m,,,,0,,1.0,,,,,0.25,,,refused
 ";
-        assert_eq!(get_csv(&document()), expected);
+        assert_eq!(document().csv(), expected);
     }
 
     #[test]
@@ -240,9 +240,9 @@ https://example.org/\u{1b}[1m,,,,0,,1.0,,,,,0.25,,,refused
         let failed = document.transfers.remove(1);
         document.transfers[0].sha256 = None;
         document.transfers = vec![document.transfers[0].clone(); MAX_ROWS];
-        assert_eq!(get_table(&document, Style::Plain).lines().count(), MAX_ROWS + 4);
+        assert_eq!(document.text(Style::Plain).lines().count(), MAX_ROWS + 4);
         document.transfers.push(failed);
-        let table = get_table(&document, Style::Plain);
+        let table = document.text(Style::Plain);
         assert_eq!(table.lines().count(), 5, "{table}");
         assert!(table.contains("41 transfers, 400 MB; first byte"), "{table}");
     }

@@ -121,22 +121,42 @@ impl AudienceFigures {
 impl ListenDocument {
     /// Name and version of the JSON form.
     pub const SCHEMA: &str = "uncork.play.audio/1";
-}
 
-/// A row per listener, unless there are many, and a summary.
-pub fn listen_table(document: &ListenDocument, style: Style) -> String {
-    let all = &document.listeners;
-    let is_listed = |one: &&ListenerFigures| all.len() <= MAX_ROWS || one.problem.is_some();
-    let rows: Vec<&ListenerFigures> = all.iter().filter(is_listed).collect();
-    let mut out = String::new();
-    if !rows.is_empty() {
-        out.push_str(&table(&rows).render(style));
-        out.push('\n');
+    /// A row per listener, unless there are many, and a summary.
+    pub fn text(&self, style: Style) -> String {
+        let all = &self.listeners;
+        let is_listed = |one: &&ListenerFigures| all.len() <= MAX_ROWS || one.problem.is_some();
+        let rows: Vec<&ListenerFigures> = all.iter().filter(is_listed).collect();
+        let mut out = String::new();
+        if !rows.is_empty() {
+            out.push_str(&table(&rows).render(style));
+            out.push('\n');
+        }
+        for line in together(&self.audience) {
+            push_line(&mut out, &style.bold(&line));
+        }
+        out
     }
-    for line in together(&document.audience) {
-        push_line(&mut out, &style.bold(&line));
+
+    /// A header line and a line for each listener, with the names of the JSON form.
+    pub fn csv(&self) -> String {
+        let row = |listener: &ListenerFigures| {
+            let mut row = listener.clone();
+            for value in [
+                &mut row.connect_ms,
+                &mut row.tls_ms,
+                &mut row.playback_latency_s,
+                &mut row.bandwidth_bps,
+            ] {
+                *value = figure(*value);
+            }
+            for value in [&mut row.click_s, &mut row.stalled_s, &mut row.played_s] {
+                *value = figure(Some(*value)).unwrap_or_default();
+            }
+            row
+        };
+        csv_text(|csv| self.listeners.iter().map(row).try_for_each(|row| csv.serialize(row)))
     }
-    out
 }
 
 fn table(rows: &[&ListenerFigures]) -> Table {
@@ -205,26 +225,6 @@ fn together(audience: &AudienceFigures) -> Vec<String> {
     lines
 }
 
-/// A header line and a line for each listener, with the names of the JSON form.
-pub fn listen_csv(document: &ListenDocument) -> String {
-    let row = |listener: &ListenerFigures| {
-        let mut row = listener.clone();
-        for value in [
-            &mut row.connect_ms,
-            &mut row.tls_ms,
-            &mut row.playback_latency_s,
-            &mut row.bandwidth_bps,
-        ] {
-            *value = figure(*value);
-        }
-        for value in [&mut row.click_s, &mut row.stalled_s, &mut row.played_s] {
-            *value = figure(Some(*value)).unwrap_or_default();
-        }
-        row
-    };
-    csv_text(|csv| document.listeners.iter().map(row).try_for_each(|row| csv.serialize(row)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn one_row_per_listener_and_a_summary() {
-        let table = listen_table(&document(), Style::Plain);
+        let table = document().text(Style::Plain);
         let expected = [
             "            click  connect  latency            stalled  played  bandwidth",
             "HTTP  cc        s       ms        s  stutters        s       s     Mbit/s",
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn one_line_per_listener() {
-        let csv = listen_csv(&document());
+        let csv = document().csv();
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[0].starts_with("http,cc,click_s,connect_ms,tls_ms,playback_latency_s,"));

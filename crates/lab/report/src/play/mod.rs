@@ -3,8 +3,8 @@
 mod get;
 mod listen;
 
-pub use get::{GetDocument, TransferFigures, get_csv, get_table};
-pub use listen::{AudienceFigures, ListenDocument, ListenerFigures, listen_csv, listen_table};
+pub use get::{GetDocument, TransferFigures};
+pub use listen::{AudienceFigures, ListenDocument, ListenerFigures};
 
 use crate::number::{decimals, rounded};
 use crate::table::{Align, Column};

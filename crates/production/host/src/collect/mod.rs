@@ -1,6 +1,7 @@
 //! Takes a snapshot of the live host.
 
 mod boot;
+mod connections;
 mod container;
 mod copies;
 mod kernel;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+pub use connections::connections_by_controller;
 pub(crate) use kernel::module;
 pub(crate) use namespaces::is_initial;
 pub use namespaces::{Others, in_other_namespaces};

@@ -1,10 +1,10 @@
 //! Checks programs that see the same connections as a policy of `uncork steer`.
 
 use uncork_cc::Missing;
+use uncork_policy::ActivePolicy;
 
 use super::ExaminedHost;
 use super::finding::Finding;
-use crate::facts::ActivePolicy;
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(host.facts.policies.iter().filter_map(|policy| unloaded(host, policy)));

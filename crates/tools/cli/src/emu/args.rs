@@ -4,25 +4,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, ValueEnum};
 use uncork_path::{
-    Buffer, JitterDistribution, JitterSpec, LinkSpec, LossPosition, LossSpec, PathSpec,
-    PolicerSpec, QueueSpec,
+    Buffer, JitterDistribution, JitterSpec, LinkSpec, LossSpec, PathSpec, PolicerSpec, QueueSpec,
 };
 use uncork_units::{Rate, TimeDelta};
 
-use crate::args::{Color, Place, count, seed, shown};
 use crate::failure::Failure;
-use crate::lab::Setting;
+use crate::values::{Color, Place, Setting, count, is_given, seed, shown};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   uncork emu --rate 20mbit --delay 25ms --loss 1% --server 'iperf3 -s -1' -- iperf3 -R -c 198.18.0.1
   uncork emu --rate 8mbit --rtt 40ms --queue fq_codel -- bash
   uncork emu --up mine.toml";
 
-pub(super) const AFTER: &str = "\
+const AFTER: &str = "\
 COMMAND runs on the client side of the path, in its own network namespace: 198.19.0.1, 2001:2:0:1::1. \
 Servers run on the far side: 198.18.0.1, 2001:2::1. Start them with --server, or in the namespace that \
 --up prints. --rate, --loss and so on apply from server to client. The namespaces have no other network, \
@@ -34,6 +31,7 @@ Exit status: that of COMMAND, 128 + N if signal N ended it, 127 if it cannot be 
 
 /// What is emulated and what runs there.
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES, after_help = AFTER)]
 pub(crate) struct EmuArgs {
     /// Rate of the bottleneck towards COMMAND, IP headers included
     #[arg(long, default_value = "20mbit", allow_hyphen_values = true, help_heading = "Path")]
@@ -194,9 +192,8 @@ impl EmuArgs {
         } else {
             (&["set", "cell"], "needs a scenario: add '--scenario' or '--up'")
         };
-        let is_given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        match others.iter().find(is_given) {
-            Some(id) => Err(Failure::Usage(format!("'{}' {reason}", shown("emu", id)))),
+        match others.iter().find(|id| is_given(matches, id)) {
+            Some(id) => Err(Failure::Usage(format!("'{}' {reason}", shown::<Self>(id)))),
             None => Ok(()),
         }
     }
@@ -222,10 +219,7 @@ impl EmuArgs {
         path.link.queue = self.queue.queue;
         path.link.policer = self.policer;
         path.loss = self.loss;
-        path.loss_position = match self.loss_position {
-            Place::After => LossPosition::After,
-            Place::Before => LossPosition::Before,
-        };
+        path.loss_position = self.loss_position.into();
         path.jitter = self.jitter.map(|max| self.uniform(max));
         path.aggregation = self.aggregation.map(Into::into);
         path.uplink = self.uplink.map(|rate| self.uplink(rate));
@@ -254,16 +248,12 @@ impl EmuArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::values::parsed;
 
+    /// The arguments of a line that begins with `uncork emu`.
     fn emu(line: &str) -> EmuArgs {
-        match Cli::try_parse_from(line.split_whitespace()).unwrap().command {
-            Some(Command::Emu(args)) => *args,
-            other => panic!("{other:?}"),
-        }
+        parsed(line.split_whitespace().skip(2)).unwrap().0
     }
 
     #[test]
@@ -286,7 +276,7 @@ mod tests {
         assert_eq!(args.scenario(), Some(("--up [<SCENARIO>]", "mine.toml")));
         let args = emu("uncork emu --scenario cdn-edge -- true");
         assert_eq!(args.scenario(), Some(("--scenario <NAME|FILE>", "cdn-edge")));
-        Cli::try_parse_from(["uncork", "emu"]).unwrap_err();
-        Cli::try_parse_from(["uncork", "emu", "--cleanup", "--", "true"]).unwrap_err();
+        parsed::<EmuArgs>([]).unwrap_err();
+        parsed::<EmuArgs>(["--cleanup", "--", "true"]).unwrap_err();
     }
 }

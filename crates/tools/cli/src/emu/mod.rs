@@ -2,8 +2,6 @@
 
 mod args;
 #[cfg(target_os = "linux")]
-mod document;
-#[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
 mod specification;
@@ -11,15 +9,13 @@ mod specification;
 mod wait;
 
 pub(crate) use args::EmuArgs;
-pub(crate) const EXAMPLES: &str = args::EXAMPLES;
-pub(crate) const AFTER: &str = args::AFTER;
 
 #[cfg(target_os = "linux")]
-pub(crate) use run::emu;
+pub(crate) use run::run;
 
 /// Emulation is not supported on this system.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn emu(_: &EmuArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
+pub(crate) fn run(_: &EmuArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
     let message = "paths are emulated between network namespaces, which only Linux has; \
                    `uncork lab run` simulates them here";
     Err(crate::failure::Failure::Environment(message.to_owned()))

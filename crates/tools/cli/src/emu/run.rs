@@ -7,22 +7,22 @@ use std::process::{ExitStatus, Stdio};
 
 use clap::ArgMatches;
 use uncork_emu::{
-    EmuError, Emulation, Names, ProcessGroup, Report, ServerState, clean_up, summary,
+    EmuError, Emulation, EmulationDocument, HostDocument, Names, ProcessGroup, Report, ServerState,
+    clean_up,
 };
 
 use super::args::{EmuArgs, EmuFormat};
-use super::document::{Document, Host, json};
 use super::specification::{Specification, specification};
 use super::wait::Signals;
-use crate::args::command_line;
 use crate::failure::Failure;
-use crate::{output, stdout};
+use crate::values::command_line;
+use crate::{output, print, stdout};
 
 const FILES: [&str; 1] = ["summary.json"];
 /// Exit status of a command that cannot be started, as in a shell.
 const NOT_STARTED: u8 = 127;
 
-pub(crate) fn emu(args: &EmuArgs, matches: &ArgMatches) -> Result<(), Failure> {
+pub(crate) fn run(args: &EmuArgs, matches: &ArgMatches) -> Result<(), Failure> {
     if args.cleanup {
         return cleanup();
     }
@@ -40,7 +40,7 @@ pub(crate) fn emu(args: &EmuArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let ended = if args.is_up() {
         keep(args, &emulation, &classes, &signals).map(|()| None)
     } else {
-        run(args, &emulation, &signals).map(Some)
+        run_command(args, &emulation, &signals).map(Some)
     };
     let server = server.map_or(Ok(()), |server| server.end().map(drop));
     let status = ended?;
@@ -101,7 +101,7 @@ fn no_start(error: &io::Error) -> Failure {
 }
 
 /// Runs COMMAND on the near side and returns its status.
-fn run(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<u8, Failure> {
+fn run_command(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<u8, Failure> {
     let Some((program, arguments)) = args.command.split_first() else { return Ok(0) };
     let command = emulation.client_command(0, program);
     let started = command.and_then(|mut command| command.args(arguments).spawn());
@@ -134,17 +134,12 @@ fn keep(
 ) -> Result<(), Failure> {
     let names = Names::give(emulation, "");
     let names = names.map_err(|error| system("give the namespaces names in /run/netns", &error))?;
-    let hosts = Host::all(emulation, names.all(), classes);
-    match args.format {
-        EmuFormat::Json => stdout::write(&json(&hosts, false)?)?,
-        EmuFormat::Human => {
-            let mut text = String::new();
-            for host in &hosts {
-                let _ = writeln!(text, "{host}");
-            }
-            stdout::write(text.as_bytes())?;
-        }
-    }
+    let hosts = HostDocument::all(emulation, names.all(), classes);
+    let text = match args.format {
+        EmuFormat::Json => print::json_line(&hosts)?,
+        EmuFormat::Human => hosts.iter().map(HostDocument::text).collect(),
+    };
+    stdout::write(text.as_bytes())?;
     if !args.quiet {
         eprintln!("note: `ip netns exec NAME COMMAND` runs a command there; Ctrl-C ends it all");
     }
@@ -169,16 +164,16 @@ fn note(args: &EmuArgs, emulation: &Emulation) {
 
 fn finish(args: &EmuArgs, report: Report, status: Option<u8>) -> Result<(), Failure> {
     if !args.quiet {
-        eprintln!("{}", summary(&report).trim_end());
+        eprintln!("{}", report.text().trim_end());
     }
-    let document = Document { command: command_line(), status, report };
+    let document = EmulationDocument { command: command_line(), status, report };
     if let Some(directory) = &args.output {
-        let files = [(FILES[0], json(&document, true)?)];
+        let files = [(FILES[0], print::json(&document)?.into_bytes())];
         output::write(directory, &files).map_err(|error| Failure::output(directory, &error))?;
     }
     match args.format {
         EmuFormat::Human => Ok(()),
-        EmuFormat::Json => stdout::write(&json(&document, true)?),
+        EmuFormat::Json => stdout::write(print::json(&document)?.as_bytes()),
     }
 }
 

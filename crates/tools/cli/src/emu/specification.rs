@@ -6,9 +6,9 @@ use uncork_path::PathSpecError;
 use uncork_units::TimeDelta;
 
 use super::args::EmuArgs;
-use crate::args;
 use crate::failure::Failure;
 use crate::lab::source;
+use crate::values::{Setting, shown};
 
 /// An emulation and the scenario classes it represents.
 pub(super) struct Specification {
@@ -39,7 +39,7 @@ pub(super) fn specification(args: &EmuArgs) -> Result<Specification, Failure> {
             let reason = format!(
                 "the scenario has {hosts} hosts, one for each round trip over each path: leave it out"
             );
-            return Err(Failure::value(&shown("hosts"), count, reason));
+            return Err(Failure::value(&shown::<EmuArgs>("hosts"), count, reason));
         }
     };
     let jitter = args.uplink_jitter.map(|max| args.uniform(max));
@@ -76,13 +76,13 @@ fn instance(
     argument: &str,
     given: &str,
 ) -> Result<(Instance, Vec<Class>), Failure> {
-    let set: Vec<_> = args.set.iter().map(crate::lab::Setting::pair).collect();
+    let set: Vec<_> = args.set.iter().map(Setting::pair).collect();
     let (scenario, _) = source::scenario(argument, given, &set, args.color)?;
     let cells = scenario.cells.len();
     let cell = args.cell as usize;
     if cell == 0 || cell > cells {
         let reason = format!("the scenario has {cells} cells; expected 1 to {cells}");
-        return Err(Failure::value(&shown("cell"), cell, reason));
+        return Err(Failure::value(&shown::<EmuArgs>("cell"), cell, reason));
     }
     if cells > 1 && !args.quiet {
         let point = &scenario.cells[cell - 1].point;
@@ -148,9 +148,9 @@ fn refused(args: &EmuArgs, error: &PathSpecError) -> Failure {
         }
         _ => ("buffer", "uplink_buffer", link.buffer.to_string()),
     };
-    Failure::value(&shown(if uplink.is_some() { of_uplink } else { of_link }), value, error)
-}
-
-fn shown(id: &str) -> String {
-    args::shown("emu", id)
+    Failure::value(
+        &shown::<EmuArgs>(if uplink.is_some() { of_uplink } else { of_link }),
+        value,
+        error,
+    )
 }

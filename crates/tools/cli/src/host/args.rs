@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 #[cfg(target_os = "linux")]
 use super::prove_args::{self, ProveArgs};
 #[cfg(target_os = "linux")]
 use super::watch_args::{self, WatchArgs};
+use crate::values::TextFormat;
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -60,19 +61,11 @@ pub(super) struct DoctorArgs {
     pub(super) notes: bool,
     /// Output format
     #[arg(long, default_value = "human")]
-    pub(super) format: Format,
+    pub(super) format: TextFormat,
     /// Diagnose a host from saved facts
     #[arg(long, value_name = "FILE", conflicts_with = "save_facts")]
     pub(super) facts: Option<PathBuf>,
     /// Save the facts about this host as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) save_facts: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// Text
-    Human,
-    /// JSON, with all notes
-    Json,
 }

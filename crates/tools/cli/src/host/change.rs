@@ -4,18 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use uncork_host::change::{
-    self, ChangeError, DesiredState, Host, Journal, LiveHost, OtherJournal, PlanError, Report,
-    Source, StateDirectory, Watchdog,
+    self, ChangeError, DesiredState, Host, Journal, LiveHost, OtherJournal, PlanDocument,
+    PlanError, Report, Source, StateDirectory, Watchdog,
 };
 use uncork_private_files::lock::Lock;
 
-use super::args::Format;
 use super::change_args::{ApplyArgs, ChangeCommand, PlanArgs, StateArgs, StatusArgs};
-use crate::args::Color;
-use crate::color;
 use crate::failure::Failure;
-use crate::json::pretty;
-use crate::stdout;
+use crate::values::Color;
+use crate::{color, print, stdout};
 
 pub(super) fn run(command: &ChangeCommand) -> Result<(), Failure> {
     match command {
@@ -40,11 +37,7 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let journal = journal.unwrap_or_else(|| Journal::new(&host.now().boot));
     let plan = change::plan(&mut host, &desired, &journal).map_err(failure)?;
     let document = plan.document(&name);
-    let text = match args.format {
-        Format::Json => pretty(&document)?,
-        Format::Human => document.text(),
-    };
-    stdout::write(text.as_bytes())?;
+    print::document(args.format, &document, PlanDocument::text)?;
     if document.changes.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
 }
 
@@ -63,11 +56,7 @@ fn apply(args: &ApplyArgs) -> Result<(), Failure> {
 fn status(args: &StatusArgs) -> Result<(), Failure> {
     let mut host = host(&args.state);
     let status = change::status(&mut host).map_err(failure)?;
-    let text = match args.format {
-        Format::Json => pretty(&status)?,
-        Format::Human => status.text(host.now().unix_s),
-    };
-    stdout::write(text.as_bytes())?;
+    print::document(args.format, &status, |status| status.text(host.now().unix_s))?;
     let is_dead = status.guard == Some(Watchdog::Dead);
     if is_dead && directory(&args.state).is_own() {
         host.post_guard().map_err(failure)?;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use uncork_units::TimeDelta;
 
-use super::args::Format;
-use crate::args::Color;
+use crate::values::{Color, TextFormat, ttl};
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
@@ -98,7 +97,7 @@ pub(crate) struct PlanArgs {
     pub(super) desired: DesiredStateArgs,
     /// Output format
     #[arg(long, default_value = "human")]
-    pub(super) format: Format,
+    pub(super) format: TextFormat,
     #[command(flatten)]
     pub(super) state: StateArgs,
 }
@@ -143,7 +142,7 @@ pub(crate) struct GuardArgs {
 pub(crate) struct StatusArgs {
     /// Output format
     #[arg(long, default_value = "human")]
-    pub(super) format: Format,
+    pub(super) format: TextFormat,
     #[command(flatten)]
     pub(super) state: StateArgs,
 }
@@ -166,20 +165,4 @@ pub(crate) struct StateArgs {
     /// Where the paths of files in /etc begin
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     pub(super) root: PathBuf,
-}
-
-/// `m` are minutes here: no one confirms within milliseconds.
-pub(crate) fn ttl(text: &str) -> Result<TimeDelta, String> {
-    if text.parse::<f64>().is_ok() {
-        return Err(format!("write {text}s, {text}min or {text}h"));
-    }
-    let minutes =
-        text.strip_suffix('m').filter(|number| number.ends_with(|c: char| c.is_ascii_digit()));
-    let text = minutes.map_or_else(|| text.to_owned(), |number| format!("{number}min"));
-    let ttl: TimeDelta =
-        text.parse().map_err(|error: uncork_units::ParseError| error.to_string())?;
-    if ttl < TimeDelta::from_secs(1) || ttl > TimeDelta::from_secs(30 * 86_400) {
-        return Err("expected 1s to 30d".to_owned());
-    }
-    Ok(ttl)
 }

@@ -13,19 +13,18 @@ use uncork_host::prove::{
 };
 use uncork_watch::RecordsSpec;
 
-use super::args::Format;
 use super::change;
 use super::prove_args::ProveArgs;
 use crate::failure::Failure;
-use crate::json::pretty;
-use crate::lab::flag_on_signal;
-use crate::{output, stdout};
+use crate::interrupt::flag_on_signal;
+use crate::values::TextFormat;
+use crate::{output, print, stdout};
 
 const RESULT: &str = "summary.json";
 /// How the names of its records begin.
 const RECORDS: &str = "connections-";
 
-pub(super) fn prove(args: &ProveArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ProveArgs) -> Result<(), Failure> {
     let spec = spec(args);
     prove::check(&spec, &mut change::host(&args.state)).map_err(failure)?;
     if args.dry_run {
@@ -89,12 +88,12 @@ fn left_by_a_test(directory: &Path) -> Option<String> {
 }
 
 /// Prints the result before it is written: the disk may be full. It is written if it cannot be printed, too.
-fn report(ended: &TestResult, format: Format, directory: Option<&Path>) -> Result<(), Failure> {
+fn report(ended: &TestResult, format: TextFormat, directory: Option<&Path>) -> Result<(), Failure> {
     let TestResult { document, stop, records, .. } = ended;
-    let result = pretty(document)?;
+    let result = print::json(document)?;
     let text = match format {
-        Format::Json => result.clone(),
-        Format::Human => document.text(),
+        TextFormat::Json => result.clone(),
+        TextFormat::Human => document.text(),
     };
     let printed = stdout::write(text.as_bytes());
     if let Some(directory) = directory {

@@ -7,9 +7,8 @@ use clap::builder::NonEmptyStringValueParser;
 use uncork_host::change::Prefix;
 use uncork_units::{ByteCount, Probability, TimeDelta};
 
-use super::args::Format;
 use super::change_args::StateArgs;
-use crate::args::seed;
+use crate::values::{TextFormat, seed};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +74,7 @@ pub(super) struct ProveArgs {
     pub(super) output: Option<PathBuf>,
     /// Output format
     #[arg(long, default_value = "human")]
-    pub(super) format: Format,
+    pub(super) format: TextFormat,
     /// Print no progress
     #[arg(long, short)]
     pub(super) quiet: bool,

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use uncork_steer::Lookup;
+use uncork_kernel::DIRECTORY;
+use uncork_steer::{Lookup, Pins, Steered};
 use uncork_watch::{
     GroupBy, PolicyChoice, RecordsSpec, Session, Tick, View, ViewSettings, WatchError, WatchSpec,
 };
@@ -14,10 +15,10 @@ use super::watch_args::WatchArgs;
 use super::watch_terminal::Screen;
 use crate::clock;
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
-use crate::{lost_records, stdout};
+use crate::interrupt::flag_on_signal;
+use crate::stdout;
 
-pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &WatchArgs) -> Result<(), Failure> {
     if args.every.is_zero() {
         return Err(Failure::value("--every <TIME>", args.every, "expected a period, such as 1s"));
     }
@@ -41,7 +42,11 @@ pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     });
     let until = args.duration.map(|span| clock::now() + Duration::from(span));
     let is_over = || stop.load(Ordering::Relaxed) || until.is_some_and(|end| end <= clock::now());
-    let steered = if args.replay.is_some() { Vec::new() } else { crate::steer::all_steered() };
+    let steered = if args.replay.is_some() {
+        Vec::new()
+    } else {
+        Steered::all(&Pins::in_directory(DIRECTORY)).unwrap_or_default()
+    };
     let mut lookup = Lookup::of(&steered);
     let wants_policy = matches!(args.by, GroupBy::Arm | GroupBy::Rule);
     if wants_policy && args.replay.is_none() && lookup.is_empty() && !args.quiet {
@@ -58,7 +63,7 @@ pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
     shown?;
-    if let Some(lost) = summary.and_then(|it| lost_records::warning(it.written, it.lost)) {
+    if let Some(lost) = summary.and_then(|it| it.warning()) {
         eprintln!("warning: {lost}");
     }
     Ok(())

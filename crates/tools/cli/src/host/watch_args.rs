@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use uncork_units::TimeDelta;
 use uncork_watch::{GroupBy, SortBy};
 
-use crate::args::count;
+use crate::values::count;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

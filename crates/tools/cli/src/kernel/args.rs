@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use uncork_kernel::Algorithm;
 
-use crate::args::TextFormat;
+use crate::values::TextFormat;
 
 const LOAD_EXAMPLES: &str = "\
 Examples:

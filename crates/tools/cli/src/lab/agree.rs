@@ -7,13 +7,14 @@ use uncork_lab::{Engine, Manifest, mark_late_hosts};
 use super::args::AgreeArgs;
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
-use super::{interrupt, run};
+use super::work::{Work, open};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::interrupt::flag_on_signal;
 use crate::progress::ProgressTracker;
 
-pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
-    let stop = interrupt::flag_on_signal()?;
+pub(super) fn run(args: &AgreeArgs) -> Result<(), Failure> {
+    let stop = flag_on_signal()?;
     let stopwatch = Stopwatch::start();
     // The other engine first, so that unsupported scenarios are reported before anything is
     // simulated.
@@ -31,9 +32,9 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let tracker = ProgressTracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
     for (nth, (side, sweep)) in sides.iter().zip(&sweeps).enumerate() {
         let place = side.output.output.as_deref();
-        let directory = place.map(|place| run::open(place, sweep, side.runs.resume));
+        let directory = place.map(|place| open(place, sweep, side.runs.resume));
         let work =
-            run::Work { args: side, sweep, directory: directory.transpose()?, again: args.again() };
+            Work { args: side, sweep, directory: directory.transpose()?, again: args.again() };
         let played = work.runs(&uncork_lab::items(&sweep.scenario), (&tracker, nth), &stop)?;
         runs.extend(played.into_iter().map(|run| run.on(side.on)));
     }

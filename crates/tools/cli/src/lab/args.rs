@@ -2,16 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use uncork_cc::CcSpec;
 use uncork_internet::Group;
 use uncork_lab::{CompareSpec, Engine, LogFormat, Shard};
-
 use uncork_units::Probability;
 
-use crate::args::{Color, Format, count, seed, threads};
+use crate::values::{Color, Format, Setting, count, presets, quoted, seed, threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,7 +80,7 @@ pub(crate) enum LabCommand {
     /// List the presets, paths of access networks; or the values of one, with their sources
     Presets {
         /// Its name, as `uncork lab presets` lists it
-        #[arg(value_parser = crate::args::presets(), hide_possible_values = true)]
+        #[arg(value_parser = presets(), hide_possible_values = true)]
         name: Option<String>,
     },
     /// Run scenarios: every cell of their matrix with every seed
@@ -388,33 +386,6 @@ pub(crate) struct OutputArgs {
     pub(crate) color: Color,
 }
 
-/// A key of a scenario and its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
-    key: String,
-    value: String,
-}
-
-impl Setting {
-    /// The key and its value.
-    pub(crate) fn pair(&self) -> (String, String) {
-        (self.key.clone(), self.value.clone())
-    }
-}
-
-impl FromStr for Setting {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, &'static str> {
-        match text.split_once('=') {
-            Some((key, value)) if !key.trim().is_empty() => {
-                Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
-            }
-            _ => Err("expected KEY=VALUE, such as path.loss=2%"),
-        }
-    }
-}
-
 impl RunArgs {
     /// The values that replace those of the scenarios.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
@@ -453,9 +424,7 @@ impl RunArgs {
 impl RunsArgs {
     /// The arguments that affect results, as words of a command.
     fn words(&self) -> impl Iterator<Item = String> {
-        let set = |Setting { key, value }: &Setting| {
-            format!("--set {}", quoted(&format!("{key}={value}")))
-        };
+        let set = |set: &Setting| format!("--set {}", quoted(&set.to_string()));
         let seeds = self.seeds.map(|seeds| format!("--seeds {seeds}"));
         let seed = self.seed.map(|seed| format!("--seed {seed}"));
         let series = self.series_seed.iter().map(|seed| format!("--series-seed {seed}"));
@@ -504,15 +473,6 @@ pub(crate) fn run_command(scenarios: &[&str]) -> String {
     std::iter::once("uncork lab run".to_owned()).chain(names).collect::<Vec<_>>().join(" ")
 }
 
-/// `word` quoted as a single word for a POSIX shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+%@".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 /// A first seed that leaves room for the following ones and fits in TOML.
 fn first_seed(text: &str) -> Result<u64, String> {
     let most = i64::MAX as u64 - u64::from(CompareSpec::MAX_SEEDS);
@@ -554,22 +514,12 @@ fn seeds(text: &str) -> Result<u32, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
-
-    fn run(words: &[&str]) -> RunArgs {
-        let line = ["uncork", "lab", "run"].iter().chain(words);
-        match Cli::try_parse_from(line).unwrap().command {
-            Some(Command::Lab(LabArgs { command: LabCommand::Run(args) })) => *args,
-            other => panic!("{other:?}"),
-        }
-    }
+    use crate::values::parsed;
 
     #[test]
     fn command_repeats_everything_that_affects_results() {
-        let args = run(&[
+        let words = [
             "it's mine.toml",
             "--set",
             "path.loss = 2%",
@@ -585,7 +535,8 @@ mod tests {
             "1/2",
             "-o",
             "out",
-        ]);
+        ];
+        let (args, _) = parsed::<RunArgs>(words).unwrap();
         let command = args.command(&args.scenarios[0]);
         assert_eq!(
             command,
@@ -597,14 +548,5 @@ mod tests {
         assert_eq!(settings[0], ("path.loss".to_owned(), "2%".to_owned()));
         assert_eq!(settings[2], ("run.seeds".to_owned(), "3".to_owned()));
         assert_eq!(settings[3], ("run.first_seed".to_owned(), "9".to_owned()));
-    }
-
-    #[test]
-    fn setting_may_contain_more_equals_signs() {
-        let setting: Setting = "path.queue=codel:target=5ms".parse().unwrap();
-        assert_eq!(setting.value, "codel:target=5ms");
-        for text in ["path.loss", "=2%", ""] {
-            text.parse::<Setting>().unwrap_err();
-        }
     }
 }

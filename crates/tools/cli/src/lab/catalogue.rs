@@ -1,41 +1,22 @@
-//! The built-in scenarios.
+//! `uncork lab list`, `show` and `presets`: what is built in.
 
-use uncork_lab::{Builtin, Suite};
-use uncork_report::{Align, Column, Table};
+use uncork_lab::{Builtin, Preset, Suite};
 
 use super::source;
-use crate::args::Color;
 use crate::failure::Failure;
+use crate::values::Color;
 use crate::{color, stdout};
 
 /// Prints the names and titles of the built-in scenarios.
 pub(super) fn list() -> Result<(), Failure> {
-    let mut rows = Vec::new();
-    // The scenarios of a suite are listed in its file.
-    let members: Vec<String> = Suite::all().flat_map(|suite| suite.members).collect();
-    let alone = |builtin: &&Builtin| members.iter().all(|member| member != builtin.name);
-    for builtin in Builtin::all().iter().filter(alone) {
-        let scenario =
-            builtin.parse(&[]).map_err(|error| source::wrong(&error, builtin.name, Color::Auto))?;
-        let (cells, seeds) = (scenario.cells.len(), scenario.seeds);
-        let runs = cells as u64 * u64::from(seeds);
-        let runs = format!("{cells} x {seeds} = {runs}");
-        rows.push(vec![scenario.name, scenario.title, runs]);
-    }
-    for suite in Suite::all() {
-        rows.push(vec![
-            suite.name.to_owned(),
-            suite.title,
-            format!("suite of {}", suite.members.len()),
-        ]);
-    }
-    rows.sort_by(|one, other| one[0].cmp(&other[0]));
-    let columns = vec![
-        Column::new("name", Align::Left),
-        Column::new("title", Align::Left),
-        Column::new("cells x seeds = runs", Align::Right),
-    ];
-    stdout::write(Table { columns, rows }.fit(color::terminal(Color::Never)).as_bytes())
+    let list = Builtin::list(color::terminal(Color::Never));
+    stdout::write(list.map_err(|error| source::wrong(&error, "lab list", Color::Auto))?.as_bytes())
+}
+
+/// Prints all presets, or the values of the preset `name` with their sources.
+pub(super) fn presets(name: Option<&str>) -> Result<(), Failure> {
+    let preset = name.and_then(Preset::find);
+    stdout::write(preset.map_or_else(Preset::list, |preset| preset.text()).as_bytes())
 }
 
 /// Prints the file of the built-in scenario `name`.

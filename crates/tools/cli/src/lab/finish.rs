@@ -4,14 +4,14 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use uncork_lab::{COMMAND_FILES, FinishedRun, SWEEP_FILES, Suite, SweepResults};
-use uncork_report::lab::{LabDocument, lab_csv, lab_table, suite_html, suite_table};
+use uncork_report::lab::LabDocument;
 
 use super::args::OutputArgs;
 use super::source::Sweep;
-use crate::args::Format;
 use crate::clock::Cost;
 use crate::failure::Failure;
-use crate::{color, output, stdout};
+use crate::values::Format;
+use crate::{color, output, print, stdout};
 
 /// The results directory of each scenario in `names`: `output` for a single one, otherwise a
 /// subdirectory with its name. Fails if they are not writable, unless `probe` is false.
@@ -119,14 +119,14 @@ impl<'a> Finish<'a> {
         let place = self.args.output.as_deref();
         if let Some(place) = place {
             let files = vec![
-                ("report.html", suite_html(&document).into_bytes()),
+                ("report.html", document.html().into_bytes()),
                 ("summary.json", document.to_json().into_bytes()),
             ];
             output::write(place, &files).map_err(|error| Failure::output(place, &error))?;
         }
         match self.args.format {
             Format::Human => {
-                stdout::styled(&suite_table(&document, color::terminal(self.args.color)))?;
+                stdout::styled(&document.text(color::terminal(self.args.color)))?;
             }
             Format::Json => {
                 document.scenarios.iter().for_each(|one| warn_of_doubts(one, Format::Json));
@@ -140,18 +140,14 @@ impl<'a> Finish<'a> {
 
     fn print(&mut self, document: &LabDocument) -> Result<(), Failure> {
         let text = match self.args.format {
-            Format::Human => lab_table(document, color::terminal(self.args.color)),
+            Format::Human => document.text(color::terminal(self.args.color)),
             Format::Json => document.to_json(),
-            Format::Csv => lab_csv(document),
+            Format::Csv => document.csv(),
         };
         warn_of_doubts(document, self.args.format);
         let gap = if self.printed > 0 { "\n" } else { "" };
         self.printed += 1;
-        let text = format!("{gap}{text}");
-        match self.args.format {
-            Format::Human => stdout::styled(&text),
-            Format::Json | Format::Csv => stdout::data(text.as_bytes()),
-        }
+        print::formatted(self.args.format, &format!("{gap}{text}"))
     }
 
     /// Whether notes are shown.

@@ -15,7 +15,7 @@ use crate::stdout;
 
 const ARGUMENT: &str = "<RECORDS>";
 
-pub(super) fn from_records(args: &FromRecordsArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &FromRecordsArgs) -> Result<(), Failure> {
     let mut records = Vec::new();
     for file in files(&args.records)? {
         records.extend(read(&file)?);

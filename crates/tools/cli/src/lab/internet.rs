@@ -11,18 +11,17 @@ use uncork_policy::{Policy, UnixTime};
 use uncork_records::stamp;
 
 use super::args::{InternetArgs, InternetCommand, LinesArgs, OracleArgs, RecordsArgs, WorldArgs};
-use super::interrupt;
-use crate::args::{Color, jobs};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
-use crate::output;
-use crate::policy;
+use crate::interrupt::flag_on_signal;
+use crate::values::{Color, jobs};
+use crate::{output, policy};
 
 const DAY_SECONDS: i64 = 86_400;
 /// The last day that a record's nanoseconds can have: in the year 2500.
 const LAST_DAY: i64 = 193_000;
 
-pub(super) fn internet(args: &InternetArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &InternetArgs) -> Result<(), Failure> {
     match &args.command {
         InternetCommand::Records(args) => records(args),
         InternetCommand::Oracle(args) => oracle(args),
@@ -31,7 +30,7 @@ pub(super) fn internet(args: &InternetArgs) -> Result<(), Failure> {
 }
 
 fn records(args: &RecordsArgs) -> Result<(), Failure> {
-    let stop = interrupt::flag_on_signal()?;
+    let stop = flag_on_signal()?;
     let world = world(&args.world)?;
     let policy = policy(args)?;
     let first = first_day(&args.from)?;
@@ -84,7 +83,7 @@ fn write(directory: &Path, begin: SystemTime, outcome: &DayOutcome) -> Result<()
 }
 
 fn oracle(args: &OracleArgs) -> Result<(), Failure> {
-    let stop = interrupt::flag_on_signal()?;
+    let stop = flag_on_signal()?;
     let world = world(&args.world)?;
     if let Some(group) = args.only.iter().find(|group| !group.is_in(&world)) {
         let reason =

@@ -11,14 +11,14 @@ use super::args::{MergeArgs, run_command};
 use super::directory::{DirectoryError, RunDirectory, RunReader, StoredRun};
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
-use crate::args::Color;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::values::Color;
 
 /// Maximum runs named in a message.
 const NAMED: usize = 10;
 
-pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let stopwatch = Stopwatch::start();
     let groups = groups(&args.directories)?;
     let names: Vec<&str> = groups.keys().map(String::as_str).collect();

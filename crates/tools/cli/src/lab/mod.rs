@@ -9,29 +9,11 @@ mod finish;
 mod from_log;
 mod from_records;
 mod internet;
-mod interrupt;
 mod merge;
-mod presets;
 mod run;
 pub(crate) mod source;
+mod work;
 
-pub(crate) use args::{LabArgs, LabCommand, Setting, quoted};
+pub(crate) use args::LabArgs;
 pub(crate) use finish::warn_of_doubts;
-#[cfg(target_os = "linux")]
-pub(crate) use interrupt::flag_on_signal;
-
-use crate::failure::Failure;
-
-pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
-    match &args.command {
-        LabCommand::List => catalogue::list(),
-        LabCommand::Show { name } => catalogue::show(name),
-        LabCommand::Presets { name } => presets::presets(name.as_deref()),
-        LabCommand::Run(args) => run::run(args),
-        LabCommand::Agree(args) => agree::agree(args),
-        LabCommand::FromLog(args) => from_log::from_log(args),
-        LabCommand::FromRecords(args) => from_records::from_records(args),
-        LabCommand::Internet(args) => internet::internet(args),
-        LabCommand::Merge(args) => merge::merge(args),
-    }
-}
+pub(crate) use run::run;

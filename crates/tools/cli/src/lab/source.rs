@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use uncork_lab::{Builtin, Files, Manifest, Scenario, ScenarioError};
 
 use super::args::RunArgs;
-use crate::args::Color;
 use crate::color;
 use crate::failure::Failure;
+use crate::values::Color;
 
 /// The file extension that distinguishes a file from a name.
 const ENDING: &str = "toml";

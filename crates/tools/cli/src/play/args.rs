@@ -10,7 +10,7 @@ use uncork_play::{
 };
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
-use crate::args::{Color, Format, count, seed};
+use crate::values::{Color, Format, count, seed};
 
 const GET_EXAMPLES: &str = "\
 Examples:

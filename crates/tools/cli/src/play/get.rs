@@ -1,31 +1,27 @@
 //! `uncork play get`: downloads, measured.
 
 use uncork_play::{Connections, Fetched, GetSpec, Version};
-use uncork_report::play::{GetDocument, TransferFigures, get_csv, get_table};
-use uncork_units::TimeDelta;
+use uncork_report::play::{GetDocument, TransferFigures};
 
 use super::args::GetArgs;
-use super::measure::{explained, measure};
-use crate::args::{Format, command_line, shown};
+use super::measure::measure;
 use crate::failure::Failure;
-use crate::{color, stdout};
+use crate::values::{Format, command_line, shown};
+use crate::{color, print};
 
-pub(super) fn get(args: &GetArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &GetArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
     let work = |stop: &_, tally: &_| uncork_play::get(&spec, stop, tally);
     let records = |fetched: &Fetched| [fetched.record()];
     let what = (spec.count(), "downloads");
     let (fetched, is_stopped) = measure(&args.shown, what, work, records)?;
-    let document = document(&fetched);
+    let document = Fetched::document(&fetched, command_line());
     let text = match args.shown.format {
-        Format::Human => get_table(&document, color::style(args.shown.color)),
+        Format::Human => document.text(color::style(args.shown.color)),
         Format::Json => document.to_json(),
-        Format::Csv => get_csv(&document),
+        Format::Csv => document.csv(),
     };
-    match args.shown.format {
-        Format::Human => stdout::styled(&text)?,
-        Format::Json | Format::Csv => stdout::data(text.as_bytes())?,
-    }
+    print::formatted(args.shown.format, &text)?;
     if is_stopped {
         let (begun, all) = (fetched.len(), spec.count());
         return Err(Failure::Interrupted(format!("{begun} of {all} downloads had begun")));
@@ -57,8 +53,9 @@ fn specification(args: &GetArgs) -> Result<GetSpec, Failure> {
         digest: args.sha256,
         file: args.output.clone(),
     };
-    let refuse =
-        |id: &str, value: &str, reason: &str| Err(Failure::value(&shown_in_get(id), value, reason));
+    let refuse = |id: &str, value: &str, reason: &str| {
+        Err(Failure::value(&shown::<GetArgs>(id), value, reason))
+    };
     for (id, count) in [("parallel", args.parallel), ("repeat", args.repeat)] {
         if count == 0 || count > 1_000_000 {
             return refuse(id, &count.to_string(), "expected 1 to 1000000");
@@ -78,37 +75,4 @@ fn specification(args: &GetArgs) -> Result<GetSpec, Failure> {
         }
     }
     Ok(spec)
-}
-
-fn shown_in_get(id: &str) -> String {
-    shown("play get", id)
-}
-
-fn document(fetched: &[Fetched]) -> GetDocument {
-    GetDocument {
-        schema: GetDocument::SCHEMA.to_owned(),
-        command: command_line(),
-        transfers: fetched.iter().map(figures).collect(),
-    }
-}
-
-fn figures(fetched: &Fetched) -> TransferFigures {
-    let setup = fetched.setup;
-    TransferFigures {
-        url: fetched.target.to_string(),
-        http: fetched.version.map(|version| version.number().to_owned()),
-        status: fetched.status,
-        cc: fetched.cc.clone(),
-        bytes: fetched.received,
-        size_bytes: fetched.size,
-        start_s: fetched.start.as_secs_f64(),
-        resolve_ms: setup.map(|setup| setup.resolve.as_millis_f64()),
-        connect_ms: setup.map(|setup| setup.connect.as_millis_f64()),
-        tls_ms: setup.and_then(|setup| setup.tls).map(TimeDelta::as_millis_f64),
-        first_byte_ms: fetched.first_byte.map(TimeDelta::as_millis_f64),
-        time_s: fetched.took.as_secs_f64(),
-        goodput_bps: fetched.goodput_bps(),
-        sha256: fetched.sha256.clone(),
-        problem: fetched.problem.as_ref().map(explained),
-    }
 }

@@ -12,7 +12,7 @@ use uncork_play::{ClientError, Tally};
 use super::args::ShownArgs;
 use super::watch::watch;
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
+use crate::interrupt::flag_on_signal;
 
 /// Runs `work` until it is done or a signal arrives, and shows the progress: how many of `total` items, called
 /// `what`, are done. Appends the `records` of each item to the records file, which is opened before `work`
@@ -35,27 +35,13 @@ pub(super) fn measure<T, R: IntoIterator<Item = FlowRecord>>(
 }
 
 fn refused(error: &ClientError) -> Failure {
-    let message = explained(error);
+    let message = error.explained();
     match error {
         _ if error.is_usage() => Failure::Usage(message),
         ClientError::File(..) | ClientError::System(_) => Failure::Environment(message),
         // The server's or the network's fault, as when a download fails.
         _ => Failure::Missed(message),
     }
-}
-
-/// The error, with the flag that solves it.
-pub(super) fn explained(error: &ClientError) -> String {
-    let text = error.to_string();
-    let is_about = |words: &str| text.contains(words);
-    let remedy = if is_about("invalid peer certificate") {
-        "; add --ca FILE to trust its issuer, or --insecure to skip the check"
-    } else if is_about("http2 error") && is_about("frame with invalid size") {
-        "; does the server speak HTTP/2 without TLS? Add --http 1.1"
-    } else {
-        ""
-    };
-    format!("{text}{remedy}")
 }
 
 fn open(path: &Path) -> Result<impl Write + use<>, Failure> {

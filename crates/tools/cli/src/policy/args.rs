@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use uncork_policy::{Country, UnixTime};
 use uncork_units::ByteCount;
 
-use crate::args::{Color, TextFormat};
+use crate::values::{Color, TextFormat};
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

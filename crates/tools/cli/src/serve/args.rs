@@ -8,16 +8,16 @@ use uncork_cc::CcSpec;
 use uncork_policy::Prefix;
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
-use crate::args::count;
+use crate::values::count;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   uncork serve --root public
   uncork serve --root public --self-signed --listen 0.0.0.0:8443 --cc bbr --quic-cc bbr3 --records responses.jsonl
   uncork serve --root public --policy policy.toml --listen public@127.0.0.1:8080 --listen internal@127.0.0.1:8081
   uncork serve --root public --tls-cert chain.pem --tls-key key.pem --listen '[::]:443' --listen '[::]:8443=cubic'";
 
-pub(super) const AFTER: &str = "\
+const AFTER: &str = "\
 Serves HTTP/1.1 and HTTP/2 over the kernel's TCP and, with TLS, HTTP/3 over QUIC on the same addresses. \
 With --handover, a second server with the same arguments takes over without loss, and the first ends. \
 SIGTERM and Ctrl-C stop new requests and give responses under way --grace to finish; a second one ends at \
@@ -29,6 +29,7 @@ Exit status: 0 stopped by a signal or taken over, or --check found no problem; 2
 
 /// Files, listeners, limits and telemetry of the server.
 #[derive(Args, Clone, Debug)]
+#[command(before_help = EXAMPLES, after_help = AFTER)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct ServeArgs {
     /// Configuration file, TOML: keys are these flags, with _ for -; tables are virtual hosts, redirects, headers

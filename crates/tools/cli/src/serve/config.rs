@@ -6,15 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, FromArgMatches};
 use uncork_config::{ConfigError, Node, Result, Value, wrong_type};
 use uncork_serve::config::TABLES;
 
 use super::args::ServeArgs;
-use crate::args::{Color, shown};
 use crate::color;
 use crate::failure::Failure;
+use crate::values::{Color, is_given, shown};
 
 /// Flags that only the command line has.
 const NO_KEYS: [&str; 4] = ["config", "check", "quiet", "help"];
@@ -28,7 +27,7 @@ pub(super) struct ConfigFile {
 
 impl ConfigFile {
     pub(super) fn read(path: &Path) -> std::result::Result<Self, Failure> {
-        let unreadable = |error| Failure::unreadable(&shown("serve", "config"), path, &error);
+        let unreadable = |error| Failure::unreadable(&shown::<ServeArgs>("config"), path, &error);
         let text = fs::read_to_string(path).map_err(unreadable)?;
         let name = path.display().to_string();
         let tree = Node::of_text(&text).map_err(|error| wrong(&name, &text, error))?;
@@ -43,7 +42,7 @@ impl ConfigFile {
         let mut line = Vec::new();
         for argument in definition.get_arguments() {
             let id = argument.get_id().as_str();
-            if given.value_source(id) == Some(ValueSource::CommandLine) {
+            if is_given(given, id) {
                 line.extend(repeated(argument, given));
             } else if let Some(node) = self.tree.get(id) {
                 line.extend(written(argument, node).map_err(|error| self.wrong(error))?);

@@ -7,15 +7,13 @@ mod config;
 mod run;
 
 pub(crate) use args::ServeArgs;
-pub(crate) const EXAMPLES: &str = args::EXAMPLES;
-pub(crate) const AFTER: &str = args::AFTER;
 
 #[cfg(target_os = "linux")]
-pub(crate) use run::serve;
+pub(crate) use run::run;
 
 /// Other systems have no sockets with a choice of congestion control.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn serve(_: &ServeArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
+pub(crate) fn run(_: &ServeArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
     let message = "`uncork serve` runs on Linux only: programs choose the congestion control of sockets there";
     Err(crate::failure::Failure::Environment(message.to_owned()))
 }

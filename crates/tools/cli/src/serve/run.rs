@@ -19,11 +19,10 @@ use uncork_units::Rate;
 
 use super::args::{Listen, ServeArgs};
 use super::config::ConfigFile;
-use crate::args::{Color, shown};
-use crate::color;
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
-use crate::{lost_records, open_files, stderr, stdout};
+use crate::interrupt::flag_on_signal;
+use crate::values::{Color, shown};
+use crate::{color, exit, open_files, stderr, stdout};
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -53,7 +52,7 @@ impl Configuration {
     }
 }
 
-pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failure> {
+pub(crate) fn run(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let mut watched = given.config.clone().map(|path| WatchedFiles::new(vec![path]));
     let Configuration { mut args, mut spec } = Configuration::read(given, matches)?;
     if args.check {
@@ -106,7 +105,7 @@ pub(crate) fn serve(given: &ServeArgs, matches: &ArgMatches) -> Result<(), Failu
         );
     }
     let records = server.stop(grace);
-    if let Some(lost) = lost_records::warning(records.written, records.lost)
+    if let Some(lost) = records.warning()
         && !args.quiet
     {
         eprintln!("note: {lost}");
@@ -124,7 +123,7 @@ fn reconfigured(
         Ok(new) => new,
         Err(failure) => {
             // The server keeps running, so the exit status is not used.
-            let _status = failure.report();
+            let _status = exit::report(failure);
             eprintln!("note: the previous configuration stays active");
             return None;
         }
@@ -233,7 +232,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
     })?;
     let server_timing = args.server_timing.parse();
     let server_timing = server_timing.map_err(|error: String| {
-        Failure::value(&shown("serve", "server_timing"), &args.server_timing, error)
+        Failure::value(&shown::<ServeArgs>("server_timing"), &args.server_timing, error)
     })?;
     Ok(ServerSpec {
         root,
@@ -320,7 +319,7 @@ fn limits(args: &ServeArgs) -> Limits {
 fn admin(args: &ServeArgs) -> Result<Option<AdminSpec>, Failure> {
     let Some(address) = &args.admin else { return Ok(None) };
     let parsed = address.parse();
-    let address = parsed.map_err(|e| Failure::value(&shown("serve", "admin"), address, e))?;
+    let address = parsed.map_err(|e| Failure::value(&shown::<ServeArgs>("admin"), address, e))?;
     Ok(Some(AdminSpec { address, anywhere: args.admin_anywhere }))
 }
 
@@ -352,7 +351,7 @@ where
     let Some(value) = value else { return Ok(None) };
     let parsed = V::try_from(value);
     let reason = "it cannot be in a header: write printable ASCII";
-    parsed.map(Some).map_err(|_| Failure::value(&shown("serve", id), value, reason))
+    parsed.map(Some).map_err(|_| Failure::value(&shown::<ServeArgs>(id), value, reason))
 }
 
 /// One line for each listener, when they all listen: where, what sends, and the versions of HTTP.

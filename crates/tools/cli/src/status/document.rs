@@ -4,8 +4,8 @@ use serde::Serialize;
 use uncork_host::change::{OtherJournal, Status};
 
 use super::processes::Process;
-use crate::kernel::KernelStatus;
-use crate::steer::{SteerDocument, SteeredCgroup, steer_document};
+use uncork_kernel::KernelStatus;
+use uncork_steer::SteeredCgroup;
 
 /// `docs/schemas/status-1.json`.
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ pub(super) struct StatusDocument {
     pub(super) changed_by: Option<u32>,
     pub(super) journals: Vec<OtherJournal>,
     pub(super) kernel: Option<KernelStatus>,
-    pub(super) steer: SteerDocument,
+    pub(super) steer: uncork_steer::StatusDocument,
     pub(super) recorders: Vec<Recorder>,
     pub(super) processes: Vec<Process>,
     pub(super) attention: Vec<String>,
@@ -41,7 +41,7 @@ impl StatusDocument {
             changed_by: None,
             journals: Vec::new(),
             kernel: None,
-            steer: steer_document(&[]),
+            steer: uncork_steer::StatusDocument::new(&[]),
             recorders: Vec::new(),
             processes: Vec::new(),
             attention: Vec::new(),
@@ -57,6 +57,6 @@ impl StatusDocument {
         });
         self.recorders = recorders.collect();
         let statuses: Vec<_> = steered.into_iter().filter_map(|steered| steered.status).collect();
-        self.steer = steer_document(&statuses);
+        self.steer = uncork_steer::StatusDocument::new(&statuses);
     }
 }

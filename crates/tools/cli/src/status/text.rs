@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use uncork_host::change::{OtherJournal, State, Status, Watchdog, span};
+use uncork_steer::CgroupDocument;
 
 use super::document::StatusDocument;
-use crate::steer::StatusOfCgroup;
 
 /// The width of the names of the parts.
 const NAMES: usize = 13;
@@ -13,55 +13,63 @@ const COLUMNS: usize = 80;
 /// Settings that are shown.
 const MAX_SETTINGS: usize = 6;
 
-pub(super) fn of(document: &StatusDocument) -> String {
-    let ago = |then: Option<u64>| {
-        let now = document.unix_s.max(0).unsigned_abs();
-        then.map_or_else(
-            || "at an unknown time".to_owned(),
-            |then| span(now.saturating_sub(then)) + " ago",
-        )
-    };
-    let is_past = |journal: &&OtherJournal| journal.this_boot == Some(false);
-    let host = document.host.as_ref();
-    let mut settings = host.map(|host| settings(host, &ago)).unwrap_or_default();
-    settings.extend(
-        document.changed_by.map(|process| format!("being changed or tested by process {process}")),
-    );
-    let here = document.journals.iter().filter(|journal| journal.this_boot == Some(true));
-    settings.extend(
-        here.map(|journal| format!("in another network namespace: {}", applied(journal, &ago))),
-    );
-    let past = document.journals.iter().filter(is_past).map(|journal| applied(journal, &ago));
-    let own_past = host.filter(|host| host.state == State::Rebooted);
-    let own_past = own_past.map(|host| file_text(host.file.as_deref(), &ago(host.since_unix_s)));
-    let parts = [
-        ("settings", settings),
-        ("controllers", controllers(document)),
-        (
-            "steered",
-            document.steer.cgroups.iter().map(|cgroup| steered(cgroup, document)).collect(),
-        ),
-        (
-            "processes",
+impl StatusDocument {
+    /// A part for each kind of what is active, and what needs attention.
+    pub(super) fn text(&self) -> String {
+        let document = self;
+        let ago = |then: Option<u64>| {
+            let now = document.unix_s.max(0).unsigned_abs();
+            then.map_or_else(
+                || "at an unknown time".to_owned(),
+                |then| span(now.saturating_sub(then)) + " ago",
+            )
+        };
+        let is_past = |journal: &&OtherJournal| journal.this_boot == Some(false);
+        let host = document.host.as_ref();
+        let mut settings = host.map(|host| settings(host, &ago)).unwrap_or_default();
+        settings.extend(
             document
-                .processes
-                .iter()
-                .map(|it| cut(&format!("{:<7} {}", it.number, it.command)))
-                .collect(),
-        ),
-        ("before boot", own_past.into_iter().chain(past).collect()),
-    ];
-    let mut text = String::new();
-    for (name, lines) in parts {
-        let lines = if lines.is_empty() { vec!["none".to_owned()] } else { lines };
-        part(&mut text, name, &lines);
-    }
-    for (name, lines) in [("attention", &document.attention), ("not visible", &document.unseen)] {
-        if !lines.is_empty() {
-            part(&mut text, name, lines);
+                .changed_by
+                .map(|process| format!("being changed or tested by process {process}")),
+        );
+        let here = document.journals.iter().filter(|journal| journal.this_boot == Some(true));
+        settings.extend(
+            here.map(|journal| format!("in another network namespace: {}", applied(journal, &ago))),
+        );
+        let past = document.journals.iter().filter(is_past).map(|journal| applied(journal, &ago));
+        let own_past = host.filter(|host| host.state == State::Rebooted);
+        let own_past =
+            own_past.map(|host| file_text(host.file.as_deref(), &ago(host.since_unix_s)));
+        let parts = [
+            ("settings", settings),
+            ("controllers", controllers(document)),
+            (
+                "steered",
+                document.steer.cgroups.iter().map(|cgroup| steered(cgroup, document)).collect(),
+            ),
+            (
+                "processes",
+                document
+                    .processes
+                    .iter()
+                    .map(|it| cut(&format!("{:<7} {}", it.number, it.command)))
+                    .collect(),
+            ),
+            ("before boot", own_past.into_iter().chain(past).collect()),
+        ];
+        let mut text = String::new();
+        for (name, lines) in parts {
+            let lines = if lines.is_empty() { vec!["none".to_owned()] } else { lines };
+            part(&mut text, name, &lines);
         }
+        for (name, lines) in [("attention", &document.attention), ("not visible", &document.unseen)]
+        {
+            if !lines.is_empty() {
+                part(&mut text, name, lines);
+            }
+        }
+        text
     }
-    text
 }
 
 /// The lines next to the name, each broken between words.
@@ -151,7 +159,7 @@ fn controllers(document: &StatusDocument) -> Vec<String> {
         .collect()
 }
 
-fn steered(cgroup: &StatusOfCgroup, document: &StatusDocument) -> String {
+fn steered(cgroup: &CgroupDocument, document: &StatusDocument) -> String {
     let connections: u64 = cgroup.decided.iter().map(|decided| decided.connections).sum();
     let recorder = document.recorders.iter().find(|it| it.cgroup == cgroup.cgroup);
     let recorded = match recorder {
@@ -161,8 +169,8 @@ fn steered(cgroup: &StatusOfCgroup, document: &StatusDocument) -> String {
     let mut text =
         format!("{}: {}, {connections} connections, {recorded}", cgroup.cgroup, cgroup.policy);
     if let Some(pending) = &cgroup.pending {
-        let to = pending.returns_to.as_deref().unwrap_or("no policy");
-        let guard = if pending.guarded { "alive" } else { "dead" };
+        let to = pending.target();
+        let guard = if pending.is_guarded { "alive" } else { "dead" };
         write!(
             text,
             "; rolled back to {to} in {}, unless you run: uncork steer confirm; watchdog {guard}",

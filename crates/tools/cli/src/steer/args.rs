@@ -7,8 +7,7 @@ use clap::{Args, Subcommand};
 use uncork_policy::{Prefix, UnixTime};
 use uncork_units::TimeDelta;
 
-use crate::args::{Color, TextFormat};
-use crate::host::ttl;
+use crate::values::{Color, TextFormat, ttl};
 
 const APPLY_EXAMPLES: &str = "\
 Examples:

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use uncork_steer::{Clients, Event, Networks, Pins, Recorder, RecordsSpec, Steered, Summary};
+use uncork_steer::{Clients, Event, Networks, Pins, Recorder, RecordsSpec, Steered};
 
 use super::args::RecordArgs;
-use super::{at, failure, netns};
+use super::cgroups::{at, failure};
+use super::netns;
 use crate::clock;
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
-use crate::lost_records;
+use crate::interrupt::flag_on_signal;
 use crate::policy::origins;
 
 pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
@@ -38,7 +38,10 @@ pub(super) fn record(pins: &Pins, args: &RecordArgs) -> Result<(), Failure> {
     let recorded = follow(&mut recorder, is_due);
     // Also after an error, all records are written.
     let (summary, ended) = recorder.end();
-    show(&summary, &args.records);
+    eprintln!("note: {} records written to {}", summary.records.written, args.records.display());
+    for warning in summary.warnings() {
+        eprintln!("warning: {warning}");
+    }
     recorded?;
     ended.map_err(failure)?;
     match summary.records.lost {
@@ -93,44 +96,5 @@ fn the_one(pins: &Pins, cgroup: Option<&Path>) -> Result<Steered, Failure> {
         (Some(_), false) => {
             Err(Failure::Usage("several cgroups are steered; name one with --cgroup".to_owned()))
         }
-    }
-}
-
-/// Reports how many records were written, where, and which connections have none.
-fn show(summary: &Summary, path: &Path) {
-    let Summary {
-        records,
-        problem,
-        ring_dropped,
-        policy_unknown,
-        close_event_missing,
-        lost_events,
-    } = summary;
-    eprintln!("note: {} records written to {}", records.written, path.display());
-    if let Some(problem) = problem {
-        eprintln!("warning: {problem}");
-    }
-    if let Some(lost) = lost_records::warning(records.written, records.lost) {
-        eprintln!("warning: {lost}");
-    }
-    if *ring_dropped > 0 {
-        eprintln!("warning: lost {ring_dropped} connections: too many ended at once");
-    }
-    if *policy_unknown > 0 {
-        eprintln!(
-            "warning: lost {policy_unknown} connections: the description of their policy does not exist any more"
-        );
-    }
-    if *lost_events > 0 {
-        eprintln!(
-            "warning: lost close events {lost_events} times: the kernel sent them faster than they were read; \
-             CAP_NET_ADMIN allows a larger buffer"
-        );
-    }
-    if *close_event_missing > 0 {
-        eprintln!(
-            "warning: lost {close_event_missing} connections: the kernel sent no close event; a program has them \
-             open, they are in another network namespace (--netns), or events were lost"
-        );
     }
 }

@@ -131,21 +131,22 @@ fn each_schema_name_has_a_file() {
 #[test]
 fn each_place_that_writes_json_is_known() {
     let sources = sources();
-    let calls = ["serde_json::to_", "Serializer::", "json::pretty"];
+    let calls = ["serde_json::to_", "Serializer::", "print::json", "print::document"];
     let writers = sources.iter().filter(|(_, text)| calls.iter().any(|call| text.contains(call)));
     let writers: BTreeSet<&str> = writers.map(|(place, _)| place.as_str()).collect();
     let known = [
         "core/cc/examples/conformance/record.rs",    // cc-trace-1
         "core/cc/examples/conformance/replay.rs",    // messages of differences
-        "tools/cli/src/emu/document.rs",             // emu, emu-hosts
+        "tools/cli/src/emu/run.rs",                  // emu, emu-hosts
         "tools/cli/src/host/change.rs",              // host-plan-1, host-status-1
-        "tools/cli/src/host/mod.rs",                 // host-doctor-1, host-facts-1
         "tools/cli/src/host/prove.rs",               // host-prove-1
-        "tools/cli/src/json.rs",                     // documents of the other commands
-        "tools/cli/src/kernel/mod.rs",               // kernel-1
+        "tools/cli/src/host/run.rs",                 // host-doctor-1, host-facts-1
+        "tools/cli/src/kernel/run.rs",               // kernel-1
         "tools/cli/src/lab/dry_run.rs",              // dry-run-1
-        "tools/cli/src/policy/json.rs",              // policy-explain
-        "tools/cli/src/status/mod.rs",               // status-1
+        "tools/cli/src/policy/run.rs",               // policy-explain
+        "tools/cli/src/print.rs",                    // documents of the commands
+        "tools/cli/src/status/run.rs",               // status-1
+        "tools/cli/src/steer/run.rs",                // steer-1, steer-explain-1, steer-move-1
         "core/flow/src/json.rs",                     // flow-record
         "production/host/src/change/linux/state.rs", // host-journal-1
         "production/host/src/releases.rs",           // read by uncork alone
@@ -154,7 +155,6 @@ fn each_place_that_writes_json_is_known() {
         "lab/lab/src/sweep/stored.rs",               // run-5
         "lab/report/src/json.rs",                    // lab-2, suite-2, play.get-1, play.audio-1
         "lab/report/src/lab/html/zoom.rs",           // within the page
-        "tools/cli/src/steer/show.rs",               // steer-1, steer-explain-1, steer-move-1
         "production/steer/src/apply.rs",             // kept in the kernel for `uncork steer`
         "production/steer/src/pins.rs",              // the same
         "production/serve/src/admin/answer.rs",      // serve-status-1

@@ -12,8 +12,6 @@ mod tables;
 mod tests;
 mod zoom;
 
-pub use suite::suite_html;
-
 use super::document::{LabDocument, LabEngine};
 use super::verdict::{Verdict, verdicts};
 use crate::escape::escape;
@@ -21,28 +19,30 @@ use crate::number::thousands;
 use crate::{page, svg, words};
 use figures::Figures;
 
-/// The run as one HTML file without external resources. Everything is readable without scripts; the
-/// page's own script, the only one allowed by its content security policy, makes curves zoomable.
-/// The file is also well-formed XML. Its figures are limited to two megabytes; the page lists what
-/// is omitted because of that.
-pub fn lab_html(document: &LabDocument) -> String {
-    let mut figures = Figures::of(&[document]);
-    let body = [
-        header(&document.name, &document.title, &document.about),
-        doubts(document),
-        answers(document, ""),
-        tables::thresholds(document, ""),
-        setting(document),
-        figures.section(document),
-        tables::results(document),
-        glossary::section(document),
-        tables::published(document, ""),
-        assumptions(document, ""),
-        file("scenario", "The scenario as it was run (TOML)", &document.scenario),
-        files(document),
-        footer(&document.version, &document.engine, &document.command),
-    ];
-    page(&document.title, &body.concat())
+impl LabDocument {
+    /// The run as one HTML file without external resources. Everything is readable without scripts; the
+    /// page's own script, the only one allowed by its content security policy, makes curves zoomable.
+    /// The file is also well-formed XML. Its figures are limited to two megabytes; the page lists what
+    /// is omitted because of that.
+    pub fn html(&self) -> String {
+        let mut figures = Figures::of(&[self]);
+        let body = [
+            header(&self.name, &self.title, &self.about),
+            doubts(self),
+            answers(self, ""),
+            tables::thresholds(self, ""),
+            setting(self),
+            figures.section(self),
+            tables::results(self),
+            glossary::section(self),
+            tables::published(self, ""),
+            assumptions(self, ""),
+            file("scenario", "The scenario as it was run (TOML)", &self.scenario),
+            files(self),
+            footer(&self.version, &self.engine, &self.command),
+        ];
+        page(&self.title, &body.concat())
+    }
 }
 
 /// The whole page around `body`.

@@ -9,21 +9,23 @@ use crate::lab::suite::{SuiteDocument, missed, score, who_missed};
 use crate::number::thousands;
 use crate::words;
 
-/// The suite as one HTML file, like [`super::lab_html`].
-pub fn suite_html(document: &SuiteDocument) -> String {
-    let scenarios: Vec<&LabDocument> = document.scenarios.iter().collect();
-    let mut figures = Figures::of(&scenarios);
-    let sections: String = scenarios.iter().map(|one| section(one, &mut figures)).collect();
-    let body = [
-        header(&document.name, &document.title, &document.about),
-        summary(document),
-        setting(document),
-        sections,
-        not_judged(document),
-        file("suite", "The suite (TOML)", &document.suite),
-        footer(&document.version, &document.engine, &document.command),
-    ];
-    page(&document.title, &body.concat())
+impl SuiteDocument {
+    /// The suite as one HTML file, like [`LabDocument::html`].
+    pub fn html(&self) -> String {
+        let scenarios: Vec<&LabDocument> = self.scenarios.iter().collect();
+        let mut figures = Figures::of(&scenarios);
+        let sections: String = scenarios.iter().map(|one| section(one, &mut figures)).collect();
+        let body = [
+            header(&self.name, &self.title, &self.about),
+            summary(self),
+            setting(self),
+            sections,
+            not_judged(self),
+            file("suite", "The suite (TOML)", &self.suite),
+            footer(&self.version, &self.engine, &self.command),
+        ];
+        page(&self.title, &body.concat())
+    }
 }
 
 /// The scenarios and controllers that missed thresholds, with links to their sections.

@@ -16,15 +16,15 @@ fn without_script(page: &str) -> String {
 
 #[test]
 fn is_well_formed_small_and_repeatable() {
-    let page = lab_html(&sample());
+    let page = sample().html();
     parse(&page);
     assert!(page.len() < 200_000, "{}", page.len());
-    assert_eq!(page, lab_html(&sample()));
+    assert_eq!(page, sample().html());
 }
 
 #[test]
 fn page_loads_nothing_and_runs_one_script() {
-    let page = lab_html(&sample());
+    let page = sample().html();
     let rest = without_script(&page).replace("http://www.w3.org/2000/svg", "");
     for forbidden in [
         "http://",
@@ -52,7 +52,7 @@ fn page_loads_nothing_and_runs_one_script() {
 
 #[test]
 fn failures_come_first() {
-    let page = lab_html(&sample());
+    let page = sample().html();
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
     let order = [
         "2 of 9 thresholds missed.",
@@ -71,9 +71,9 @@ fn failures_come_first() {
 
     let mut document = sample();
     document.thresholds.iter_mut().for_each(|threshold| threshold.passed = true);
-    assert!(lab_html(&document).contains("All 9 thresholds met."));
+    assert!(document.html().contains("All 9 thresholds met."));
     document.thresholds.clear();
-    assert!(!lab_html(&document).contains("id=\"thresholds\""), "no section without thresholds");
+    assert!(!document.html().contains("id=\"thresholds\""), "no section without thresholds");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn hostile_text_stays_text() {
     let mut value: serde_json::Value = serde_json::from_str(&safe).unwrap();
     poison(&mut value, hostile);
     let document = LabDocument::from_json(&value.to_string()).unwrap();
-    let page = lab_html(&document);
+    let page = document.html();
     let parsed = parse(&page);
     let scripts: Vec<_> =
         parsed.descendants().filter(|n| n.tag_name().name() == "script").collect();
@@ -115,7 +115,7 @@ fn poison(value: &mut serde_json::Value, hostile: &str) {
 
 #[test]
 fn every_figure_has_its_provenance() {
-    let page = lab_html(&sample());
+    let page = sample().html();
     let parsed = parse(&page);
     let figures: Vec<_> = parsed.descendants().filter(|n| n.has_tag_name("figure")).collect();
     assert_eq!(figures.len(), 7);
@@ -139,7 +139,7 @@ fn every_figure_has_its_provenance() {
 
 #[test]
 fn tables_are_accessible() {
-    let page = lab_html(&sample());
+    let page = sample().html();
     let parsed = parse(&page);
     let tables: Vec<_> = parsed.descendants().filter(|n| n.has_tag_name("table")).collect();
     assert!(tables.len() >= 8, "{}", tables.len());
@@ -155,7 +155,7 @@ fn tables_are_accessible() {
 
 #[test]
 fn controller_keeps_its_colour() {
-    let page = lab_html(&sample());
+    let page = sample().html();
     let parsed = parse(&page);
     let figure = |n: usize| {
         let id = format!("figure-{n}");
@@ -175,7 +175,7 @@ fn controller_keeps_its_colour() {
 /// The `d` of each line of a distribution only moves right and up.
 #[test]
 fn distributions_only_rise() {
-    let page = lab_html(&sample());
+    let page = sample().html();
     let parsed = parse(&page);
     let figure = parsed.descendants().find(|n| n.attribute("id") == Some("figure-3")).unwrap();
     let lines: Vec<&str> = figure
@@ -211,7 +211,7 @@ fn large_pages_are_limited_and_list_what_is_missing() {
     }
     document.figures =
         (0..30).map(|n| crate::lab::Figure { id: format!("run-{n}"), ..figure.clone() }).collect();
-    let page = lab_html(&document);
+    let page = document.html();
     parse(&page);
     assert!(page.len() < figures::PAGE_LIMIT + 300_000, "{}", page.len());
     assert!(page.contains("Curves of up to 50000 points are thinned out"));
@@ -224,7 +224,7 @@ fn large_pages_are_limited_and_list_what_is_missing() {
 fn many_cells_are_truncated_and_counted() {
     let mut document = sample();
     document.cells = std::iter::repeat_n(document.cells.clone(), 20).flatten().collect();
-    let page = lab_html(&document);
+    let page = document.html();
     assert!(page.contains("600 rows more: see the CSV."));
     let parsed = parse(&page);
     let results = parsed.descendants().find(|n| n.attribute("id") == Some("results")).unwrap();
@@ -251,15 +251,15 @@ fn minimal_document_makes_a_page() {
             Plot::Table(table) => table.rows.clear(),
         }
     }
-    parse(&lab_html(&document));
+    parse(&document.html());
     document.figures.clear();
-    parse(&lab_html(&document));
+    parse(&document.html());
 }
 
 /// Link names are unique, and every link leads to one of them.
 #[test]
 fn suite_has_a_summary_and_a_section_for_each_scenario() {
-    let page = suite_html(&suite());
+    let page = suite().html();
     let parsed = parse(&page);
     let ids: Vec<&str> = parsed.descendants().filter_map(|n| n.attribute("id")).collect();
     let mut once = ids.clone();
@@ -310,7 +310,7 @@ fn commands_in_a_text_can_be_copied() {
 fn heat_maps_show_which_end_is_better() {
     let mut document = sample();
     let draw = |document: &LabDocument| {
-        let page = lab_html(document);
+        let page = document.html();
         let from = page.find("id=\"figure-1\"").unwrap();
         page[from..from + page[from..].find("</svg>").unwrap()].to_owned()
     };
@@ -338,7 +338,7 @@ fn heat_maps_show_which_end_is_better() {
 fn no_caption_is_empty() {
     let mut document = sample();
     document.figures.iter_mut().for_each(|figure| figure.caption.clear());
-    let page = lab_html(&document);
+    let page = document.html();
     let first = page.split("<b>Figure 1.</b> ").nth(1).and_then(|rest| rest.split(" <").next());
     assert_eq!(first, Some("BBRv3 / CUBIC by random loss after the bottleneck and buffer."));
     assert_eq!(page.matches(".</b>  <").count(), 0);

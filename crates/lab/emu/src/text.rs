@@ -1,15 +1,31 @@
-//! A report as text.
+//! Results as text.
 
 use std::fmt::Write;
 
+use crate::document::{HostDocument, Way};
 use crate::report::{DirectionReport, Drops, Report, Spread};
 
-/// A human-readable summary of a run.
-pub fn summary(report: &Report) -> String {
-    let mut text = String::new();
-    // Writing to a string never fails.
-    let _ = write(&mut text, report);
-    text
+impl Report {
+    /// A summary of a run.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string never fails.
+        let _ = write(&mut text, self);
+        text
+    }
+}
+
+impl HostDocument {
+    /// A line.
+    pub fn text(&self) -> String {
+        let Self { side, name, v4, v6, way } = self;
+        let v6 = v6.as_deref().unwrap_or("-");
+        let host = format!("{side:4}  {name:24}  {v4:14}  ");
+        let Some(Way { rtt_ms, path, classes }) = way else { return format!("{host}{v6}\n") };
+        let classes = classes.join(", ");
+        let classes = if classes.is_empty() { classes } else { format!(": {classes}") };
+        format!("{host}{v6:16}  {path}, round trip {rtt_ms} ms{classes}\n")
+    }
 }
 
 fn write(text: &mut String, report: &Report) -> std::fmt::Result {

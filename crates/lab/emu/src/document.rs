@@ -1,48 +1,49 @@
-//! The results of a run as JSON.
-
-use std::fmt;
+//! Results as documents: `docs/schemas/emu.json` and `emu-hosts.json`.
 
 use serde::Serialize;
-use uncork_emu::{Emulation, EmulationSpec, HostSpec, Namespace, Report};
 
-use crate::failure::Failure;
+use crate::emulation::Emulation;
+use crate::namespace::Namespace;
+use crate::report::Report;
+use crate::spec::{EmulationSpec, HostSpec};
 
-/// The contents of summary.json.
+/// What an emulation did, and the command that ran in it.
 #[derive(Debug, Serialize)]
-pub(super) struct Document {
+pub struct EmulationDocument {
     /// The command line.
-    pub(super) command: String,
-    /// Exit status of COMMAND; `None` without one.
-    pub(super) status: Option<u8>,
+    pub command: String,
+    /// Exit status of the command in the emulation; `None` without one.
+    pub status: Option<u8>,
+    /// The packets.
     #[serde(flatten)]
-    pub(super) report: Report,
+    pub report: Report,
 }
 
 /// A host and the path to it.
 #[derive(Debug, Serialize)]
-pub(super) struct Host {
-    side: &'static str,
-    name: String,
-    v4: String,
-    v6: Option<String>,
+pub struct HostDocument {
+    pub(crate) side: &'static str,
+    pub(crate) name: String,
+    pub(crate) v4: String,
+    pub(crate) v6: Option<String>,
     #[serde(flatten)]
-    way: Option<Way>,
+    pub(crate) way: Option<Way>,
 }
 
 /// The path from the far side to a host on the near side.
 #[derive(Debug, Serialize)]
-struct Way {
-    rtt_ms: f64,
+pub(crate) struct Way {
+    pub(crate) rtt_ms: f64,
     /// Name of its link in reports.
-    path: String,
+    pub(crate) path: String,
     /// The scenario's classes of clients that the host represents.
-    classes: Vec<String>,
+    pub(crate) classes: Vec<String>,
 }
 
-impl Host {
+impl HostDocument {
     /// The hosts of `emulation` with their `names`: first the far side, then the near side with
     /// their `classes`.
-    pub(super) fn all<'a>(
+    pub fn all<'a>(
         emulation: &Emulation,
         names: impl Iterator<Item = &'a str>,
         classes: &[Vec<String>],
@@ -69,25 +70,4 @@ impl Way {
             if spec.paths.len() == 1 { "path".to_owned() } else { format!("path {}", host.path) };
         Self { rtt_ms: rtt.as_millis_f64(), path, classes: classes.to_vec() }
     }
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { side, name, v4, v6, way } = self;
-        let v6 = v6.as_deref().unwrap_or("-");
-        write!(f, "{side:4}  {name:24}  {v4:14}  ")?;
-        let Some(Way { rtt_ms, path, classes }) = way else { return f.write_str(v6) };
-        write!(f, "{v6:16}  {path}, round trip {rtt_ms} ms")?;
-        if classes.is_empty() { Ok(()) } else { write!(f, ": {}", classes.join(", ")) }
-    }
-}
-
-/// A document on one line, or pretty-printed.
-pub(super) fn json(value: &impl Serialize, pretty: bool) -> Result<Vec<u8>, Failure> {
-    let text = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
-    let text = text.map_err(|error| Failure::Environment(format!("no JSON: {error}")));
-    text.map(|mut text| {
-        text.push(b'\n');
-        text
-    })
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::failure::{Failure, INTERRUPTED};
+use crate::exit::INTERRUPTED;
+use crate::failure::Failure;
 
 /// A flag set by the first such signal; the second ends the process at once.
 pub(crate) fn flag_on_signal() -> Result<Arc<AtomicBool>, Failure> {

@@ -1,110 +1,28 @@
-//! The command line.
+//! The arguments of `uncork compare`.
 
-use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
+use clap::{Args, ValueEnum};
 use uncork_lab::{Column, CompareSpec, Preset, Start, Workload};
-use uncork_path::{Buffer, HostJitter, LossPosition, LossSpec};
+use uncork_path::{Buffer, HostJitter, LossSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
-use crate::emu::EmuArgs;
-use crate::host::HostArgs;
-#[cfg(target_os = "linux")]
-use crate::kernel::KernelArgs;
-use crate::lab::{LabArgs, quoted};
-#[cfg(target_os = "linux")]
-use crate::play::PlayArgs;
-use crate::policy::PolicyArgs;
-use crate::serve::ServeArgs;
-#[cfg(target_os = "linux")]
-use crate::status::StatusArgs;
-#[cfg(target_os = "linux")]
-use crate::steer::SteerArgs;
+use crate::exit;
+use crate::values::{Color, Format, Place, count, presets, seed, threads};
 
 const EXAMPLES: &str = "\
-Examples:
-  uncork compare --rate 100mbit --loss 0.1% -o report
-  uncork lab list
-  uncork lab run litespeed-loss -o report";
-
-const COMPARE_EXAMPLES: &str = "\
 Examples:
   uncork compare
   uncork compare --rate 100mbit --rtt 30ms --loss 0.1% --size 50MB -o report
   uncork compare --cc bbr3+cubic,cubic --flows 2 --duration 30s --loss 0%,0.1%,1%";
 
-const EXIT_STATUS: &str = "\
-Exit status: 0 done, 1 a threshold is missed, 2 wrong usage, 3 not possible on this machine (such as an output \
-directory that cannot be written), 5 a bug, 130 interrupted.";
-
-/// Find out whether BBR would help your users, prove it, and ship it
-#[derive(Debug, Parser)]
-#[command(version = uncork_lab::VERSION, max_term_width = 100)]
-#[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Compare controllers on a path: completion time, goodput, delay, retransmissions
-    #[command(before_help = COMPARE_EXAMPLES, after_help = EXIT_STATUS)]
-    Compare(Box<CompareArgs>),
-    /// Run scenarios: files that describe paths, traffic, variations and thresholds
-    Lab(LabArgs),
-    /// Run a command behind an emulated path, in real time
-    #[command(before_help = crate::emu::EXAMPLES, after_help = crate::emu::AFTER)]
-    Emu(Box<EmuArgs>),
-    Policy(PolicyArgs),
-    /// Serve files over HTTP with the congestion control that you choose
-    #[command(before_help = crate::serve::EXAMPLES, after_help = crate::serve::AFTER)]
-    Serve(Box<ServeArgs>),
-    #[cfg(target_os = "linux")]
-    Play(PlayArgs),
-    Host(HostArgs),
-    #[cfg(target_os = "linux")]
-    Kernel(KernelArgs),
-    #[cfg(target_os = "linux")]
-    Steer(SteerArgs),
-    #[cfg(target_os = "linux")]
-    Status(StatusArgs),
-    /// Design and analyse experiments: did it help, for whom? (Python package uncork-experiment)
-    #[command(disable_help_flag = true)]
-    Experiment {
-        /// Arguments of uncork-experiment
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
-        arguments: Vec<OsString>,
-    },
-    /// Learn which controller for which network, from experiments (Python program uncork-learn)
-    #[command(disable_help_flag = true)]
-    Learn {
-        /// Arguments of uncork-learn
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
-        arguments: Vec<OsString>,
-    },
-    /// Print shell completions
-    Completions {
-        /// Shell
-        shell: Shell,
-    },
-    /// Print a manual page: uncork man | man -l -
-    Man {
-        /// Command to describe: compare, lab run
-        command: Vec<String>,
-    },
-}
-
 /// Without arguments: 10 MB over 20 Mbit/s, 50 ms and 1 % random loss, by CUBIC, BBRv1 and BBRv3.
 /// Several values of --rate, --rtt, --loss or --buffer, with commas between them, are combined. Each
 /// controller is compared with the first.
 #[derive(Args, Debug)]
+#[command(before_help = EXAMPLES, after_help = exit::STATUS)]
 pub(crate) struct CompareArgs {
     /// Start from the path of an access network; the options below override it
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = "Path")]
@@ -204,40 +122,6 @@ impl FromStr for Losses {
     }
 }
 
-/// Output formats: text or JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextFormat {
-    /// Text
-    Human,
-    /// JSON
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// A table
-    Human,
-    /// The result document
-    Json,
-    /// The table for a spreadsheet
-    Csv,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Place {
-    /// After the link, like a lossy last mile
-    After,
-    /// Before the queue
-    Before,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StartArg {
     /// iperf3, and by the seed in turn one controller a second ahead
@@ -280,10 +164,7 @@ impl CompareArgs {
             rtts: listed(counts("rtt"), &self.rtt),
             losses: listed(counts("loss"), &self.loss.0),
             buffers: listed(counts("buffer"), &self.buffer),
-            loss_position: counts("loss_position").then_some(match self.loss_position {
-                Place::After => LossPosition::After,
-                Place::Before => LossPosition::Before,
-            }),
+            loss_position: counts("loss_position").then_some(self.loss_position.into()),
             host_jitter: self.host_jitter,
             workload: match self.duration {
                 Some(duration) => Workload::Duration(duration),
@@ -302,10 +183,6 @@ impl CompareArgs {
         let Self { flows, seeds, seed, host_jitter, .. } = self;
         let [rate, rtt] = [listed(&self.rate), listed(&self.rtt)];
         let [loss, buffer] = [listed(&self.loss.0), listed(&self.buffer)];
-        let place = match self.loss_position {
-            Place::After => "after",
-            Place::Before => "before",
-        };
         let workload = match self.duration {
             Some(duration) => format!("--duration {duration}"),
             None => format!("--size {}", self.size),
@@ -318,7 +195,7 @@ impl CompareArgs {
             ("rate", format!("--rate {rate}")),
             ("rtt", format!("--rtt {rtt}")),
             ("loss", format!("--loss {loss}")),
-            ("loss_position", format!("--loss-position {place}")),
+            ("loss_position", format!("--loss-position {}", self.loss_position)),
             ("buffer", format!("--buffer {buffer}")),
         ];
         let shown = |(id, _): &(&str, String)| self.preset.is_none() || given(id);
@@ -333,69 +210,21 @@ impl CompareArgs {
     }
 }
 
-/// The names of the presets, each with its title in the help.
-pub(crate) fn presets() -> PossibleValuesParser {
-    let value = |preset: Preset| PossibleValue::new(preset.name).help(preset.title);
-    PossibleValuesParser::new(Preset::all().into_iter().map(value))
-}
-
-/// Whether the option `id` was on the command line.
-pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
-    matches.value_source(id) == Some(ValueSource::CommandLine)
-}
-
 /// `0%,1%`
 fn listed<T: ToString>(values: &[T]) -> String {
     values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The argument `id` of `command` as shown in the help, such as `--rate <RATE>`.
-pub(crate) fn shown(command: &str, id: &str) -> String {
-    let mut root = Cli::command();
-    root.build();
-    let mut words = command.split(' ');
-    let command = words.try_fold(&root, |command, word| command.find_subcommand(word));
-    let mut arguments = command.into_iter().flat_map(clap::Command::get_arguments);
-    arguments.find(|argument| argument.get_id() == id).map_or_else(String::new, Arg::to_string)
-}
-
-/// The given command line, quoted for a shell.
-pub(crate) fn command_line() -> String {
-    let words = std::env::args_os().skip(1);
-    let words = words.map(|word| quoted(&word.to_string_lossy()));
-    ["uncork".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
-}
-
-/// The requested number of threads, or one per processor.
-pub(crate) fn jobs(asked: Option<NonZeroUsize>) -> usize {
-    let processors = || std::thread::available_parallelism().ok();
-    asked.or_else(processors).map_or(1, NonZeroUsize::get)
-}
-
-/// A number that does not fit exceeds every limit, which the limit check reports.
-pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
-    seed(text).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
-}
-
-pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "expected a whole number, such as 10")
-}
-
-pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "expected a whole number of at least 1")
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::FromArgMatches;
-    use clap::error::ErrorKind;
+    use clap::{ArgMatches, Command};
 
     use super::*;
+    use crate::values::{is_given, parsed, shown};
 
+    /// The arguments of a line that begins with `uncork compare`.
     fn compare(line: &str) -> (CompareArgs, ArgMatches) {
-        let matches = Cli::command().try_get_matches_from(line.split_whitespace()).unwrap();
-        let (_, matches) = matches.subcommand().expect("a command");
-        (CompareArgs::from_arg_matches(matches).unwrap(), matches.clone())
+        parsed(line.split_whitespace().skip(2)).unwrap()
     }
 
     fn command(line: &str) -> String {
@@ -409,46 +238,16 @@ mod tests {
     }
 
     #[test]
-    fn definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    /// Defaults are texts that are only parsed when the command runs.
-    #[test]
-    fn every_default_is_a_valid_value() {
-        let mut commands = vec![Cli::command()];
-        let mut defaults = 0;
-        while let Some(command) = commands.pop() {
-            commands.extend(command.get_subcommands().cloned());
-            defaults += command.get_arguments().flat_map(Arg::get_default_values).count();
-            let name = command.get_name().to_owned();
-            // Missing arguments are reported only after all defaults have been parsed.
-            if let Err(error) = command.try_get_matches_from([&name]) {
-                let is_parsed = matches!(
-                    error.kind(),
-                    ErrorKind::MissingRequiredArgument
-                        | ErrorKind::MissingSubcommand
-                        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-                );
-                assert!(is_parsed, "{name}: {error}");
-            }
-        }
-        assert!(defaults > 40, "{defaults}");
-    }
-
-    #[test]
     fn arguments_are_shown_as_in_the_help() {
-        assert_eq!(shown("compare", "rtt"), "--rtt <TIME>");
+        assert_eq!(shown::<CompareArgs>("rtt"), "--rtt <TIME>");
         for id in ["rate", "buffer", "loss", "duration", "size", "cc", "flows", "seeds", "seed"] {
-            assert!(shown("compare", id).starts_with(&format!("--{id} <")), "{id}");
+            assert!(shown::<CompareArgs>(id).starts_with(&format!("--{id} <")), "{id}");
         }
     }
 
     #[test]
     fn help_names_every_controller_and_option() {
-        let mut root = Cli::command();
-        let compare = root.find_subcommand_mut("compare").expect("a command");
-        let help = compare.render_help().to_string();
+        let help = CompareArgs::augment_args(Command::new("compare")).render_help().to_string();
         for algorithm in uncork_cc::Algorithm::ALL {
             let name = algorithm.name();
             assert!(help.contains(name), "{name}");
@@ -504,7 +303,7 @@ mod tests {
 
     #[test]
     fn unknown_preset_suggests_the_nearest() {
-        let error = Cli::command().try_get_matches_from(["uncork", "compare", "--preset", "fiber"]);
+        let error = parsed::<CompareArgs>(["--preset", "fiber"]);
         assert!(error.unwrap_err().to_string().contains("'fibre'"));
     }
 }

@@ -1,4 +1,4 @@
-//! `uncork compare`: generates a scenario, runs it and prints a short table.
+//! Generates a scenario, runs it and prints a short table.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -10,17 +10,18 @@ use uncork_lab::{
     ScenarioError, SweepResults, items, run_items,
 };
 use uncork_path::PathSpecError;
-use uncork_report::lab::{LabDocument, compare_table, lab_csv};
+use uncork_report::lab::LabDocument;
 
-use crate::args::{self, CompareArgs, Format};
+use super::args::CompareArgs;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
 use crate::lab::warn_of_doubts;
 use crate::progress::{ProgressTracker, ProgressWatcher};
-use crate::{color, output, stdout};
+use crate::values::{Format, is_given, jobs, shown};
+use crate::{color, output, print, stdout};
 
-pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    let given = |id: &str| args::is_given(matches, id);
+pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    let given = |id: &str| is_given(matches, id);
     let spec = args.spec(given);
     spec.check().map_err(|error| refused(matches, &error))?;
     let wrong = |error: ScenarioError| Failure::Shown(error.render("compare", false));
@@ -33,7 +34,7 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
             .map_err(|error| Failure::output(directory, &error))?;
     }
     let stopwatch = Stopwatch::start();
-    let mut runs = run(&scenario, &items(&scenario), args)?;
+    let mut runs = simulate(&scenario, &items(&scenario), args)?;
     if args.output.is_some() {
         scenario = spec.scenario(Some(spec.sample_every(&runs))).map_err(wrong)?;
         runs = sampled(&spec, &scenario, runs, args)?;
@@ -45,32 +46,29 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
             .map_err(|error| Failure::output(directory, &error))?;
     }
     warn_of_doubts(&document, args.format);
-    let text = print(&document, args);
-    match args.format {
-        Format::Human => stdout::styled(&text)?,
-        Format::Json | Format::Csv => stdout::data(text.as_bytes())?,
-    }
+    print::formatted(args.format, &text(&document, args))?;
     if !args.quiet && io::stderr().is_terminal() {
-        let cost = stopwatch.cost(args::jobs(args.jobs));
+        let cost = stopwatch.cost(jobs(args.jobs));
         eprintln!("{} packets in {cost}", document.engine.packets);
         note(args);
     }
     Ok(())
 }
 
-fn run(
+fn simulate(
     scenario: &Scenario,
     items: &[Item],
     args: &CompareArgs,
 ) -> Result<Vec<FinishedRun>, Failure> {
-    let jobs = args::jobs(args.jobs);
     let of = (scenario, Engine::Sim);
     let stop = AtomicBool::new(false);
     let watcher = ProgressWatcher::of_stderr(args.quiet);
     let tracker = ProgressTracker::of([scenario]);
     tracker.begin(0, items);
     let runs = watcher.watch(&tracker, None, || {
-        run_items(of, items, jobs, &stop, &|run, progress| tracker.finished(run, progress))
+        run_items(of, items, jobs(args.jobs), &stop, &|run, progress| {
+            tracker.finished(run, progress)
+        })
     });
     runs.map_err(|error| Failure::Usage(error.message))
 }
@@ -84,7 +82,7 @@ fn sampled(
 ) -> Result<Vec<FinishedRun>, Failure> {
     let is_first = |item: &Item| item.seed == spec.first_seed;
     let first: Vec<Item> = items(scenario).into_iter().filter(is_first).collect();
-    let mut all = run(scenario, &first, args)?;
+    let mut all = simulate(scenario, &first, args)?;
     all.extend(runs.into_iter().filter(|run| !is_first(&run.item())));
     Ok(all)
 }
@@ -100,14 +98,14 @@ fn write(
     output::write(directory, &files)
 }
 
-fn print(document: &LabDocument, args: &CompareArgs) -> String {
+fn text(document: &LabDocument, args: &CompareArgs) -> String {
     match args.format {
         Format::Human => {
-            let table = compare_table(document, color::terminal(args.color));
+            let table = document.short_text(color::terminal(args.color));
             args.preset().map(preset_line).unwrap_or_default() + &table
         }
         Format::Json => document.to_json(),
-        Format::Csv => lab_csv(document),
+        Format::Csv => document.csv(),
     }
 }
 
@@ -144,5 +142,5 @@ fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
     };
     let raw = matches.get_raw(argument).into_iter().flatten();
     let value: Vec<_> = raw.map(|text| text.to_string_lossy()).collect();
-    Failure::value(&args::shown("compare", argument), value.join(","), error)
+    Failure::value(&shown::<CompareArgs>(argument), value.join(","), error)
 }

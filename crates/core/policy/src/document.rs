@@ -1,13 +1,12 @@
-//! An explanation as JSON.
+//! An explanation as a document.
 
 use serde::Serialize;
-use uncork_policy::{Asked, Assignment, By, Decision, Explanation, Policy, RuleTrace, Verdict};
 
-use crate::failure::Failure;
+use crate::{Asked, Assignment, By, Decision, Explanation, Policy, RuleTrace, Verdict};
 
-/// The output of `--format json` (`docs/reference/policy.md`).
-#[derive(Serialize)]
-struct ExplanationDocument<'a> {
+/// An explanation: `docs/schemas/policy-explain.json`.
+#[derive(Debug, Serialize)]
+pub struct ExplanationDocument<'a> {
     policy: &'a str,
     /// Fingerprint as in records.
     fingerprint: String,
@@ -15,7 +14,7 @@ struct ExplanationDocument<'a> {
     rules: Vec<Ruled<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct DecisionDocument<'a> {
     /// Counted from 1; null if the default decides.
     rule: Option<usize>,
@@ -26,47 +25,35 @@ struct DecisionDocument<'a> {
     tcp: Option<&'a str>,
     initial_window: Option<String>,
     pacing_cap_bps: Option<u64>,
-    arm: Option<Assigned<'a>>,
+    arm: Option<Assignment<'a>>,
 }
 
-#[derive(Serialize)]
-struct Assigned<'a> {
-    experiment: &'a str,
-    arm: &'a str,
-    unit: u64,
-    slot: u16,
-    bucket: u8,
-    propensity: f64,
-}
-
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Ruled<'a> {
     rule: usize,
     name: Option<&'a str>,
     line: usize,
-    outcome: &'static str,
+    outcome: Asked,
     conditions: Vec<Tested<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Tested<'a> {
     condition: &'a str,
     holds: Option<bool>,
     found: &'a str,
 }
 
-/// The document for `explanation` of `policy`.
-pub(super) fn document(policy: &Policy, explanation: &Explanation<'_>) -> Result<Vec<u8>, Failure> {
-    let document = ExplanationDocument {
-        policy: policy.name(),
-        fingerprint: format!("{:016x}", policy.fingerprint()),
-        decision: decided(&explanation.decision),
-        rules: explanation.rules.iter().map(rule).collect(),
-    };
-    let text = serde_json::to_vec_pretty(&document);
-    let mut text = text.map_err(|error| Failure::Environment(format!("no JSON: {error}")))?;
-    text.push(b'\n');
-    Ok(text)
+impl Explanation<'_> {
+    /// The explanation as a document; `policy` is the policy that was asked.
+    pub fn document<'a>(&'a self, policy: &'a Policy) -> ExplanationDocument<'a> {
+        ExplanationDocument {
+            policy: policy.name(),
+            fingerprint: format!("{:016x}", policy.fingerprint()),
+            decision: decided(&self.decision),
+            rules: self.rules.iter().map(rule).collect(),
+        }
+    }
 }
 
 fn decided<'a>(decision: &Decision<'a>) -> DecisionDocument<'a> {
@@ -83,13 +70,8 @@ fn decided<'a>(decision: &Decision<'a>) -> DecisionDocument<'a> {
         tcp: settings.tcp.as_deref(),
         initial_window: settings.initial_window.map(|it| it.to_string()),
         pacing_cap_bps: settings.pacing_cap.map(uncork_units::Rate::bits_per_sec),
-        arm: decision.experiment.map(arm),
+        arm: decision.experiment,
     }
-}
-
-fn arm(assignment: Assignment<'_>) -> Assigned<'_> {
-    let Assignment { experiment, arm, unit, slot, bucket, propensity } = assignment;
-    Assigned { experiment, arm, unit, slot, bucket, propensity: propensity.as_f64() }
 }
 
 fn rule<'a>(trace: &'a RuleTrace<'_>) -> Ruled<'a> {
@@ -106,12 +88,7 @@ fn rule<'a>(trace: &'a RuleTrace<'_>) -> Ruled<'a> {
         rule: trace.index + 1,
         name: trace.name,
         line: trace.line,
-        outcome: match trace.outcome {
-            Asked::Decides => "decides",
-            Asked::Fails => "fails",
-            Asked::Waits => "waits",
-            Asked::Never => "never_asked",
-        },
+        outcome: trace.outcome,
         conditions: conditions.collect(),
     }
 }

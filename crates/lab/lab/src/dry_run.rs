@@ -1,0 +1,148 @@
+//! What a sweep would run, and for how long: `docs/schemas/dry-run-1.json`.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::scenario::Scenario;
+use crate::sweep::Item;
+
+/// A short run that measures the speed of this machine.
+const CALIBRATION: &str = r#"
+    title = "Calibration"
+    [run]
+    end = "5s"
+    seeds = 1
+    [path]
+    rate = "100mbit"
+    rtt = "20ms"
+    loss = "0.01%"
+    [flow.main]
+    cc = ["cubic", "bbr3"]
+    count = 4
+    bulk = "5s"
+"#;
+
+/// The plan of all scenarios.
+#[derive(Clone, Debug, Serialize)]
+pub struct DryRunDocument {
+    schema: &'static str,
+    /// Measured packets per second and thread; null for runs in real time.
+    packets_per_s: Option<f64>,
+    scenarios: Vec<ScenarioPlan>,
+}
+
+/// The plan of one scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScenarioPlan {
+    name: String,
+    cells: usize,
+    runs: usize,
+    /// Finished runs in the directory.
+    kept: usize,
+    flows: u64,
+    packets: u64,
+    threads: usize,
+    seconds: f64,
+    files: Vec<String>,
+}
+
+/// The scenario that measures the speed of a machine, in a short run. `None` if it is wrong, which a test excludes.
+pub fn calibration() -> Option<Scenario> {
+    Scenario::parse("calibration", CALIBRATION, &[], &crate::builtin::NoFiles).ok()
+}
+
+impl ScenarioPlan {
+    /// The plan of the `missing` runs of `all` on up to `jobs` threads, at a `speed` in packets per second and thread or in real time,
+    /// and the `files` that they write.
+    pub fn new(
+        scenario: &Scenario,
+        (missing, all): (&[Item], usize),
+        (speed, jobs): (Option<f64>, usize),
+        files: Vec<String>,
+    ) -> Self {
+        let (mut flows, mut packets, mut real) = (0_u64, 0_u64, 0.0);
+        for Item { cell, .. } in missing {
+            let load = scenario.load(*cell);
+            flows = flows.saturating_add(load.flows);
+            packets = packets.saturating_add(load.packets);
+            real += scenario.cells[*cell].end.as_nanos() as f64 / 1e9;
+        }
+        let threads = jobs.min(missing.len().max(1));
+        let busy = speed.map_or(real, |speed| packets as f64 / speed);
+        Self {
+            name: scenario.name.clone(),
+            cells: scenario.cells.len(),
+            runs: all,
+            kept: all - missing.len(),
+            flows,
+            packets,
+            threads,
+            seconds: busy / threads as f64,
+            files,
+        }
+    }
+}
+
+impl DryRunDocument {
+    /// The plan of `scenarios`, at this speed.
+    pub fn new(packets_per_s: Option<f64>, scenarios: Vec<ScenarioPlan>) -> Self {
+        Self { schema: "uncork.dry-run/1", packets_per_s, scenarios }
+    }
+
+    /// A paragraph for each scenario.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for plan in &self.scenarios {
+            let ScenarioPlan { name, cells, runs, kept, flows, packets, threads, .. } = plan;
+            let there =
+                if *kept > 0 { format!(", {kept} of them there already") } else { String::new() };
+            let _infallible = write!(
+                text,
+                "{name}\n  cells    {cells}\n  runs     {runs}{there}\n  flows    {flows}\n  packets  \
+                 about {packets}\n  time     about {} on {threads} threads\n",
+                span(plan.seconds)
+            );
+            for (nth, file) in plan.files.iter().enumerate() {
+                let _infallible =
+                    writeln!(text, "  {:8} {file}", if nth == 0 { "files" } else { "" });
+            }
+        }
+        text + &match self.packets_per_s {
+            Some(speed) => format!(
+                "A short run went at {:.1} million packets a second and thread on this machine; other \
+                 runs may take half or three times as long. Nothing was written.\n",
+                speed / 1e6
+            ),
+            None => {
+                "Runs take real time, each until its end at most. Nothing was written.\n".to_owned()
+            }
+        }
+    }
+}
+
+/// `40 ms`, `12 s`, `3 min`, `2.5 h`
+fn span(seconds: f64) -> String {
+    match seconds {
+        ..1.0 => format!("{:.0} ms", seconds * 1e3),
+        1.0..120.0 => format!("{seconds:.0} s"),
+        120.0..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calibration_is_a_scenario() {
+        assert!(calibration().is_some());
+    }
+
+    #[test]
+    fn span_uses_a_readable_unit() {
+        let spans = [0.04, 12.4, 180.0, 9000.0].map(span);
+        assert_eq!(spans, ["40 ms", "12 s", "3 min", "2.5 h"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! All steered cgroups, for `uncork status` and `uncork host doctor`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use uncork_policy::{ActivePolicy, OtherProgram};
+use uncork_kernel::available;
+
+use crate::error::Error;
+use crate::pins::Pins;
+use crate::steered::{Status, Steered};
+
+/// A cgroup with pins.
+#[derive(Debug)]
+pub struct SteeredCgroup {
+    /// What is active there; `None` if nothing is, because a command was killed or the cgroup was removed.
+    pub status: Option<Status>,
+    /// The process that records its connections.
+    pub recorder: Option<u32>,
+    directory: PathBuf,
+}
+
+impl SteeredCgroup {
+    /// All cgroups with pins.
+    ///
+    /// # Errors
+    ///
+    /// If the pins cannot be read.
+    pub fn all(pins: &Pins) -> Result<Vec<Self>, Error> {
+        let look = |steered: Steered| -> Result<Self, Error> {
+            Ok(Self {
+                status: steered.status()?,
+                recorder: steered.recorder(),
+                directory: steered.directory().to_owned(),
+            })
+        };
+        Steered::all(pins)?.into_iter().map(look).collect()
+    }
+
+    /// What needs attention.
+    pub fn attention(&self) -> Vec<String> {
+        let Some(status) = &self.status else {
+            let left = self.directory.display();
+            return vec![format!(
+                "{left} is left of a killed command or a removed cgroup; run `uncork steer revert`"
+            )];
+        };
+        let cgroup = &status.description.cgroup;
+        let unguarded = status.is_unguarded().then(|| {
+            format!(
+                "{cgroup}: the process that rolls its policy back is dead; `uncork steer status` starts another one"
+            )
+        });
+        let known = available();
+        let missing = controllers(status).into_iter().filter(|name| !known.contains(name));
+        let missing = missing.map(|name| {
+            format!("{cgroup}: its policy chooses {name}, which the kernel does not have any more")
+        });
+        unguarded.into_iter().chain(missing).collect()
+    }
+}
+
+/// The other programs of all steered cgroups; none if the kernel does not report them.
+pub fn other_programs(pins: &Pins) -> Vec<OtherProgram> {
+    let of = |(steered, status): (Steered, Status)| {
+        steered.others(Path::new(&status.description.cgroup)).unwrap_or_default()
+    };
+    active(pins).flat_map(of).collect()
+}
+
+/// The active policies of all cgroups with the controllers that they name. What the kernel does not report is missing.
+pub fn active_policies(pins: &Pins) -> Vec<ActivePolicy> {
+    let policy = |(_, status): (Steered, Status)| ActivePolicy {
+        controllers: controllers(&status).into_iter().collect(),
+        cgroup: status.description.cgroup,
+        policy: status.description.policy,
+    };
+    active(pins).map(policy).collect()
+}
+
+/// The steered cgroups with a status that can be read.
+fn active(pins: &Pins) -> impl Iterator<Item = (Steered, Status)> {
+    let all = Steered::all(pins).unwrap_or_default().into_iter();
+    all.filter_map(|steered| {
+        let status = steered.status().ok().flatten()?;
+        Some((steered, status))
+    })
+}
+
+/// The controllers that a policy names.
+fn controllers(status: &Status) -> BTreeSet<String> {
+    status.description.decided.iter().filter_map(|decided| decided.tcp.clone()).collect()
+}

@@ -1,0 +1,137 @@
+//! The root of the command line: it lists the commands.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::compare::CompareArgs;
+use crate::emu::EmuArgs;
+use crate::exit;
+use crate::host::HostArgs;
+#[cfg(target_os = "linux")]
+use crate::kernel::KernelArgs;
+use crate::lab::LabArgs;
+#[cfg(target_os = "linux")]
+use crate::play::PlayArgs;
+use crate::policy::PolicyArgs;
+use crate::serve::ServeArgs;
+#[cfg(target_os = "linux")]
+use crate::status::StatusArgs;
+#[cfg(target_os = "linux")]
+use crate::steer::SteerArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  uncork compare --rate 100mbit --loss 0.1% -o report
+  uncork lab list
+  uncork lab run litespeed-loss -o report";
+
+/// First the purpose, then examples.
+const HELP: &str = "\
+{about-with-newline}
+{before-help}{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+/// Maximum width of the help: longer lines are hard to read.
+const COLUMNS: usize = 100;
+
+/// The command line.
+pub(crate) fn definition() -> clap::Command {
+    fn with_template(command: clap::Command) -> clap::Command {
+        command.help_template(HELP).mut_subcommands(with_template)
+    }
+    with_template(Cli::command()).max_term_width(COLUMNS)
+}
+
+/// Find out whether BBR would help your users, prove it, and ship it
+#[derive(Debug, Parser)]
+#[command(version = uncork_lab::VERSION, max_term_width = 100)]
+#[command(before_help = EXAMPLES, after_help = exit::STATUS)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare controllers on a path: completion time, goodput, delay, retransmissions
+    Compare(Box<CompareArgs>),
+    /// Run scenarios: files that describe paths, traffic, variations and thresholds
+    Lab(LabArgs),
+    /// Run a command behind an emulated path, in real time
+    Emu(Box<EmuArgs>),
+    Policy(PolicyArgs),
+    /// Serve files over HTTP with the congestion control that you choose
+    Serve(Box<ServeArgs>),
+    #[cfg(target_os = "linux")]
+    Play(PlayArgs),
+    Host(HostArgs),
+    #[cfg(target_os = "linux")]
+    Kernel(KernelArgs),
+    #[cfg(target_os = "linux")]
+    Steer(SteerArgs),
+    #[cfg(target_os = "linux")]
+    Status(StatusArgs),
+    /// Design and analyse experiments: did it help, for whom? (Python package uncork-experiment)
+    #[command(disable_help_flag = true)]
+    Experiment {
+        /// Arguments of uncork-experiment
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
+    /// Learn which controller for which network, from experiments (Python program uncork-learn)
+    #[command(disable_help_flag = true)]
+    Learn {
+        /// Arguments of uncork-learn
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
+    /// Print shell completions
+    Completions {
+        /// Shell
+        shell: Shell,
+    },
+    /// Print a manual page: uncork man | man -l -
+    Man {
+        /// Command to describe: compare, lab run
+        command: Vec<String>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Arg;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// Defaults are texts that are only parsed when the command runs.
+    #[test]
+    fn every_default_is_a_valid_value() {
+        let mut commands = vec![Cli::command()];
+        let mut defaults = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            defaults += command.get_arguments().flat_map(Arg::get_default_values).count();
+            let name = command.get_name().to_owned();
+            // Missing arguments are reported only after all defaults have been parsed.
+            if let Err(error) = command.try_get_matches_from([&name]) {
+                let is_parsed = matches!(
+                    error.kind(),
+                    ErrorKind::MissingRequiredArgument
+                        | ErrorKind::MissingSubcommand
+                        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                );
+                assert!(is_parsed, "{name}: {error}");
+            }
+        }
+        assert!(defaults > 40, "{defaults}");
+    }
+}

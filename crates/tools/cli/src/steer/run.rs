@@ -1,0 +1,203 @@
+//! The commands of `uncork steer`.
+
+use std::path::Path;
+
+use uncork_policy::OtherProgram;
+use uncork_host::releases::Releases;
+use uncork_kernel::DIRECTORY;
+use uncork_policy::{Prefixes, UnixTime};
+use uncork_steer::{
+    Description, ExplanationDocument, MoveDocument, MoveRequest, Pins, Question, Request,
+    StatusDocument, Steered, apply, guard,
+};
+
+use super::args::{ApplyArgs, CgroupArgs, ExplainArgs, MoveArgs, SteerArgs, SteerCommand};
+use super::cgroups::{at, chosen, failure};
+use super::{netns, record};
+use crate::failure::Failure;
+use crate::policy::{origins, read};
+use crate::values::TextFormat;
+use crate::{clock, print, stdout};
+
+pub(crate) fn run(args: &SteerArgs) -> Result<(), Failure> {
+    let pins = Pins::in_directory(DIRECTORY);
+    match &args.command {
+        SteerCommand::Apply(args) => apply_policy(&pins, args),
+        SteerCommand::Confirm(args) => confirm(&pins, args),
+        SteerCommand::Guard { number } => guard(&pins, *number).map_err(failure),
+        SteerCommand::Revert(args) => revert(&pins, args),
+        SteerCommand::Status { cgroup, format } => status(&pins, cgroup, *format),
+        SteerCommand::Explain(args) => explain(&pins, args),
+        SteerCommand::Move(args) => move_open(&pins, args),
+        SteerCommand::Record(args) => record::record(&pins, args),
+    }
+}
+
+fn apply_policy(pins: &Pins, args: &ApplyArgs) -> Result<(), Failure> {
+    let policy = read(&args.file, args.policy_key.as_deref(), args.color)?;
+    let origins = origins(&args.geo)?;
+    let warnings = policy.warnings_by_port(&args.listener, !args.geo.is_empty());
+    show_warnings(&warnings);
+    let request = Request {
+        policy: &policy,
+        cgroup: &args.cgroup,
+        listeners: &args.listener,
+        origins: &origins,
+        warnings: &warnings,
+        unix_s: clock::unix_s(),
+        ttl: args.ttl.map(Into::into),
+    };
+    let applied = apply(pins, &request).map_err(failure)?;
+    if args.ttl.is_none() {
+        accept(&applied.description);
+    }
+    warn_of_routes();
+    warn_of_others(&at(pins, &args.cgroup)?, &args.cgroup);
+    stdout::write(applied.text().as_bytes())?;
+    match args.ttl {
+        Some(ttl) => stdout::write(
+            format!("rolled back in {ttl}, unless you run: uncork steer confirm\n").as_bytes(),
+        ),
+        None => Ok(()),
+    }
+}
+
+fn confirm(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
+    let mut kept = 0;
+    for steered in chosen(pins, args)? {
+        if steered.confirm().map_err(failure)? {
+            kept += 1;
+            steered.active().map_err(failure)?.iter().for_each(accept);
+        }
+    }
+    match kept {
+        0 => Err(Failure::Missed("no policy is pending".to_owned())),
+        _ => stdout::write(b"the policy is kept\n"),
+    }
+}
+
+/// From now on, policies of the same key that are older than this one are refused. One that is rolled back was not accepted.
+fn accept(description: &Description) {
+    let Some(release) = &description.release else { return };
+    let noted = Releases::of_user().accept(release);
+    show_warnings(noted.err().as_slice());
+    show_warnings(release.warning().map(str::to_owned).as_slice());
+}
+
+fn show_warnings(warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+}
+
+/// Warns about routes that lock their controller. If the routes cannot be listed, does not warn.
+fn warn_of_routes() {
+    for route in uncork_host::routes().unwrap_or_default().iter().filter(|route| route.is_locked) {
+        let (to, cc, table) = (&route.destination, &route.congctl, route.table);
+        eprintln!(
+            "warning: connections to {to} keep {cc} despite the policy: a route locks it (ip route show table {table} {to})"
+        );
+    }
+}
+
+/// Programs of others that also see the connections.
+fn warn_of_others(steered: &Steered, cgroup: &Path) {
+    let others = steered.others(cgroup).unwrap_or_else(|_| {
+        eprintln!("note: without CAP_NET_ADMIN the kernel does not report whether other programs choose controllers, too");
+        Vec::new()
+    });
+    show_warnings(&others.iter().map(OtherProgram::warning).collect::<Vec<_>>());
+}
+
+fn revert(pins: &Pins, args: &CgroupArgs) -> Result<(), Failure> {
+    for steered in chosen(pins, args)? {
+        let text = match steered.revert().map_err(failure)? {
+            Some(it) => format!("{} is removed from {}\n", it.policy, it.cgroup),
+            None => "what a killed process or a removed cgroup had left is removed\n".to_owned(),
+        };
+        stdout::write(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn status(pins: &Pins, args: &CgroupArgs, format: TextFormat) -> Result<(), Failure> {
+    let (mut all, mut unguarded) = (Vec::new(), false);
+    for steered in chosen(pins, args)? {
+        if let Some(status) = steered.status().map_err(failure)? {
+            if status.is_unguarded() {
+                unguarded = true;
+                guard_again(&steered);
+            }
+            warn_of_others(&steered, Path::new(&status.description.cgroup));
+            show_warnings(&status.description.warnings);
+            all.push(status);
+        }
+    }
+    print::document(format, &StatusDocument::new(&all), StatusDocument::text)?;
+    match (all.is_empty(), unguarded) {
+        (true, _) => Err(Failure::Missed("no policy is active".to_owned())),
+        (false, true) => Err(Failure::Status(1)),
+        (false, false) => Ok(()),
+    }
+}
+
+fn guard_again(steered: &Steered) {
+    match steered.guard_again() {
+        Ok(()) => eprintln!(
+            "warning: the process that would roll the policy back had ended; another one was started"
+        ),
+        Err(error) => eprintln!(
+            "warning: the process that would roll the policy back has ended, and no other one starts: {error}; run \
+             `uncork steer confirm` or `uncork steer revert`"
+        ),
+    }
+}
+
+fn move_open(pins: &Pins, args: &MoveArgs) -> Result<(), Failure> {
+    let clients = (!args.client.is_empty()).then(|| Prefixes::new(args.client.iter().copied()));
+    let request = MoveRequest {
+        clients: clients.as_ref(),
+        rule: args.rule.as_deref(),
+        from: args.from.as_deref(),
+        unix_s: clock::unix_s(),
+        is_dry_run: args.dry_run,
+    };
+    let mut all = Vec::new();
+    netns::enter(args.netns.as_deref())?;
+    for steered in chosen(pins, &args.cgroup)? {
+        let moves = steered.move_open(&request).map_err(failure)?;
+        netns::warn_of_others(Path::new(&moves.cgroup));
+        if args.format == TextFormat::Human {
+            stdout::write(moves.text().as_bytes())?;
+        }
+        all.push(moves);
+    }
+    let refused: u64 = all.iter().filter_map(|moves| moves.refused).sum();
+    if args.format == TextFormat::Json {
+        let document = MoveDocument::new(all, args.dry_run);
+        stdout::write(print::json(&document)?.as_bytes())?;
+    }
+    if refused > 0 {
+        let problem = format!("the kernel refused to move {refused} connections");
+        return Err(Failure::Missed(problem));
+    }
+    Ok(())
+}
+
+fn explain(pins: &Pins, args: &ExplainArgs) -> Result<(), Failure> {
+    let question = Question {
+        client: args.client,
+        port: (!args.opened).then_some(args.port),
+        unix_s: args.at.map_or_else(clock::unix_s, |UnixTime(seconds)| seconds),
+    };
+    let mut all = chosen(pins, &args.cgroup)?;
+    if all.len() > 1 {
+        // Pins of a removed cgroup have nothing to ask.
+        all.retain(|steered| !matches!(steered.status(), Ok(None)));
+    }
+    for steered in all {
+        let explanation = steered.ask(&question).map_err(failure)?;
+        print::document(args.format, &explanation, ExplanationDocument::text)?;
+    }
+    Ok(())
+}

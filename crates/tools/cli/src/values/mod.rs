@@ -1,0 +1,25 @@
+//! Values that arguments of several commands have: commands import them, and they import no command.
+
+mod argument;
+mod color;
+mod format;
+mod number;
+mod place;
+mod preset;
+mod setting;
+mod shell;
+#[cfg(target_os = "linux")]
+mod ttl;
+
+#[cfg(test)]
+pub(crate) use argument::parsed;
+pub(crate) use argument::{is_given, shown};
+pub(crate) use color::Color;
+pub(crate) use format::{Format, TextFormat};
+pub(crate) use number::{count, jobs, seed, threads};
+pub(crate) use place::Place;
+pub(crate) use preset::presets;
+pub(crate) use setting::Setting;
+pub(crate) use shell::{command_line, quoted};
+#[cfg(target_os = "linux")]
+pub(crate) use ttl::ttl;
