@@ -30,6 +30,8 @@ pub use figure::{
     TimeSeries,
 };
 pub use html::{lab_html, suite_html};
+#[cfg(test)]
+pub(crate) use inks::{CONTROLLERS, OTHERS};
 pub use published::{Judgement, Published, Verdict};
 pub use results::quantity;
 pub use suite::SuiteDocument;
