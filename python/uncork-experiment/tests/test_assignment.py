@@ -1,8 +1,6 @@
-"""Assignment is the policy's own: compared with what the Rust code answers for the same units."""
+"""Assignment is the policy's own: conformance/assignments.tsv holds both to the same answers."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +17,7 @@ from uncork_experiment.measure.assignment import (
     header,
 )
 
-DATA = Path(__file__).parent / "data"
-REPOSITORY = Path(__file__).parents[3]
+VECTORS = Path(__file__).parents[3] / "conformance" / "assignments.tsv"
 KEY = bytes(range(16))
 EXPERIMENTS = {
     "ip": Experiment("networks-2026", ("control", "bbr", "bbr1"), 4007, (3, 2, 7), KEY),
@@ -29,21 +26,8 @@ EXPERIMENTS = {
 }
 
 
-def units(count: int) -> list[str]:
-    """Units of all kinds, as the program `assignments` reads them."""
-    rng = np.random.default_rng(18)
-    kinds = [
-        lambda: "ip " + ".".join(map(str, rng.integers(0, 256, 4))),
-        lambda: "ip " + ":".join(f"{int(word):x}" for word in [0x2001, *rng.integers(0, 65536, 7)]),
-        lambda: "ip ::ffff:" + ".".join(map(str, rng.integers(0, 256, 4))),
-        lambda: "cookie uid=" + "u" * int(rng.integers(0, 20)) + str(rng.integers(0, 2**62)),
-        lambda: f"header x-device={rng.integers(0, 2**62):x}",
-    ]
-    return [kinds[number % len(kinds)]() for number in range(count)]
-
-
-def answers(listed: list[str]) -> list[str]:
-    """The answers that the Rust program should give."""
+def answers(listed: Sequence[str]) -> list[str]:
+    """The answers that the crate uncork-policy should give."""
     lines = [""] * len(listed)
     make = {"ip": client, "cookie": lambda text: cookie(text[4:]), "header": lambda text: header(text[9:])}
     for kind, experiment in EXPERIMENTS.items():
@@ -68,41 +52,11 @@ def same(line: str, other: str) -> bool:
     return parts[0][:-1] == parts[1][:-1] and (line == other or float(parts[0][-1]) == float(parts[1][-1]))
 
 
-def not_run(capability: str, why: str) -> None:
-    """Skips loudly, or fails where UNCORK_REQUIRE names the capability."""
-    required = os.environ.get("UNCORK_REQUIRE", "").split(",")
-    assert not {capability, "all"} & set(required), f"UNCORK_REQUIRE demands {capability}: {why}"
-    os.write(2, f"\n*** NOT RUN ({capability}): {why} ***\n\n".encode())
-    pytest.skip(why)
-
-
-def program() -> Path | None:
-    target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-    places = [target / profile / "examples" / "assignments" for profile in ("release", "debug")]
-    return next((place for place in places if place.is_file()), None)
-
-
-def test_units_are_assigned_as_the_policy_explains() -> None:
-    recorded = (DATA / "assignments.txt").read_text().splitlines()
-    assert len(recorded) == 240
+def test_units_are_assigned_as_the_policy_does() -> None:
+    lines = VECTORS.read_text(encoding="utf-8").splitlines()
+    listed, recorded = zip(*(line.split("\t") for line in lines), strict=True)
     assert len({line.split()[0] for line in recorded}) == 4, "all experiments, and units outside them"
-    assert [pair for pair in zip(answers(units(240)), recorded, strict=True) if not same(*pair)] == []
-
-
-def test_a_hundred_thousand_units_are_assigned_as_the_policy_does() -> None:
-    built = program()
-    if built is None:
-        not_run("programs", "build it: cargo build --release -p uncork-policy --example assignments")
-    listed = units(100_000)
-    text = "".join(f"{unit}\n" for unit in listed)
-    command = [str(built), str(DATA / "assignments.toml")]
-    run = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
-    wrong = [
-        pair
-        for pair in zip(answers(listed), run.stdout.decode().splitlines(), strict=True)
-        if not same(*pair)
-    ]
-    assert wrong == []
+    assert [pair for pair in zip(answers(listed), recorded, strict=True) if not same(*pair)] == []
 
 
 def test_slots_are_divided_by_weight() -> None:
@@ -148,7 +102,3 @@ def test_bad_experiments_are_refused() -> None:
         Experiment("x", ("a",), weights=(0,))
     with pytest.raises(ValueError, match="does not appear"):
         client("example.com")
-
-
-if __name__ == "__main__":
-    sys.stdout.write("".join(f"{unit}\n" for unit in units(int(sys.argv[1]))))

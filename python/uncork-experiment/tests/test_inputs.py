@@ -1,6 +1,5 @@
 """Options and files that leave or name nothing, or are not what they seem; and results on full disks."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from full_disk import full_disk
 from test_cli import failed, records
 from test_sources import NGINX
 from uncork_experiment.experiment.cli import main
-from uncork_experiment.experiment.commands import design
 from uncork_experiment.learn import cli as learn_cli
 from uncork_experiment.measure.engines import duckdb as duckdb_engine
 from uncork_experiment.measure.sources import read
@@ -60,13 +58,6 @@ def test_design_refuses_unknown_controllers(
     error = failed(capsys, "design", *options, "--control", text)
     assert all(word in error for word in [f"--control {text}", *words]), error
     assert not (tmp_path / "out").exists()
-
-
-def test_controllers_are_those_of_the_program() -> None:
-    """`Algorithm::name` in crates/core/cc."""
-    source = (Path(__file__).parents[3] / "crates/core/cc/src/spec.rs").read_text("utf-8")
-    body = source.partition("pub const fn name(self)")[2].partition("\n    }")[0]
-    assert tuple(re.findall(r'=> "(\w+)"', body)) == design.QUIC
 
 
 def test_sql_has_the_conditions(capsys: pytest.CaptureFixture[str]) -> None:

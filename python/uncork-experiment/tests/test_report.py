@@ -13,7 +13,6 @@ from pages import WIDTHS, assert_fits
 from uncork_experiment.experiment import json_schema
 from uncork_experiment.experiment.interference import lessons
 from uncork_experiment.experiment.report import explain, palette, svg
-from uncork_experiment.experiment.report.page import style
 
 REPOSITORY = Path(__file__).parents[3]
 SCHEMA = REPOSITORY / "docs/schemas/experiment-1.json"
@@ -117,42 +116,6 @@ def test_published_schema_is_that_of_the_code() -> None:
     assert in_repository(SCHEMA).read_text(encoding="utf-8") == json_schema.text(), (
         "write it again: python -m uncork_experiment.experiment.json_schema > docs/schemas/experiment-1.json"
     )
-
-
-@pytest.mark.parametrize(
-    ("sheet", "source"),
-    [
-        ("page.css", "crates/core/page/src/page.css"),
-        ("lab.css", "crates/lab/report/src/lab/html/lab.css"),
-        ("chart.css", "crates/lab/report/src/svg/chart.css"),
-    ],
-)
-def test_style_sheets_are_the_laboratorys(sheet: str, source: str) -> None:
-    copy = Path(palette.__file__).with_name(sheet).read_text(encoding="utf-8")
-    assert copy == in_repository(REPOSITORY / source).read_text(encoding="utf-8"), f"copy {source} again"
-    assert copy in style()
-
-
-def test_colours_are_the_laboratorys() -> None:
-    source = in_repository(REPOSITORY / "crates/lab/report/src/svg/palette.rs").read_text(encoding="utf-8")
-    pairs = tuple(re.findall(r'\("(#[0-9a-f]{6})", "(#[0-9a-f]{6})"\)', source))
-    assert pairs == palette.COLOURS
-    inks = (REPOSITORY / "crates/lab/report/src/lab/inks.rs").read_text(encoding="utf-8")
-    names = re.search(r"CONTROLLERS: \[&str; 5\] = \[([^\]]+)\]", inks)
-    assert names is not None
-    assert tuple(re.findall(r'"(\w+)"', names[1])) == palette.CONTROLLERS
-
-
-def test_heat_colours_are_the_laboratorys() -> None:
-    """The ends and the middle stand in the Rust source; the steps between are mixed there."""
-    source = in_repository(REPOSITORY / "crates/lab/report/src/svg/heat_colours.rs").read_text(
-        encoding="utf-8"
-    )
-    table = re.search(r"DIVERGING: \[\[u32; 3\]; 2\] =\s*\[\[([^\]]+)\], \[([^\]]+)\]\]", source)
-    assert table is not None
-    for anchors, steps in zip(table.groups(), (palette.DIVERGING_LIGHT, palette.DIVERGING_DARK), strict=True):
-        found = [f"#{one.strip()[4:].replace('_', '')}" for one in anchors.split(",")]
-        assert found == [steps[0], steps[5], steps[10]]
 
 
 def test_a_controller_has_one_colour() -> None:

@@ -8,10 +8,13 @@ use crate::service::{Choice, Service};
 /// One transfer: a core set by every engine, and optional parts. Times are in nanoseconds since the
 /// start of the run; byte counts are payload unless stated otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FlowRecord {
-    /// The engine that carried it: `sim`.
+    /// The engine that carried it: `sim`, `quic-sim`, `netns`, `bpf`, `serve`, `watch` (also of
+    /// `steer record` and `host prove`), `play`.
     pub engine: SmolStr,
-    /// Its comparison column (a controller or a mix) or scenario class.
+    /// Class of traffic: that of a scenario, `main` of `uncork compare`, the service port of
+    /// `watch`.
     pub group: SmolStr,
     /// The controller, such as `bbr3`.
     pub cc: SmolStr,
@@ -19,35 +22,36 @@ pub struct FlowRecord {
     pub seed: u64,
     /// Index of the flow in its run.
     pub flow: u32,
-    /// When the connection attempt started.
+    /// When the connect began, from the start of the run.
     pub start_ns: u64,
-    /// From the start to the last byte at the receiver; `None` for timed flows and for transfers
-    /// that did not finish.
+    /// From `start_ns` to the last byte at the client, of a `command` to its end with status 0;
+    /// null if it did not finish, or had no end.
     pub completion_ns: Option<u64>,
-    /// From the start to the first byte at the receiver.
+    /// From `start_ns` to the first byte at the client.
     pub first_byte_ns: Option<u64>,
-    /// Time with data in flight or waiting to be sent; with `bytes_acked` it gives the throughput
-    /// excluding idle time.
+    /// Time with data in flight or waiting to be sent: with `bytes_acked` the throughput without
+    /// idle time.
     pub busy_ns: u64,
-    /// Bytes requested; `None` for timed flows.
+    /// Requested size; null for flows of a duration.
     pub size_bytes: Option<u64>,
-    /// Payload bytes received, without duplicates.
+    /// Payload received by the client, each byte counted once; of a `command`, by either side.
     pub bytes_delivered: u64,
-    /// Payload bytes acknowledged.
+    /// Payload acknowledged.
     pub bytes_acked: u64,
-    /// Payload bytes sent, retransmissions included.
+    /// Payload sent, retransmissions included; of `quic-sim` with frames and headers of QUIC.
     pub bytes_sent: u64,
-    /// Payload bytes retransmitted.
+    /// Payload retransmitted.
     pub bytes_retransmitted: u64,
-    /// Packets sent, retransmissions included.
+    /// Data packets sent, retransmissions included; of `quic-sim` all packets of the server.
     pub packets_sent: u64,
-    /// Packets declared lost.
+    /// Packets that the sender declared lost.
     pub packets_lost: u64,
-    /// Packets received with CE (ECN).
+    /// Packets that arrived with CE, a mark of congestion (ECN).
     pub packets_marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// RTTs measured by the sender, in milliseconds.
+    /// Round-trip times as the sender measured them, one per acknowledgement; of `netns` and `bpf`
+    /// the smoothed one, sampled over time.
     pub rtt_ms: Option<Quantiles>,
     /// Set by lab engines. In JSON its fields are inlined in the record.
     #[serde(flatten)]
@@ -106,18 +110,19 @@ impl FlowRecord {
 
 /// The part of a record that only lab engines set, because they control path and run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LabRecord {
-    /// Bytes delivered before the end of the run's warm-up.
+    /// Payload received by the client during the warm-up.
     pub bytes_delivered_early: u64,
-    /// Packets dropped by queues.
+    /// Of the packets sent, dropped by queues; of `netns` and `bpf`, of all packets to the client.
     pub packets_dropped_queue: u64,
-    /// Packets dropped by policers.
+    /// Of the packets sent, dropped by policers.
     pub packets_dropped_policer: u64,
-    /// Packets lost at random.
+    /// Of the packets sent, lost at random.
     pub packets_dropped_random: u64,
-    /// ACKs dropped on the return path.
+    /// Acknowledgements dropped on the return path.
     pub acks_dropped: u64,
-    /// Queueing delay of the packets, in milliseconds.
+    /// Time that each packet of the flow spent in queues.
     pub queue_ms: Option<Quantiles>,
 }
 
@@ -130,37 +135,39 @@ impl LabRecord {
 
 /// The outcome of a playback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Playback {
-    /// Playback latency: from the click to the first sound or picture; `None` if there was none.
+    /// From the click to the first sound or picture; null if there was none.
     pub startup_ns: Option<u64>,
-    /// Total playing time.
+    /// Played time.
     pub played_ns: u64,
-    /// Total stalled time after the first sound.
+    /// Time without sound or motion after the first sound.
     pub stalled_ns: u64,
-    /// Number of stalls.
+    /// Number of such stalls.
     pub stutters: u64,
-    /// Songs or videos played at least in part.
+    /// Songs or films that were played at least in part.
     pub items: u64,
-    /// Mean bitrate fetched, if a player chose it.
+    /// Mean bitrate of the fetched media, if a player chose it.
     pub bitrate_bps: Option<u64>,
-    /// Number of bitrate changes.
+    /// Number of changes of the bitrate.
     pub switches: u64,
 }
 
 /// A request on a connection and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestRecord {
-    /// Index of the flow in its run.
+    /// The flow that carried it.
     pub flow: u32,
-    /// When the client wanted it.
+    /// Time of the client's request, from the start of the run.
     pub start_ns: u64,
-    /// From then to the first byte of the answer.
+    /// From `start_ns` to its first byte at the client.
     pub first_byte_ns: Option<u64>,
-    /// From then to its last byte.
+    /// From `start_ns` to its last byte; null if it did not arrive before the run ended.
     pub completion_ns: Option<u64>,
-    /// Size of the answer.
+    /// Requested size.
     pub size_bytes: u64,
-    /// Bytes of it that arrived.
+    /// Received bytes.
     pub bytes_delivered: u64,
 }
 
@@ -180,8 +187,9 @@ pub struct ObjectRow {
 
 /// Quantiles of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quantiles {
-    /// Smallest value.
+    /// Minimum.
     pub min: f64,
     /// Median.
     pub p50: f64,

@@ -8,30 +8,31 @@ use crate::record::FlowRecord;
 /// The state of a flow at one instant. Counters are since the start of the flow. `S` is the type of
 /// the state's name: static from a controller, or owned if read from a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SeriesPoint<S = &'static str> {
-    /// Time since the start of the run, in nanoseconds.
+    /// From the start of the run.
     pub time_ns: u64,
     /// Index of the flow in its run.
     pub flow: u32,
-    /// Name of the controller state in the specification.
+    /// State of the controller, by its specification's name: `ProbeBW_UP`, `Recovery`.
     pub state: S,
-    /// Congestion window in bytes.
+    /// Congestion window.
     pub cwnd_bytes: u64,
-    /// Bytes in flight.
+    /// Sent, and neither acknowledged nor declared lost.
     pub inflight_bytes: u64,
-    /// Pacing rate in bits per second; `None` if the sender is ACK-clocked.
+    /// Pacing rate; null if acknowledgements clock the sender.
     pub pacing_bps: Option<u64>,
-    /// BBR.max_bw in bits per second.
+    /// BBR's estimate of the bandwidth.
     pub max_bw_bps: Option<u64>,
-    /// The controller's min_rtt in nanoseconds.
+    /// The controller's estimate of the minimum round-trip time.
     pub min_rtt_ns: Option<u64>,
-    /// Latest RTT sample in nanoseconds.
+    /// Latest sample of the round-trip time.
     pub rtt_ns: Option<u64>,
-    /// Bytes of all flows in the bottleneck queue.
+    /// In the queue of the path's own link, of all flows.
     pub queue_bytes: u64,
-    /// Payload bytes delivered so far.
+    /// Payload that arrived since the flow's start.
     pub delivered_bytes: u64,
-    /// Payload bytes declared lost so far.
+    /// Payload declared lost since then.
     pub lost_bytes: u64,
 }
 

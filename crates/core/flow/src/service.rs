@@ -9,55 +9,56 @@ use smol_str::SmolStr;
 /// A response or a connection of a server. The client is recorded only as precisely as an analysis
 /// needs: no address and no path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Service {
-    /// A response or a connection.
+    /// A response, or a connection with all its responses: never add the two up.
     pub scope: Scope,
-    /// When it began, in nanoseconds since 1970 (UTC).
+    /// Begin, since 1970 (UTC).
     pub start_unix_ns: u64,
-    /// `h1`, `h2` or `h3`; `tls` or `tcp` for a connection that ended before its first request.
+    /// `h1`, `h2` or `h3`; `tcp` or `tls` of a connection that ended before its first request.
     pub protocol: SmolStr,
-    /// The listener's name; its address if unnamed.
+    /// Name of the listener; its address if it has none.
     pub listener: SmolStr,
-    /// The requested host in lower case without port; for a connection, that of the first request.
+    /// Requested host, in lower case, without port; of a connection, that of the first request.
     pub host: Option<SmolStr>,
     /// The client's network: /24 of IPv4, /48 of IPv6.
     pub client: Option<SmolStr>,
-    /// The client's port, if the operator wants to find the connection in a log.
+    /// The client's port: only of `uncork steer record --client-ports`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_port: Option<u16>,
-    /// When the connection ended, likewise, in nanoseconds since 1970 (UTC).
+    /// End of the connection, since 1970 (UTC): only of `uncork steer record --client-ports`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_unix_ns: Option<u64>,
-    /// The name that the operator gives to the client's network.
+    /// Name of the client's network: only of `uncork steer record --networks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<SmolStr>,
     /// The client's autonomous system.
     pub asn: Option<u32>,
     /// The client's country: two letters of ISO 3166.
     pub country: Option<SmolStr>,
-    /// The response's status code.
+    /// Status code of the response.
     pub status: Option<u16>,
-    /// Size of the complete file from which the response, or part of it, is served.
+    /// Size of the whole file; a response may be a part of it.
     pub object_bytes: Option<u64>,
-    /// Number of responses in the record: one, or those of the connection.
+    /// Number of responses: one, or those of the connection.
     pub responses: u64,
-    /// Responses that were aborted.
+    /// Aborted responses among them.
     pub broken_off: u64,
-    /// The connection's minimum RTT so far, from the transport.
+    /// The connection's minimum round-trip time until then, as the transport reports it.
     pub min_rtt_ns: Option<u64>,
-    /// The transport's latest delivery rate sample: the most recent speed of the path, not an
-    /// average.
+    /// The transport's latest sample of the delivery rate, not an average.
     pub delivery_rate_bps: Option<u64>,
-    /// Part of the busy time in which the client's receive window limited the sender.
+    /// Part of `busy_ns` in which the client's receive window limited the sender.
     pub rwnd_limited_ns: Option<u64>,
-    /// Part of the busy time in which the send buffer was too small.
+    /// Part of `busy_ns` in which the send buffer was too small.
     pub sndbuf_limited_ns: Option<u64>,
-    /// Part of the busy time in which there was too little data to send.
+    /// Part of `busy_ns` in which there was too little to send.
     pub app_limited_ns: Option<u64>,
 }
 
 /// The scope of a server's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// A response.
@@ -69,13 +70,14 @@ pub enum Scope {
 
 /// A policy's choice of the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Choice {
-    /// Fingerprint of the active policy.
+    /// Fingerprint of the policy that chose the controller.
     pub policy: SmolStr,
     /// The rule that decided; `default` if none did.
     pub rule: SmolStr,
-    /// The controller chosen. The record's `cc` is the one in effect; if they differ, the choice
-    /// was not applied.
+    /// The chosen controller. The record's `cc` is the actual one: if they differ, the choice was
+    /// not applied.
     pub cc: Option<SmolStr>,
     /// The arm, if an experiment made the choice.
     pub arm: Option<Arm>,
@@ -83,17 +85,18 @@ pub struct Choice {
 
 /// The arm of an experiment that the client was assigned to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Arm {
-    /// The experiment.
+    /// The experiment, if one decided.
     pub experiment: SmolStr,
-    /// The arm.
+    /// The arm that the client was assigned to.
     pub arm: SmolStr,
-    /// Keyed hash of the assigned unit: a client network or a cookie.
+    /// Keyed hash of the assigned unit: a client network, a cookie; of `host prove` the window.
     pub unit: u64,
-    /// The unit's bucket out of 100, independent of its arm: a jackknife omits one bucket at a
-    /// time.
+    /// One of 100 parts of all units, independent of the arm: a jackknife omits one at a time; of
+    /// `host prove` the pair of windows.
     pub bucket: u8,
-    /// The probability of this arm for the unit.
+    /// Probability with which the unit got this arm.
     pub propensity: f64,
 }
 

@@ -19,6 +19,8 @@ mod explain;
 mod facts;
 mod files;
 mod flat;
+#[cfg(test)]
+mod for_python;
 mod glob;
 mod headers;
 mod in_kernel;

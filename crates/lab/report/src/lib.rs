@@ -6,6 +6,8 @@
 
 mod csv_text;
 mod escape;
+#[cfg(test)]
+mod for_python;
 mod json;
 pub mod lab;
 mod number;

@@ -3,7 +3,7 @@
 //! * [`not_run`]: reports a test that this machine cannot run, or fails if `UNCORK_REQUIRE` lists the missing
 //!   [`Capability`].
 //! * [`Scratch`]: a directory that is removed when the test ends.
-//! * [`assert_snapshot`]: compares a text with a file, which `UPDATE_DOCS=1` writes.
+//! * [`assert_snapshot`], [`assert_generated`]: compare a text with a file, or a part of one, which `UPDATE_DOCS=1` writes.
 //! * [`assert_message!`]: compares a message with the crate's `tests/messages.txt`, which `UPDATE_DOCS=1` writes.
 //! * [`finished_table`]: a table of networks with the line that ends it.
 //! * [`wait_until`], [`wait_for`] and their asynchronous variants: wait for a condition, with a limit.
@@ -22,7 +22,7 @@ mod wait;
 pub use capability::{Capability, not_run};
 pub use messages::assert_message_of;
 pub use scratch::Scratch;
-pub use snapshot::assert_snapshot;
+pub use snapshot::{assert_generated, assert_snapshot};
 pub use table::finished_table;
 pub use wait::{
     holds_within, now, pause, pause_async, wait_for, wait_for_async, wait_until, wait_until_async,

@@ -36,7 +36,7 @@ pub(super) fn columns<'a>(
     columns
 }
 
-fn core_columns<'a>() -> [Column<&'a FlowRecord>; 21] {
+pub(super) fn core_columns<'a>() -> [Column<&'a FlowRecord>; 21] {
     [
         column("engine", Text(|flow| &flow.engine)),
         column("group", Text(|flow| &flow.group)),
@@ -62,7 +62,7 @@ fn core_columns<'a>() -> [Column<&'a FlowRecord>; 21] {
     ]
 }
 
-fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 8] {
+pub(super) fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 8] {
     [
         column(
             "bytes_delivered_early",
@@ -87,7 +87,7 @@ fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 8] {
     ]
 }
 
-fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
+pub(super) fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
     [
         column(
             "playback_startup_ns",

@@ -8,7 +8,7 @@ use crate::Settings;
 use crate::experiment::{Arm, Experiment, Unit, divide};
 
 /// Range of an arm's weight.
-const WEIGHTS: std::ops::RangeInclusive<u64> = 1..=10_000;
+pub(crate) const WEIGHTS: std::ops::RangeInclusive<u64> = 1..=10_000;
 
 /// The probability steps of a slot, 0.01 %.
 const SLOT: u64 = Probability::ALWAYS.steps() / crate::SLOTS as u64;

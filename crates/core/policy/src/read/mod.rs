@@ -1,8 +1,8 @@
 //! Parsing of policies.
 
 mod condition;
-mod experiment;
-mod keys;
+pub(crate) mod experiment;
+pub(crate) mod keys;
 mod rule;
 mod settings;
 mod table;

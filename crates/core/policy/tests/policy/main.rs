@@ -15,3 +15,4 @@ mod reference;
 mod table;
 #[path = "../../../config/tests/texts/mod.rs"]
 mod texts;
+mod vectors;

@@ -11,10 +11,10 @@ const PUBLISHED: usize = 1;
 const REPEATED: [usize; 4] = [0, 2, 3, 4];
 
 /// The controllers in the order of [`COLOURS`].
-const CONTROLLERS: [&str; 5] = ["cubic", "bbr1", "bbr3", "bbr2", "reno"];
+pub(crate) const CONTROLLERS: [&str; 5] = ["cubic", "bbr1", "bbr3", "bbr2", "reno"];
 
 /// Colours of everything else, followed by those of controllers not on the page.
-const OTHERS: [usize; COLOURS.len()] = [5, 6, 4, 3, 2, 1, 0];
+pub(crate) const OTHERS: [usize; COLOURS.len()] = [5, 6, 4, 3, 2, 1, 0];
 
 /// Assignment of colours, and of dashes for entries with the same colour.
 #[derive(Debug)]

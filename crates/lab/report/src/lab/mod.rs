@@ -27,6 +27,8 @@ pub use figure::{
     HeatMap, HeatScale, Limit, Lines, Plot, Provenance, StateRow, TableColumn, TimePanel,
     TimeSeries,
 };
+#[cfg(test)]
+pub(crate) use inks::{CONTROLLERS, OTHERS};
 pub use published::{Judgement, Published, Verdict};
 pub use results::quantity;
 pub use suite::SuiteDocument;

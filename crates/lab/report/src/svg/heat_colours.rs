@@ -22,16 +22,25 @@ pub(crate) fn heat_style() -> String {
         let rule = |kind: char, anchors: [u32; 3], n: usize| {
             let colour = mixed(anchors, n as f64 / (STEPS - 1) as f64);
             let ink = if is_light(colour) { "#000" } else { "#fff" };
-            let [r, g, b] = colour.map(|channel| (channel * 255.0).round() as u8);
-            format!(
-                ".{kind}{n} path{{fill:#{r:02x}{g:02x}{b:02x}}}svg.chart .{kind}{n} text{{fill:{ink}}}\n"
-            )
+            let fill = hex(colour);
+            format!(".{kind}{n} path{{fill:{fill}}}svg.chart .{kind}{n} text{{fill:{ink}}}\n")
         };
         let sequential = (0..STEPS).map(|n| rule('h', SEQUENTIAL[page], n));
         let diverging = (0..STEPS).map(|n| rule('v', DIVERGING[page], n));
         sequential.chain(diverging).collect::<Vec<_>>().concat()
     };
     format!("{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n", rules(0), rules(1))
+}
+
+/// The diverging scale for light (0) or dark pages (1).
+#[cfg(test)]
+pub(crate) fn diverging(page: usize) -> [String; STEPS] {
+    std::array::from_fn(|n| hex(mixed(DIVERGING[page], n as f64 / (STEPS - 1) as f64)))
+}
+
+fn hex(colour: Rgb) -> String {
+    let [r, g, b] = colour.map(|channel| (channel * 255.0).round() as u8);
+    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 /// The colour at `position` (0 to 1) along three anchors.

@@ -17,8 +17,12 @@ pub(crate) use bars::{BarChart, BarMark};
 pub(crate) use cdf::climb;
 pub(crate) use chart::{Chart, ChartLabels, ChartLine, Dot, Dots, Mark, Rule, Side};
 pub(crate) use downsample::downsample;
+#[cfg(test)]
+pub(crate) use heat_colours::diverging;
 pub(crate) use heat_colours::heat_style;
 pub(crate) use heat_map::HeatGrid;
 pub(crate) use palette::COLOURS;
+#[cfg(test)]
+pub(crate) use palette::DASHES;
 pub(crate) use palette::{Ink, style};
 pub(crate) use timeline::{Timeline, TimelineRow};

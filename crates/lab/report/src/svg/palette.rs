@@ -19,7 +19,7 @@ pub(crate) const COLOURS: [(&str, &str); 7] = [
     ("#666666", "#b0b0b0"),
 ];
 
-const DASHES: [&str; 5] = ["none", "7 4.5", "0.5 4", "9 4.5 0.5 4.5", "14 5.5"];
+pub(crate) const DASHES: [&str; 5] = ["none", "7 4.5", "0.5 4", "9 4.5 0.5 4.5", "14 5.5"];
 
 impl Ink {
     /// Classes of a line's colour and dashes.

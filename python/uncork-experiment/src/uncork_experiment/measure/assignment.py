@@ -1,13 +1,15 @@
 """Which arm, slot and bucket a unit gets, as `uncork serve --policy` assigns them (docs/reference/policy.md).
 
-The tests compare it with the server's own code.
+conformance/assignments.tsv holds it to the server's own code.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
@@ -15,13 +17,21 @@ from numpy.typing import NDArray
 
 from uncork_experiment.measure.siphash import siphash24
 
-SLOTS = 10_000
+_SHARED = json.loads(files("uncork_experiment.measure").joinpath("policy.json").read_text(encoding="utf-8"))
+
+SLOTS: int = _SHARED["slots"]
 """Slots that units are hashed to, 0.01 % each. Arms own ranges of slots."""
 
-BUCKETS = 100
+BUCKETS: int = _SHARED["buckets"]
 """Buckets that units are hashed to, in all arms alike."""
 
-MAX_WEIGHT = 10_000
+MAX_WEIGHT: int = _SHARED["max_weight"]
+
+SETTINGS: list[str] = _SHARED["settings"]
+"""Settings of connections in policies."""
+
+QUIC: list[str] = _SHARED["quic"]
+"""Controllers of `uncork serve`."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """The canonical columns: the flow record's own names (docs/reference/results.md), their types and units."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Final, Literal
 
 import ibis
@@ -21,42 +23,19 @@ class Column:
     kind: Kind
     unit: str = ""
     about: str = ""
+    json: str = ""
+    """Its place in a line of JSON."""
+    part: str = ""
 
 
-def _text(*names: str) -> list[Column]:
-    return [Column(name, "text") for name in names]
-
-
-def _count(*names: str) -> list[Column]:
-    return [Column(name, "count", _unit(name)) for name in names]
-
-
-def _unit(name: str) -> str:
-    endings = {"_ns": "ns", "_ms": "ms", "_bytes": "bytes", "_bps": "bit/s"}
-    if name.startswith("bytes_"):
-        return "bytes"
-    return next((unit for ending, unit in endings.items() if name.endswith(ending)), "")
+def _of_flows() -> list[Column]:
+    """The columns that the crate uncork-flow defines; some parts are not for analyses."""
+    rows = json.loads(files("uncork_experiment.measure").joinpath("columns.json").read_text("utf-8"))
+    return [Column(**row) for row in rows["columns"] if row["part"] not in ("lab", "optional")]
 
 
 COLUMNS: Final[tuple[Column, ...]] = (
-    *_text("engine", "group", "cc"),
-    *_count("seed", "flow", "start_ns", "completion_ns", "first_byte_ns", "busy_ns", "size_bytes"),
-    *_count("bytes_delivered", "bytes_acked", "bytes_sent", "bytes_retransmitted"),
-    *_count("packets_sent", "packets_lost", "packets_marked", "timeouts"),
-    *(Column(name, "number", "ms") for name in ("rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms")),
-    *_count("playback_startup_ns", "playback_played_ns", "playback_stalled_ns", "playback_stutters"),
-    *_count("playback_items", "playback_bitrate_bps", "playback_switches"),
-    *_text("service_scope"),
-    *_count("service_start_unix_ns"),
-    *_text("service_protocol", "service_listener", "service_host", "service_client"),
-    *_count("service_asn"),
-    *_text("service_country"),
-    *_count("service_status", "service_object_bytes", "service_responses", "service_broken_off"),
-    *_count("service_min_rtt_ns", "service_delivery_rate_bps", "service_rwnd_limited_ns"),
-    *_count("service_sndbuf_limited_ns", "service_app_limited_ns"),
-    *_text("choice_policy", "choice_rule", "choice_cc", "arm_experiment", "arm"),
-    *_count("arm_unit", "arm_bucket"),
-    Column("arm_propensity", "number"),
+    *_of_flows(),
     Column("log_id", "count", about="Of imported logs: identifies the line. Not in uncork's own files."),
     Column("source", "text", about="How throughput was measured: one of SOURCES. Not in uncork's own files."),
 )

@@ -27,6 +27,7 @@ from uncork_experiment.experiment.estimate import pooled
 from uncork_experiment.experiment.result import Measure
 from uncork_experiment.experiment.units import candidates
 from uncork_experiment.measure import console
+from uncork_experiment.measure.assignment import QUIC, SETTINGS
 from uncork_experiment.measure.cubes import Reduced
 from uncork_experiment.measure.errors import InputError
 from uncork_experiment.measure.errors import available as any_of
@@ -37,10 +38,6 @@ from uncork_experiment.measure.stats.switchback import DAY, WEEK
 
 SCHEMA = "experiment-design-1"
 KINDS = ("ab", "switchback", "paired-links", "steps")
-SETTINGS = ("quic", "tcp", "initial_window", "pacing_cap")
-"""Of connections, as policies have them (crates/core/policy/src/read/keys.rs)."""
-QUIC = ("reno", "cubic", "bbr1", "bbr2", "bbr3")
-"""Controllers of `uncork serve` (crates/core/cc)."""
 DAYS = (7, 14, 28)
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 SHOWN = tuple(

@@ -54,9 +54,10 @@ def document(title: str, body: str) -> str:
 @cache
 def style() -> str:
     """The laboratory's style sheets, word for word, and what this page has beyond them."""
-    names = ("page.css", "lab.css", "chart.css", "experiment.css")
-    sheets = [files(__package__).joinpath(name).read_text(encoding="utf-8") for name in names]
-    return "".join([*sheets[:3], palette.style(), sheets[3]])
+    names = ("laboratory.css", "experiment.css")
+    shared, own = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in names)
+    _, _, sheets = shared.partition("\n")  # Without the comment that says who wrote it.
+    return sheets + palette.style() + own
 
 
 def _header(analysis: Analysis, title: str) -> str:

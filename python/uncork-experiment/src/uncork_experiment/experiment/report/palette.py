@@ -1,57 +1,26 @@
-"""Colours: those of the laboratory's reports (crates/lab/report/src/svg/palette.rs, lab/inks.rs,
-svg/heat_colours.rs).
+"""Colours: those of the laboratory's reports, which write them (crates/lab/report/src/for_python.rs).
 
 A controller has one colour on every page. Better is green and worse is purple (ColorBrewer PRGn): never the
-red of a failed check. A test compares these tables with the Rust sources.
+red of a failed check.
 """
 
 from __future__ import annotations
 
-COLOURS = (
-    ("#0072b2", "#56b4e9"),
-    ("#d55e00", "#e69f00"),
-    ("#009e73", "#2fc499"),
-    ("#cc79a7", "#cc79a7"),
-    ("#e69f00", "#f0e442"),
-    ("#56b4e9", "#3d8fc7"),
-    ("#666666", "#b0b0b0"),
-)
+import json
+from importlib.resources import files
+
+_SHARED = json.loads(files(__package__).joinpath("palette.json").read_text(encoding="utf-8"))
+
+COLOURS: tuple[tuple[str, str], ...] = tuple((light, dark) for light, dark in _SHARED["colours"])
 """Okabe and Ito, for light and dark pages. The first five are for controllers."""
 
-CONTROLLERS = ("cubic", "bbr1", "bbr3", "bbr2", "reno")
+CONTROLLERS: list[str] = _SHARED["controllers"]
 KERNEL_NAMES = {"bbr": "bbr1"}
 """The kernel's `bbr` is version 1."""
-
-OTHERS = (5, 6, 4, 3, 2, 1, 0)
-DASHES = ("none", "7 4.5", "0.5 4", "9 4.5 0.5 4.5", "14 5.5")
-
-DIVERGING_LIGHT = (
-    "#762a83",
-    "#90549a",
-    "#a97bb0",
-    "#c2a3c6",
-    "#dbcbdc",
-    "#f4f4f2",
-    "#cbdbcb",
-    "#a2c2a5",
-    "#79a980",
-    "#4f905b",
-    "#1b7837",
-)
-DIVERGING_DARK = (
-    "#d09bdf",
-    "#ab83b9",
-    "#866b94",
-    "#645571",
-    "#433f50",
-    "#242a31",
-    "#334743",
-    "#426554",
-    "#528566",
-    "#61a678",
-    "#71c98b",
-)
-STEPS = len(DIVERGING_LIGHT)
+OTHERS: list[int] = _SHARED["others"]
+DASHES: list[str] = _SHARED["dashes"]
+DIVERGING_LIGHT: list[str] = _SHARED["diverging_light"]
+DIVERGING_DARK: list[str] = _SHARED["diverging_dark"]
 
 
 def colour_of(controller: str) -> int | None:
@@ -83,7 +52,7 @@ def style() -> str:
     return f"{light}{dashes}@media screen and (prefers-color-scheme:dark){{\n{dark}}}\n"
 
 
-def _rules(page: int, diverging: tuple[str, ...]) -> str:
+def _rules(page: int, diverging: list[str]) -> str:
     rules = [f".s{n}{{stroke:{pair[page]}}}.f{n}{{fill:{pair[page]}}}\n" for n, pair in enumerate(COLOURS)]
     for n, colour in enumerate(diverging):
         ink = "#000" if _luminance(colour) > 0.179 else "#fff"

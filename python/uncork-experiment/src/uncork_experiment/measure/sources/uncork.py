@@ -32,29 +32,11 @@ _ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
 
 OWN: Final = "for columns of your own write a mapping (--mapping my.toml; see records.md)"
 
-_PARTS: Final = {"playback_": "playback.", "service_": "service.", "choice_": "choice."}
-_ARM: Final = {
-    "arm_experiment": "choice.arm.experiment",
-    "arm": "choice.arm.arm",
-    "arm_unit": "choice.arm.unit",
-    "arm_bucket": "choice.arm.bucket",
-    "arm_propensity": "choice.arm.propensity",
-}
-_RTT: Final = {"rtt_min_ms": "rtt_ms.min", "rtt_p50_ms": "rtt_ms.p50", "rtt_p95_ms": "rtt_ms.p95"}
-
-
-def _json_name(column: str) -> str:
-    for start, part in _PARTS.items():
-        if column.startswith(start):
-            return part + column.removeprefix(start)
-    return (_ARM | _RTT).get(column, column)
-
-
 JSON_LINES: Final = Mapping(
     name="uncork",
     format="json",
     columns={
-        column.name: Field(sources=(_json_name(column.name),), is_required=column.name in ("engine", "cc"))
+        column.name: Field(sources=(column.json or column.name,), is_required=column.name in ("engine", "cc"))
         for column in COLUMNS
         if column.name != "log_id"
     },
