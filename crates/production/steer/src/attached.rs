@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use uncork_kernel::{Map, Ring};
+use zerocopy::FromBytes;
 
 use crate::error::Error;
 use crate::layout::{CloseEvent, Decision};
@@ -44,7 +45,12 @@ impl Attached {
 
     /// Calls `each` with the close events since the last call.
     pub(crate) fn read(&mut self, mut each: impl FnMut(CloseEvent)) {
-        self.ring.read(|bytes| each(CloseEvent::read(bytes)));
+        // The ring has only these.
+        self.ring.read(|bytes| {
+            if let Ok(event) = CloseEvent::read_from_bytes(bytes) {
+                each(event);
+            }
+        });
     }
 
     /// The decision for a connection that has ended. Its entry is free from now on.
@@ -59,5 +65,5 @@ impl Attached {
 }
 
 fn count(lost: &Map) -> Result<u64, Error> {
-    lost.count(0).map_err(Error::step("read the count of dropped events"))
+    lost.value(0).map_err(Error::step("read the count of dropped events"))
 }

@@ -1,92 +1,61 @@
-//! The structures of `bpf/steer.bpf.c`, as bytes.
+//! The structures of `bpf/steer.bpf.c` and `bpf/move.bpf.c`, and what they get of a flat policy.
 
+use uncork_kernel::{Layout, layout};
 use uncork_policy::{Candidate, Flat, FlatExperiment, FlatRule, Outcome};
 use uncork_units::Rate;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use crate::question::Answer;
 
 /// Bytes of a controller's name, with its end.
 pub(crate) const NAME: usize = 16;
 const WORDS: usize = 16;
 const ARMS: usize = 32;
 const CANDIDATES: usize = 64;
-/// Bytes of a line of the table of networks.
-pub(crate) const LINE: usize = 64;
+/// Words of a line of the table of networks.
+const LINE: usize = 16;
+/// The flag of a decision for a connection that was moved when it was open.
+const MOVED: u32 = 1;
 
-/// Bytes that grow. Numbers are in the machine's order, as in C.
-#[derive(Default)]
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
+/// The structures in the types of `steer.bpf.o`. Close events and questions are not among them: no map has them.
+pub(crate) const STEER: [Layout; 12] = [
+    layout!(Decision = "decision": policy, unit, outcome, flags),
+    layout!(ConnectionEntry = "kept": decision, cookie),
+    layout!(PolicyHead = "head": policy, opened, others, tai_offset, roots, has_ports, has_windows),
+    layout!(TableLine = "line": words),
+    layout!(NetworkRow = "row": count, candidates),
+    layout!(RowCandidate = "row.candidates": rule, outcome),
+    layout!(RuleEntry = "rule": since, until, from, to, ahead, days, has_window, experiment),
+    layout!(HashUnit = "unit": words, count, first, shift, unused),
+    layout!(ExperimentEntry = "experiment": key, units, arms, unused, arm),
+    layout!(ArmSlots = "experiment.arm": first, slots),
+    layout!(OutcomeEntry = "outcome": controller, pacing_cap),
+    layout!(OutcomeCounts = "counts": connections, refused, unkept),
+];
 
-impl Bytes {
-    pub(crate) fn u8(&mut self, value: u8) -> &mut Self {
-        self.0.push(value);
-        self
-    }
+/// Those in the types of `move.bpf.o`.
+pub(crate) const MOVE: [Layout; 3] =
+    [STEER[0], STEER[1], layout!(MoveTarget = "target": decision, controller, cap, unused)];
 
-    pub(crate) fn u16(&mut self, value: u16) -> &mut Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(crate) fn u32(&mut self, value: u32) -> &mut Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(crate) fn u64(&mut self, value: u64) -> &mut Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(crate) fn i64(&mut self, value: i64) -> &mut Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(bytes);
-        self
-    }
-
-    /// Zeros up to this size.
-    fn pad(&mut self, size: usize) -> &mut Self {
-        self.0.resize(size, 0);
-        self
-    }
-}
-
-/// Numbers out of a structure, one after the other.
-pub(crate) struct LayoutFields<'a>(pub(crate) &'a [u8]);
-
-impl LayoutFields<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let mut bytes = [0; N];
-        if let Some((found, rest)) = self.0.split_at_checked(N) {
-            bytes.copy_from_slice(found);
-            self.0 = rest;
-        }
-        bytes
-    }
-
-    pub(crate) fn u32(&mut self) -> u32 {
-        u32::from_ne_bytes(self.take())
-    }
-
-    pub(crate) fn u64(&mut self) -> u64 {
-        u64::from_ne_bytes(self.take())
-    }
-}
-
-/// What was decided for a connection: `struct decision`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The decision for a connection.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub(crate) struct Decision {
     /// The key of the policy that decided.
     pub(crate) policy: u64,
     /// The hash of the client's network, if an experiment decided.
     pub(crate) unit: u64,
     pub(crate) outcome: u32,
-    /// It was moved here when it was open.
-    pub(crate) is_moved: bool,
+    flags: u32,
 }
+const _: () = assert!(size_of::<Decision>() == 24);
 
 impl Decision {
-    pub(crate) fn read(fields: &mut LayoutFields<'_>) -> Self {
-        let (policy, unit, outcome) = (fields.u64(), fields.u64(), fields.u32());
-        Self { policy, unit, outcome, is_moved: fields.u32() != 0 }
+    /// Whether the connection was moved here when it was open.
+    pub(crate) const fn is_moved(&self) -> bool {
+        self.flags & MOVED != 0
     }
 }
 
@@ -99,155 +68,309 @@ pub(crate) fn places(cookie: u64) -> impl Iterator<Item = u32> {
     (0..TRIES).map(move |number| (cookie.wrapping_add(number * 0x9e377) % PLACES) as u32)
 }
 
-/// An entry of the table of connections: `struct kept`.
+/// An entry of the table of connections.
+#[repr(C)]
+#[derive(Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub(crate) struct ConnectionEntry {
     pub(crate) decision: Decision,
-    /// The socket's.
+    /// The socket's; 0 of a free place.
     pub(crate) cookie: u64,
 }
-
-impl ConnectionEntry {
-    pub(crate) fn read(bytes: &[u8]) -> Self {
-        let mut fields = LayoutFields(bytes);
-        Self { decision: Decision::read(&mut fields), cookie: fields.u64() }
-    }
-}
+const _: () = assert!(size_of::<ConnectionEntry>() == 32);
 
 /// The end of a connection: `struct end`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub(crate) struct CloseEvent {
     /// The socket's.
     pub(crate) cookie: u64,
     pub(crate) decision: Decision,
-    /// The controller at the end; empty if it is not known.
-    pub(crate) controller: String,
+    controller: [u8; NAME],
 }
+const _: () = assert!(size_of::<CloseEvent>() == 48);
 
 impl CloseEvent {
-    pub(crate) fn read(bytes: &[u8]) -> Self {
-        let mut fields = LayoutFields(bytes);
-        let (cookie, decision) = (fields.u64(), Decision::read(&mut fields));
-        Self { cookie, decision, controller: name(&fields.take::<NAME>()) }
+    /// The end of the connection with this cookie.
+    pub(crate) fn new(cookie: u64, decision: Decision, controller: &str) -> Self {
+        Self { cookie, decision, controller: name(Some(controller)) }
+    }
+
+    /// The controller at the end; empty if it is not known.
+    pub(crate) fn controller(&self) -> &str {
+        let end = self.controller.iter().position(|byte| *byte == 0).unwrap_or(NAME);
+        std::str::from_utf8(&self.controller[..end]).unwrap_or_default()
     }
 }
 
-/// `struct target` of `bpf/move.bpf.c`.
-pub(crate) fn target(decision: Decision, controller: Option<&str>, cap: u32) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    bytes.u64(decision.policy).u64(decision.unit).u32(decision.outcome);
-    bytes.u32(decision.is_moved.into());
-    bytes.bytes(controller.unwrap_or_default().as_bytes()).pad(24 + NAME);
-    bytes.u32(cap).u32(0);
-    bytes.0
+/// A question to the program, and its answer: `struct question`, padded to the kernel's shortest packet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct QuestionPacket {
+    /// In network byte order; IPv4 mapped.
+    pub(crate) client: [u8; 16],
+    pub(crate) port: u32,
+    pub(crate) is_opened: u32,
+    pub(crate) unix_s: i64,
+    pub(crate) answer: Decision,
+    pub(crate) unused: u64,
 }
+const _: () = assert!(size_of::<QuestionPacket>() == 64);
 
-/// A controller's name as the kernel writes it.
-fn name(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+/// New settings of an open connection.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct MoveTarget {
+    decision: Decision,
+    /// Empty: unchanged.
+    controller: [u8; NAME],
+    /// In bytes per second; 0: unchanged.
+    cap: u32,
+    unused: u32,
 }
+const _: () = assert!(size_of::<MoveTarget>() == 48);
 
-/// `struct head`.
-pub(crate) fn head(flat: &Flat, policy: u64, tai_offset: i64) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    let [v4, v6] = flat.table.roots();
-    bytes.u64(policy).u64(flat.listeners.opened).u64(flat.listeners.others).i64(tai_offset);
-    let has_windows = flat.rules.iter().any(|rule| rule.window.is_some());
-    bytes.u32(v4).u32(v6);
-    bytes.u32((!flat.listeners.ports.is_empty()).into()).u32(has_windows.into());
-    bytes.0
-}
-
-/// `union line`s, one behind the other.
-pub(crate) fn lines(words: &[u32]) -> Vec<u8> {
-    let mut bytes = Bytes(Vec::with_capacity(size_of_val(words).next_multiple_of(LINE)));
-    for word in words {
-        bytes.u32(*word);
+impl MoveTarget {
+    pub(crate) fn new(answer: &Answer, controller: Option<&str>, cap: u32) -> Self {
+        let Answer { policy, unit, outcome } = *answer;
+        let decision = Decision { policy, unit, outcome: outcome as u32, flags: MOVED };
+        Self { decision, controller: name(controller), cap, unused: 0 }
     }
-    let size = bytes.0.len().next_multiple_of(LINE);
-    bytes.pad(size);
-    bytes.0
 }
 
-/// `struct row`.
-pub(crate) fn row(candidates: &[Candidate]) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    bytes.u32(candidates.len() as u32);
-    for candidate in candidates {
-        bytes.u16(candidate.rule).u16(candidate.outcome);
+/// A controller's name as the kernel takes it; empty without one.
+fn name(controller: Option<&str>) -> [u8; NAME] {
+    let mut name = [0; NAME];
+    for (to, from) in name.iter_mut().zip(controller.unwrap_or_default().bytes()) {
+        *to = from;
     }
-    bytes.pad(4 + 4 * CANDIDATES);
-    bytes.0
+    name
 }
 
-/// `struct rule`.
-pub(crate) fn rule(rule: &FlatRule) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    let experiment = rule.experiment.map_or(0, |index| index + 1);
-    match rule.window {
-        None => bytes.pad(28).u8(0).u8(0),
-        Some(window) => bytes
-            .i64(window.since)
-            .i64(window.until)
-            .u32(window.from)
-            .u32(window.to)
-            .bytes(&window.ahead.to_ne_bytes())
-            .u8(window.days)
-            .u8(1),
-    };
-    bytes.u16(experiment);
-    bytes.0
+/// What a policy has once.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct PolicyHead {
+    policy: u64,
+    opened: u64,
+    others: u64,
+    tai_offset: i64,
+    roots: [u32; 2],
+    has_ports: u32,
+    has_windows: u32,
 }
+const _: () = assert!(size_of::<PolicyHead>() == 48);
 
-/// `struct experiment`.
-pub(crate) fn experiment(experiment: &FlatExperiment) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    let (key, _) = experiment.key.as_chunks::<8>();
-    for half in key {
-        bytes.u64(u64::from_le_bytes(*half));
+impl PolicyHead {
+    pub(crate) fn new(flat: &Flat, policy: u64, tai_offset: i64) -> Self {
+        Self {
+            policy,
+            opened: flat.listeners.opened,
+            others: flat.listeners.others,
+            tai_offset,
+            roots: flat.table.roots(),
+            has_ports: (!flat.listeners.ports.is_empty()).into(),
+            has_windows: flat.rules.iter().any(|rule| rule.window.is_some()).into(),
+        }
     }
-    unit(&mut bytes, &experiment.prefix, b'4', 3);
-    unit(&mut bytes, &experiment.prefix, b'6', 6);
-    bytes.u32(experiment.arms.len() as u32).u32(0);
-    for (first, slots) in &experiment.arms {
-        bytes.u16(*first).u16(*slots);
-    }
-    let empty = 4 * (ARMS - experiment.arms.len());
-    let size = bytes.0.len() + empty;
-    bytes.pad(size);
-    bytes.0
 }
 
-/// `struct unit`: the message of the hash in words, with zeros where the network belongs. The last byte of the
-/// last word is the length (SipHash, padding).
-fn unit(bytes: &mut Bytes, prefix: &[u8], kind: u8, network: usize) {
-    let mut message = prefix.to_vec();
-    message.push(kind);
-    let place = message.len();
-    let length = place + network;
-    let count = length / 8 + 1;
-    message.resize(count * 8, 0);
-    message[count * 8 - 1] = length as u8;
-    message.resize(WORDS * 8, 0);
-    let (words, _) = message.as_chunks::<8>();
-    for word in words {
-        bytes.u64(u64::from_le_bytes(*word));
+/// A line of the table of networks: `union line`.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct TableLine {
+    words: [u32; LINE],
+}
+const _: () = assert!(size_of::<TableLine>() == 64);
+
+impl TableLine {
+    /// The lines of the table's words.
+    pub(crate) fn all(words: &[u32]) -> Vec<Self> {
+        let line = |words: &[u32]| {
+            let mut line = [0; LINE];
+            line[..words.len()].copy_from_slice(words);
+            Self { words: line }
+        };
+        words.chunks(LINE).map(line).collect()
     }
-    bytes.u32(count as u32).u32((place / 8) as u32).u32((place % 8 * 8) as u32).u32(0);
 }
 
-/// `struct outcome`. The cap fits: that was checked.
-pub(crate) fn outcome(outcome: &Outcome) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    bytes.bytes(outcome.tcp.as_deref().unwrap_or_default().as_bytes()).pad(NAME);
-    let cap = outcome.pacing_cap.map_or(0, Rate::bytes_per_sec);
-    bytes.u32(u32::try_from(cap).unwrap_or(0));
-    bytes.0
+/// The rules that hold for the addresses of a row, in their order.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct NetworkRow {
+    count: u32,
+    candidates: [RowCandidate; CANDIDATES],
 }
+const _: () = assert!(size_of::<NetworkRow>() == 260);
+
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct RowCandidate {
+    rule: u16,
+    outcome: u16,
+}
+
+impl From<&Vec<Candidate>> for NetworkRow {
+    fn from(candidates: &Vec<Candidate>) -> Self {
+        let mut row = Self { count: candidates.len() as u32, ..Self::new_zeroed() };
+        for (to, Candidate { rule, outcome }) in row.candidates.iter_mut().zip(candidates) {
+            *to = RowCandidate { rule: *rule, outcome: *outcome };
+        }
+        row
+    }
+}
+
+/// When a rule holds, and its experiment.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct RuleEntry {
+    since: i64,
+    until: i64,
+    from: u32,
+    to: u32,
+    ahead: i32,
+    days: u8,
+    has_window: u8,
+    /// Its index and 1; 0 is none.
+    experiment: u16,
+}
+const _: () = assert!(size_of::<RuleEntry>() == 32);
+
+impl From<&FlatRule> for RuleEntry {
+    fn from(rule: &FlatRule) -> Self {
+        let experiment = rule.experiment.map_or(0, |index| index + 1);
+        let Some(window) = rule.window else { return Self { experiment, ..Self::new_zeroed() } };
+        Self {
+            since: window.since,
+            until: window.until,
+            from: window.from,
+            to: window.to,
+            ahead: window.ahead,
+            days: window.days,
+            has_window: 1,
+            experiment,
+        }
+    }
+}
+
+/// An experiment's hash and arms.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct ExperimentEntry {
+    key: [u64; 2],
+    /// IPv4, IPv6.
+    units: [HashUnit; 2],
+    arms: u32,
+    unused: u32,
+    arm: [ArmSlots; ARMS],
+}
+const _: () = assert!(size_of::<ExperimentEntry>() == 440);
+
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct ArmSlots {
+    first: u16,
+    slots: u16,
+}
+
+impl From<&FlatExperiment> for ExperimentEntry {
+    fn from(experiment: &FlatExperiment) -> Self {
+        let (key, _) = experiment.key.as_chunks::<8>();
+        let prefix = &experiment.prefix;
+        let mut entry = Self {
+            key: [0, 1].map(|half: usize| u64::from_le_bytes(key[half])),
+            units: [HashUnit::new(prefix, b'4', 3), HashUnit::new(prefix, b'6', 6)],
+            arms: experiment.arms.len() as u32,
+            ..Self::new_zeroed()
+        };
+        for (to, (first, slots)) in entry.arm.iter_mut().zip(&experiment.arms) {
+            *to = ArmSlots { first: *first, slots: *slots };
+        }
+        entry
+    }
+}
+
+/// The message of the hash in words, with zeros in the place of the network. The last byte of the last word is the
+/// length (SipHash, padding).
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct HashUnit {
+    words: [u64; WORDS],
+    count: u32,
+    /// The word in which the network begins, and its first bit.
+    first: u32,
+    shift: u32,
+    unused: u32,
+}
+const _: () = assert!(size_of::<HashUnit>() == 144);
+
+impl HashUnit {
+    fn new(prefix: &[u8], kind: u8, network: usize) -> Self {
+        let mut message = [prefix, &[kind]].concat();
+        let place = message.len();
+        let length = place + network;
+        let count = length / 8 + 1;
+        message.resize(WORDS * 8, 0);
+        message[count * 8 - 1] = length as u8;
+        let (bytes, _) = message.as_chunks::<8>();
+        let mut words = [0; WORDS];
+        for (word, bytes) in words.iter_mut().zip(bytes) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        let (first, shift) = ((place / 8) as u32, (place % 8 * 8) as u32);
+        Self { words, count: count as u32, first, shift, unused: 0 }
+    }
+}
+
+/// The settings of an outcome.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct OutcomeEntry {
+    /// Empty: the system's.
+    controller: [u8; NAME],
+    /// In bytes per second; 0 is none.
+    pacing_cap: u32,
+}
+const _: () = assert!(size_of::<OutcomeEntry>() == 20);
+
+impl From<&Outcome> for OutcomeEntry {
+    /// The cap fits: that was checked.
+    fn from(outcome: &Outcome) -> Self {
+        let cap = outcome.pacing_cap.map_or(0, Rate::bytes_per_sec);
+        Self {
+            controller: name(outcome.tcp.as_deref()),
+            pacing_cap: u32::try_from(cap).unwrap_or(0),
+        }
+    }
+}
+
+/// The connections of an outcome on one processor.
+#[repr(C)]
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub(crate) struct OutcomeCounts {
+    pub(crate) connections: u64,
+    pub(crate) refused: u64,
+    pub(crate) unkept: u64,
+}
+const _: () = assert!(size_of::<OutcomeCounts>() == 24);
 
 #[cfg(test)]
 mod tests {
+    use uncork_kernel::check_object;
+
     use super::*;
+
+    #[test]
+    fn the_structures_are_those_of_the_objects() {
+        for (object, layouts) in [
+            (&include_bytes!("../bpf/steer.bpf.o")[..], &STEER[..]),
+            (include_bytes!("../bpf/move.bpf.o"), &MOVE),
+        ] {
+            check_object("steer", object, layouts).expect("the same");
+        }
+    }
 
     /// Old connections that lie together must not take all places of a new one.
     #[test]

@@ -27,7 +27,7 @@ impl Lookup {
     pub fn find(&mut self, cookie: u64) -> Option<PolicyChoice> {
         self.0.iter_mut().find_map(|(sockets, archive)| {
             let decision = sockets.find(cookie).ok().flatten()?;
-            archive.decided(&decision).map(|decided| given(decided, decision.is_moved))
+            archive.decided(&decision).map(|decided| given(decided, decision.is_moved()))
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::apply::open_cgroup;
 use crate::archive::PolicyArchive;
 use crate::description::{Decided, Description};
 use crate::error::Error;
-use crate::layout::{self, Decision};
+use crate::layout::{self, MoveTarget};
 use crate::question::Question;
 use crate::sockets::SteeredSockets;
 use crate::steered::Steered;
@@ -56,12 +56,6 @@ pub struct Moves {
     pub ended: Option<u64>,
 }
 
-/// A connection and its new settings.
-struct MoveTarget {
-    cookie: u64,
-    value: Vec<u8>,
-}
-
 impl Steered {
     /// Gives open connections of the cgroup, in this network namespace, the settings that the active policy decides. Connections that
     /// have them already do not change. The records of the others have no arm from now on.
@@ -79,17 +73,19 @@ impl Steered {
         let sockets = self.sockets()?;
         let (listening, open) = connections(&cgroups)?;
         let cgroup = description.cgroup.clone();
-        let (mut moves, mut targets) = (Moves { cgroup, ..Moves::default() }, Vec::new());
+        let mut moves = Moves { cgroup, ..Moves::default() };
+        let (mut cookies, mut targets) = (Vec::new(), Vec::new());
         let mut planner =
             MovePlanner { ask, description, archive: PolicyArchive::of(self), sockets };
         for connection in &open {
             let is_accepted = listening.contains(&connection.local.port());
             if let Some(target) = planner.target(connection, is_accepted, request, &mut moves)? {
+                cookies.push(connection.cookie);
                 targets.push(target);
             }
         }
         if !request.is_dry_run {
-            let [moved, refused] = carry_out(&targets, planner.sockets.0)?;
+            let [moved, refused] = carry_out(&cookies, &targets, planner.sockets.0)?;
             let ended = moves.targets().saturating_sub(moved + refused);
             (moves.moved, moves.refused, moves.ended) = (Some(moved), Some(refused), Some(ended));
         }
@@ -193,15 +189,9 @@ impl MovePlanner {
             return Ok(None);
         }
         let controller = Some(gets.as_str()).filter(|gets| *gets != has);
-        let decision = Decision {
-            policy: answer.policy,
-            unit: answer.unit,
-            outcome: answer.outcome as u32,
-            is_moved: true,
-        };
-        let value = layout::target(decision, controller, cap);
+        let target = MoveTarget::new(&answer, controller, cap);
         *moves.to_move.entry((has, gets)).or_default() += 1;
-        Ok(Some(MoveTarget { cookie: connection.cookie, value }))
+        Ok(Some(target))
     }
 
     /// The earlier decision for a connection, if a policy decided.
@@ -222,21 +212,19 @@ fn cap(decided: &Decided, before: Option<&Decided>) -> u32 {
 }
 
 /// Moves connections: how many were moved, and how many the kernel refused.
-fn carry_out(targets: &[MoveTarget], sockets: Map) -> Result<[u64; 2], Error> {
+fn carry_out(cookies: &[u64], targets: &[MoveTarget], sockets: Map) -> Result<[u64; 2], Error> {
     if targets.is_empty() {
         return Ok([0; 2]);
     }
-    let mut object = Object::plain("uncork steer move", OBJECT)?;
+    let mut object = Object::plain("uncork steer move", OBJECT, &layout::MOVE)?;
     let map = object.create_map("targets", Some(targets.len() as u32))?;
-    let keys: Vec<u8> = targets.iter().flat_map(|target| target.cookie.to_ne_bytes()).collect();
-    let values: Vec<&[u8]> = targets.iter().map(|target| target.value.as_slice()).collect();
-    map.fill(&keys, &values.concat()).map_err(Error::step("list the connections to move"))?;
+    map.fill(cookies, targets).map_err(Error::step("list the connections to move"))?;
     let done = object.create_map("done", None)?;
     let maps = [("targets", map), ("sockets", sockets), ("done", done)];
     let maps: Maps = maps.into_iter().map(|(name, map)| (name.to_owned(), map)).collect();
     object.link(&maps)?;
     let program = object.load("move", ProgramKind::iterator("tcp")?)?;
     program.iterate().map_err(Error::step("move connections"))?;
-    let count = |index| maps["done"].count(index).map_err(Error::step("read what was moved"));
+    let count = |index| maps["done"].value(index).map_err(Error::step("read what was moved"));
     Ok([count(0)?, count(1)?])
 }

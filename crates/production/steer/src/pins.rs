@@ -152,10 +152,8 @@ impl CgroupPins {
     /// The value of a pinned blob.
     pub(crate) fn read_blob<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
         let Some(blob) = Map::open(path)? else { return Ok(None) };
-        let text = blob.value(0, 1).map_err(Error::step(format!("read {}", path.display())))?;
-        // The value is rounded up to a multiple of eight bytes.
-        let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let read = serde_json::from_slice(&text[..end]);
+        let text = blob.bytes().map_err(Error::step(format!("read {}", path.display())))?;
+        let read = serde_json::from_slice(&text);
         read.map(Some).map_err(|error| self.damaged(&error.to_string()))
     }
 

@@ -3,14 +3,10 @@
 use std::net::IpAddr;
 
 use uncork_kernel::Program;
+use zerocopy::IntoBytes;
 
 use crate::error::Error;
-use crate::layout::{Bytes, LayoutFields};
-
-/// The smallest packet that the kernel takes for a question.
-const SMALLEST: usize = 64;
-/// Where the answer is.
-const ANSWER: usize = 32;
+use crate::layout::{Decision, QuestionPacket};
 
 /// A client, as a connection would show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,18 +33,19 @@ pub struct Answer {
 impl Question {
     /// Asks the program `ask` of a policy.
     pub(crate) fn ask(&self, ask: &Program) -> Result<Answer, Error> {
-        let mut packet = Bytes::default();
         let client = match self.client {
             IpAddr::V4(v4) => v4.to_ipv6_mapped(),
             IpAddr::V6(v6) => v6,
         };
-        packet.bytes(&client.octets());
-        packet.u32(self.port.unwrap_or(0).into()).u32(self.port.is_none().into());
-        packet.u64(self.unix_s as u64);
-        packet.0.resize(SMALLEST, 0);
-        ask.run(&mut packet.0).map_err(Error::step("ask the program"))?;
-        let mut fields = LayoutFields(&packet.0[ANSWER..]);
-        let (policy, unit) = (fields.u64(), fields.u64());
-        Ok(Answer { policy, unit, outcome: fields.u32() as usize })
+        let mut packet = QuestionPacket {
+            client: client.octets(),
+            port: self.port.unwrap_or(0).into(),
+            is_opened: self.port.is_none().into(),
+            unix_s: self.unix_s,
+            ..QuestionPacket::default()
+        };
+        ask.run(packet.as_mut_bytes()).map_err(Error::step("ask the program"))?;
+        let Decision { policy, unit, outcome, .. } = packet.answer;
+        Ok(Answer { policy, unit, outcome: outcome as usize })
     }
 }

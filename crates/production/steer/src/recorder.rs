@@ -257,7 +257,7 @@ impl CloseEvents<'_> {
     fn unreported(&self, cookie: u64, record: &FlowRecord) -> Option<CloseEvent> {
         let mut attached = std::iter::once(&self.attached).chain(&self.before);
         let decision = attached.find_map(|it| it.take(cookie))?;
-        Some(CloseEvent { cookie, decision, controller: record.cc.to_string() })
+        Some(CloseEvent::new(cookie, decision, &record.cc))
     }
 
     /// The record of a steered connection with its decision; `None` for others.
@@ -273,7 +273,7 @@ impl CloseEvents<'_> {
         let decided = description.decided.get(decision.outcome as usize)?;
         // A moved connection had more than one arm, or none for a while: it is not evidence for any.
         let arm = decided.experiment.as_ref().zip(decided.arm.as_ref());
-        let arm = arm.filter(|_| !decision.is_moved);
+        let arm = arm.filter(|_| !decision.is_moved());
         let choice = Choice {
             policy: description.fingerprint.as_str().into(),
             rule: decided.by().rule_name().into(),
@@ -287,7 +287,7 @@ impl CloseEvents<'_> {
             }),
         };
         let mut record =
-            FlowRecord { choice: Some(choice), cc: end.controller.into(), ..record.clone() };
+            FlowRecord { choice: Some(choice), cc: end.controller().into(), ..record.clone() };
         if let Some(service) = &mut record.service {
             if let Some(name) = name_of(&service.listener, &description.listeners) {
                 service.listener = name.into();
@@ -325,8 +325,7 @@ mod tests {
     #[test]
     fn waiting_close_events_are_bounded_and_counted() {
         let mut waiting = Waiting::default();
-        let decision = Decision { policy: 0, unit: 0, outcome: 0, is_moved: false };
-        let end = |cookie| CloseEvent { cookie, decision, controller: String::new() };
+        let end = |cookie| CloseEvent::new(cookie, Decision::default(), "");
         for cookie in 0..3 * MAX_WAITING as u64 + 7 {
             waiting.insert(end(cookie));
         }

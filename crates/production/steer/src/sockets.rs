@@ -22,13 +22,13 @@ impl SteeredSockets {
     /// Removes and returns the decision for a connection that has ended.
     pub(crate) fn take(&self, cookie: u64) -> io::Result<Option<Decision>> {
         let Some((place, decision)) = self.place(cookie)? else { return Ok(None) };
-        self.0.fill(&place.to_ne_bytes(), &vec![0; self.0.value_size()])?;
+        self.0.fill(&[place], &[ConnectionEntry::default()])?;
         Ok(Some(decision))
     }
 
     fn place(&self, cookie: u64) -> io::Result<Option<(u32, Decision)>> {
         for place in places(cookie) {
-            let entry = ConnectionEntry::read(&self.0.value(place, 1)?);
+            let entry: ConnectionEntry = self.0.value(place)?;
             if entry.cookie == cookie {
                 return Ok(Some((place, entry.decision)));
             }

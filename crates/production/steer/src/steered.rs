@@ -13,7 +13,7 @@ use crate::apply::open_cgroup;
 use crate::description::Description;
 use crate::document::ExplanationDocument;
 use crate::error::Error;
-use crate::layout::LayoutFields;
+use crate::layout::OutcomeCounts;
 use crate::lock::lock;
 use crate::pending::PendingStatus;
 use crate::pins::{CgroupPins, Pins};
@@ -139,7 +139,7 @@ impl Steered {
         let counters =
             Map::open(&directory.join("counters"))?.ok_or_else(|| self.damaged("no counters"))?;
         let counts = (0..description.decided.len()).map(|index| {
-            let values = counters.value(index as u32, processors);
+            let values = counters.values(index as u32, processors);
             values.map(|values| count(&values)).map_err(Error::step("read the counters"))
         });
         let counts = counts.collect::<Result<Vec<_>, _>>()?;
@@ -253,14 +253,10 @@ impl Steered {
 }
 
 /// The sum over the processors.
-fn count(values: &[u8]) -> Count {
-    let (values, _) = values.as_chunks::<24>();
-    values.iter().fold(Count::default(), |sum, value| {
-        let mut fields = LayoutFields(value);
-        Count {
-            connections: sum.connections + fields.u64(),
-            refused: sum.refused + fields.u64(),
-            table_full: sum.table_full + fields.u64(),
-        }
+fn count(values: &[OutcomeCounts]) -> Count {
+    values.iter().fold(Count::default(), |sum, value| Count {
+        connections: sum.connections + value.connections,
+        refused: sum.refused + value.refused,
+        table_full: sum.table_full + value.unkept,
     })
 }

@@ -1,13 +1,15 @@
 //! The maps and programs of one policy.
 
-use std::collections::HashMap;
 use std::io;
 
 use uncork_kernel::{Map, Maps, Object, Program, ProgramKind, tai_offset};
 use uncork_policy::{Flat, Origins, Policy};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::error::Error;
-use crate::layout;
+use crate::layout::{
+    self, ExperimentEntry, NetworkRow, OutcomeEntry, PolicyHead, RuleEntry, TableLine,
+};
 use crate::question::{Answer, Question};
 
 const OBJECT: &[u8] = include_bytes!("../bpf/steer.bpf.o");
@@ -30,35 +32,42 @@ pub struct Loaded {
     pub(crate) counters: Map,
 }
 
-/// Bytes of keys and values, one behind the other.
-#[derive(Default)]
-struct MapData {
-    count: u32,
-    keys: Vec<u8>,
-    values: Vec<u8>,
+/// The maps of a policy.
+struct PolicyMaps<'a> {
+    object: &'a Object,
+    maps: Maps,
 }
 
-impl MapData {
-    fn add(&mut self, key: &[u8], value: &[u8]) {
-        self.count += 1;
-        self.keys.extend_from_slice(key);
-        self.values.extend_from_slice(value);
+impl PolicyMaps<'_> {
+    /// Creates an array of these values.
+    fn array<V: IntoBytes + Immutable>(
+        &mut self,
+        name: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Result<(), Error> {
+        let values: Vec<V> = values.into_iter().collect();
+        let keys: Vec<u32> = (0..values.len() as u32).collect();
+        self.map(name, &keys, &values)
     }
 
-    /// Values of this size by their index.
-    fn of(values: Vec<u8>, size: usize) -> Self {
-        let count = (values.len() / size) as u32;
-        Self { count, keys: (0..count).flat_map(u32::to_ne_bytes).collect(), values }
-    }
-
-    fn listed(values: impl Iterator<Item = Vec<u8>>) -> Self {
-        let values: Vec<_> = values.collect();
-        Self::of(values.concat(), values.first().map_or(1, Vec::len))
+    fn map<K, V>(&mut self, name: &str, keys: &[K], values: &[V]) -> Result<(), Error>
+    where
+        K: IntoBytes + Immutable,
+        V: IntoBytes + Immutable,
+    {
+        let count = values.len() as u32;
+        let map = self.object.create_map(name, Some(count.max(1)))?;
+        map.fill(keys, values).map_err(|error| Error::Step {
+            step: format!("write {count} elements of the map {name}"),
+            error,
+        })?;
+        self.maps.insert(name.to_owned(), map);
+        Ok(())
     }
 }
 
 pub(crate) fn object() -> Result<Object, Error> {
-    Ok(Object::plain("uncork steer", OBJECT)?)
+    Ok(Object::plain("uncork steer", OBJECT, &layout::STEER)?)
 }
 
 /// New maps that stay.
@@ -109,29 +118,17 @@ impl Loaded {
         policy: u64,
         shared: Shared,
     ) -> Result<(Self, Shared), Error> {
-        let head = layout::head(flat, policy, tai_offset());
-        let mut ports = MapData::default();
-        for (port, mask) in &flat.listeners.ports {
-            ports.add(&u32::from(*port).to_ne_bytes(), &mask.to_ne_bytes());
-        }
-        let contents = [
-            ("heads", MapData::listed(std::iter::once(head))),
-            ("lines", MapData::of(layout::lines(flat.table.words()), layout::LINE)),
-            ("ports", ports),
-            ("rows", MapData::listed(flat.rows.iter().map(|row| layout::row(row)))),
-            ("rules", MapData::listed(flat.rules.iter().map(layout::rule))),
-            ("experiments", MapData::listed(flat.experiments.iter().map(layout::experiment))),
-            ("outcomes", MapData::listed(flat.outcomes.iter().map(layout::outcome))),
-        ];
-        let mut maps: Maps = HashMap::new();
-        for (name, content) in contents {
-            let map = object.create_map(name, Some(content.count.max(1)))?;
-            map.fill(&content.keys, &content.values).map_err(|error| Error::Step {
-                step: format!("write {} elements of the map {name}", content.count),
-                error,
-            })?;
-            maps.insert(name.to_owned(), map);
-        }
+        let mut filled = PolicyMaps { object: &object, maps: Maps::new() };
+        filled.array("heads", [PolicyHead::new(flat, policy, tai_offset())])?;
+        filled.array("lines", TableLine::all(flat.table.words()))?;
+        let (ports, masks): (Vec<u32>, Vec<u64>) =
+            flat.listeners.ports.iter().map(|(port, mask)| (u32::from(*port), *mask)).unzip();
+        filled.map("ports", &ports, &masks)?;
+        filled.array("rows", flat.rows.iter().map(NetworkRow::from))?;
+        filled.array("rules", flat.rules.iter().map(RuleEntry::from))?;
+        filled.array("experiments", flat.experiments.iter().map(ExperimentEntry::from))?;
+        filled.array("outcomes", flat.outcomes.iter().map(OutcomeEntry::from))?;
+        let mut maps = filled.maps;
         let outcomes = flat.outcomes.len() as u32;
         maps.insert("counters".to_owned(), object.create_map("counters", Some(outcomes))?);
         maps.insert("sockets".to_owned(), shared.sockets);

@@ -1,4 +1,4 @@
-//! What the kernel's own description of its types (BTF) says about the structure to fill in.
+//! Types as the kernel and compiled objects describe them (BTF): structures, their members and sizes.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,22 @@ use crate::error::{Error, Missing};
 
 const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 const KIND_PTR: u32 = 2;
+const KIND_ARRAY: u32 = 3;
 const KIND_STRUCT: u32 = 4;
 const KIND_UNION: u32 = 5;
+const KIND_TYPEDEF: u32 = 8;
+/// From `volatile` to `restrict`.
+const KINDS_QUALIFIER: std::ops::RangeInclusive<u32> = 9..=11;
 const KIND_FUNC: u32 = 12;
 const KIND_FUNC_PROTO: u32 = 13;
 /// The structures of `bpf/kernel.h`.
 const READ: [&str; 5] = ["sock", "minmax_sample", "minmax", "tcp_sock", "rate_sample"];
 
-/// The kernel's types. Only what is needed is looked at.
-pub(crate) struct KernelTypes {
+/// The types of the kernel or of an object. Only what is needed is looked at.
+pub(crate) struct Types {
     bytes: Vec<u8>,
     /// Where each type begins; the first has the number 1.
-    types: Vec<usize>,
+    places: Vec<usize>,
     strings: usize,
 }
 
@@ -31,7 +35,7 @@ pub(crate) struct Member {
     type_id: u32,
 }
 
-/// A structure of the kernel.
+/// A structure or union.
 #[derive(Debug)]
 pub(crate) struct Structure {
     /// The number of its type.
@@ -62,7 +66,7 @@ impl Structure {
     }
 }
 
-impl KernelTypes {
+impl Types {
     /// Reads the running kernel's types.
     pub(crate) fn read() -> Result<Self, Error> {
         let bytes = std::fs::read(KERNEL).map_err(|_| Missing::Btf(KERNEL))?;
@@ -74,18 +78,18 @@ impl KernelTypes {
         &self.bytes
     }
 
-    fn parse(bytes: Vec<u8>) -> Option<Self> {
+    pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let word = |at: usize| word(&bytes, at).map(|word| word as usize);
         // struct btf_header: magic, version, flags, hdr_len, type_off, type_len, str_off, str_len.
         let header = word(4)?;
         let (first, length) = (header + word(8)?, word(12)?);
         let strings = header + word(16)?;
-        let (mut types, mut at) = (Vec::new(), first);
+        let (mut places, mut at) = (Vec::new(), first);
         while at < first + length {
-            types.push(at);
+            places.push(at);
             at += type_length(word(at + 4)? as u32)?;
         }
-        Some(Self { bytes, types, strings })
+        Some(Self { bytes, places, strings })
     }
 
     fn word(&self, at: usize) -> Option<u32> {
@@ -100,7 +104,7 @@ impl KernelTypes {
 
     /// The place of the type of this kind and name among all types.
     fn find(&self, wanted: u32, name: &str) -> Option<usize> {
-        self.types.iter().position(|at| {
+        self.places.iter().position(|at| {
             let is_right = self.word(at + 4).is_some_and(|info| kind(info) == wanted);
             is_right && self.word(*at).is_some_and(|offset| self.text(offset) == name)
         })
@@ -113,8 +117,54 @@ impl KernelTypes {
 
     /// The structure of this name.
     fn structure(&self, name: &str) -> Option<Structure> {
-        let found = self.find(KIND_STRUCT, name)?;
-        let at = self.types[found];
+        self.structure_at(self.find(KIND_STRUCT, name)?)
+    }
+
+    /// The structure or union of this name; `outer.member` names the structure of the elements of a member.
+    pub(crate) fn structure_or_part(&self, path: &str) -> Option<Structure> {
+        let mut names = path.split('.');
+        let outer = names.next()?;
+        let outer = self.find(KIND_STRUCT, outer).or_else(|| self.find(KIND_UNION, outer))?;
+        names.try_fold(self.structure_at(outer)?, |outer, name| {
+            self.structure_at(self.element_of(outer.member(name)?.type_id)?)
+        })
+    }
+
+    /// The place of the type of an array's elements; of another type, its own place.
+    fn element_of(&self, id: u32) -> Option<usize> {
+        let (place, at) = self.place(id)?;
+        if kind(self.word(at + 4)?) == KIND_ARRAY {
+            return self.element_of(self.word(at + 12)?);
+        }
+        Some(place)
+    }
+
+    /// The bytes of a member.
+    pub(crate) fn size_of(&self, member: Member) -> Option<usize> {
+        self.size(member.type_id)
+    }
+
+    fn size(&self, id: u32) -> Option<usize> {
+        let (_, at) = self.place(id)?;
+        let size_or_type = self.word(at + 8)?;
+        match kind(self.word(at + 4)?) {
+            KIND_PTR => Some(8),
+            KIND_ARRAY => Some(self.size(self.word(at + 12)?)? * self.word(at + 20)? as usize),
+            kind if kind == KIND_TYPEDEF || KINDS_QUALIFIER.contains(&kind) => {
+                self.size(size_or_type)
+            }
+            _ => Some(size_or_type as usize),
+        }
+    }
+
+    /// The place among all types, and where in the bytes, of the type with this number.
+    fn place(&self, id: u32) -> Option<(usize, usize)> {
+        let place = (id as usize).checked_sub(1)?;
+        Some((place, *self.places.get(place)?))
+    }
+
+    fn structure_at(&self, found: usize) -> Option<Structure> {
+        let at = *self.places.get(found)?;
         let (info, size) = (self.word(at + 4)?, self.word(at + 8)?);
         let members = (0..count(info)).filter_map(|index| {
             let at = at + 12 + 12 * index as usize;
@@ -129,7 +179,7 @@ impl KernelTypes {
     /// Whether the structure has a member of this name, also within parts without a name, up to this depth.
     fn has_member(&self, id: u32, name: &str, depth: u32) -> bool {
         let found = || {
-            let at = *self.types.get((id as usize).checked_sub(1)?)?;
+            let (_, at) = self.place(id)?;
             let info = self.word(at + 4)?;
             let is_here = |index: u32| {
                 let at = at + 12 + 12 * index as usize;
@@ -162,11 +212,11 @@ impl KernelTypes {
 
     /// How many arguments the function has that the member points to.
     fn arguments(&self, member: Member) -> Option<u32> {
-        let pointer = *self.types.get(member.type_id as usize - 1)?;
+        let (_, pointer) = self.place(member.type_id)?;
         if kind(self.word(pointer + 4)?) != KIND_PTR {
             return None;
         }
-        let function = *self.types.get(self.word(pointer + 8)? as usize - 1)?;
+        let (_, function) = self.place(self.word(pointer + 8)?)?;
         let info = self.word(function + 4)?;
         (kind(info) == KIND_FUNC_PROTO).then(|| count(info))
     }
@@ -247,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_structure_and_its_functions_are_found() {
-        let types = KernelTypes::parse(tiny()).expect("it is well formed");
+        let types = Types::parse(tiny()).expect("it is well formed");
         let pair = types.structure("pair").expect("it is there");
         assert_eq!((pair.id, pair.size), (4, 16));
         let second = pair.member("second").expect("it is a member");
@@ -259,13 +309,13 @@ mod tests {
 
     #[test]
     fn a_kernel_without_struct_ops_is_refused_with_the_remedy() {
-        let types = KernelTypes::parse(tiny()).expect("it is well formed");
+        let types = Types::parse(tiny()).expect("it is well formed");
         let error = types.congestion_ops().expect_err("without TCP").to_string();
         assert_eq!(error, "this kernel cannot do it: no TCP; use Linux 6.1 or newer");
     }
 
     /// This kernel's description, but with another name for something. `None`, with a message, if there is none.
-    fn renamed(name: &str) -> Option<KernelTypes> {
+    fn renamed(name: &str) -> Option<Types> {
         let Ok(mut bytes) = std::fs::read(KERNEL) else {
             not_run(Capability::Bpf, "this kernel has no BTF");
             return None;
@@ -276,7 +326,7 @@ mod tests {
         for at in places.collect::<Vec<_>>() {
             bytes[at + 1] = b'_';
         }
-        KernelTypes::parse(bytes)
+        Types::parse(bytes)
     }
 
     #[test]
@@ -290,7 +340,7 @@ mod tests {
             ("rate_sample", "no rate_sample"),
         ] {
             let types = renamed(name).expect("it was read before");
-            let opened = Object::open("x", Algorithm::Bbr3.object(), Some(&types));
+            let opened = Object::open("x", Algorithm::Bbr3.object(), &[], Some(&types));
             let error = opened.expect_err(name).to_string();
             let expected = format!("this kernel cannot do it: {missing}; use Linux 6.1 or newer");
             assert_eq!(error, expected);
@@ -309,7 +359,7 @@ mod tests {
     fn cut_off_descriptions_do_not_panic() {
         let whole = tiny();
         for end in 0..whole.len() {
-            if let Some(types) = KernelTypes::parse(whole[..end].to_vec()) {
+            if let Some(types) = Types::parse(whole[..end].to_vec()) {
                 assert!(types.congestion_ops().is_err());
             }
         }

@@ -41,8 +41,8 @@ impl Pins {
             && let Some(note) = Map::open(&path)?
         {
             let name =
-                note.value(0, 1).map_err(|error| Error::step("read the earlier default", error))?;
-            let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
+                note.bytes().map_err(|error| Error::step("read the earlier default", error))?;
+            let name = String::from_utf8_lossy(&name).into_owned();
             if set_default(&name).is_ok() {
                 return Ok(name);
             }

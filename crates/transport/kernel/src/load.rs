@@ -3,8 +3,10 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
+use zerocopy::{FromBytes, IntoBytes};
+
 use crate::algorithm::Algorithm;
-use crate::btf::{CongestionOps, KernelTypes};
+use crate::btf::{CongestionOps, Types};
 use crate::error::Error;
 use crate::object::{Maps, Object, ProgramKind};
 use crate::pin::Pins;
@@ -42,14 +44,15 @@ pub fn probe(pins: &Pins) -> Result<(), Error> {
 /// The most instructions that the verifier has looked at for one of the programs of what is registered at `pin`.
 pub(crate) fn verified_instructions(pin: &Path) -> Result<u32, Error> {
     let asked = |error| Error::step(format!("ask about {}", pin.display()), error);
-    let CongestionOps { ops, value, data, .. } = KernelTypes::read()?.congestion_ops()?;
+    let CongestionOps { ops, value, data, .. } = Types::read()?.congestion_ops()?;
     let map = sys::open_pin(pin).and_then(sys::structure_map).map_err(asked)?;
     let mut content = vec![0_u8; value.size as usize];
     sys::element(map.as_fd(), &[0; 4], &mut content).map_err(asked)?;
     // Where programs were written, the kernel shows their numbers.
     let number = |member| {
-        let bytes = content.get(data + ops.member(member)?.offset..)?.first_chunk()?;
-        Some(u64::from_ne_bytes(*bytes) as u32).filter(|number| *number != 0)
+        let pointer = content.get(data + ops.member(member)?.offset..)?;
+        let (number, _) = u64::read_from_prefix(pointer).ok()?;
+        Some(number as u32).filter(|number| *number != 0)
     };
     let mut most = 0;
     for number in PROGRAMS.iter().filter_map(|(member, _)| number(member)) {
@@ -134,18 +137,18 @@ struct Loader {
 
 impl Loader {
     fn new(algorithm: Algorithm) -> Result<Self, Error> {
-        let kernel = KernelTypes::read()?;
+        let kernel = Types::read()?;
         let ops = kernel.congestion_ops()?;
-        let object = Object::open(algorithm.name(), algorithm.object(), Some(&kernel))?;
+        let object = Object::open(algorithm.name(), algorithm.object(), &[], Some(&kernel))?;
         Ok(Self { algorithm, object, ops })
     }
 
     fn load(mut self, is_traced: bool) -> Result<Loaded, Error> {
         if is_traced {
-            self.object.set_constant("tracing", &1_u32.to_le_bytes())?;
+            self.object.set_constant("tracing", 1_u32.as_bytes())?;
         }
         let has_ack_argument = u32::from(self.ops.has_ack_argument);
-        self.object.set_constant("has_ack_argument", &has_ack_argument.to_le_bytes())?;
+        self.object.set_constant("has_ack_argument", has_ack_argument.as_bytes())?;
         let mut maps = Maps::new();
         for name in self.object.map_names() {
             let entries = (is_traced && name == "trace").then_some(RECORDS_TRACED);
@@ -205,9 +208,9 @@ impl Loader {
         };
         let mut put_all = || {
             for ((fd, _), (member, _)) in programs.iter().zip(self.programs()) {
-                put(member, &(fd.as_raw_fd() as u64).to_le_bytes())?;
+                put(member, (fd.as_raw_fd() as u64).as_bytes())?;
             }
-            put("flags", &NON_RESTRICTED.to_le_bytes())?;
+            put("flags", NON_RESTRICTED.as_bytes())?;
             put("name", self.algorithm.name().as_bytes())
         };
         put_all().ok_or_else(|| self.broken("this kernel's tcp_congestion_ops is unknown"))?;

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
 use crate::error::Error;
 use crate::sys::{self, MapSpec};
 
@@ -11,7 +13,7 @@ const MAP_ARRAY: u32 = 2;
 /// Elements that are written with one call.
 const BATCH: usize = 1 << 14;
 
-/// A map.
+/// A map. Its keys and values are structures of C: a read or write with a type of another size is refused.
 #[derive(Debug)]
 pub struct Map {
     fd: OwnedFd,
@@ -64,7 +66,7 @@ impl Map {
     }
 
     /// The size of a value in bytes.
-    pub const fn value_size(&self) -> usize {
+    pub(crate) const fn value_size(&self) -> usize {
         self.value_size
     }
 
@@ -78,47 +80,76 @@ impl Map {
             .map_err(|error| Error::step(format!("pin {}", path.display()), error))
     }
 
-    /// Writes elements. Keys and values are one behind the other, of the map's sizes.
+    /// Writes elements: as many keys as values.
     ///
     /// # Errors
     ///
-    /// If the sizes are not those of as many elements, the map is full, or the kernel refuses it.
-    pub fn fill(&self, keys: &[u8], values: &[u8]) -> io::Result<()> {
-        let (elements, values_of) = (keys.len() / self.key_size, values.len() / self.value_size);
-        let is_whole = elements * self.key_size == keys.len();
-        if !is_whole || values_of != elements || values_of * self.value_size != values.len() {
-            let text =
-                format!("{} bytes of keys and {} of values do not fit", keys.len(), values.len());
+    /// If keys or values are not of the map's sizes, the map is full, or the kernel refuses it.
+    pub fn fill<K, V>(&self, keys: &[K], values: &[V]) -> io::Result<()>
+    where
+        K: IntoBytes + Immutable,
+        V: IntoBytes + Immutable,
+    {
+        self.check_sizes(size_of::<K>(), size_of::<V>())?;
+        if keys.len() != values.len() {
+            let text = format!("{} keys and {} values", keys.len(), values.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let keys = keys.chunks(BATCH * self.key_size);
-        let values = values.chunks(BATCH * self.value_size);
-        for (keys, values) in keys.zip(values) {
-            let count = (keys.len() / self.key_size) as u32;
-            sys::set_elements(self.as_fd(), keys, values, count)?;
+        for (keys, values) in keys.chunks(BATCH).zip(values.chunks(BATCH)) {
+            let count = keys.len() as u32;
+            sys::set_elements(self.as_fd(), keys.as_bytes(), values.as_bytes(), count)?;
         }
         Ok(())
     }
 
-    /// The value of a key; of a map with one for each processor, all of them.
+    fn check_sizes(&self, key: usize, value: usize) -> io::Result<()> {
+        if (key, value) == (self.key_size, self.value_size) {
+            return Ok(());
+        }
+        let text = format!(
+            "the map has keys of {} bytes and values of {}, not of {key} and {value}",
+            self.key_size, self.value_size
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
+
+    /// The value of a key.
     ///
     /// # Errors
     ///
-    /// If there is none.
-    pub fn value(&self, key: u32, processors: usize) -> io::Result<Vec<u8>> {
-        let mut value = vec![0; self.value_size.next_multiple_of(8) * processors];
-        sys::element(self.as_fd(), &key.to_ne_bytes(), &mut value)?;
+    /// If there is none, or it is of another size.
+    pub fn value<V: FromBytes + IntoBytes>(&self, key: u32) -> io::Result<V> {
+        self.check_sizes(size_of_val(&key), size_of::<V>())?;
+        let mut value = V::new_zeroed();
+        sys::element(self.as_fd(), key.as_bytes(), value.as_mut_bytes())?;
         Ok(value)
     }
 
-    /// The number that a key has, in a map of numbers of eight bytes.
+    /// The values of a key, in a map with one for each of the processors.
     ///
     /// # Errors
     ///
-    /// If there is none.
-    pub fn count(&self, key: u32) -> io::Result<u64> {
-        let value = self.value(key, 1)?;
-        Ok(value.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)))
+    /// If there is none, or they are of another size.
+    pub fn values<V: FromBytes>(&self, key: u32, processors: usize) -> io::Result<Vec<V>> {
+        self.check_sizes(size_of_val(&key), size_of::<V>())?;
+        // The kernel aligns each.
+        let size = self.value_size.next_multiple_of(8);
+        let mut bytes = vec![0; size * processors];
+        sys::element(self.as_fd(), key.as_bytes(), &mut bytes)?;
+        let values = bytes.chunks(size).filter_map(|bytes| V::read_from_prefix(bytes).ok());
+        Ok(values.map(|(value, _)| value).collect())
+    }
+
+    /// The bytes of a [`blob`](Self::blob).
+    ///
+    /// # Errors
+    ///
+    /// If it has none.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
+        self.check_sizes(size_of::<u32>(), self.value_size)?;
+        let mut bytes = vec![0; self.value_size];
+        sys::element(self.as_fd(), 0_u32.as_bytes(), &mut bytes)?;
+        Ok(bytes)
     }
 }
 

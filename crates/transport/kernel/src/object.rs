@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use aya_obj::btf::{Btf, BtfFeatures};
 use aya_obj::{Map as Described, Object as Parsed};
 
-use crate::btf::KernelTypes;
+use crate::btf::Types;
 use crate::error::{Error, Missing};
+use crate::layout::{Layout, check_layouts};
 use crate::map::Map;
 use crate::program::Program;
 use crate::sys::{self, MapSpec, ProgramSpec};
@@ -46,7 +47,7 @@ impl ProgramKind {
     ///
     /// If the kernel does not describe its types, or has no such iterator.
     pub fn iterator(things: &'static str) -> Result<Self, Error> {
-        let function = KernelTypes::read()?.function(&format!("bpf_iter_{things}"));
+        let function = Types::read()?.function(&format!("bpf_iter_{things}"));
         let function =
             function.ok_or_else(|| Missing::Kernel("no BPF iterator over these".to_owned()))?;
         Ok(Self::Iterator { function })
@@ -63,11 +64,13 @@ pub struct Object {
 }
 
 impl Object {
-    /// Reads the object `name`. Programs that read structures of the kernel are adapted to `kernel`.
+    /// Reads the object `name`. Its structures must have these layouts. Programs that read structures of the kernel are adapted to
+    /// `kernel`.
     pub(crate) fn open(
         name: &'static str,
         bytes: &[u8],
-        kernel: Option<&KernelTypes>,
+        layouts: &[Layout],
+        kernel: Option<&Types>,
     ) -> Result<Self, Error> {
         let broken = |error: &dyn std::fmt::Display| Error::Object(name, error.to_string());
         let mut parsed = Parsed::parse(bytes).map_err(|error| broken(&error))?;
@@ -83,18 +86,20 @@ impl Object {
         if let Some(kernel) = kernel {
             kernel.check_members(types.clone())?;
         }
+        let known = Types::parse(types.clone()).ok_or_else(|| broken(&"unknown types"))?;
+        check_layouts(layouts, &known).map_err(|error| broken(&error))?;
         let btf = sys::load_btf(&types)
             .map_err(|error| Error::step(format!("load the types of {name}"), error))?;
         Ok(Self { name, parsed, described: HashMap::new(), btf })
     }
 
-    /// Reads the object `name`. Its programs read no structure of the kernel.
+    /// Reads the object `name`. Its structures must have these layouts. Its programs read no structure of the kernel.
     ///
     /// # Errors
     ///
-    /// Without the privilege, or with bytes that are no object.
-    pub fn plain(name: &'static str, bytes: &[u8]) -> Result<Self, Error> {
-        Self::open(name, bytes, None)
+    /// Without the privilege, or if the bytes are not an object with these structures.
+    pub fn plain(name: &'static str, bytes: &[u8], layouts: &[Layout]) -> Result<Self, Error> {
+        Self::open(name, bytes, layouts, None)
     }
 
     /// Sets a constant that the programs read.

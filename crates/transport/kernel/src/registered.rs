@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use crate::algorithm::Algorithm;
-use crate::btf::{CongestionOps, KernelTypes};
+use crate::btf::{CongestionOps, Types};
 use crate::error::Error;
 use crate::sys;
 
@@ -14,7 +14,7 @@ use crate::sys;
 ///
 /// If none is found, or the kernel refuses it.
 pub(crate) fn unregister_all(algorithm: Algorithm) -> Result<(), Error> {
-    let ops = KernelTypes::read()?.congestion_ops()?;
+    let ops = Types::read()?.congestion_ops()?;
     let failed = |error| Error::step(format!("look for {algorithm}"), error);
     let of = |map: &OwnedFd| is_of(map, algorithm, &ops);
     let mut found = 0;

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use zerocopy::FromBytes;
+
 use crate::error::{Error, Missing};
 use crate::object::ProgramKind;
 
@@ -431,10 +433,8 @@ pub(crate) fn next_link(id: u32) -> io::Result<u32> {
 
 /// The name of the program with this number. The kernel reports it only with CAP_SYS_ADMIN.
 pub(crate) fn program_name(id: u32) -> io::Result<String> {
-    use aya_obj::generated::bpf_prog_info;
     let program = program_by_id(id)?;
-    let info = info::<{ size_of::<bpf_prog_info>() }>(program.as_fd())?;
-    let name: [u8; 16] = bytes_at(&info, offset_of!(bpf_prog_info, name));
+    let ProgramInfo { name, .. } = info(program.as_fd())?;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }
@@ -520,79 +520,108 @@ struct Info {
 unsafe impl Attributes for Info {}
 
 /// The kernel's information about a program, a map or a link: as much as fits, the rest is zero.
-fn info<const N: usize>(fd: BorrowedFd<'_>) -> io::Result<[u8; N]> {
-    let mut info = [0_u8; N];
-    let (fd, size) = (fd.as_raw_fd() as u32, N as u32);
-    bpf(OBJ_GET_INFO_BY_FD, &mut Info { fd, size, place: info.as_mut_ptr() as u64 })?;
+fn info<T: FromBytes>(fd: BorrowedFd<'_>) -> io::Result<T> {
+    let mut info = T::new_zeroed();
+    let (fd, size) = (fd.as_raw_fd() as u32, size_of::<T>() as u32);
+    bpf(OBJ_GET_INFO_BY_FD, &mut Info { fd, size, place: (&raw mut info) as u64 })?;
     Ok(info)
 }
 
-fn bytes_at<const N: usize>(info: &[u8], place: usize) -> [u8; N] {
-    let mut bytes = [0; N];
-    if let Some(found) = info.get(place..place + N) {
-        bytes.copy_from_slice(found);
-    }
-    bytes
-}
-
-/// What the kernel knows of a program.
-#[derive(Clone, Copy, Debug)]
+/// What the kernel knows of a program: the beginning of `struct bpf_prog_info`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes)]
 pub(crate) struct ProgramInfo {
+    kind: u32,
     pub(crate) id: u32,
-    /// How many instructions the verifier has looked at.
-    pub(crate) verified_instructions: u32,
+    unused: [u8; 56],
+    name: [u8; 16],
+    unused_2: [u8; 112],
     pub(crate) run_ns: u64,
     pub(crate) runs: u64,
+    unused_3: u64,
+    /// How many instructions the verifier has looked at.
+    pub(crate) verified_instructions: u32,
+    unused_4: u32,
 }
 
-pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
+const _: () = {
     use aya_obj::generated::bpf_prog_info;
-    let info = info::<{ size_of::<bpf_prog_info>() }>(program)?;
-    Ok(ProgramInfo {
-        id: u32::from_ne_bytes(bytes_at(&info, offset_of!(bpf_prog_info, id))),
-        verified_instructions: u32::from_ne_bytes(bytes_at(
-            &info,
-            offset_of!(bpf_prog_info, verified_insns),
-        )),
-        run_ns: u64::from_ne_bytes(bytes_at(&info, offset_of!(bpf_prog_info, run_time_ns))),
-        runs: u64::from_ne_bytes(bytes_at(&info, offset_of!(bpf_prog_info, run_cnt))),
-    })
+    assert!(offset_of!(ProgramInfo, id) == offset_of!(bpf_prog_info, id));
+    assert!(offset_of!(ProgramInfo, name) == offset_of!(bpf_prog_info, name));
+    assert!(offset_of!(ProgramInfo, run_ns) == offset_of!(bpf_prog_info, run_time_ns));
+    assert!(offset_of!(ProgramInfo, runs) == offset_of!(bpf_prog_info, run_cnt));
+    assert!(
+        offset_of!(ProgramInfo, verified_instructions) == offset_of!(bpf_prog_info, verified_insns)
+    );
+    assert!(size_of::<ProgramInfo>() <= size_of::<bpf_prog_info>());
+};
+
+pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
+    info(program)
+}
+
+/// The beginning of `struct bpf_map_info`.
+#[repr(C)]
+#[derive(FromBytes)]
+struct MapInfo {
+    kind: u32,
+    id: u32,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
 }
 
 /// The sizes of a map's keys and values.
 pub(crate) fn map_sizes(map: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
-    // struct bpf_map_info: type, id, key_size, value_size.
-    let info = info::<16>(map)?;
-    Ok((u32::from_ne_bytes(bytes_at(&info, 8)), u32::from_ne_bytes(bytes_at(&info, 12))))
+    info(map).map(|MapInfo { key_size, value_size, .. }| (key_size, value_size))
 }
 
 /// How many elements a map has at most; of a ring, its bytes.
 pub(crate) fn max_entries(map: &impl AsFd) -> io::Result<u32> {
-    // struct bpf_map_info: type, id, key_size, value_size, max_entries.
-    let info = info::<20>(map.as_fd())?;
-    Ok(u32::from_ne_bytes(bytes_at(&info, 16)))
+    info(map.as_fd()).map(|MapInfo { max_entries, .. }| max_entries)
 }
+
+/// `struct bpf_link_info` of a link to a cgroup.
+#[repr(C)]
+#[derive(FromBytes)]
+struct CgroupLinkInfo {
+    kind: u32,
+    id: u32,
+    program: u32,
+    unused: u32,
+    cgroup: u64,
+    attach_type: u32,
+    unused_2: u32,
+}
+
+/// The same of a link that registers a structure.
+#[repr(C)]
+#[derive(FromBytes)]
+struct StructureLinkInfo {
+    kind: u32,
+    id: u32,
+    program: u32,
+    unused: u32,
+    map: u32,
+    unused_2: [u32; 3],
+}
+
+const _: () = assert!(size_of::<CgroupLinkInfo>() == 32 && size_of::<StructureLinkInfo>() == 32);
 
 /// The numbers of a link's program and cgroup.
 pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<(u32, u64)> {
-    // struct bpf_link_info: type, id, prog_id, padding, cgroup.cgroup_id.
-    let info = info::<32>(link)?;
-    Ok((u32::from_ne_bytes(bytes_at(&info, 8)), u64::from_ne_bytes(bytes_at(&info, 16))))
+    info(link).map(|CgroupLinkInfo { program, cgroup, .. }| (program, cgroup))
 }
 
 /// Whether a map has the structure of a kernel's interface, such as a controller.
 pub(crate) fn is_structure(map: BorrowedFd<'_>) -> io::Result<bool> {
-    // struct bpf_map_info begins with the type.
-    let info = info::<4>(map)?;
-    Ok(u32::from_ne_bytes(info) == MAP_TYPE_STRUCT_OPS)
+    info(map).map(|kind: u32| kind == MAP_TYPE_STRUCT_OPS)
 }
 
 /// The map of the structure that a link registers, for those who have CAP_SYS_ADMIN. `None` of links of other kinds, and of
 /// one that registers nothing any more.
 pub(crate) fn registered_map(link: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
-    // struct bpf_link_info: type, id, prog_id, padding, struct_ops.map_id.
-    let info = info::<32>(link)?;
-    let [kind, map] = [0, 16].map(|place| u32::from_ne_bytes(bytes_at(&info, place)));
+    let StructureLinkInfo { kind, map, .. } = info(link)?;
     let is_registered = kind == LINK_TYPE_STRUCT_OPS && map != 0;
     is_registered.then(|| map_by_id(map)).transpose()
 }
@@ -600,7 +629,7 @@ pub(crate) fn registered_map(link: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>
 /// The map of a registered structure. `pinned` is that map, or the link that registers it: then it is for those who
 /// have CAP_SYS_ADMIN.
 pub(crate) fn structure_map(pinned: OwnedFd) -> io::Result<OwnedFd> {
-    // A link's first member is its type, too, and never this one.
+    // The information on both begins with the type, and a link's is never this one.
     if is_structure(pinned.as_fd())? {
         return Ok(pinned);
     }

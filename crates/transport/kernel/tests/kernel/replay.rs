@@ -68,7 +68,7 @@ impl<C: Staged + Debug> Native<C> {
         let next = self.connections.get(&key).map_or(0, |(next, _)| *next);
         if number != next {
             replayed.missed += number - next;
-            self.connections.insert(key, (number + 1, theirs));
+            self.connections.insert(key, (number + 1, Box::new(theirs)));
             return;
         }
         let (next, mine) =
