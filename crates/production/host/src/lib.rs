@@ -25,8 +25,8 @@ pub mod releases;
 pub use collect::{Others, collect, connections_by_controller, in_other_namespaces, routes};
 pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
 pub use facts::{
-    Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute,
-    Module, Namespace, Route, Setting, Socket,
+    Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute, Module, Namespace,
+    Route, Setting, Socket,
 };
 #[cfg(all(fuzzing, target_os = "linux"))]
 pub use netlink::read_datagram;

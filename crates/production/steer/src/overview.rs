@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use uncork_policy::{ActivePolicy, OtherProgram};
 use uncork_kernel::available;
+use uncork_policy::{ActivePolicy, OtherProgram};
 
 use crate::error::Error;
 use crate::pins::Pins;
