@@ -202,6 +202,7 @@ mod tests {
     use std::string::ToString;
 
     use super::*;
+    use uncork_testkit::assert_message;
 
     #[test]
     fn display_and_parse_round_trip() {
@@ -277,13 +278,9 @@ mod tests {
 
     #[test]
     fn unknown_option_lists_the_known_ones() {
-        let message = |text: &str| text.parse::<CcSpec>().expect_err("no such option").to_string();
-        assert_eq!(
-            message("bbr3:fast"),
-            "unknown option; bbr3 takes strict_draft, loss_floor, rtt_fair"
-        );
-        assert_eq!(message("bbr1:strict_draft"), "unknown option; bbr1 takes none");
-        assert_eq!(message("bbr2:strict_draft"), "unknown option; bbr2 takes none");
+        for text in ["bbr3:fast", "bbr1:strict_draft", "bbr2:strict_draft"] {
+            assert_message!(text, text.parse::<CcSpec>().expect_err("no such option"));
+        }
     }
 
     #[test]
@@ -292,10 +289,7 @@ mod tests {
             let error = text.parse::<CcSpec>().expect_err("no option");
             assert_eq!(error, SpecError::MissingOption(Algorithm::Bbr3), "{text}");
         }
-        assert_eq!(
-            SpecError::MissingOption(Algorithm::Cubic).to_string(),
-            "missing option after ':'; cubic takes linux"
-        );
+        assert_message!("cubic:", SpecError::MissingOption(Algorithm::Cubic));
     }
 
     #[test]

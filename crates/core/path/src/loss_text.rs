@@ -166,6 +166,7 @@ fn bursts_too_short(mean: Probability, least: u64) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use uncork_testkit::assert_message;
 
     fn error(text: &str) -> String {
         text.parse::<LossSpec>().expect_err("no loss").to_string()
@@ -205,34 +206,31 @@ mod tests {
             let of_probability = text.parse::<Probability>().expect_err("none").to_string();
             assert_eq!(error(text), of_probability, "{text:?}: as without the other kinds");
         }
-        for text in ["every:", "every:0", "every:x", "every:+1", "every:1%"] {
-            assert!(error(text).ends_with("such as every:100"), "{text}");
-        }
         for text in [
+            "every:",
+            "every:0",
+            "every:x",
+            "every:+1",
+            "every:1%",
             "gilbert:",
             "gilbert:mean=1%",
             "gilbert:burst=5",
             "gilbert:mean=1%,burst=5,mean=1%",
             "gilbert:mean=1%,burst=five",
             "gilbert:mean=1%,burst=1.0001",
+            "gilbert:mean=0.01,burst=5",
+            "gilbert:mean=1%,brust=5",
+            "gilbert:mean=90%,burst=5",
+            "gilbert:mean=1%,burst=0.5",
+            "gilbert:mean=100%,burst=5",
+            "gemodel:",
+            "gemodel:p=1%",
+            "gemodel:1%,2%",
+            "gemodel:p=1%,r=1%,q=1%",
+            "gemodel:p=1%,r=2",
         ] {
-            assert!(error(text).ends_with("write gilbert:mean=1%,burst=5"), "{text}");
+            assert_message!(text, error(text));
         }
-        for text in ["gemodel:", "gemodel:p=1%", "gemodel:1%,2%"] {
-            assert!(error(text).ends_with("p=1%,r=20%,bad=100%,good=0%"), "{text}");
-        }
-        let unknown = error("gemodel:p=1%,r=1%,q=1%");
-        assert!(unknown.contains("`q`") || unknown.contains("'q'"), "{unknown}");
-        assert!(error("gilbert:mean=0.01,burst=5").starts_with("mean: missing %"));
-        assert!(error("gemodel:p=1%,r=2").starts_with("r: missing unit"));
-        let burst = "needs bursts of at least 9 packets; use burst=9";
-        assert_eq!(
-            error("gilbert:mean=1%,brust=5"),
-            "unknown parameter 'brust'; expected mean, burst"
-        );
-        assert!(error("gilbert:mean=90%,burst=5").ends_with(burst));
-        assert!(error("gilbert:mean=1%,burst=0.5").ends_with("use burst=1"));
-        assert!(error("gilbert:mean=100%,burst=5").ends_with("write 100%"));
     }
 
     proptest! {

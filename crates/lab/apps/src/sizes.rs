@@ -135,13 +135,10 @@ fn check_order(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uncork_testkit::assert_message;
 
     fn table(text: &str) -> ObjectSizes {
         ObjectSizes::from_table(text).expect("a table")
-    }
-
-    fn error(text: &str) -> String {
-        ObjectSizes::from_table(text).expect_err("refused").to_string()
     }
 
     /// The distribution function of the table, as reference.
@@ -231,24 +228,21 @@ mod tests {
 
     #[test]
     fn size_table_errors_name_line_and_reason() {
-        assert_eq!(error("10kB 1"), "line 1: `10kB` is not a whole number of bytes, such as 10000");
-        assert!(error("1 0\n2 x").starts_with("line 2: `x` is not a number"));
-        assert_eq!(error("1 0\n2"), "line 2: a line has two columns, `bytes share`");
-        assert_eq!(
-            error("0 0.5\n10 1"),
-            "line 1: an object has at least 1 byte; give 0 bytes the share 0"
-        );
-        assert_eq!(
-            error("10 0.5\n\n9 1"),
-            "line 3: 9 bytes are fewer than the line before has; sort the table"
-        );
-        assert_eq!(
-            error("10 0.5\n20 0.4"),
-            "line 2: the share is smaller than on the line before; shares are cumulative"
-        );
-        for text in ["", "# nothing", "10 0.5\n20 0.99", "10 50\n20 99"] {
-            let expected = "the last share must be that of all objects: 1, or 100 for percents";
-            assert_eq!(error(text), expected, "{text}");
+        for (text, place) in [
+            ("10kB 1", "line 1: "),
+            ("1 0\n2 x", "line 2: "),
+            ("1 0\n2", "line 2: "),
+            ("0 0.5\n10 1", "line 1: "),
+            ("10 0.5\n\n9 1", "line 3: "),
+            ("10 0.5\n20 0.4", "line 2: "),
+            ("", ""),
+            ("# nothing", ""),
+            ("10 0.5\n20 0.99", ""),
+            ("10 50\n20 99", ""),
+        ] {
+            let error = ObjectSizes::from_table(text).expect_err("refused").to_string();
+            assert!(error.starts_with(place), "{error}");
+            assert_message!(text, error);
         }
     }
 }

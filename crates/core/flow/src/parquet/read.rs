@@ -211,6 +211,7 @@ mod tests {
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
+    use uncork_testkit::assert_message;
 
     use super::*;
     use crate::{FlowRecord, Scope, read_flows};
@@ -304,10 +305,9 @@ mod tests {
         let values =
             VALUES.map(|(name, value)| (name, if name == "service_asn" { -1 } else { value }));
         let error = read_flows(table(&values, Compression::SNAPPY)).expect_err("no such AS");
-        assert_eq!(
-            error.to_string(),
-            "row 1, column service_asn: expected a whole number from 0, found -1; correct the value, or leave the column out"
-        );
+        let error = error.to_string();
+        assert!(error.starts_with("row 1, column service_asn: "), "{error}");
+        assert_message!(-1, error);
     }
 
     #[test]

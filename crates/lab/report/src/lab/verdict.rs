@@ -497,6 +497,7 @@ pub(super) fn spelled(metric: &str) -> String {
 mod tests {
     use super::*;
     use crate::lab::Transfers;
+    use uncork_testkit::assert_message;
 
     fn answer(metric: &str, ratio: (f64, f64, f64), kind: AnswerKind) -> Answer {
         let (value, low, high) = ratio;
@@ -535,83 +536,23 @@ mod tests {
         }
     }
 
-    /// Metric, ratio with its interval, kind, and expected text.
-    type Case = (&'static str, (f64, f64, f64), AnswerKind, &'static str);
-
-    const CASES: [Case; 11] = [
-        (
-            "completion_p50",
-            (0.17, 0.15, 0.18),
-            AnswerKind::Better,
-            "is 5.9 times as fast as cubic (95 % CI 5.6 to 6.7",
-        ),
-        (
-            "completion_p50",
-            (0.75, 0.7, 0.8),
-            AnswerKind::Better,
-            "takes 25 % less time than cubic (95 % CI 20 to 30 %",
-        ),
-        (
-            "completion_p50",
-            (1.2, 1.1, 1.3),
-            AnswerKind::Worse,
-            "takes 20 % longer than cubic (95 % CI 10 to 30 %",
-        ),
-        (
-            "completion_p50",
-            (3.0, 2.5, 3.5),
-            AnswerKind::Worse,
-            "takes 3.0 times as long as cubic (95 % CI 2.5 to 3.5",
-        ),
-        (
-            "goodput_sum",
-            (0.989, 0.985, 0.99),
-            AnswerKind::Worse,
-            "delivers 1.1 % less than cubic (95 % CI 1.0 to 1.5 %",
-        ),
-        (
-            "goodput_sum",
-            (4.0, 3.5, 4.5),
-            AnswerKind::Better,
-            "delivers 4.0 times as much as cubic (95 % CI 3.5 to 4.5",
-        ),
-        (
-            "goodput_sum",
-            (1.0, 0.999, 1.001),
-            AnswerKind::Alike,
-            "delivers as much as cubic, within 1 % (10 seeds).|",
-        ),
-        (
-            "completion_p50",
-            (0.9, 0.7, 1.1),
-            AnswerKind::Open,
-            "and cubic do not differ by more than chance: ratio of completion p50 0.90 (95 % CI 0.70 to 1.10",
-        ),
-        (
-            "playback_latency_p90",
-            (0.8, 0.7, 0.9),
-            AnswerKind::Better,
-            "starts to play 20 % sooner than cubic",
-        ),
-        (
-            "stutters_mean",
-            (2.0, 1.5, 2.5),
-            AnswerKind::Worse,
-            "stutters 2.0 times as often as cubic",
-        ),
-        (
-            "completion_p50",
-            (1.2, 1.2, 1.2),
-            AnswerKind::Worse,
-            "takes 20 % longer than cubic (all 10 seeds agree).|",
-        ),
-    ];
-
     #[test]
     fn differences_read_as_sentences() {
-        for (metric, ratio, kind, words) in CASES {
-            let sentence = sentence(&answer(metric, ratio, kind), 10) + "|";
-            assert!(sentence.starts_with(&format!("bbr1 {words}")), "{sentence}");
+        for (metric, ratio, kind) in [
+            ("completion_p50", (0.17, 0.15, 0.18), AnswerKind::Better),
+            ("completion_p50", (0.75, 0.7, 0.8), AnswerKind::Better),
+            ("completion_p50", (1.2, 1.1, 1.3), AnswerKind::Worse),
+            ("completion_p50", (3.0, 2.5, 3.5), AnswerKind::Worse),
+            ("goodput_sum", (0.989, 0.985, 0.99), AnswerKind::Worse),
+            ("goodput_sum", (4.0, 3.5, 4.5), AnswerKind::Better),
+            ("goodput_sum", (1.0, 0.999, 1.001), AnswerKind::Alike),
+            ("completion_p50", (0.9, 0.7, 1.1), AnswerKind::Open),
+            ("playback_latency_p90", (0.8, 0.7, 0.9), AnswerKind::Better),
+            ("stutters_mean", (2.0, 1.5, 2.5), AnswerKind::Worse),
+            ("completion_p50", (1.2, 1.2, 1.2), AnswerKind::Worse),
+        ] {
+            let answer = answer(metric, ratio, kind);
+            assert_message!(format!("{metric} {ratio:?}"), sentence(&answer, 10));
         }
     }
 
@@ -622,9 +563,7 @@ mod tests {
             price("retransmitted_mean", (10.8, 0.5), Payer::Choice),
             price("queue_delay_p95", (0.0012, 0.24), Payer::Baseline),
         ];
-        let sentence = sentence(&slower, 10);
-        let end = ", 10 seeds), and retransmits 11 % against 0.50 %; cubic queues 240 ms at p95 against 1.2 ms.";
-        assert!(sentence.ends_with(end), "{sentence}");
+        assert_message!("both", sentence(&slower, 10));
     }
 
     fn few_seeds(value: f64) -> Answer {
@@ -635,30 +574,18 @@ mod tests {
 
     #[test]
     fn ratio_without_interval_is_undecided() {
-        assert_eq!(
-            sentence(&few_seeds(0.3), 3),
-            "bbr1 and cubic: too few samples for an interval (ratio of completion p50 0.30, 3 seeds)."
-        );
         let few = few_seeds(0.3);
-        assert_eq!(
-            summary(&[&few, &few]),
-            "bbr1 and cubic: too few samples to decide in 2 of 2 cells."
-        );
+        assert_message!("one cell", sentence(&few, 3));
+        assert_message!("two cells", summary(&[&few, &few]));
     }
 
     #[test]
     fn competing_classes_are_named() {
         let mut answer = answer("goodput_mean", (1.8, 1.6, 1.9), AnswerKind::Better);
         answer.baseline_class = "others".to_owned();
-        assert_eq!(
-            sentence(&answer, 10),
-            "main (bbr1) gets 80 % more per flow than others (cubic) (95 % CI 60 to 90 %, 10 seeds)."
-        );
+        assert_message!("more", sentence(&answer, 10));
         answer.kind = AnswerKind::Worse;
-        assert_eq!(
-            summary(&[&answer]),
-            "main (bbr1) gets less per flow than others (cubic) in 1 of 1 cells, 1.80 times."
-        );
+        assert_message!("less", summary(&[&answer]));
     }
 
     /// One flow next to nine, as in the sentence of the flow that gets more.
@@ -670,19 +597,12 @@ mod tests {
         let mut jain = price("jain_mean", (1.0, 0.38), Payer::Baseline);
         (jain.unit, jain.less_is_better) = (String::new(), false);
         answer.prices = vec![jain];
-        assert_eq!(
-            sentence(&answer, 6),
-            "bbr1 gets 8.0 times as much per flow as cubic (95 % CI 7.1 to 9.1, 6 seeds; a flow of cubic \
-             has 5.9 % of the link's traffic, one of bbr1 47 %), but shares unevenly: Jain 0.38, where 1 is even."
-        );
+        assert_message!("1 of 10 flows", sentence(&answer, 6));
         (answer.kind, answer.ratio) = (
             AnswerKind::Open,
             Some(Estimate { value: 0.9, low: Some(0.7), high: Some(1.2), n: 6 }),
         );
-        let open = sentence(&answer, 6);
-        let expected = "cubic and bbr1 do not differ by more than chance: ratio of goodput per flow 0.90 \
-                        (95 % CI 0.70 to 1.20, 6 seeds; a flow of cubic has 5.9 % of the link's traffic";
-        assert!(open.starts_with(expected), "{open}");
+        assert_message!("by chance", sentence(&answer, 6));
     }
 
     #[test]
@@ -691,7 +611,7 @@ mod tests {
         (lacking.ratio, lacking.value) = (None, None);
         lacking.transfers = Transfers { all: 10, finished: 3 };
         lacking.baseline_transfers = Transfers { all: 10, finished: 10 };
-        assert_eq!(sentence(&lacking, 10), "bbr1 finishes 3 of 10 transfers, cubic 10 of 10.");
+        assert_message!("3 of 10", sentence(&lacking, 10));
     }
 
     #[test]
@@ -705,16 +625,9 @@ mod tests {
         answers.push(few_seeds(0.3));
         answers[1].prices = vec![price("retransmitted_mean", (10.8, 0.5), Payer::Choice)];
         let group: Vec<&Answer> = answers.iter().collect();
-        assert_eq!(
-            summary(&group),
-            "bbr1 is faster than cubic in 3 of 6 cells, 1.25 to 5.0 times; slower in 1, 1.50 times; \
-             no difference in 1; too few samples to decide in 1. At worst bbr1 retransmits 11 % against 0.50 % (more in 1 cell)."
-        );
+        assert_message!("faster in 3 of 6", summary(&group));
         let small =
             [0.981, 0.975].map(|value| answer("goodput_sum", ratio(value), AnswerKind::Worse));
-        assert_eq!(
-            summary(&small.each_ref()),
-            "bbr1 delivers less than cubic in 2 of 2 cells, by 1.9 to 2.5 %."
-        );
+        assert_message!("less in 2 of 2", summary(&small.each_ref()));
     }
 }
