@@ -53,6 +53,7 @@ pub struct Assignment<'p> {
     pub propensity: Probability,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn as_number<S: Serializer>(share: &Probability, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(share.as_f64())
 }

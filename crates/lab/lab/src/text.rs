@@ -80,8 +80,8 @@ impl Preset {
 impl LogPaths {
     /// A table. A column without any value is left out.
     pub fn text(&self) -> String {
-        let paths = &self.paths;
         type Figure = (&'static str, usize, fn(&ClientPath) -> Option<f64>);
+        let paths = &self.paths;
         let figures: [Figure; 4] = [
             ("rtt, ms", 2, |path| path.rtt_ms),
             ("rate, Mbit/s", 2, |path| path.rate_bps.map(|bits| bits / 1e6)),

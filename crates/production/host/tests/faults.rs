@@ -4,9 +4,10 @@
 use std::fs;
 
 use uncork_host::{
-    ActivePolicy, Container, Diagnosis, HostFacts, LimitingRoute, Module, Route, Setting, Severity,
+    Container, Diagnosis, HostFacts, LimitingRoute, Module, Route, Setting, Severity,
     Socket, diagnose,
 };
+use uncork_policy::ActivePolicy;
 
 fn recorded(name: &str) -> HostFacts {
     let file = format!("{}/tests/hosts/{name}.json", env!("CARGO_MANIFEST_DIR"));

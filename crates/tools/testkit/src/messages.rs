@@ -69,7 +69,7 @@ fn parse(file: &str) -> BTreeMap<String, String> {
 fn display(messages: &BTreeMap<String, String>) -> String {
     let mut file = String::new();
     for (key, message) in messages {
-        file += &format!("{key}\n");
+        file.extend([key, "\n"]);
         for line in message.split('\n') {
             file += format!("{INDENT}{line}").trim_end();
             file.push('\n');

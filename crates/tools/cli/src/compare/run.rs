@@ -67,7 +67,7 @@ fn simulate(
     tracker.begin(0, items);
     let runs = watcher.watch(&tracker, None, || {
         run_items(of, items, jobs(args.jobs), &stop, &|run, progress| {
-            tracker.finished(run, progress)
+            tracker.finished(run, progress);
         })
     });
     runs.map_err(|error| Failure::Usage(error.message))
