@@ -4,8 +4,8 @@
 use std::fs;
 
 use uncork_host::{
-    Container, Diagnosis, HostFacts, LimitingRoute, Module, Route, Setting, Severity,
-    Socket, diagnose,
+    Container, Diagnosis, HostFacts, LimitingRoute, Module, Route, Setting, Severity, Socket,
+    diagnose,
 };
 use uncork_policy::ActivePolicy;
 
