@@ -193,6 +193,7 @@ mod tests {
     use super::*;
     use crate::builtin::NoFiles;
     use crate::sweep::{SweepResults, items, run_items};
+    use uncork_testkit::assert_message;
 
     const SCENARIO: &str = r#"title = "Two"
 [run]
@@ -281,8 +282,9 @@ cc = "reno"
         let rows = rows(100);
         assert_eq!(rows.len(), 2 * 2 * 2, "two classes, two cells, two bounds: {rows:?}");
         assert!(rows.iter().all(|(_, measured, passed)| (measured - 1.0).abs() < 1e-9 && *passed));
-        assert_eq!(rows[0].0, "main, completion.p50 on netns / on sim ≥ 0.9");
-        assert!(rows[4].0.starts_with("bulk, goodput.mean on netns / on sim"));
+        for row in [0, 4] {
+            assert_message!(row, rows[row].0);
+        }
     }
 
     /// A mix of three classes; the second side gives `moved` of BBR's bytes to CUBIC.
@@ -315,7 +317,7 @@ cc = "reno"
         let same = shares(0.0);
         assert_eq!(same.len(), 2 * 2, "two cells, two bounds, one class: {same:?}");
         assert!(same.iter().all(|(_, points, passed)| points.abs() < 1e-9 && *passed), "{same:?}");
-        assert_eq!(same[0].0, "main, share.mean on netns - on sim \u{2265} -5%");
+        assert_message!("shares", same[0].0);
         let moved = shares(0.2);
         let missed = moved.iter().filter(|(_, points, passed)| *points > 5.0 && !*passed);
         assert_eq!(missed.count(), 2, "too much for main: {moved:?}");
@@ -345,10 +347,7 @@ cc = "reno"
         assert_eq!(doubts(0.1, 50.0), Vec::<String>::new(), "a result, not a fault of the machine");
         let late = doubts(6.0, 0.0);
         assert_eq!(late.len(), 16, "two cells of eight seeds: {late:?}");
-        assert_eq!(
-            late[0],
-            "its hosts were late: round-trip times 6.0 ms above path and queue; use fewer --jobs"
-        );
+        assert_message!("late by 6 ms", late[0]);
     }
 
     #[test]
@@ -356,7 +355,8 @@ cc = "reno"
         let rows = rows(120);
         let missed: Vec<&str> =
             rows.iter().filter(|row| !row.2).map(|(text, ..)| text.as_str()).collect();
-        assert_eq!(missed, ["main, completion.p50 on netns / on sim ≤ 1.1"; 2]);
+        assert_eq!(missed.len(), 2, "{missed:?}");
+        assert_message!("slower", missed[0]);
         assert!((rows[0].1 - 1.2).abs() < 1e-3);
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{Raw, Script, header};
 use uncork_play::{ClientError, Connections, Fetched, GetSpec, Tally, Version, get};
-use uncork_testkit::{Scratch, pause, wait_until};
+use uncork_testkit::{Scratch, assert_message, pause, wait_until};
 use uncork_units::TimeDelta;
 
 fn run(spec: &GetSpec) -> Vec<Fetched> {
@@ -80,8 +80,7 @@ fn a_truncated_body_is_a_failure() {
         connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
     });
     assert_eq!((fetched.received, fetched.size), (3, Some(10)));
-    let problem = fetched.problem.as_ref().unwrap().to_string();
-    assert!(problem.starts_with("the connection failed after 3 of 10 bytes: "), "{problem}");
+    assert_message!("3 of 10 bytes", fetched.problem.as_ref().unwrap());
     let record = fetched.record();
     assert_eq!((record.completion_ns, record.bytes_delivered), (None, 3));
 }
@@ -157,10 +156,11 @@ fn unreachable_servers_are_reported() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let fetched = run(&spec(&[&format!("http://{free}/")])).remove(0);
     let problem = fetched.problem.unwrap().to_string();
-    assert!(problem.starts_with(&format!("cannot connect to {free}: Connection refused")));
+    assert_message!("no server", problem.replace(&free.to_string(), "ADDRESS"));
     let fetched = run(&spec(&["http://nowhere.invalid/"])).remove(0);
     let problem = fetched.problem.unwrap().to_string();
-    assert!(problem.starts_with("no address for 'nowhere.invalid': "), "{problem}");
+    // The resolver's words differ between machines.
+    assert!(problem.contains("'nowhere.invalid': "), "{problem}");
 }
 
 #[test]

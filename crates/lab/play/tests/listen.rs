@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{Head, Raw, ServerConnection, header};
 use uncork_apps::AudioSpec;
 use uncork_play::{CmcdMode, ListenSpec, ListenerReport, Tally, listen};
-use uncork_testkit::pause;
+use uncork_testkit::{assert_message, pause};
 use uncork_units::TimeDelta;
 
 fn millis(n: u64) -> TimeDelta {
@@ -159,8 +159,7 @@ fn failed_listeners_report_the_problem_and_their_playback() {
     });
     let heard =
         run(&ListenSpec { duration: Some(millis(600)), ..spec(&[&cut.url("/a")]) }).remove(0);
-    let problem = heard.problem.unwrap().to_string();
-    assert!(problem.starts_with("the connection failed after 3 of 4000 bytes"), "{problem}");
+    assert_message!("3 of 4000 bytes", heard.problem.unwrap());
     assert!(heard.report.playback.unwrap().startup.is_some());
     assert_eq!(heard.report.transfers.len(), 2);
     // A file that is shorter than the given duration.

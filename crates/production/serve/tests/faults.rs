@@ -203,7 +203,7 @@ fn start_errors_name_the_problem() {
     let scratch = Scratch::new("serve");
     let error = |spec| Server::start(&spec).expect_err("an error");
     let missing = error(spec(&scratch.path("missing"))).to_string();
-    assert!(missing.contains("missing': No such file or directory"), "{missing}");
+    assert!(missing.contains("/missing': "), "{missing}");
     let mut exposed = spec(&scratch.path(""));
     exposed.listeners[0].address = (Ipv4Addr::UNSPECIFIED, 0).into();
     assert!(matches!(error(exposed), ServeError::Plain(_)));

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use uncork_diag::CcName;
 use uncork_flow::{Buckets, FlowRecord, TransportFigures};
+use uncork_testkit::assert_message;
 use uncork_units::{Rate, TimeDelta};
 
 use super::*;
@@ -130,7 +131,7 @@ fn with_notices_an_absent_connection_ends_by_a_notice_or_after_lost_notices() {
     assert_eq!((records.len(), tracker.lost_notices()), (1, 1));
     let mut view = View::new(ViewSettings::default());
     view.update(&tracker);
-    assert!(view.plain(1).ends_with("notices of ended connections lost 1 times\n"));
+    assert_message!("lost", view.plain(1).lines().last().unwrap());
 }
 
 #[test]
@@ -296,15 +297,17 @@ fn a_replayed_session_gives_the_same_results() {
 #[test]
 fn invalid_sessions_are_rejected_with_the_line() {
     let head = r#"{"schema":"uncork.host-watch/1","has_notices":true}"#;
-    let refused = |text: &str| {
+    for (case, line, text) in [
+        ("empty", 1, String::new()),
+        ("no schema", 1, "{}\n".to_owned()),
+        ("another schema", 1, head.replace("/1", "/2")),
+        ("another event", 2, format!("{head}\n{{\"pas\":1}}\n")),
+    ] {
         let tape = TapeReader::new(text.as_bytes());
-        tape.and_then(|mut tape| tape.read()).expect_err("refused").to_string()
-    };
-    assert_eq!(refused(""), "line 1: the file is empty; expected a session of uncork.host-watch/1");
-    assert!(refused("{}\n").starts_with("line 1: missing field `schema`"));
-    assert!(refused(&head.replace("/1", "/2")).contains("schema is uncork.host-watch/2"));
-    let wrong = refused(&format!("{head}\n{{\"pas\":1}}\n"));
-    assert!(wrong.starts_with("line 2: unknown variant `pas`"), "{wrong}");
+        let error = tape.and_then(|mut tape| tape.read()).expect_err("refused").to_string();
+        assert!(error.starts_with(&format!("line {line}: ")), "{error}");
+        assert_message!(case, error);
+    }
 }
 
 /// Two BBR connections to a network, one CUBIC connection to it, and an idle connection.

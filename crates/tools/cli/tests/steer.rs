@@ -278,10 +278,7 @@ fn each_connection_leaves_a_record_of_what_it_was_given() {
     let mut lines = seen.lines();
     assert_eq!(lines.next(), Some("cubic -"), "the arm of 10.1.1.0/24");
     let refused = lines.next().expect("a refusal");
-    assert_eq!(
-        refused,
-        "error: another `uncork steer record` reads PINS (process N); end it first"
-    );
+    assert!(refused.starts_with("error: ") && refused.contains("PINS (process N)"), "{refused}");
     let records: Vec<serde_json::Value> =
         lines.map(|line| serde_json::from_str(line).expect("a record")).collect();
     assert_describes("flow-record", &records);

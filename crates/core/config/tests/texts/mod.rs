@@ -15,6 +15,11 @@ pub(crate) const fn case(old: &'static str, new: &'static str, marked: &'static 
 }
 
 impl Case {
+    /// The mistake as the case of a message. The same text may replace several others.
+    pub(crate) fn name(&self) -> String {
+        format!("{} instead of {}", self.new, self.old)
+    }
+
     /// `example` with the mistake.
     pub(crate) fn within(&self, example: &str) -> String {
         assert!(example.contains(self.old), "{} is not in the example", self.old);
@@ -35,15 +40,10 @@ impl Case {
     }
 }
 
-/// Compares the messages of mistakes with `tests/messages.txt`, which `UPDATE_DOCS=1` rewrites.
-pub(crate) fn assert_messages<'a>(errors: impl IntoIterator<Item = (&'a str, ConfigError)>) {
-    let message = |(mistake, error): (&str, ConfigError)| {
-        let help = error.suggestion().or(error.expectation()).unwrap_or_default();
-        format!("{mistake:?}\n    {}\n    {help}\n", error.message())
-    };
-    let text = errors.into_iter().map(message).collect::<Vec<_>>().concat();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages.txt");
-    uncork_testkit::assert_snapshot(path.as_ref(), &text);
+/// The sentences of `error`: the message, and what helps, if there is something.
+pub(crate) fn message(error: &ConfigError) -> String {
+    let help = error.suggestion().or(error.expectation()).map(|help| format!("\nhelp: {help}"));
+    format!("{}{}", error.message(), help.unwrap_or_default())
 }
 
 /// Checks that `error` can be rendered.

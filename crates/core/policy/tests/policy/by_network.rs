@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use uncork_policy::{
     Facts, FlatError, NetworkDecision, NetworksAsked, Origin, Origins, Policy, Prefix, UnixTime,
 };
-use uncork_testkit::finished_table;
+use uncork_testkit::{assert_message, finished_table};
 
 use crate::common::policy;
 use crate::flat::{DAY, octet, origins, rule, whole};
@@ -199,27 +199,22 @@ fn refused(policy: &Policy, within: &[Prefix]) -> String {
 
 #[test]
 fn what_a_route_does_not_know_is_refused_with_its_place() {
-    for (text, expected) in [
-        (
-            "[[rule]]\nlistener = \"a\"\nuse = { tcp = \"bbr\" }",
-            "test:1: `listener = a`: a route does not know the listener; remove it, or",
-        ),
+    for (text, place) in [
+        ("[[rule]]\nlistener = \"a\"\nuse = { tcp = \"bbr\" }", "test:1: `listener = a`: "),
         (
             "\n[[rule]]\ntime = { from = \"01:00\", to = \"02:00\" }\nuse = { tcp = \"bbr\" }",
-            "a route does not know the time; remove it, or use `uncork steer`",
+            "test:2: `time = ",
         ),
         (
             "[[rule]]\nclient = \"10.0.0.0/8\"\nuse = { pacing_cap = \"1mbit\" }",
-            "test:1: `pacing_cap`: a route sets none; remove it",
+            "test:1: `pacing_cap`: ",
         ),
-        ("[default]\npacing_cap = \"1mbit\"", "test: `pacing_cap` in [default]: a route sets none"),
-        (
-            "[[rule]]\nsize = { min = \"3MB\" }\nuse = { tcp = \"bbr\" }",
-            "the kernel does not know the size of a response; remove it, or",
-        ),
+        ("[default]\npacing_cap = \"1mbit\"", "test: `pacing_cap` in [default]: "),
+        ("[[rule]]\nsize = { min = \"3MB\" }\nuse = { tcp = \"bbr\" }", "test:1: `size = "),
     ] {
         let refused = refused(&policy(text), &[]);
-        assert!(refused.contains(expected), "{expected}: {refused}");
+        assert!(refused.starts_with(place), "{place}: {refused}");
+        assert_message!(place, refused);
     }
 }
 
@@ -241,9 +236,8 @@ fn too_many_units_are_refused_and_fewer_can_be_asked_for() {
 #[test]
 fn left_out_entries_are_reported() {
     let policy = learned("* bbr\nAS64500 bbr\nPE control\n10.0.0.0/24 bbr\n");
-    let without = policy.left_out_by_network(false);
-    assert!(without[0].contains("2 entries of its table by AS or country"), "{without:?}");
-    let with = policy.left_out_by_network(true);
-    assert!(with.len() == 1 && with[0].contains("the entry `*`"), "{with:?}");
+    for has_default in [false, true] {
+        assert_message!(has_default, policy.left_out_by_network(has_default).join("\n"));
+    }
     assert!(learned("* control\n10.0.0.0/24 bbr\n").left_out_by_network(false).is_empty());
 }

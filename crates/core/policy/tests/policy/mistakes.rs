@@ -1,9 +1,10 @@
 //! Mistakes in policies: the marked place, and the messages (`tests/messages.txt`).
 
 use uncork_policy::{Policy, PolicyError};
+use uncork_testkit::assert_message;
 
 use crate::common::EXAMPLE;
-use crate::texts::{Case, assert_messages, case};
+use crate::texts::{Case, case, message};
 
 const HOST: &str = "host = \"*-bbr*\"";
 const PATHS: &str = "[\"/audio/*\", \"/video/**\"]";
@@ -123,34 +124,24 @@ fn refused(text: &str, what: &str) -> PolicyError {
 
 #[test]
 fn errors_are_marked_and_have_a_remedy() {
-    assert_messages(CASES.iter().map(|case| {
+    for case in CASES {
         let text = case.within(EXAMPLE);
         let error = refused(&text, case.new);
         case.assert_marked(&text, &error);
         let remedy = error.suggestion().or(error.expectation());
         assert!(remedy.is_some(), "{}", error.render("test.toml", false));
-        (case.new, error)
-    }));
+        assert_message!(case.name(), message(&error));
+    }
 }
 
 #[test]
 fn a_single_bracket_suggests_a_list_of_rules() {
     let error = refused("[rule]\nhost = \"a\"\nuse = { tcp = \"bbr\" }\n", "[rule]");
-    assert!(error.suggestion().unwrap_or_default().contains("write [[rule]]"), "{error}");
+    assert!(error.suggestion().unwrap_or_default().contains("[[rule]]"), "{error}");
 }
 
 #[test]
 fn an_error_is_shown_at_its_place() {
     let error = refused("[[rule]]\nhots = \"*-bbr*\"\nuse = { tcp = \"bbr\" }\n", "hots");
-    assert_eq!(
-        error.render("policy.toml", false),
-        "\
-error: unknown key `hots` in [[rule]]
- --> policy.toml:2:1
-  |
-2 | hots = \"*-bbr*\"
-  | ^^^^
-  |
-  = help: did you mean `host`?"
-    );
+    assert_message!("hots", error.render("policy.toml", false));
 }

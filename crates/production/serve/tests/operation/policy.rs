@@ -291,7 +291,8 @@ fn policies_with_unavailable_controllers_are_rejected_at_start() {
         let error = error.expect_err("no such controller");
         assert!(!error.is_usage());
         let output = error.to_string();
-        assert!(output.contains("policy.toml': this kernel has no congestion control 'nosuchcc'"));
-        assert!(output.contains(&available().join(", ")), "{output}");
+        for part in ["policy.toml': ", "'nosuchcc'", &available().join(", ")] {
+            assert!(output.contains(part), "{output}");
+        }
     }
 }

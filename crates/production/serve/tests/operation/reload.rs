@@ -9,6 +9,7 @@ use std::thread;
 
 use crate::common::{Client, Scratch, Served, content, records, spec};
 use uncork_serve::{CertificateFiles, Identity, RecordsSpec, Reloaded, ServerSpec};
+use uncork_testkit::assert_message;
 
 fn policy(tcp: &str, other: &str) -> String {
     format!("[default]\ntcp = \"{other}\"\n[[rule]]\nhost = \"a\"\nuse = {{ tcp = \"{tcp}\" }}\n")
@@ -116,7 +117,8 @@ fn a_table_of_networks_is_replaced_whole_or_not_at_all() {
     replace(&file("1.table"), &table(FAR, "two").replace("* two", "* one"));
     assert!(served.server.reload_changed().is_empty(), "it may not be over yet");
     let error = only(served.server.reload_changed()).expect_err("a damaged table");
-    assert!(error.contains("1.table': checksum mismatch: file truncated or edited"), "{error}");
+    let directory = scratch.path("").display().to_string();
+    assert_message!("1.table", error.replace(&directory, ""));
     assert_eq!((controller(&served), served.server.policy()), ("reno".to_owned(), first.clone()));
     replace(&file("1.table"), &table(FAR, "two"));
     served.server.reload_changed();
@@ -141,7 +143,7 @@ fn without_its_table_a_server_starts_with_the_default() {
     let (spec, _) = by_policy(&scratch, &with_table("1.table"));
     let mut served = Served::new(&spec);
     let warnings = served.server.warnings(&spec);
-    assert!(warnings[0].starts_with("cannot read the table of networks"), "{warnings:?}");
+    assert_message!("no table", warnings[0].replace(&scratch.path("").display().to_string(), ""));
     assert_eq!(controller(&served), "cubic");
     scratch.write("1.table", table(FAR, "two"));
     served.server.reload_changed();

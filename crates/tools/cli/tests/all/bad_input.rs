@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{Finished, Scratch, command, finish};
+use uncork_testkit::assert_message;
 
 const HELP: &str = "\n\nFor more information, try '--help'.\n";
 
@@ -126,51 +127,37 @@ fn run(scratch: &Scratch, line: &str) -> Finished {
     finish(command)
 }
 
-/// Adds the error of `line` to `messages`, without the hint at `--help`.
-fn add_message(messages: &mut String, line: &str, done: &Finished) {
-    let message = done.stderr.trim_end_matches(HELP).trim_end();
-    *messages += &["uncork ", line, "\n    ", &message.replace('\n', "\n    "), "\n"].concat();
-}
-
-/// Compares the errors with `tests/messages/NAME.txt`, which `UPDATE_DOCS=1` writes.
-fn assert_messages(name: &str, messages: &str) {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages");
-    uncork_testkit::assert_snapshot(
-        &Path::new(directory).join(name).with_extension("txt"),
-        messages,
-    );
+/// The error without the hint at `--help`.
+fn message(done: &Finished) -> &str {
+    done.stderr.trim_end_matches(HELP).trim_end()
 }
 
 #[test]
 fn compare_names_the_argument_of_a_refused_value() {
     let scratch = scratch("bad-compare");
-    let mut messages = String::new();
     for (argument, shown, values) in COMPARE {
         for value in values {
             let line = format!("compare {argument} {value}");
             let done = run(&scratch, &line);
-            add_message(&mut messages, &line, &done);
             assert_eq!((done.status, done.stdout.as_str()), (2, ""), "{argument} {value}");
             let start = format!("error: invalid value '{value}' for '{shown}': ");
             assert!(done.stderr.starts_with(&start), "{}", done.stderr);
             assert!(done.stderr.ends_with(HELP), "{}", done.stderr);
+            assert_message!(line, message(&done));
         }
     }
-    assert_messages("compare", &messages);
 }
 
 #[test]
 fn bad_input_exits_with_2_and_names_the_place() {
     let scratch = scratch("bad-lines");
-    let mut messages = String::new();
     for (line, status, place) in LINES {
         let done = run(&scratch, line);
-        add_message(&mut messages, line, &done);
         assert_eq!((done.status, done.stdout.as_str()), (status, ""), "{line}: {}", done.stderr);
         assert!(done.stderr.starts_with("error: "), "{line}: {}", done.stderr);
         assert!(done.stderr.contains(place), "{line}: {}", done.stderr);
+        assert_message!(line, message(&done));
     }
-    assert_messages("commands", &messages);
 }
 
 #[test]

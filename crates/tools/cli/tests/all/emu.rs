@@ -41,7 +41,7 @@ fn status_is_that_of_the_command() {
     }
     let Finished { status, stderr, .. } = uncork("emu -q -- /nowhere/to/be/found");
     assert_eq!(status, 127);
-    assert!(stderr.starts_with("error: cannot start /nowhere/to/be/found: No such"), "{stderr}");
+    assert!(stderr.contains(" /nowhere/to/be/found: "), "{stderr}");
 }
 
 /// Not a test: acts as a server when this program is run as one, because bash cannot listen.

@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::common::{Finished, Scratch, command, finish, stdout};
+use uncork_testkit::assert_message;
 
 const POLICY: &str = "\
 [[rule]]
@@ -53,30 +54,25 @@ fn invalid_policy_is_shown_with_the_place() {
         let text = POLICY.replace("host", "hots");
         let Finished { status, stdout, stderr } = policy(&scratch, &text, arguments);
         assert_eq!((status, stdout.as_str()), (2, ""));
-        assert!(stderr.starts_with("error: unknown key `hots` in [[rule]]\n"), "{stderr}");
-        assert!(stderr.contains("policy.toml:3:1") && stderr.contains("did you mean `host`?"));
+        assert!(stderr.starts_with("error: ") && stderr.contains("policy.toml:3:1"), "{stderr}");
+        assert!(stderr.contains("`hots`") && stderr.contains("`host`"), "{stderr}");
     }
 }
 
 #[test]
 fn accepted_connection_gets_a_preliminary_decision() {
     let shown = explained("policy-accept", &["--ip", "203.0.113.9", "--listener", "public"]);
-    assert!(
-        shown.starts_with("rule 1 `spotify` (line 1) may hold when more is known\n"),
-        "{shown}"
-    );
-    assert!(shown.ends_with("the default decides for now: quic cubic, tcp as the system has it\n"));
+    assert_message!("accepted", shown);
 }
 
 #[test]
 fn request_gets_a_final_decision() {
     let shown = explained("policy-host", &["--host", "audio-fa-bbr.example.com"]);
-    assert!(shown.ends_with("rule 1 `spotify` decides finally: quic bbr3, tcp bbr\n"), "{shown}");
+    assert_message!("host", shown);
     let mut all = vec!["--country", "PE", "--path", "/a?x&bbr=1", "--header", "X-Client: ios/17"];
     all.extend(["--cookie", "uid=7", "--size", "3MB", "--at", "2026-12-01T18:00:00Z"]);
     let shown = explained("policy-request", &all);
-    assert!(shown.contains("host = *-bbr*: no, the host is absent\n"), "{shown}");
-    assert!(shown.ends_with("rule 2 decides finally: quic cubic, tcp bbr\n"), "{shown}");
+    assert_message!("all but the host", shown);
 }
 
 #[test]

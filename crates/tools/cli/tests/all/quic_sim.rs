@@ -43,7 +43,7 @@ fn quic_endpoints_give_the_same_results_each_time() {
     assert_eq!(file("one"), file("two"));
     let again = lab(&scratch, "run quic.toml --resume -o one");
     assert_eq!(again.status, 2);
-    assert!(again.stderr.contains("played by quic-sim, not by sim"), "{}", again.stderr);
+    assert!(again.stderr.contains("by quic-sim, not by sim"), "{}", again.stderr);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn quic_sim_rejects_unsupported_scenarios() {
     let scratch = Scratch::new("quic-cannot");
     let l4s = lab(&scratch, "run quic.toml --on quic-sim --set flow.main.ecn=ect1");
     assert_eq!(l4s.status, 2, "{}", l4s.stderr);
-    assert!(l4s.stderr.contains("ECT(1), which the QUIC stack does not"), "{}", l4s.stderr);
+    assert!(l4s.stderr.contains("ECT(1)"), "{}", l4s.stderr);
     let command = lab(&scratch, "agree quic.toml --on sim");
     assert_eq!(command.status, 2, "{}", command.stderr);
     assert!(command.stderr.contains("netns, quic-sim"), "{}", command.stderr);

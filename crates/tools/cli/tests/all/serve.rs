@@ -110,10 +110,7 @@ fn impossible_options_exit_with_their_status() {
     };
     let (status, error) = serve("--root public --cc nosuchcc");
     assert_eq!(status, 3, "{error}");
-    assert!(
-        error.starts_with("error: this kernel has no congestion control 'nosuchcc': it has "),
-        "{error}"
-    );
+    assert!(error.starts_with("error: ") && error.contains(" 'nosuchcc': "), "{error}");
     let (status, error) = serve("--root missing");
     assert_eq!(status, 3, "{error}");
     let (status, error) = serve("--root public --listen 0.0.0.0:0");
