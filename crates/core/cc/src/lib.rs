@@ -12,7 +12,7 @@
 //!
 //! ```toml
 //! [dependencies]
-//! uncork-cc = { path = "uncork/crates/cc" }
+//! uncork-cc = { path = "uncork/crates/core/cc" }
 //! ```
 //!
 //! # Writing a host

@@ -60,7 +60,7 @@ fn plays_the_server() {
 /// The argument of `--server` that runs [`plays_the_server`].
 fn server() -> String {
     let program = std::env::current_exe().unwrap();
-    format!("UNCORK_TEST_SERVER=1 exec '{}' --exact plays_the_server", program.display())
+    format!("UNCORK_TEST_SERVER=1 exec '{}' --exact emu::plays_the_server", program.display())
 }
 
 #[test]
