@@ -52,7 +52,10 @@ fn plays_the_server() {
 /// The scenario with [`plays_the_server`] as its server.
 fn scenario() -> String {
     let program = std::env::current_exe().unwrap();
-    let program = format!("exec \"{}\" --exact netns_commands::plays_the_server --nocapture", program.display());
+    let program = format!(
+        "exec \"{}\" --exact netns_commands::plays_the_server --nocapture",
+        program.display()
+    );
     SCENARIO.replace("'SERVER'", &format!("'UNCORK_TEST_SERVER=1 {program}'"))
 }
 
