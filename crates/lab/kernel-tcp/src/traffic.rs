@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use uncork_diag::{Connection, Diag, DiagError, Query};
+use uncork_diag::{Connection, Diag, DiagError, Notices, Query};
 use uncork_emu::{Addresses, Emulation, Namespace};
 use uncork_flow::SeriesPoint;
 use uncork_sim::RunSpec;
@@ -20,7 +20,7 @@ const EACH: TimeDelta = TimeDelta::from_millis(4);
 
 /// The connections of all commands of a run.
 pub(crate) struct CommandTraffic {
-    server: Diag,
+    server: Observer,
     server_addresses: Addresses,
     hosts: Vec<TrafficHost>,
     /// Half of the shortest RTT: a closing connection remains visible for that long.
@@ -31,8 +31,14 @@ pub(crate) struct CommandTraffic {
 struct TrafficHost {
     flow: usize,
     addresses: Addresses,
-    client: Diag,
+    client: Observer,
     ends: Ends,
+}
+
+/// The connections of a namespace: those that are there, and the last figures of those that ended since the last query.
+struct Observer {
+    diag: Diag,
+    notices: Notices,
 }
 
 /// The ends of a host's connections.
@@ -67,7 +73,7 @@ impl CommandTraffic {
                 continue;
             }
             let namespace = &emulation.hosts()[*host];
-            let (client, addresses) = (diag(namespace)?, namespace.addresses());
+            let (client, addresses) = (Observer::open(namespace)?, namespace.addresses());
             hosts.push(TrafficHost { flow, addresses, client, ends: Ends::default() });
             let rtt = spec.rtt.unwrap_or(run.paths[spec.path].rtt);
             every = every.min(TimeDelta::from_nanos(rtt.as_nanos() / 2));
@@ -76,7 +82,7 @@ impl CommandTraffic {
             return Ok(None);
         }
         let (server, server_addresses) =
-            (diag(emulation.server())?, emulation.server().addresses());
+            (Observer::open(emulation.server())?, emulation.server().addresses());
         Ok(Some(Self { server, server_addresses, hosts, every }))
     }
 
@@ -104,15 +110,14 @@ impl CommandTraffic {
     ) -> Result<(), DiagError> {
         let Self { server, server_addresses, hosts, .. } = self;
         let samples = series.is_some();
-        let query = Query::default();
-        server.dump(&query, |connection| {
+        server.look(|connection| {
             let peer = connection.remote.ip();
             if let Some(host) = hosts.iter_mut().find(|host| is_of(host.addresses, peer)) {
                 host.ends.take_in(true, connection, samples.then_some((now, host.flow)));
             }
         })?;
         for TrafficHost { flow, client, ends, .. } in &mut *hosts {
-            client.dump(&query, |connection| {
+            client.look(|connection| {
                 if is_of(*server_addresses, connection.remote.ip()) {
                     ends.take_in(false, connection, samples.then_some((now, *flow)));
                 }
@@ -135,6 +140,21 @@ impl CommandTraffic {
                 *sent = ends.together();
             }
         }
+    }
+}
+
+impl Observer {
+    fn open(namespace: &Namespace) -> Result<Self, KernelTcpError> {
+        let opened = namespace.run(|| Ok::<_, DiagError>((Diag::open()?, Notices::open()?)));
+        let opened = opened.map_err(KernelTcpError::system("enter a network namespace"))?;
+        let (diag, notices) = opened?;
+        Ok(Self { diag, notices })
+    }
+
+    /// Calls `each` for all connections. The notices come last: they have the final figures.
+    fn look(&mut self, mut each: impl FnMut(&Connection)) -> Result<(), DiagError> {
+        self.diag.dump(&Query::default(), &mut each)?;
+        self.notices.read(each).map(|_| ())
     }
 }
 
@@ -176,10 +196,4 @@ fn is_of(addresses: Addresses, address: IpAddr) -> bool {
         IpAddr::V4(address) => addresses.v4 == address,
         IpAddr::V6(address) => addresses.v6 == Some(address),
     }
-}
-
-fn diag(namespace: &Namespace) -> Result<Diag, KernelTcpError> {
-    let opened = namespace.run(Diag::open);
-    let opened = opened.map_err(KernelTcpError::system("enter a network namespace"))?;
-    Ok(opened?)
 }
