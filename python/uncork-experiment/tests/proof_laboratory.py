@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+from capability import not_run
 from populations import BINS, GAMMA
-from test_assignment import not_run
 from test_design import uncork
 from uncork_experiment.measure.stats.effect import Effect
 from uncork_experiment.measure.stats.jackknife import (

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from test_assignment import not_run
+from capability import not_run
 from test_design import uncork
 from uncork_experiment.experiment.cli import main
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from capability import not_run
 from populations import BINS, FIRST_BIN, GAMMA
-from test_assignment import not_run
 from uncork_experiment.experiment import design, schedules
 from uncork_experiment.experiment.policyfile import Arm, PolicyPlan, ab_policy, calendar_policy
 from uncork_experiment.measure.cubes import DistributionCube, RatioCube

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from test_assignment import not_run
+from capability import not_run
 from test_design import uncork
 from uncork_experiment.learn import twin
 from uncork_experiment.learn.cli import main

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from test_assignment import not_run
+from capability import not_run
 from test_design import uncork
 from uncork_experiment.learn.confirm import OPEN, Key, Trial, is_on_today
 from uncork_experiment.learn.store import Store

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from test_assignment import not_run
+from capability import not_run
 from test_design import uncork
 from uncork_experiment.experiment.cli import main
 from uncork_experiment.experiment.laboratory import worlds

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from test_assignment import not_run
+from capability import not_run
 from test_design import uncork
 
 SCRIPT = Path(__file__).parents[1] / "bench" / "live.py"

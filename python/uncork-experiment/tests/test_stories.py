@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from test_assignment import not_run
+from capability import not_run
 from test_design import uncork
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
