@@ -35,7 +35,7 @@ struct TrafficHost {
     ends: Ends,
 }
 
-/// The connections of a namespace: those that are there, and the last figures of those that ended since the last query.
+/// Reads the open connections of a namespace, and the last figures of connections that ended since the last query.
 struct Observer {
     diag: Diag,
     notices: Notices,
