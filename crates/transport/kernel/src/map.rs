@@ -7,9 +7,11 @@ use std::path::Path;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
-use crate::sys::{self, MapSpec};
+use crate::sys::{self, MapInfo, MapSpec};
 
 const MAP_ARRAY: u32 = 2;
+/// Kinds of maps with a value for each processor: hash, array, hash that forgets (`enum bpf_map_type`).
+const PER_PROCESSOR: [u32; 3] = [5, 6, 10];
 /// Elements that are written with one call.
 const BATCH: usize = 1 << 14;
 
@@ -19,11 +21,17 @@ pub struct Map {
     fd: OwnedFd,
     key_size: usize,
     value_size: usize,
+    is_per_processor: bool,
 }
 
 impl Map {
-    pub(crate) const fn new(fd: OwnedFd, key_size: usize, value_size: usize) -> Self {
-        Self { fd, key_size, value_size }
+    pub(crate) fn new(fd: OwnedFd, kind: u32, key_size: u32, value_size: u32) -> Self {
+        Self {
+            fd,
+            key_size: key_size as usize,
+            value_size: value_size as usize,
+            is_per_processor: PER_PROCESSOR.contains(&kind),
+        }
     }
 
     /// Opens a pinned map; `None` if there is none.
@@ -33,9 +41,9 @@ impl Map {
     /// Without the privilege.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
         let Some(fd) = sys::open_pin_if_there(path)? else { return Ok(None) };
-        let (key_size, value_size) = sys::map_sizes(fd.as_fd())
+        let MapInfo { kind, key_size, value_size, .. } = sys::map_info(fd.as_fd())
             .map_err(|error| Error::step(format!("ask about {}", path.display()), error))?;
-        Ok(Some(Self::new(fd, key_size as usize, value_size as usize)))
+        Ok(Some(Self::new(fd, kind, key_size, value_size)))
     }
 
     /// A map of one element that no one changes, for data that only user space reads.
@@ -62,7 +70,7 @@ impl Map {
         let fd = sys::create_map(&spec, None)?;
         sys::set_element(fd.as_fd(), bytes)?;
         sys::freeze(fd.as_fd())?;
-        Ok(Self::new(fd, 4, bytes.len()))
+        Ok(Self::new(fd, spec.kind, spec.key_size, spec.value_size))
     }
 
     /// The size of a value in bytes.
@@ -90,7 +98,7 @@ impl Map {
         K: IntoBytes + Immutable,
         V: IntoBytes + Immutable,
     {
-        self.check_sizes(size_of::<K>(), size_of::<V>())?;
+        self.check_sizes(size_of::<K>(), size_of::<V>(), false)?;
         if keys.len() != values.len() {
             let text = format!("{} keys and {} values", keys.len(), values.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -102,14 +110,20 @@ impl Map {
         Ok(())
     }
 
-    fn check_sizes(&self, key: usize, value: usize) -> io::Result<()> {
-        if (key, value) == (self.key_size, self.value_size) {
+    /// The kernel reads and writes as many bytes as the map's values have, of all processors where each has its own.
+    fn check_sizes(&self, key: usize, value: usize, is_per_processor: bool) -> io::Result<()> {
+        let text = if (key, value) != (self.key_size, self.value_size) {
+            format!(
+                "the map has keys of {} bytes and values of {}, not of {key} and {value}",
+                self.key_size, self.value_size
+            )
+        } else if is_per_processor != self.is_per_processor {
+            let values =
+                if self.is_per_processor { "a value for each processor" } else { "one value" };
+            format!("the map has {values} of a key")
+        } else {
             return Ok(());
-        }
-        let text = format!(
-            "the map has keys of {} bytes and values of {}, not of {key} and {value}",
-            self.key_size, self.value_size
-        );
+        };
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     }
 
@@ -117,9 +131,9 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// If there is none, or it is of another size.
+    /// If there is none, it is of another size, or each processor has its own.
     pub fn value<V: FromBytes + IntoBytes>(&self, key: u32) -> io::Result<V> {
-        self.check_sizes(size_of_val(&key), size_of::<V>())?;
+        self.check_sizes(size_of_val(&key), size_of::<V>(), false)?;
         let mut value = V::new_zeroed();
         sys::element(self.as_fd(), key.as_bytes(), value.as_mut_bytes())?;
         Ok(value)
@@ -129,9 +143,9 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// If there is none, or they are of another size.
+    /// If there is none, they are of another size, or the map has one for all processors.
     pub fn values<V: FromBytes>(&self, key: u32, processors: usize) -> io::Result<Vec<V>> {
-        self.check_sizes(size_of_val(&key), size_of::<V>())?;
+        self.check_sizes(size_of_val(&key), size_of::<V>(), true)?;
         // The kernel aligns each.
         let size = self.value_size.next_multiple_of(8);
         let mut bytes = vec![0; size * processors];
@@ -146,7 +160,7 @@ impl Map {
     ///
     /// If it has none.
     pub fn bytes(&self) -> io::Result<Vec<u8>> {
-        self.check_sizes(size_of::<u32>(), self.value_size)?;
+        self.check_sizes(size_of::<u32>(), self.value_size, false)?;
         let mut bytes = vec![0; self.value_size];
         sys::element(self.as_fd(), 0_u32.as_bytes(), &mut bytes)?;
         Ok(bytes)

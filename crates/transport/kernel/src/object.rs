@@ -150,7 +150,7 @@ impl Object {
             ..MapSpec::default()
         };
         let fd = sys::create_map(&spec, Some(self.btf.as_fd())).map_err(failed)?;
-        Ok(Map::new(fd, map.key_size() as usize, map.value_size() as usize))
+        Ok(Map::new(fd, spec.kind, spec.key_size, spec.value_size))
     }
 
     /// Puts the maps into the programs, and behind each program the functions that it calls. Once only.

@@ -54,7 +54,7 @@ fn is_of(
 ) -> bool {
     let mut content = vec![0_u8; value.size as usize];
     let Some(name) = ops.member("name") else { return false };
-    if sys::map_sizes(map.as_fd()).map(|(_, size)| size).ok() != Some(value.size)
+    if sys::map_info(map.as_fd()).map(|info| info.value_size).ok() != Some(value.size)
         || sys::element(map.as_fd(), &[0; 4], &mut content).is_err()
     {
         return false;

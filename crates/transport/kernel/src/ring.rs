@@ -1,6 +1,7 @@
 //! A ring of records that programs write and user space reads, in the order of writing.
 
 use std::io;
+use std::os::fd::AsFd;
 
 use crate::map::Map;
 use crate::sys::Mapping;
@@ -27,7 +28,7 @@ impl Ring {
     ///
     /// If the map is not a ring, or memory is short.
     pub fn open(map: &Map) -> io::Result<Self> {
-        let size = crate::sys::max_entries(map)?;
+        let size = crate::sys::map_info(map.as_fd())?.max_entries;
         Ok(Self { memory: Mapping::of_ring(map, size as usize)?, size: size.into() })
     }
 

@@ -563,22 +563,17 @@ pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
 /// The beginning of `struct bpf_map_info`.
 #[repr(C)]
 #[derive(FromBytes)]
-struct MapInfo {
-    kind: u32,
+pub(crate) struct MapInfo {
+    pub(crate) kind: u32,
     id: u32,
-    key_size: u32,
-    value_size: u32,
-    max_entries: u32,
+    pub(crate) key_size: u32,
+    pub(crate) value_size: u32,
+    /// How many elements it has at most; of a ring, its bytes.
+    pub(crate) max_entries: u32,
 }
 
-/// The sizes of a map's keys and values.
-pub(crate) fn map_sizes(map: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
-    info(map).map(|MapInfo { key_size, value_size, .. }| (key_size, value_size))
-}
-
-/// How many elements a map has at most; of a ring, its bytes.
-pub(crate) fn max_entries(map: &impl AsFd) -> io::Result<u32> {
-    info(map.as_fd()).map(|MapInfo { max_entries, .. }| max_entries)
+pub(crate) fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
+    info(map)
 }
 
 /// `struct bpf_link_info` of a link to a cgroup.
@@ -594,7 +589,7 @@ struct CgroupLinkInfo {
     unused_2: u32,
 }
 
-/// The same of a link that registers a structure.
+/// `struct bpf_link_info` of a link that registers a structure.
 #[repr(C)]
 #[derive(FromBytes)]
 struct StructureLinkInfo {

@@ -97,5 +97,6 @@ fn rows_of_another_size_are_refused() {
     assert_eq!(refused(map.fill(&[0_u32], &[[0_u64; 2]; 2])), "1 keys and 2 values");
     assert_eq!(refused(map.value::<u64>(0).map(drop)), format!("{sizes} 4 and 8"));
     assert_eq!(refused(map.values::<u64>(0, 1).map(drop)), format!("{sizes} 4 and 8"));
+    assert_eq!(refused(map.values::<[u64; 2]>(0, 1).map(drop)), "the map has one value of a key");
     assert_eq!(map.value::<[u64; 2]>(0).expect("of its size"), [0, 0]);
 }
