@@ -10,6 +10,7 @@
 //! This crate reads no clock, file or socket; deciding does not allocate.
 #![forbid(unsafe_code)]
 
+mod active;
 mod condition;
 mod country;
 mod decision;
@@ -23,7 +24,6 @@ mod flat;
 mod for_python;
 mod glob;
 mod headers;
-mod in_kernel;
 mod origin;
 mod policy;
 mod prefix;
@@ -38,6 +38,7 @@ mod verdict;
 mod warnings;
 mod window;
 
+pub use active::{ActivePolicy, OtherProgram};
 pub use country::{Country, CountryError};
 pub use decision::{Assignment, By, Decision};
 pub use document::ExplanationDocument;
@@ -50,7 +51,6 @@ pub use flat::{
     Listeners, NetworkDecision, NetworksAsked, Outcome,
 };
 pub use headers::Headers;
-pub use in_kernel::{ActivePolicy, OtherProgram};
 pub use origin::{Origin, OriginError, Origins};
 pub use policy::{Policy, When};
 pub use prefix::{Prefix, PrefixError, Prefixes};

@@ -9,13 +9,8 @@ use super::finding::Finding;
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(host.facts.policies.iter().filter_map(|policy| unloaded(host, policy)));
     for other in &host.facts.other_programs {
-        let name = other.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
-        let cgroup = &other.cgroup;
-        let (order, winner) =
-            if other.is_last { ("after", "its") } else { ("before", "the policy's") };
-        let what = format!(
-            "Another BPF program{name} runs {order} the policy's for connections of {cgroup}: if it chooses a controller, {winner} counts."
-        );
+        let effect = other.effect(&format!("connections of {}", other.cgroup));
+        let what = format!("Another BPF {effect}.");
         let id = "other-program-at-cgroup";
         let finding =
             if other.is_last { Finding::warning(id, what) } else { Finding::note(id, what) };

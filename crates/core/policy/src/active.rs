@@ -1,4 +1,4 @@
-//! What `uncork steer` and `uncork host` report of the policies that are active in cgroups.
+//! Active policies of cgroups, as `uncork steer` and `uncork host` report them.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,14 +29,19 @@ pub struct OtherProgram {
 }
 
 impl OtherProgram {
-    /// What it means for the connections of both.
-    pub fn warning(&self) -> String {
-        let Self { number, is_last, .. } = self;
+    /// What it means for `connections`, which the policy's program sees, too.
+    pub fn effect(&self, connections: &str) -> String {
         let name = self.name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
-        let (order, winner) = if *is_last { ("after", "its") } else { ("before", "the policy's") };
+        let (order, winner) =
+            if self.is_last { ("after", "its") } else { ("before", "the policy's") };
         format!(
-            "another program{name} runs {order} the policy's for the same connections: if it chooses a controller, {winner} \
-             counts (bpftool prog show id {number})"
+            "program{name} runs {order} the policy's for {connections}: if it chooses a controller, {winner} counts"
         )
+    }
+
+    /// The effect, and the command that shows the program.
+    pub fn warning(&self) -> String {
+        let effect = self.effect("the same connections");
+        format!("another {effect} (bpftool prog show id {})", self.number)
     }
 }
