@@ -33,7 +33,7 @@ pub(crate) const STEER: [Layout; 12] = [
     layout!(OutcomeCounts = "counts": connections, refused, unkept),
 ];
 
-/// Those in the types of `move.bpf.o`.
+/// The structures in the types of `move.bpf.o`.
 pub(crate) const MOVE: [Layout; 3] =
     [STEER[0], STEER[1], layout!(MoveTarget = "target": decision, controller, cap, unused)];
 

@@ -48,11 +48,11 @@ pub struct Moves {
     /// Connections to move, by their old and new controller.
     #[serde(serialize_with = "listed")]
     pub to_move: BTreeMap<(String, String), u64>,
-    /// Connections that were moved; `None` of a dry run, as the next.
+    /// Connections that were moved; `None` in a dry run.
     pub moved: Option<u64>,
-    /// Connections for which the kernel refused the controller or the cap.
+    /// Connections for which the kernel refused the controller or the cap; `None` in a dry run.
     pub refused: Option<u64>,
-    /// Connections that ended before they could be moved.
+    /// Connections that ended before they could be moved; `None` in a dry run.
     pub ended: Option<u64>,
 }
 

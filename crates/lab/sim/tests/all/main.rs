@@ -1,4 +1,4 @@
-//! All tests of this crate that need no process of their own: one program links once.
+//! The tests that need no process or kernel of their own. One program, because each links the whole crate.
 mod any_path;
 mod appendix;
 mod bbr1_shares;

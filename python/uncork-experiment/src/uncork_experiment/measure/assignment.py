@@ -30,7 +30,7 @@ MAX_WEIGHT: int = _SHARED["max_weight"]
 SETTINGS: list[str] = _SHARED["settings"]
 """Settings of connections in policies."""
 
-QUIC: list[str] = _SHARED["quic"]
+QUIC_CONTROLLERS: list[str] = _SHARED["quic"]
 """Controllers of `uncork serve`."""
 
 

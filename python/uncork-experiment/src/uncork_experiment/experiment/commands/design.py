@@ -27,7 +27,7 @@ from uncork_experiment.experiment.estimate import pooled
 from uncork_experiment.experiment.result import Measure
 from uncork_experiment.experiment.units import candidates
 from uncork_experiment.measure import console
-from uncork_experiment.measure.assignment import QUIC, SETTINGS
+from uncork_experiment.measure.assignment import QUIC_CONTROLLERS, SETTINGS
 from uncork_experiment.measure.cubes import Reduced
 from uncork_experiment.measure.errors import InputError
 from uncork_experiment.measure.errors import available as any_of
@@ -353,9 +353,9 @@ def connection_settings(text: str, option: str) -> dict[str, str]:
     if not all(key.strip() in SETTINGS and equals and value.strip() for key, equals, value in pairs):
         raise InputError(f"{option} {text}", "not settings", "write quic=bbr3,tcp=bbr")
     settings = {key.strip(): value.strip() for key, _, value in pairs}
-    quic, tcp = settings.get("quic", QUIC[0]), settings.get("tcp", "")
-    if quic.partition(":")[0] not in QUIC:
-        remedy = any_of(quic.partition(":")[0], QUIC)
+    quic, tcp = settings.get("quic", QUIC_CONTROLLERS[0]), settings.get("tcp", "")
+    if quic.partition(":")[0] not in QUIC_CONTROLLERS:
+        remedy = any_of(quic.partition(":")[0], QUIC_CONTROLLERS)
         raise InputError(f"{option} {text}", f"unknown controller {quic!r} of QUIC", remedy)
     if tcp and not re.fullmatch(r"[A-Za-z0-9_-]{1,15}", tcp):
         raise InputError(f"{option} {text}", f"{tcp!r} is not a name of a controller", "write tcp=bbr")
