@@ -1,7 +1,7 @@
 /* What `steer_at_scale.py look-up` runs: look-ups of addresses in the table of networks of an active policy, by
  * the same function, and the same without the look-ups. */
 
-#include "../../production/steer/bpf/steer.bpf.c"
+#include "bpf/steer.bpf.c"
 
 #define TIMES 256
 

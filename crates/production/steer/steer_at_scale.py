@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """`uncork steer` at scale: what a connection and a look-up cost, and policies of a million networks exchanged.
 
-    sudo crates/transport/kernel/steer_at_scale.py --uncork target/release/uncork cost
-    sudo crates/transport/kernel/steer_at_scale.py --uncork target/release/uncork record
-    sudo crates/transport/kernel/steer_at_scale.py --uncork target/release/uncork look-up
-    sudo crates/transport/kernel/steer_at_scale.py --uncork target/release/uncork exchange
+    sudo crates/production/steer/steer_at_scale.py --uncork target/release/uncork cost
+    sudo crates/production/steer/steer_at_scale.py --uncork target/release/uncork record
+    sudo crates/production/steer/steer_at_scale.py --uncork target/release/uncork look-up
+    sudo crates/production/steer/steer_at_scale.py --uncork target/release/uncork exchange
 
 `cost`: one thread opens and closes connections over loopback, from random addresses, some hundred at once. Policies
 take turns with no program and with an empty one, each without a recorder of its connections and with one. Nanoseconds
@@ -52,6 +52,8 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
+# Scripts of `kernel` have these, too.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "transport/kernel"))
 import own_mounts
 from own_cgroup import group
 
