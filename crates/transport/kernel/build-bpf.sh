@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the objects in bpf/ from the sources: `build-bpf.sh` writes them, `build-bpf.sh --check`
-# compares with the committed ones, byte for byte, in any clone. Exit status 3 where the toolchain is missing.
+# compares with the committed ones. Exit status 3 where the toolchain is missing.
 #
 # Toolchain, in these versions only: rustc 1.95.0 with rust-src (rustup), clang 22 and LLVM 22 (Debian 12:
 # apt-get install clang-22 llvm-22-dev), and the linker, about four minutes of CPU:
@@ -8,16 +8,9 @@
 #     cargo install bpf-linker@0.13.0 --locked --no-default-features --features llvm-22
 set -euo pipefail
 cd "$(dirname "$0")"
-root=$(cd ../../.. && pwd)
-target=$root/target/bpf
+source ./bpf-objects.sh
 rust=1.95.0
 
-missing() {
-    echo "build-bpf.sh: $1; see the head of this file" >&2
-    exit 3
-}
-command -v clang-22 >/dev/null || missing "clang-22 is not installed"
-command -v llvm-strip-22 >/dev/null || missing "llvm-22 is not installed"
 linker=$(command -v bpf-linker || echo "${BPF_LINKER:-}")
 [[ -n $linker && $("$linker" --version) == "bpf-linker 0.13.0" ]] ||
     missing "bpf-linker 0.13.0 is not in PATH, nor named by BPF_LINKER"
@@ -25,7 +18,6 @@ linker=$(command -v bpf-linker || echo "${BPF_LINKER:-}")
 sysroot=$(rustc "+$rust" --print sysroot)
 [[ -d $sysroot/lib/rustlib/src/rust/library ]] || missing "rust-src of rustc $rust is not installed"
 
-mkdir -p "$target"
 # Rust's functions stay inside: exported, they would be global BPF functions, and the verifier would
 # take their arguments for possibly null. Those of the shim are the global ones. The shim is named here and not by a flag of
 # rustc, so that all objects share the compiled library.
@@ -63,36 +55,12 @@ export CARGO_ENCODED_RUSTFLAGS
 # build NAME REST_WORDS
 build() {
     local name=$1 words=$2 shim=$target/$1.shim.bc
-    clang-22 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror \
-        -DREST_WORDS="$words" -ffile-prefix-map="$root"=/uncork -fdebug-compilation-dir=/uncork \
-        -emit-llvm -c bpf/shim.bpf.c -o "$shim"
+    compile -Wno-unused-parameter -DREST_WORDS="$words" -emit-llvm -c bpf/shim.bpf.c -o "$shim"
     UNCORK_SHIM=$shim \
         UNCORK_EXPORTS=$(llvm-nm-22 --defined-only --extern-only --just-symbol-name "$shim" | paste -sd,) \
         cargo "+$rust" build --quiet --locked --release --target bpfel-unknown-none -Z build-std=core \
         --manifest-path bpf/Cargo.toml --features "$name"
     cp "$CARGO_TARGET_DIR/bpfel-unknown-none/release/libuncork_kernel_bpf.so" "$target/$name.bpf.o"
-    llvm-strip-22 -g "$target/$name.bpf.o"
-}
-
-# Steering is C alone: it has nothing of the controllers.
-build_steer() {
-    clang-22 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
-        -ffile-prefix-map="$root"=/uncork -fdebug-compilation-dir=/uncork \
-        -c "../../production/steer/bpf/$1.bpf.c" -o "$target/$1.bpf.o"
-    llvm-strip-22 -g "$target/$1.bpf.o"
-}
-
-# keep OBJECT, or compare it with the committed one.
-check=${1-}
-status=0
-keep() {
-    local built=$target/${1##*/}
-    if [[ $check != --check ]]; then
-        cp "$built" "$1"
-    elif ! cmp "$built" "$1"; then
-        echo "$1 is not what the sources give; run crates/transport/kernel/build-bpf.sh" >&2
-        status=1
-    fi
 }
 
 # Each controller of bpf/src/lib.rs, with its words.
@@ -101,9 +69,5 @@ while read -r name words; do
     build "$name" "$words"
     keep "bpf/$name.bpf.o"
 done <<<"$controllers"
-for name in steer move; do
-    build_steer "$name"
-    keep "../../production/steer/bpf/$name.bpf.o"
-done
-sha256sum bpf/*.bpf.o ../../production/steer/bpf/*.bpf.o
+sha256sum bpf/*.bpf.o
 exit "$status"
