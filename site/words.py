@@ -22,7 +22,6 @@ OTHERS = (
     "crates/core/cc/SPEC_COVERAGE.md",
     "crates/core/cc/spec/",
     "crates/core/page/vendor/",
-    "docs/example/",
     "docs/from-logs/",
     "docs/reference/glossary.md",
     "patches/",

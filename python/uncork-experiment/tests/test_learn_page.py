@@ -3,13 +3,13 @@
 import json
 import math
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import ibis
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from learning import FIRST_DAY, NOW, SETTINGS
@@ -158,47 +158,27 @@ def test_one_version_alone_has_no_course(tmp_path: Path) -> None:
     assert re.findall(r'<figure id="([^"]+)"', html) == ["systems", "budget"]
 
 
-EXAMPLES = Path(__file__).parents[3] / "docs/example"
+REPOSITORY = Path(__file__).parents[3]
+RUNS = REPOSITORY / "docs/evidence/learn-runs.md"
 
 
-@pytest.mark.parametrize(("name", "last"), [("learn", 2), ("learn-players", 1)])
-def test_the_example_of_the_docs_is_recomputed(
-    name: str, last: int, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ["learn", "learn-players"])
+def test_the_commands_of_the_docs_find_what_a_run_with_real_servers_found(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs with real servers (bench/thirty.py): from their evidence, bit by bit, and what they found."""
-    example = EXAMPLES / name
-    if not example.exists():
-        pytest.skip(f"*** NOT RUN: {example} is only in the repository ***")
-    assert main(["verify", str(example / "learned")]) == 0
-    expected = "".join(f"version {number}: the same bytes\n" for number in range(1, last + 1))
-    # Rounds that changed nothing are of a time when their inputs were not kept.
-    not_kept = r"(\d+) rounds? changed nothing: 0 the same bytes, \1 not kept\n"
-    assert re.sub(not_kept, "", capsys.readouterr().out) == expected
-    found = json.loads((example / "result.json").read_text(encoding="utf-8"))["networks"]
-    on = Store(example / "learned").decisions(last)
-    arms = dict(zip(on.key.tolist(), on.arm.tolist(), strict=True))
-    right = {one["network"]: {"bbr": "bbr", "cubic": "control"}[one["right"]] for one in found}
+    """Its records or evidence are in the repository, and what curl measured (bench/thirty.py)."""
+    if not RUNS.exists():
+        pytest.skip(f"*** NOT RUN: {RUNS} is only in the repository ***")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```console\n(.*?)^```", RUNS.read_text(encoding="utf-8"), flags=re.M | re.S)
+    [block] = [one for one in blocks if f"docs/example/{name}/" in one]
+    lines = block.replace("\\\n", " ").replace("docs/", f"{REPOSITORY}/docs/").splitlines()
+    for line in lines:
+        assert main(shlex.split(line.removeprefix("$ uncork-learn "))) == 0, line
+    result = json.loads((REPOSITORY / f"docs/example/{name}/result.json").read_text(encoding="utf-8"))
+    decisions = Store(tmp_path / "learned").decisions(1)
+    arms = dict(zip(decisions.key.tolist(), decisions.arm.tolist(), strict=True))
+    right = {one["network"]: {"bbr": "bbr", "cubic": "control"}[one["right"]] for one in result["networks"]}
     assert len(right) == 30
-    assert sum(arms[name] == arm for name, arm in right.items()) >= 28
-
-
-def test_the_records_of_the_example_give_its_version_again(tmp_path: Path) -> None:
-    example = EXAMPLES / "learn-players"
-    if not example.exists():
-        pytest.skip(f"*** NOT RUN: {example} is only in the repository ***")
-    kept = Store(example / "learned")
-    words = ["plan", str(example / "records/experiment.jsonl.gz"), "-o", str(tmp_path)]
-    words += ["--key", kept.settings(1).key, "--until", "2026-11-27", "--changed", "100%", "--random", "30%"]
-    words += ["--unit", "prefix", "--only", "large", "--site", "none", "--harmed", "100%"]
-    words += ["--control-settings", "tcp=cubic", "--treated-settings", "tcp=bbr"]
-    assert main(words) == 0
-    # The example is of a time when units were not counted.
-    again = Store(tmp_path).evidence(1)
-    again = again.filter(pc.not_equal(again["metric"].cast(pa.string()), evidence.UNITS))
-    columns = {name: again[name] for name in evidence.COLUMNS}
-    assert evidence.in_order(columns).equals(kept.evidence(1))
-    one, other = ({one.key: one.arm for one in store.decisions(1)} for store in (Store(tmp_path), kept))
-    assert one.keys() == other.keys()
-    # The example is of a time when a network of an AS without data was taken for like the average of others.
-    assert {key for key, arm in one.items() if other[key] != arm} == {"*"}
-    assert one["*"] == "control"
+    assert sum(arms[network] == arm for network, arm in right.items()) >= 28
+    ElementTree.fromstring((tmp_path / "learned.html").read_text(encoding="utf-8").split("\n", 1)[1])
