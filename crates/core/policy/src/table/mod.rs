@@ -146,3 +146,6 @@ impl fmt::Display for Of {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
