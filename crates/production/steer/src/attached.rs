@@ -3,10 +3,9 @@
 use std::fs::File;
 
 use uncork_kernel::{Map, Ring};
-use zerocopy::FromBytes;
 
 use crate::error::Error;
-use crate::layout::{CloseEvent, Decision};
+use crate::layout::Decision;
 use crate::sockets::SteeredSockets;
 use crate::steered::Steered;
 
@@ -43,14 +42,9 @@ impl Attached {
         self.inode.is_some() && self.inode == self.steered.ring_inode()
     }
 
-    /// Calls `each` with the close events since the last call.
-    pub(crate) fn read(&mut self, mut each: impl FnMut(CloseEvent)) {
-        // The ring has only these.
-        self.ring.read(|bytes| {
-            if let Ok(event) = CloseEvent::read_from_bytes(bytes) {
-                each(event);
-            }
-        });
+    /// Calls `each` with the bytes of each close event since the last call.
+    pub(crate) fn read(&mut self, each: impl FnMut(&[u8])) {
+        self.ring.read(each);
     }
 
     /// The decision for a connection that has ended. Its entry is free from now on.

@@ -13,6 +13,7 @@ use uncork_flow::{Arm, Choice, FlowRecord};
 use uncork_policy::{Origins, bucket};
 use uncork_records::{Records, RecordsSpec, RecordsSummary, Writer};
 use uncork_watch::{Session, Tick, WatchSpec};
+use zerocopy::FromBytes;
 
 use crate::archive::PolicyArchive;
 use crate::attached::Attached;
@@ -69,6 +70,8 @@ pub struct Summary {
     pub problem: Option<String>,
     /// Connections without a close event, because the ring was full.
     pub ring_dropped: u64,
+    /// Connections with a close event of another version of uncork.
+    pub other_version: u64,
     /// Connections of policies without a description any more.
     pub policy_unknown: u64,
     /// Connections with the program's close event, but without the kernel's event of the destroyed socket.
@@ -98,9 +101,18 @@ struct Waiting {
     new: HashMap<u64, CloseEvent>,
     old: HashMap<u64, CloseEvent>,
     dropped: u64,
+    other_version: u64,
 }
 
 impl Waiting {
+    /// Adds an event of the ring. If another version of uncork applied the policy, its events may have another size.
+    fn add(&mut self, bytes: &[u8]) {
+        match CloseEvent::read_from_bytes(bytes) {
+            Ok(event) => self.insert(event),
+            Err(_) => self.other_version += 1,
+        }
+    }
+
     /// Drops the older half if there are too many.
     fn insert(&mut self, end: CloseEvent) {
         if self.new.len() >= MAX_WAITING {
@@ -228,6 +240,7 @@ impl<'a> Recorder<'a> {
             records,
             problem: tally.problem(),
             ring_dropped: events.ring_dropped + lost.as_ref().copied().unwrap_or(0),
+            other_version: events.waiting.other_version,
             policy_unknown: events.policy_unknown,
             close_event_missing: events.waiting.unmatched(),
             lost_events,
@@ -240,7 +253,7 @@ impl CloseEvents<'_> {
     /// Reads the events in the ring, so that it has room.
     fn read(&mut self) {
         let waiting = &mut self.waiting;
-        self.attached.read(|end| waiting.insert(end));
+        self.attached.read(|bytes| waiting.add(bytes));
     }
 
     /// Switches to the pins of another policy.
@@ -336,5 +349,21 @@ mod tests {
         assert!(waiting.remove(newest).is_some(), "of the new ones");
         assert!(waiting.remove(newest - 1).is_some(), "of the old ones");
         assert_eq!(waiting.unmatched(), 3 * MAX_WAITING as u64 + 5);
+    }
+
+    #[test]
+    fn close_events_of_another_version_are_counted_and_reported() {
+        let mut waiting = Waiting::default();
+        let event = [7; size_of::<CloseEvent>()];
+        for length in [0, event.len() - 8, event.len()] {
+            waiting.add(&event[..length]);
+        }
+        waiting.add(&[7; size_of::<CloseEvent>() + 8]);
+        assert_eq!((waiting.unmatched(), waiting.other_version), (1, 3));
+        let summary = Summary { other_version: waiting.other_version, ..Summary::default() };
+        assert_eq!(
+            summary.warnings(),
+            ["lost 3 connections: another version of uncork applied their policy; apply it again"]
+        );
     }
 }

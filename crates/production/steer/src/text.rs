@@ -138,6 +138,10 @@ impl Summary {
             self.records.warning(),
             lost(self.ring_dropped, "too many ended at once"),
             lost(
+                self.other_version,
+                "another version of uncork applied their policy; apply it again",
+            ),
+            lost(
                 self.policy_unknown,
                 "the description of their policy does not exist any more",
             ),
