@@ -13,7 +13,7 @@ from test_design import uncork
 from uncork_experiment.learn.confirm import OPEN, Key, Trial, is_on_today
 from uncork_experiment.learn.store import Store
 from uncork_experiment.measure.keys import DAY_NS
-from uncork_experiment.measure.metrics import LARGE_BYTES
+from uncork_experiment.measure.schema import LARGE_BYTES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import confirm

@@ -28,7 +28,9 @@ pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};
 pub use labelled::{Label, LabelColumn, Labelled, TableHead};
 pub use publish::publish;
-pub use record::{FlowRecord, LabRecord, ObjectRow, Playback, Quantiles, RequestRecord};
+pub use record::{
+    FlowRecord, LARGE_BYTES, LabRecord, ObjectRow, Playback, Quantiles, RequestRecord,
+};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
 pub use service::{Arm, Choice, ClientNetwork, Scope, Service};
 pub use stats::{jain_index, mean, quantile};

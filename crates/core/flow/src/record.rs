@@ -5,6 +5,10 @@ use smol_str::SmolStr;
 
 use crate::service::{Choice, Service};
 
+/// An object of at least this many bytes is large: it is compared by its throughput, a smaller one by its completion time.
+/// Smaller ones are mostly slow start.
+pub const LARGE_BYTES: u64 = 3_000_000;
+
 /// One transfer: a core set by every engine, and optional parts. Times are in nanoseconds since the
 /// start of the run; byte counts are payload unless stated otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

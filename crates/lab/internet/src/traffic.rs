@@ -1,6 +1,7 @@
 //! Requests of users, and their times.
 
 use uncork_apps::{AudioSpec, Track};
+use uncork_flow::LARGE_BYTES;
 use uncork_units::{Rate, Rng, TimeDelta};
 
 use crate::draw::{pareto, uniform};
@@ -13,9 +14,6 @@ pub(super) enum AskedObject {
     /// A song, in chunks.
     Song,
 }
-
-/// Objects from this size on are large, as in `uncork experiment`.
-pub(super) const LARGE_BYTES: u64 = 3_000_000;
 
 /// A song of 45 s at 320 kbit/s, 1.8 MB in four chunks.
 const SONG: (TimeDelta, Rate) = (TimeDelta::from_secs(45), Rate::from_bits_per_sec(320_000));

@@ -49,7 +49,7 @@ pub struct Twin {
 pub enum NoTwin {
     /// They are of other things than long downloads.
     #[error(
-        "none of {0} records is of more than 3 MB, and of a response or, as of `uncork steer record` and \
+        "none of {0} records is of 3 MB or more, and of a response or, as of `uncork steer record` and \
          `uncork host watch`, of a connection"
     )]
     NoLong(usize),
@@ -61,17 +61,17 @@ pub enum NoTwin {
     NoSystem,
     /// Likewise, and no network has enough responses.
     #[error(
-        "no record has an AS, and no network has enough responses of more than 3 MB; write a smaller --by-network"
+        "no record has an AS, and no network has enough responses of 3 MB or more; write a smaller --by-network"
     )]
     NoGroup,
     /// No response is of the system or network that was named.
     #[error(
-        "no response of more than 3 MB is of {0}; expected an AS or network of theirs, such as AS64500 or 203.0.113.0/24"
+        "no response of 3 MB or more is of {0}; expected an AS or network of theirs, such as AS64500 or 203.0.113.0/24"
     )]
     UnknownGroup(String),
     /// The records have long responses, and they show no rate.
     #[error(
-        "no {of} has {MIN_RESPONSES} responses of more than 3 MB that show its rate: BBR's, or CUBIC's with a \
+        "no {of} has {MIN_RESPONSES} responses of 3 MB or more that show its rate: BBR's, or CUBIC's with a \
          standing queue; record more, or give BBR to a few per cent of the clients{}",
         .left_out.iter().take(MAX_NOTES).fold(String::new(), |text, note| text + "\n  " + note + "; left out")
     )]

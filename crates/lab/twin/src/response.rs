@@ -1,7 +1,7 @@
 //! The path of a client, as a record shows it.
 
 use uncork_cc::{Algorithm, CcSpec};
-use uncork_flow::{FlowRecord, Scope, Service};
+use uncork_flow::{FlowRecord, LARGE_BYTES, Scope, Service};
 
 /// Bytes on the wire for each byte of payload.
 const WIRE: f64 = 1500.0 / 1448.0;
@@ -10,8 +10,6 @@ const SEGMENT: f64 = 1448.0;
 const PACKET: f64 = 1500.0;
 /// Losses come in bursts and throughput has slow start in it: a random loss may be this many times what is admitted.
 pub(super) const SLACK: f64 = 4.0;
-/// Responses of at most this many bytes are mostly slow start.
-const SHORT_BYTES: u64 = 3_000_000;
 /// A median RTT this much above the least is that of a standing queue.
 const STANDING: f64 = 1.15;
 /// A client's window that held the server back for this part of the time hides the path. Of a whole
@@ -58,7 +56,7 @@ impl<'r> TwinResponse<'r> {
     pub(super) fn of(record: &'r FlowRecord) -> Option<Result<Self, Unusable>> {
         let service = record.service.as_ref()?;
         let counts = service.scope == Scope::Response || is_by_kernel(record);
-        (counts && record.bytes_acked > SHORT_BYTES).then(|| Self::of_long(record, service))
+        (counts && record.bytes_acked >= LARGE_BYTES).then(|| Self::of_long(record, service))
     }
 
     fn of_long(record: &'r FlowRecord, service: &'r Service) -> Result<Self, Unusable> {

@@ -12,7 +12,7 @@ use uncork_testkit::{assert_generated, assert_snapshot};
 use super::service::{choice_columns, optional_columns, service_columns};
 use super::write::{Cells, Column};
 use super::{flows, objects, series};
-use crate::record::{FlowRecord, LabRecord, RequestRecord};
+use crate::record::{FlowRecord, LARGE_BYTES, LabRecord, RequestRecord};
 use crate::series::SeriesPoint;
 
 const COMMAND: &str = "UPDATE_DOCS=1 cargo test -p uncork-flow --lib reference";
@@ -161,7 +161,7 @@ fn unit(name: &str) -> &'static str {
 }
 
 #[test]
-fn columns_of_the_python_package_are_current() {
+fn columns_and_the_size_of_large_objects_of_the_python_package_are_current() {
     let schema = record_schema();
     let parts = [
         ("core", Vec::from(flows::core_columns())),
@@ -182,7 +182,9 @@ fn columns_of_the_python_package_are_current() {
         })
     });
     let rows = rows.collect::<Vec<_>>().join(",\n");
-    let text = format!("{{\"written_by\": \"{COMMAND}\", \"columns\": [\n{rows}\n]}}\n");
+    let text = format!(
+        "{{\"written_by\": \"{COMMAND}\", \"large_bytes\": {LARGE_BYTES}, \"columns\": [\n{rows}\n]}}\n"
+    );
     let file = "python/uncork-experiment/src/uncork_experiment/measure/columns.json";
     assert_snapshot(&repository(file), &text);
 }

@@ -3,11 +3,9 @@
 use std::net::IpAddr;
 
 use serde_json::Value;
+use uncork_flow::LARGE_BYTES;
 
 use super::{LogSamples, Sample, positive};
-
-/// Bytes of a response that is not mostly slow start.
-const LONG_BYTES: f64 = 3e6;
 
 /// A line of either format.
 struct NginxLine<'a> {
@@ -81,7 +79,7 @@ fn rate(
     is_complete: Option<bool>,
     found: &mut LogSamples,
 ) -> Option<f64> {
-    if bytes < LONG_BYTES {
+    if bytes < LARGE_BYTES as f64 {
         found.note("responses are too short for a rate: less than 3 MB");
     } else if is_complete == Some(false) {
         found.note("responses were aborted");

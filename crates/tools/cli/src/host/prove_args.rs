@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use uncork_flow::LARGE_BYTES;
 use uncork_host::change::Prefix;
 use uncork_units::{ByteCount, Probability, TimeDelta};
 
@@ -49,7 +50,7 @@ pub(super) struct ProveArgs {
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(super) burn_in: TimeDelta,
     /// Payload from which a connection counts as a large transfer
-    #[arg(long, value_name = "SIZE", default_value = "512KiB")]
+    #[arg(long, value_name = "SIZE", default_value_t = ByteCount::new(LARGE_BYTES))]
     pub(super) large: ByteCount,
     /// End the test if more of the payload than this is retransmitted, in ten passes
     #[arg(long, value_name = "SHARE", default_value = "10%")]

@@ -204,7 +204,7 @@ pub(crate) struct FromRecordsArgs {
     #[arg(long, value_name = "N", value_parser = clients, default_value = "20")]
     #[arg(allow_hyphen_values = true)]
     pub(crate) clients: u32,
-    /// Give networks with at least N responses of more than 3 MB populations of their own, in addition to their
+    /// Give networks with at least N responses of 3 MB or more populations of their own, in addition to their
     /// systems' [default: systems alone]
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     pub(crate) by_network: Option<u32>,

@@ -27,9 +27,9 @@ from uncork_experiment.measure.bins import middle
 from uncork_experiment.measure.cubes import BUCKETS
 from uncork_experiment.measure.errors import InputError
 from uncork_experiment.measure.keys import DAY_NS, KEYS
-from uncork_experiment.measure.metrics import LARGE_BYTES, METRICS, Metric, missing, size
+from uncork_experiment.measure.metrics import METRICS, Metric, missing, size
 from uncork_experiment.measure.reduce import Queries, ReducePlan, Run, bin_value, in_scope
-from uncork_experiment.measure.schema import Columns, canonical
+from uncork_experiment.measure.schema import LARGE_BYTES, Columns, canonical
 
 TRAFFIC, STEERED, OF_HOLDBACK, UNITS = "traffic", "steered", "held", "units"
 HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")

@@ -10,12 +10,11 @@ from uncork_experiment.experiment import measures
 from uncork_experiment.experiment.decide.guardrails import MIN_KEPT
 from uncork_experiment.experiment.result import Limit, Measure
 from uncork_experiment.measure.errors import InputError
-from uncork_experiment.measure.metrics import LARGE_BYTES
+from uncork_experiment.measure.schema import LARGE_BYTES
 
 LARGE, SMALL = "large", "small"
 CLASSES = (LARGE, SMALL)
-LIMIT_TEXT = "3MB"
-assert LARGE_BYTES == 3_000_000
+LIMIT_TEXT = f"{LARGE_BYTES // 1_000_000}MB"
 
 PRIMARY: Mapping[str, Measure] = {
     LARGE: Measure("throughput", "p10"),

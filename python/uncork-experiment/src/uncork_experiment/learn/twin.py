@@ -24,7 +24,6 @@ from uncork_experiment.learn.lift import NORMAL, Estimate, Hierarchy, hierarchy,
 from uncork_experiment.learn.prior import SCHEMA
 from uncork_experiment.learn.settings import LARGE, PRIMARY, Settings
 from uncork_experiment.measure.errors import InputError
-from uncork_experiment.measure.metrics import LARGE_BYTES
 
 Floats = NDArray[np.float64]
 
@@ -421,6 +420,3 @@ def _networks(of_twin: Mapping[str, Estimate], of_records: Measured) -> ByNetwor
         return None
     own = {name: of_twin[name] for name in by_system}
     return ByNetwork(calibrate(own, of_records.networks), calibrate(by_system, of_records.networks))
-
-
-assert LARGE_BYTES == 3_000_000, "the twin has objects of more than this, as uncork lab from-records does"

@@ -14,10 +14,13 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork_experiment.measure.errors import InputError
-from uncork_experiment.measure.schema import CLIENT_ENGINES, NANOS_PER_SECOND, SERVER_ENGINES, Columns
-
-LARGE_BYTES: Final = 3_000_000
-"""Of objects from this size on throughput is compared; of smaller ones completion time."""
+from uncork_experiment.measure.schema import (
+    CLIENT_ENGINES,
+    LARGE_BYTES,
+    NANOS_PER_SECOND,
+    SERVER_ENGINES,
+    Columns,
+)
 
 CHUNK_BYTES: Final = 500_000
 """Minimum size of a media chunk that counts for the bandwidth."""

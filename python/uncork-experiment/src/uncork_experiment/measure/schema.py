@@ -28,10 +28,16 @@ class Column:
     part: str = ""
 
 
+_FLOWS: Final = json.loads(files("uncork_experiment.measure").joinpath("columns.json").read_text("utf-8"))
+"""What the crate uncork-flow defines."""
+
+LARGE_BYTES: Final[int] = _FLOWS["large_bytes"]
+"""Of objects from this size on throughput is compared; of smaller ones completion time."""
+
+
 def _of_flows() -> list[Column]:
-    """The columns that the crate uncork-flow defines; some parts are not for analyses."""
-    rows = json.loads(files("uncork_experiment.measure").joinpath("columns.json").read_text("utf-8"))
-    return [Column(**row) for row in rows["columns"] if row["part"] not in ("lab", "optional")]
+    """The columns of flow records; some parts are not for analyses."""
+    return [Column(**row) for row in _FLOWS["columns"] if row["part"] not in ("lab", "optional")]
 
 
 COLUMNS: Final[tuple[Column, ...]] = (

@@ -8,9 +8,9 @@ import ibis
 import ibis.expr.types as ir
 
 from uncork_experiment.experiment.health.arrivals import STEP_NS
-from uncork_experiment.measure.metrics import LARGE_BYTES, rate, size
+from uncork_experiment.measure.metrics import rate, size
 from uncork_experiment.measure.reduce import ReducePlan, Run, in_scope
-from uncork_experiment.measure.schema import COLUMNS, Column, Columns
+from uncork_experiment.measure.schema import COLUMNS, LARGE_BYTES, Column, Columns
 
 SAMPLE: Final = 3_000_000
 """Records that are compared with each other to find duplicates: those of the first buckets, so that equal
