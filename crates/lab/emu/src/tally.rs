@@ -114,7 +114,8 @@ impl Queueing {
     }
 }
 
-/// A distribution of time spans with an error of at most 0.1 %.
+/// A distribution of time spans with an error of at most 0.1 %. [`Distribution`] has less memory and is too coarse here: with a
+/// largest lateness of 24 ms it is off by a fifth of a median of 0.03 ms.
 #[derive(Debug)]
 pub(crate) struct Timing(Option<Histogram<u64>>);
 
