@@ -2,7 +2,7 @@
 
 use core::cmp;
 
-use crate::{Duration, Instant};
+use crate::{Duration, Instant, TIMER_GRANULARITY};
 
 use super::paths::RttEstimator;
 
@@ -17,16 +17,14 @@ const PERSIST: u8 = 16;
 /// The reordering window of a path: it is widened by packets that arrive after they were deemed lost.
 ///
 /// RFC 9002 §6.1 permits thresholds that adapt. This is the window of RACK, RFC 8985 §6.2 step 4, with
-/// late arrivals in place of D-SACK.
+/// late arrivals in place of D-SACK. They show how late a packet was, which D-SACK does not, so the window
+/// need not grow by one step in each round trip.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reordering {
     /// The window in quarters of the minimum RTT. Zero if no reordering is known.
     quarters: u32,
     /// Loss episodes until the window is halved.
     persist: u8,
-    /// Packets sent up to now were deemed lost by a narrower window, so the window is widened once per
-    /// round trip.
-    widened_at: Option<Instant>,
     /// Packets sent up to now belong to the last loss episode.
     episode_at: Option<Instant>,
 }
@@ -34,14 +32,10 @@ pub(super) struct Reordering {
 impl Reordering {
     /// A packet that was deemed lost is acknowledged.
     pub(super) fn on_late_arrival(&mut self, now: Instant, time_sent: Instant, rtt: &RttEstimator) {
-        if self.widened_at.is_some_and(|widened| time_sent <= widened) {
-            return;
-        }
-        self.widened_at = Some(now);
+        let lateness = now.saturating_duration_since(time_sent).saturating_sub(rtt.conservative());
+        let needed = cmp::min(lateness, rtt.pto_base()).as_nanos() / quarter(rtt).as_nanos() + 1;
         self.persist = PERSIST;
-        if self.learned_window(rtt) < rtt.pto_base() {
-            self.quarters += 1;
-        }
+        self.quarters = cmp::max(self.quarters, needed as u32);
     }
 
     /// Packets are deemed lost. The newest of them was sent at `time_sent`.
@@ -74,8 +68,13 @@ impl Reordering {
     }
 
     fn learned_window(&self, rtt: &RttEstimator) -> Duration {
-        cmp::min(rtt.min() / 4 * self.quarters, rtt.pto_base())
+        cmp::min(quarter(rtt) * self.quarters, rtt.pto_base())
     }
+}
+
+/// The step of the window.
+fn quarter(rtt: &RttEstimator) -> Duration {
+    cmp::max(rtt.min() / 4, TIMER_GRANULARITY)
 }
 
 #[cfg(test)]
@@ -94,29 +93,25 @@ mod tests {
     #[test]
     fn reordering_window_follows_late_arrivals() {
         let (mut reordering, rtt, start) = (Reordering::default(), steady(RTT), Instant::now());
-        let mut widened = |sent, now| {
-            reordering.on_late_arrival(start + RTT * now, start + RTT * sent, &rtt);
+        let mut widened = |late_ms| {
+            let now = start + RTT + Duration::from_millis(late_ms);
+            reordering.on_late_arrival(now, start, &rtt);
             (reordering.loss_delay(&rtt, 9.0 / 8.0), reordering.packet_threshold(3))
         };
         assert_eq!(Reordering::default().packet_threshold(3), Some(3));
         assert_eq!(Reordering::default().loss_delay(&rtt, 9.0 / 8.0), RTT * 9 / 8);
-        assert_eq!(widened(0, 1), (RTT * 5 / 4, None));
-        assert_eq!(widened(1, 2), (RTT * 5 / 4, None), "once per round trip");
-        assert_eq!(widened(2, 3), (RTT * 6 / 4, None));
-        for round in 2..20 {
-            widened(2 * round, 2 * round + 1);
-        }
+        assert_eq!(widened(6), (RTT * 5 / 4, None));
+        assert_eq!(widened(25), (RTT * 7 / 4, None));
+        assert_eq!(widened(12), (RTT * 7 / 4, None), "another packet was later");
         let probe_timeout = rtt.pto_base();
         assert!(probe_timeout < RTT * 9 / 8, "{probe_timeout:?}");
-        assert_eq!(widened(100, 101), (RTT + probe_timeout, None), "at most a probe timeout");
+        assert_eq!(widened(60_000), (RTT + probe_timeout, None), "at most a probe timeout");
     }
 
     #[test]
     fn reordering_window_shrinks_without_late_arrivals() {
         let (mut reordering, rtt, start) = (Reordering::default(), steady(RTT), Instant::now());
-        for round in [0, 2, 4] {
-            reordering.on_late_arrival(start + RTT * (round + 1), start + RTT * round, &rtt);
-        }
+        reordering.on_late_arrival(start + RTT + RTT * 5 / 8, start, &rtt);
         let mut lose = |rounds: core::ops::Range<u32>| {
             for round in rounds {
                 // Two timers of one episode.
