@@ -4,8 +4,13 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, SizeEstimate};
 use crate::sweep::Item;
+
+/// Packets that are simulated in the time that a point of a time series takes.
+const PACKETS_PER_POINT: f64 = 1.0;
+/// The same, with the files that have it.
+const PACKETS_PER_WRITTEN_POINT: f64 = 12.0;
 
 /// A short run that measures the speed of this machine.
 const CALIBRATION: &str = r#"
@@ -42,6 +47,8 @@ pub struct ScenarioPlan {
     kept: usize,
     flows: u64,
     packets: u64,
+    /// Points of time series.
+    points: u64,
     threads: usize,
     seconds: f64,
     files: Vec<String>,
@@ -61,22 +68,22 @@ impl ScenarioPlan {
         (speed, jobs): (Option<f64>, usize),
         files: Vec<String>,
     ) -> Self {
-        let (mut flows, mut packets, mut real) = (0_u64, 0_u64, 0.0);
-        for Item { cell, .. } in missing {
-            let load = scenario.load(*cell);
-            flows = flows.saturating_add(load.flows);
-            packets = packets.saturating_add(load.packets);
-            real += scenario.cells[*cell].end.as_nanos() as f64 / 1e9;
-        }
+        let loads = missing.iter().map(|item| scenario.load(item.cell, item.seed));
+        let load = loads.fold(SizeEstimate::default(), SizeEstimate::plus);
+        let ends = missing.iter().map(|item| scenario.cells[item.cell].end.as_nanos() as f64);
+        let per_point =
+            if files.is_empty() { PACKETS_PER_POINT } else { PACKETS_PER_WRITTEN_POINT };
+        let steps = load.packets as f64 + load.points as f64 * per_point;
         let threads = jobs.min(missing.len().max(1));
-        let busy = speed.map_or(real, |speed| packets as f64 / speed);
+        let busy = speed.map_or_else(|| ends.sum::<f64>() / 1e9, |speed| steps / speed);
         Self {
             name: scenario.name.clone(),
             cells: scenario.cells.len(),
             runs: all,
             kept: all - missing.len(),
-            flows,
-            packets,
+            flows: load.flows,
+            packets: load.packets,
+            points: load.points,
             threads,
             seconds: busy / threads as f64,
             files,
@@ -94,13 +101,16 @@ impl DryRunDocument {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for plan in &self.scenarios {
-            let ScenarioPlan { name, cells, runs, kept, flows, packets, threads, .. } = plan;
+            let ScenarioPlan { name, cells, runs, kept, flows, packets, points, threads, .. } =
+                plan;
             let there =
                 if *kept > 0 { format!(", {kept} of them there already") } else { String::new() };
+            let points =
+                if *points > 0 { format!("  points   at most {points}\n") } else { String::new() };
             let _infallible = write!(
                 text,
                 "{name}\n  cells    {cells}\n  runs     {runs}{there}\n  flows    {flows}\n  packets  \
-                 about {packets}\n  time     about {} on {threads} threads\n",
+                 about {packets}\n{points}  time     about {} on {threads} threads\n",
                 span(plan.seconds)
             );
             for (nth, file) in plan.files.iter().enumerate() {

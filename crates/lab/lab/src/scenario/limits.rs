@@ -22,20 +22,23 @@ pub(super) const MAX_CELLS: u64 = 10_000;
 /// Packets one processor simulates in an hour, at three million per second with many flows.
 const PACKETS_AN_HOUR: u64 = 3_000_000 * 3600;
 
-/// Approximate number of flows and packets.
+/// Approximate number of flows, packets and points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SizeEstimate {
     /// Flows.
     pub flows: u64,
     /// Data packets: what all flows want to send, at most what their links carry.
     pub packets: u64,
+    /// Points of time series.
+    pub points: u64,
 }
 
 impl SizeEstimate {
-    fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             flows: self.flows.saturating_add(other.flows),
             packets: self.packets.saturating_add(other.packets),
+            points: self.points.saturating_add(other.points),
         }
     }
 
@@ -55,6 +58,18 @@ impl Cell {
     /// carry.
     pub fn expected_packets(&self) -> u64 {
         SizeEstimate::of_run(self).packets
+    }
+
+    /// Maximum points of a run's time series with one point per `every`. Arrivals are short and do not count.
+    pub(super) fn points(&self, every: TimeDelta) -> u64 {
+        let end = self.end.since(Time::ZERO);
+        let lasting =
+            self.plan.flows.iter().filter(|flow| matches!(flow.work, ClientActivity::One(_)));
+        let of = |flow: &FlowPlan| {
+            let span = flow.work.lasts().map_or(end, |lasts| lasts.min(end));
+            (span.as_nanos() / every.as_nanos().max(1)).saturating_mul(flow.count)
+        };
+        lasting.map(of).fold(0, u64::saturating_add)
     }
 }
 
@@ -100,24 +115,15 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
 }
 
 /// Checks that time series with one point per `every`, for `seeds` runs of each cell, fit in
-/// memory. Arrivals are short and do not count.
+/// memory.
 pub(super) fn check_series(
     tree: &Node,
     cells: &[Cell],
     every: TimeDelta,
     seeds: u64,
 ) -> Result<(), ScenarioError> {
-    let mut points = 0_u64;
-    for cell in cells {
-        let end = cell.end.since(Time::ZERO);
-        for flow in
-            cell.plan.flows.iter().filter(|flow| matches!(flow.work, ClientActivity::One(_)))
-        {
-            let span = flow.work.lasts().map_or(end, |lasts| lasts.min(end));
-            let each = span.as_nanos() / every.as_nanos().max(1);
-            points = points.saturating_add(each.saturating_mul(flow.count).saturating_mul(seeds));
-        }
-    }
+    let points = cells.iter().map(|cell| cell.points(every).saturating_mul(seeds));
+    let points = points.fold(0, u64::saturating_add);
     if points <= MAX_POINTS {
         return Ok(());
     }
@@ -204,7 +210,8 @@ fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> SizeEstimate {
             (flows.saturating_mul(flow.count), each(bytes))
         }
     };
-    SizeEstimate { flows, packets: bytes.min(capacity(end)) / u64::from(PACKET_BYTES) }
+    let packets = bytes.min(capacity(end)) / u64::from(PACKET_BYTES);
+    SizeEstimate { flows, packets, points: 0 }
 }
 
 /// Bytes requested by a client, if known.

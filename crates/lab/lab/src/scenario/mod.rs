@@ -68,12 +68,14 @@ impl Scenario {
         limits::unfinishable(&self.cells)
     }
 
-    /// Approximate load of a run of the cell with index `cell`.
+    /// Approximate load of the run of the cell with index `cell` and this seed.
     ///
     /// # Panics
     ///
     /// If `cell` does not exist.
-    pub fn load(&self, cell: usize) -> SizeEstimate {
-        SizeEstimate::of_run(&self.cells[cell])
+    pub fn load(&self, cell: usize, seed: u64) -> SizeEstimate {
+        let every = self.sample_every.filter(|_| self.series_seeds.contains(&seed));
+        let points = every.map_or(0, |every| self.cells[cell].points(every));
+        SizeEstimate { points, ..SizeEstimate::of_run(&self.cells[cell]) }
     }
 }
