@@ -134,8 +134,8 @@ impl Journal {
 }
 
 impl Status {
-    /// The status as text; `unix_s` is the current time.
-    pub fn text(&self, unix_s: u64) -> String {
+    /// The status as text; `unix_s` is the current time, `holder` the process that changes or tests this host.
+    pub fn text(&self, unix_s: u64, holder: Option<u32>) -> String {
         let file = self.file.as_deref().unwrap_or("nothing");
         let ago = |then: u64| format!("{} ago", span(unix_s.saturating_sub(then)));
         let since = self.since_unix_s.map_or_else(String::new, ago);
@@ -147,9 +147,10 @@ impl Status {
                 let remaining = span(self.remaining_s.unwrap_or(0));
                 format!("{file} was applied {since}; it will be rolled back in {remaining} unless you run `uncork host confirm`.\n")
             }
-            State::Unfinished => {
-                "Changes are in progress. If no uncork command is running, it died: `uncork host revert` undoes them.\n".to_owned()
-            }
+            State::Unfinished => holder.map_or_else(
+                || "Changes are in progress. If no uncork command is running, it died: `uncork host revert` undoes them.\n".to_owned(),
+                |process| format!("Process {process} is changing or testing settings.\n"),
+            ),
             State::Rebooted if self.persist => format!(
                 "{file} was applied {since}, before the last reboot; `uncork host apply --boot` completes it.\n"
             ),

@@ -167,10 +167,11 @@ fn last_end(Rollback { why, at_unix_s, left }: Rollback) -> LastUndo {
 
 impl Status {
     /// Whether an operator needs to act: changes are unfinished, no process lives that undoes them, or another program has
-    /// changed a setting.
-    pub fn needs_action(&self) -> bool {
-        matches!(self.state, State::Unfinished | State::Rebooted)
-            || self.guard == Some(Watchdog::Dead)
-            || self.settings.iter().any(|setting| setting.changed)
+    /// changed a setting. While a process, the `holder`, changes or tests this host, unfinished changes are its own.
+    pub fn needs_action(&self, holder: Option<u32>) -> bool {
+        let is_changing = self.state == State::Unfinished && holder.is_some();
+        let is_incomplete = matches!(self.state, State::Unfinished | State::Rebooted)
+            || self.settings.iter().any(|setting| setting.changed);
+        self.guard == Some(Watchdog::Dead) || (is_incomplete && !is_changing)
     }
 }

@@ -56,7 +56,8 @@ fn apply(args: &ApplyArgs) -> Result<(), Failure> {
 fn status(args: &StatusArgs) -> Result<(), Failure> {
     let mut host = host(&args.state);
     let status = change::status(&mut host).map_err(failure)?;
-    print::document(args.format, &status, |status| status.text(host.now().unix_s))?;
+    let holder = directory(&args.state).holder();
+    print::document(args.format, &status, |status| status.text(host.now().unix_s, holder))?;
     let is_dead = status.guard == Some(Watchdog::Dead);
     if is_dead && directory(&args.state).is_own() {
         host.post_guard().map_err(failure)?;
@@ -64,7 +65,7 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
     } else if is_dead {
         eprintln!("help: run `uncork host status` as root, which starts another one");
     }
-    if status.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
+    if status.needs_action(holder) { Err(Failure::Status(1)) } else { Ok(()) }
 }
 
 /// What `uncork status` shows of the settings.

@@ -89,8 +89,12 @@ impl World {
     }
 
     fn command(&self, arguments: &str) -> Command {
+        self.host("prove", arguments)
+    }
+
+    fn host(&self, name: &str, arguments: &str) -> Command {
         let mut command = self.emulation.server().command(env!("CARGO_BIN_EXE_uncork")).unwrap();
-        command.args(["host", "prove"]).args(arguments.split_whitespace()).arg("--state-dir");
+        command.args(["host", name]).args(arguments.split_whitespace()).arg("--state-dir");
         command.arg(self.scratch.path("state")).arg("--root").arg(self.scratch.path("root"));
         command.current_dir(self.scratch.path("")).stdin(Stdio::null());
         command
@@ -280,6 +284,9 @@ fn limits_interrupts_and_others_end_a_test() {
         child
     };
     let child = start();
+    let status = finish(world.host("status", ""));
+    let live = format!("Process {} is changing or testing settings.\n", child.id());
+    assert!(status.status == 0 && status.stdout.starts_with(&live), "{}", status.stdout);
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&child),
         rustix::process::Signal::INT,
