@@ -5,7 +5,6 @@
 //! [`diagnose`] is pure: it finds everything that prevents the host from running the wanted
 //! algorithm, on the live host or in a recorded snapshot. [`change`] changes the host to the state
 //! described in a file, and undoes the changes. [`prove`] measures what another controller is worth on the host.
-//! [`releases`] refuses a signed policy that is older than one that was accepted.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -18,8 +17,6 @@ mod facts;
 mod netlink;
 #[cfg(target_os = "linux")]
 pub mod prove;
-#[cfg(target_os = "linux")]
-pub mod releases;
 
 #[cfg(target_os = "linux")]
 pub use collect::{Others, collect, connections_by_controller, in_other_namespaces, routes};

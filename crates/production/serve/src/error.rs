@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use uncork_cc::CcSpec;
-use uncork_host::releases::ReleaseError;
 use uncork_policy::{OriginError, PolicyError, SignatureError, TableError};
+use uncork_private_files::releases::ReleaseError;
 use uncork_records::RecordsError;
 
 use crate::admin::AdminAddress;

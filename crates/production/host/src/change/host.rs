@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::Serialize;
 use thiserror::Error;
 use uncork_policy::Release;
+use uncork_private_files::releases::ReleaseError;
 
 use super::desired_state::Prefix;
 use super::journal::Journal;
 use super::setting::{Route, SettingKey, Value};
-use crate::releases::ReleaseError;
 
 /// A host, or one of its network namespaces. The commands read and change it only through this
 /// trait.

@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use uncork_host::releases::Releases;
 use uncork_policy::{Origins, Policy, Release, Signed};
+use uncork_private_files::releases::Releases;
 
 use crate::error::ServeError;
 use crate::identity::{CertificateSet, Certificates};

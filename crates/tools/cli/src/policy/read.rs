@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use uncork_host::releases::Releases;
 use uncork_policy::{FileError, Origins, Policy};
+use uncork_private_files::releases::Releases;
 
 use crate::color;
 use crate::failure::Failure;

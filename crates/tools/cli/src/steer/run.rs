@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use uncork_host::releases::Releases;
 use uncork_kernel::DIRECTORY;
 use uncork_policy::OtherProgram;
 use uncork_policy::{Prefixes, UnixTime};
+use uncork_private_files::releases::Releases;
 use uncork_steer::{
     Description, ExplanationDocument, MoveDocument, MoveRequest, Pins, Question, Request,
     StatusDocument, Steered, apply, guard,

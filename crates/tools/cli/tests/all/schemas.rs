@@ -149,7 +149,7 @@ fn each_place_that_writes_json_is_known() {
         "tools/cli/src/steer/run.rs",                // steer-1, steer-explain-1, steer-move-1
         "core/flow/src/json.rs",                     // flow-record
         "production/host/src/change/linux/state.rs", // host-journal-1
-        "production/host/src/releases.rs",           // read by uncork alone
+        "production/private-files/src/releases.rs",  // read by uncork alone
         "production/watch/src/tape.rs",              // host-watch-1
         "lab/lab/src/sweep/manifest.rs",             // sweep-2
         "lab/lab/src/sweep/stored.rs",               // run-5

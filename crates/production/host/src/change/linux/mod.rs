@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 use uncork_policy::Release;
+use uncork_private_files::releases::{ReleaseError, Releases};
 
 use super::host::{Host, HostContext, HostError, Now, Watchdog};
 use super::journal::Journal;
 use super::setting::{SettingKey, Value};
 use crate::collect::is_initial;
 use crate::netlink::Netlink;
-use crate::releases::{ReleaseError, Releases};
 pub use guard::watch;
 pub use others::OtherJournal;
 pub use state::StateDirectory;

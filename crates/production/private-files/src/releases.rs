@@ -18,8 +18,9 @@ use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use thiserror::Error;
 use uncork_policy::Release;
-use uncork_private_files as private;
-use uncork_private_files::lock::{Lock, PATIENCE};
+
+use crate::lock::{Lock, PATIENCE};
+use crate::private;
 
 /// The state directory of root.
 const ROOTS: &str = "/var/lib/uncork";
