@@ -68,15 +68,22 @@ impl<T> DelayLine<T> {
         self.aggregation = Aggregation::new(spec.into()).map(Box::new);
     }
 
+    #[cold]
+    fn take_steps(&mut self, now: Time) {
+        let Some((steps, next)) = self.steps.as_deref_mut() else { return };
+        if let Some(delay) = Step::take_due(steps, next, now) {
+            self.delay = delay;
+        }
+    }
+
     /// An item of `bytes` enters; the size matters if a slot has a byte limit. Returns the next
     /// arrival time if it is now earlier, because the line was empty or this item overtakes all
     /// others.
+    #[inline]
     pub(crate) fn enter(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();
-        if let Some((steps, next)) = self.steps.as_deref_mut()
-            && let Some(delay) = Step::take_due(steps, next, now)
-        {
-            self.delay = delay;
+        if self.steps.is_some() {
+            self.take_steps(now);
         }
         let mut arrival = now + self.delay;
         if let Some(jitter) = &mut self.jitter {

@@ -30,6 +30,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         }
     }
 
+    #[inline]
     fn offer_data(&mut self, index: u32, packet: Segment) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let segments = 1 + u32::from(packet.more);
@@ -43,6 +44,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
     }
 
     /// The flow's server sends no more until its card has sent what it has.
+    #[cold]
     fn wait_for_card(&mut self, index: u32) {
         let idle_from = self.network.card_idle_from(index);
         if let Some(sender) = self.flows.get_mut(index).and_then(Flow::sender_mut) {

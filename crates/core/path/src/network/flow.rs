@@ -40,7 +40,8 @@ pub(super) struct Flow {
     pub(super) host: u32,
     /// Its delay lines to the client and to the server.
     pub(super) lines: [u32; 2],
-    loss_position: LossPosition,
+    /// Where its packets to the client may be lost; `None` if no random loss is ever possible.
+    loss_position: Option<LossPosition>,
     /// Where its packets to the client lose their ECN field.
     pub(super) clears_marks: Option<LossPosition>,
     /// Its largest packet to the client, in bytes.
@@ -50,6 +51,11 @@ pub(super) struct Flow {
 }
 
 impl PathSpec {
+    /// Whether packets to the client may be lost at random.
+    fn may_lose(&self) -> bool {
+        self.loss != LossSpec::NONE || !self.loss_steps.is_empty()
+    }
+
     /// The later delays in each direction.
     fn one_way_steps(&self) -> impl Iterator<Item = Step<TimeDelta>> {
         self.rtt_steps.iter().map(|step| Step { at: step.at, value: step.value.divided_by(2) })
@@ -143,7 +149,9 @@ impl Flows {
             self.duplicates.resize(number as usize, None);
             self.duplicates.push(Some(process));
         }
-        let PathSpec { loss_position, clears_marks, max_packet, .. } = *path;
+        let PathSpec { clears_marks, max_packet, .. } = *path;
+        let may_lose = path.may_lose() || self.changed_loss.is_some();
+        let loss_position = may_lose.then_some(path.loss_position);
         let max_packet = max_packet.unwrap_or(u32::MAX);
         let path = index as u32;
         self.all.push(Flow {
@@ -192,7 +200,7 @@ impl Flows {
 
     #[inline]
     fn loses_at(&mut self, now: Time, flow: u32, position: LossPosition) -> bool {
-        self.all[flow as usize].loss_position == position && self.strikes(now, flow)
+        self.all[flow as usize].loss_position == Some(position) && self.strikes(now, flow)
     }
 
     fn strikes(&mut self, now: Time, number: u32) -> bool {
@@ -232,7 +240,12 @@ impl Flows {
     /// Replaces the loss of all flows from now on, with the same streams.
     pub(super) fn set_loss(&mut self, loss: LossSpec) {
         self.changed_loss = Some(loss);
-        self.all.iter_mut().filter_map(|flow| flow.loss.as_mut()).for_each(|it| it.change(loss));
+        for flow in &mut self.all {
+            flow.loss_position = Some(self.paths[flow.path as usize].loss_position);
+            if let Some(process) = &mut flow.loss {
+                process.change(loss);
+            }
+        }
     }
 }
 
