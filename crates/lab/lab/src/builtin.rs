@@ -88,7 +88,7 @@ impl Builtin {
 #[cfg(test)]
 mod tests {
     use uncork_report::lab::Threshold;
-    use uncork_report::{Style, Terminal};
+    use uncork_terminal::{Style, Terminal};
 
     use super::*;
 

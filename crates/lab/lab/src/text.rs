@@ -1,7 +1,7 @@
 //! What is built in, and the paths of logs, as text.
 
 use uncork_path::PathSpec;
-use uncork_report::{Align, Column, Style, Table, Terminal};
+use uncork_terminal::{Column, Style, Table, Terminal};
 
 use crate::builtin::Builtin;
 use crate::logs::{ClientPath, LogPaths};
@@ -36,9 +36,9 @@ impl Builtin {
         }
         rows.sort_by(|one, other| one[0].cmp(&other[0]));
         let columns = vec![
-            Column::new("name", Align::Left),
-            Column::new("title", Align::Left),
-            Column::new("cells x seeds = runs", Align::Right),
+            Column::left("name"),
+            Column::left("title"),
+            Column::right("cells x seeds = runs"),
         ];
         Ok(Table { columns, rows }.fit(terminal))
     }
@@ -56,11 +56,11 @@ impl Preset {
             Some(vec![preset.name, mbit(&path), rtt(&path), loss(&path), preset.title])
         };
         let columns = vec![
-            Column::new("name", Align::Left),
-            Column::new("Mbit/s", Align::Right),
-            Column::new("RTT", Align::Right),
-            Column::new("loss", Align::Right),
-            Column::new("title", Align::Left),
+            Column::left("name"),
+            Column::right("Mbit/s"),
+            Column::right("RTT"),
+            Column::right("loss"),
+            Column::left("title"),
         ];
         let rows = Self::all().into_iter().filter_map(row).collect();
         Table { columns, rows }.render(Style::Plain)
@@ -90,8 +90,8 @@ impl LogPaths {
         ];
         let has_any = |(.., value): &Figure| paths.iter().any(|path| value(path).is_some());
         let figures: Vec<Figure> = figures.into_iter().filter(has_any).collect();
-        let numbers = figures.iter().map(|(name, ..)| Column::new(name, Align::Right));
-        let columns = [Column::new("client", Align::Left), Column::new("samples", Align::Right)];
+        let numbers = figures.iter().map(|(name, ..)| Column::right(name));
+        let columns = [Column::left("client"), Column::right("samples")];
         let columns = columns.into_iter().chain(numbers).collect();
         let row = |path: &ClientPath| {
             let cell = |(_, digits, value): &Figure| {

@@ -13,9 +13,7 @@ pub mod lab;
 mod number;
 pub mod play;
 mod svg;
-mod table;
 mod words;
 
 pub use json::DocumentError;
-pub use table::{Align, Column, Style, Table, Terminal};
 use uncork_page as page;

@@ -1,7 +1,8 @@
 //! Results as text.
 
 use std::fmt::Write as _;
-use std::iter::once;
+
+use uncork_terminal::{Column, Style, Table};
 
 use crate::apply::Applied;
 use crate::description::Decided;
@@ -38,14 +39,9 @@ impl CgroupDocument {
                 "  rolled back to {to} in {left_s} s, unless you run: uncork steer confirm"
             );
         }
-        let heads = ["rule", "arm", "controller", "connections"].map(str::to_owned);
-        let rows: Vec<_> =
-            once(heads).chain(self.decided.iter().map(DecidedDocument::row)).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-        let [one, two, three] = [0, 1, 2].map(|column| width(column).unwrap_or(0));
-        for [rule, arm, controller, connections] in &rows {
-            let _ = writeln!(text, "  {rule:one$}  {arm:two$}  {controller:three$}  {connections}");
-        }
+        let columns = ["rule", "arm", "controller", "connections"].map(Column::left);
+        let table = Table::new(columns, self.decided.iter().map(DecidedDocument::row));
+        text.extend(table.render(Style::Plain).lines().map(|line| format!("  {line}\n")));
         let sum = |of: fn(&DecidedDocument) -> u64| self.decided.iter().map(of).sum::<u64>();
         let (refused, table_full) = (sum(|it| it.refused), sum(|it| it.table_full));
         if refused > 0 {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use uncork_report::{Style, Terminal};
+use uncork_terminal::{Style, Terminal};
 
 use crate::values::Color;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::builder::StyledStr;
 use clap::error::ErrorKind;
-use uncork_report::Style;
+use uncork_terminal::Style;
 
 use crate::failure::Failure;
 use crate::values::Color;

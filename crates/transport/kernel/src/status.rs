@@ -1,9 +1,9 @@
 //! Which controllers are loaded, and who uses them: `docs/schemas/kernel-1.json`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::Serialize;
+use uncork_terminal::{Column, Style, Table};
 
 use crate::algorithm::Algorithm;
 use crate::error::Error;
@@ -55,13 +55,11 @@ impl KernelStatus {
 
     /// A table.
     pub fn text(&self) -> String {
-        let mut text = format!("{:<14}{:<8}{:<9}connections\n", "name", "loaded", "default");
-        for one in &self.controllers {
-            let word = |is: bool| if is { "yes" } else { "no" };
-            let (loaded, default) = (word(one.loaded), word(one.default));
-            // Writing into a string cannot fail.
-            let _ = writeln!(text, "{:<14}{loaded:<8}{default:<9}{}", one.name, one.connections);
-        }
-        text
+        let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
+        let rows = self.controllers.iter().map(|one| {
+            [one.name.to_owned(), word(one.loaded), word(one.default), one.connections.to_string()]
+        });
+        Table::new(["name", "loaded", "default", "connections"].map(Column::left), rows)
+            .render(Style::Plain)
     }
 }

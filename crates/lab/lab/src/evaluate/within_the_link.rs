@@ -146,6 +146,6 @@ fn one_among_nine_is_compared_per_flow() {
     let jain = answer.prices.iter().find(|price| price.metric == "jain_mean").expect("a price");
     assert_eq!(jain.payer, Some(uncork_report::lab::Payer::Baseline));
     assert!(jain.baseline_value < 0.8, "{jain:?}");
-    let text = document.short_text(uncork_report::Style::Plain);
+    let text = document.short_text(uncork_terminal::Style::Plain);
     assert!(text.contains("bbr1 gets ") && text.contains("Jain 0."), "{text}");
 }

@@ -6,8 +6,8 @@ use super::priority::fitting;
 use super::table::{push_answers, push_doubts};
 use super::verdict::{decimal, groups, spelled};
 use crate::number::decimals;
-use crate::table::{Align, Column, Table, Terminal, printable, push_line, width, wrap};
 use crate::words;
+use uncork_terminal::{Align, Column, Table, Terminal, printable, push_line, width, wrap};
 
 /// A column of figures: heading, second heading, metric, factor, and fixed number of decimals, if
 /// any.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::table::Align;
+use uncork_terminal::Align;
 
 /// A figure with caption and provenance. Values are in the displayed
 /// units.

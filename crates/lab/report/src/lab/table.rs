@@ -5,10 +5,10 @@ use super::published::{Published, Verdict};
 use super::results::{ResultRows, quantity};
 use super::suite::{SuiteDocument, missed, score, who_missed};
 use super::verdict::verdicts;
-use crate::table::{
+use crate::words;
+use uncork_terminal::{
     Align, Column, Style, Table, Terminal, printable, push_bold, push_line, width, wrap,
 };
-use crate::words;
 
 /// Met thresholds that are not open are only listed up to this number.
 const MET_LISTED: usize = 20;

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::json::DocumentError;
-use crate::table::{Style, Terminal};
+use uncork_terminal::{Style, Terminal};
 
 pub(super) fn sample() -> LabDocument {
     LabDocument::from_json(include_str!("../../tests/lab.json")).unwrap()

@@ -6,8 +6,8 @@ use uncork_flow::quantile;
 use super::{column, figure, figures, words};
 use crate::csv_text::csv_text;
 use crate::number::{bytes, rate, seconds};
-use crate::table::{Style, Table, printable, push_line};
 use crate::words::counted;
+use uncork_terminal::{Style, Table, printable, push_line};
 
 /// With more downloads than this, only failed ones have a row.
 const MAX_ROWS: usize = 40;

@@ -7,7 +7,7 @@ pub use get::{GetDocument, TransferFigures};
 pub use listen::{AudienceFigures, ListenDocument, ListenerFigures};
 
 use crate::number::{decimals, rounded};
-use crate::table::{Align, Column};
+use uncork_terminal::{Align, Column};
 
 /// A text column.
 fn words(name: &str) -> Column {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use uncork_terminal::{Column, Style, Table};
 
 use super::agent::Report;
 use super::commands::commands;
@@ -65,7 +66,7 @@ impl PlanDocument {
             let warnings = warnings(&self.warnings);
             return format!("This host matches {}. Nothing to do.\n{warnings}", self.file);
         }
-        let rows = self.changes.iter().map(|it| [&*it.setting, &*it.now, &*it.then]);
+        let rows = self.changes.iter().map(|it| [&it.setting, &it.now, &it.then].map(Clone::clone));
         let mut text = table(["setting", "now", "then"], rows);
         text += &warnings(&self.warnings);
         text += "\nThe same by hand, in this order:\n\n";
@@ -92,17 +93,7 @@ impl Report {
             text += "\n";
         }
         if !self.steps.is_empty() {
-            let cells: Vec<[String; 3]> = self
-                .steps
-                .iter()
-                .map(|step| {
-                    [step.setting.to_string(), step.before.to_string(), step.after.to_string()]
-                })
-                .collect();
-            text += &table(
-                ["setting", "before", "now"],
-                cells.iter().map(|row| row.each_ref().map(|cell| &**cell)),
-            );
+            text += &table(["setting", "before", "now"], self.steps.iter().map(Change::row));
         }
         text.extend(self.left.iter().map(|left| format!("left: {left}\n")));
         text += &warnings(&self.warnings);
@@ -120,16 +111,11 @@ impl Journal {
     /// The changes that a journal knows, as text: the values before them are what is lost without it.
     pub fn forgotten(&self) -> String {
         let changes = self.open.iter().flat_map(|open| &open.steps).chain(self.changes());
-        let row =
-            |it: &Change| [it.setting.to_string(), it.before.to_string(), it.after.to_string()];
-        let cells: Vec<[String; 3]> = changes.map(row).collect();
-        if cells.is_empty() {
+        let mut rows = changes.map(Change::row).peekable();
+        if rows.peek().is_none() {
             return String::new();
         }
-        table(
-            ["setting", "before", "applied"],
-            cells.iter().map(|row| row.each_ref().map(|cell| &**cell)),
-        )
+        table(["setting", "before", "applied"], rows)
     }
 }
 
@@ -167,7 +153,7 @@ impl Status {
         if !self.settings.is_empty() {
             let rows = self.settings.iter().map(|it| {
                 let now = if it.changed { &it.found } else { "as applied" };
-                [&*it.setting, &*it.before, &*it.applied, now]
+                [&it.setting, &it.before, &it.applied, now].map(str::to_owned)
             });
             text += "\n";
             text += &table(["setting", "before", "applied", "now"], rows);
@@ -216,18 +202,14 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
+impl Change {
+    /// The setting, and its values before and after.
+    fn row(&self) -> [String; 3] {
+        [self.setting.to_string(), self.before.to_string(), self.after.to_string()]
+    }
+}
+
 /// Left-aligned columns.
-fn table<'a, const N: usize>(
-    head: [&'a str; N],
-    rows: impl Iterator<Item = [&'a str; N]>,
-) -> String {
-    let rows: Vec<[&str; N]> = std::iter::once(head).chain(rows).collect();
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let line = |row: &[&str; N]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+fn table<const N: usize>(names: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    Table::new(names.map(Column::left), rows).render(Style::Plain)
 }

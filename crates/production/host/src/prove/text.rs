@@ -1,5 +1,7 @@
 //! The result of a test, for people.
 
+use uncork_terminal::{Align, Column, Style, Table};
+
 use super::blocks::LeftOut;
 use super::document::ProveDocument;
 use super::effect::{Effect, Metric};
@@ -20,10 +22,9 @@ impl ProveDocument {
             lines.push(format!("The test was ended early: {stopped}."));
         }
         lines.push(String::new());
-        let head = ["", a, b, "change", "95 % interval", "pairs"].map(str::to_owned);
-        let rows = self.effects.iter().map(row);
-        lines.extend(table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
-        lines.push(String::new());
+        let mut columns = ["", a, b, "change", "95 % interval", "pairs"].map(Column::right);
+        columns[0].align = Align::Left;
+        lines.push(Table::new(columns, self.effects.iter().map(row)).render(Style::Plain));
         lines.extend(self.missing());
         lines.push(format!("{} {}", self.decision(), self.answer()));
         lines.extend(self.beyond_networks());
@@ -175,16 +176,4 @@ fn change(metric: Metric, value: f64) -> String {
 fn interval(metric: Metric, ends: [f64; 2]) -> String {
     let [low, high] = ends.map(|end| change(metric, end));
     format!("{low} to {high}")
-}
-
-/// Columns; all but the first end at the right.
-fn table(rows: &[[String; 6]]) -> Vec<String> {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
-    let line = |row: &[String; 6]| {
-        let first = format!("{:1$}", row[0], widths[0]);
-        let others = row.iter().zip(widths).skip(1);
-        others.fold(first, |line, (cell, width)| format!("{line}  {cell:>width$}"))
-    };
-    rows.iter().map(line).collect()
 }

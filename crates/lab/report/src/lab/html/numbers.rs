@@ -4,7 +4,7 @@ use super::tables::wide;
 use crate::escape::escape;
 use crate::lab::figure::{Bars, Figure, FigureTable, HeatMap, Lines, Plot};
 use crate::number::rounded;
-use crate::table::Align;
+use uncork_terminal::Align;
 
 /// Pictures with more values have no table; the result document has them.
 const MAX_VALUES: usize = 400;

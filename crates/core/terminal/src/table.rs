@@ -1,56 +1,9 @@
 //! Aligned text tables.
 
 use serde::{Deserialize, Serialize};
-use uncork_config::visible;
 
-/// Capabilities of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// Plain text.
-    Plain,
-    /// Bold and dim by ANSI escape sequences.
-    Ansi,
-}
-
-impl Style {
-    /// `text` in bold.
-    pub(crate) fn bold(self, text: &str) -> String {
-        self.sgr(1, text)
-    }
-
-    /// `text` dimmed.
-    pub(crate) fn dim(self, text: &str) -> String {
-        self.sgr(2, text)
-    }
-
-    fn sgr(self, code: u8, text: &str) -> String {
-        match self {
-            Self::Ansi if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-            _ => text.to_owned(),
-        }
-    }
-}
-
-/// Output terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terminal {
-    /// Supported escape sequences.
-    pub style: Style,
-    /// Characters per line. No line is longer, unless this is below 40.
-    pub width: usize,
-}
-
-impl Terminal {
-    /// Default line width if no terminal reports one.
-    pub const USUAL_WIDTH: usize = 100;
-}
-
-impl From<Style> for Terminal {
-    /// A terminal of width [`Terminal::USUAL_WIDTH`].
-    fn from(style: Style) -> Self {
-        Self { style, width: Self::USUAL_WIDTH }
-    }
-}
+use crate::terminal::{Style, Terminal};
+use crate::text::{push_line, width, wrap};
 
 /// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,9 +27,14 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column without an upper heading.
-    pub fn new(name: &str, align: Align) -> Self {
-        Self { group: String::new(), name: name.to_owned(), align }
+    /// A column of words, without an upper heading.
+    pub fn left(name: &str) -> Self {
+        Self { group: String::new(), name: name.to_owned(), align: Align::Left }
+    }
+
+    /// A column of numbers, without an upper heading.
+    pub fn right(name: &str) -> Self {
+        Self { align: Align::Right, ..Self::left(name) }
     }
 }
 
@@ -96,6 +54,14 @@ const GAPS: [usize; 2] = [1, 2];
 const NARROWEST: usize = 6;
 
 impl Table {
+    /// A table with a cell for each column in every row.
+    pub fn new<const N: usize>(
+        columns: [Column; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Self {
+        Self { columns: columns.into(), rows: rows.into_iter().map(Vec::from).collect() }
+    }
+
     /// The table from [`Table::render`], with text broken into lines so that it fits `terminal`.
     pub fn fit(&self, terminal: Terminal) -> String {
         self.narrowed(terminal.width).render(terminal.style)
@@ -223,55 +189,11 @@ fn group_line(groups: &[ColumnGroup<'_>], widths: &[usize]) -> String {
     titles.collect::<Vec<_>>().join(&" ".repeat(GAPS[1]))
 }
 
-/// `text` in bold, wrapped to fit.
-pub(crate) fn push_bold(out: &mut String, text: &str, terminal: Terminal) {
-    for line in wrap(&printable(text), terminal.width) {
-        push_line(out, &terminal.style.bold(&line));
-    }
-}
-
-pub(crate) fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
 fn pad(text: &str, width: usize, align: Align) -> String {
     match align {
         Align::Left => format!("{text:<width$}"),
         Align::Right => format!("{text:>width$}"),
     }
-}
-
-/// `text` in one line, with control characters as escapes.
-pub(crate) fn printable(text: &str) -> String {
-    visible(text).replace(['\n', '\t'], " ")
-}
-
-pub(crate) fn push_line(out: &mut String, line: &str) {
-    out.push_str(line);
-    out.push('\n');
-}
-
-/// `text` broken at spaces into lines of at most `width` characters; longer words are broken too.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace().flat_map(|word| pieces(word, width.max(1))) {
-        let line = lines.last_mut().expect("starts with one line");
-        if line.is_empty() {
-            line.push_str(&word);
-        } else if self::width(line) + 1 + self::width(&word) <= width {
-            line.push(' ');
-            line.push_str(&word);
-        } else {
-            lines.push(word);
-        }
-    }
-    lines
-}
-
-/// `word` in pieces of at most `width` characters.
-fn pieces(word: &str, width: usize) -> Vec<String> {
-    let characters: Vec<char> = word.chars().collect();
-    characters.chunks(width).map(|piece| piece.iter().collect()).collect()
 }
 
 #[cfg(test)]
@@ -320,13 +242,6 @@ bbr3  40.1   61.0           0.5
     }
 
     #[test]
-    fn wraps_at_spaces() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("extraordinary word", 5), ["extra", "ordin", "ary", "word"]);
-        assert_eq!(wrap("", 4), [""]);
-    }
-
-    #[test]
     fn words_are_broken_until_the_table_fits() {
         let columns = vec![
             column("", "", Align::Left),
@@ -355,7 +270,7 @@ bbr3  40.1   61.0           0.5
         assert_eq!(table.fit(Terminal { style: Style::Plain, width: 30 }), expected);
         for width in 24..80 {
             let text = table.fit(Terminal { style: Style::Plain, width });
-            assert!(text.lines().all(|line| super::width(line) <= width), "{width}:\n{text}");
+            assert!(text.lines().all(|line| crate::width(line) <= width), "{width}:\n{text}");
         }
     }
 }
