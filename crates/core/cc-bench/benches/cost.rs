@@ -1,11 +1,9 @@
 //! Prints the cost of each controller: nanoseconds per call, and bytes of state.
 //!
-//! `cargo bench -p uncork-cc-bench` measures the controllers of `uncork-cc`; `--features others` adds
-//! those of
-//! `noq-proto` and `quinn-proto`.
+//! `cargo bench -p uncork-cc-bench` measures the controllers of `uncork-cc`, `noq-proto` and `quinn-proto`.
 
 use uncork_cc::{Algorithm, Token};
-use uncork_cc_bench::{Candidate, Ours, Row, Timer, candidate, measure};
+use uncork_cc_bench::{Candidate, Noq, Ours, Quinn, Row, Timer, candidate, measure};
 
 /// Path capacities in packets.
 const FLIGHTS: [usize; 2] = [128, 1_024];
@@ -33,20 +31,15 @@ fn candidates(flight: usize, timer: Timer) -> Vec<Box<dyn Candidate>> {
     let ours = |algorithm: Algorithm| {
         candidate(algorithm.name(), flight, timer, move || Ours::new(algorithm))
     };
-    let candidates = Algorithm::ALL.map(ours).into_iter();
-    #[cfg(feature = "others")]
-    let candidates = {
-        use uncork_cc_bench::{Noq, Quinn};
-        candidates.chain([
-            candidate("noq-proto reno", flight, timer, Noq::reno),
-            candidate("noq-proto cubic", flight, timer, Noq::cubic),
-            candidate("noq-proto bbr3", flight, timer, Noq::bbr3),
-            candidate("quinn-proto reno", flight, timer, Quinn::reno),
-            candidate("quinn-proto cubic", flight, timer, Quinn::cubic),
-            candidate("quinn-proto bbr", flight, timer, Quinn::bbr),
-        ])
-    };
-    candidates.collect()
+    let others = [
+        candidate("noq-proto reno", flight, timer, Noq::reno),
+        candidate("noq-proto cubic", flight, timer, Noq::cubic),
+        candidate("noq-proto bbr3", flight, timer, Noq::bbr3),
+        candidate("quinn-proto reno", flight, timer, Quinn::reno),
+        candidate("quinn-proto cubic", flight, timer, Quinn::cubic),
+        candidate("quinn-proto bbr", flight, timer, Quinn::bbr),
+    ];
+    Algorithm::ALL.map(ours).into_iter().chain(others).collect()
 }
 
 /// Prints the cost of an ACK of one packet in other stacks' BBR, relative to our BBRv3.

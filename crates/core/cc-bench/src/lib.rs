@@ -11,25 +11,18 @@
 //! here.
 
 mod connection;
-#[cfg(feature = "others")]
 mod handshake;
-#[cfg(feature = "others")]
 mod noq;
 mod ours;
-#[cfg(feature = "others")]
 mod quinn;
-
 mod report;
 mod subject;
 mod timer;
 
 pub use connection::{Connection, Costs, Load};
-#[cfg(feature = "others")]
 pub use noq::Noq;
 pub use ours::Ours;
-#[cfg(feature = "others")]
 pub use quinn::Quinn;
-
 pub use report::{Candidate, Row, candidate, measure};
 pub use subject::Subject;
 pub use timer::{Tally, Timer};

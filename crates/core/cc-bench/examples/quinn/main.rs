@@ -1,7 +1,7 @@
 //! uncork's controllers inside quinn-proto: `adapter.rs` implements its `congestion::Controller`.
 //!
 //! ```console
-//! $ cargo run -p uncork-cc-bench --features others --example quinn -- bbr3
+//! $ cargo run -p uncork-cc-bench --example quinn -- bbr3
 //! ```
 //!
 //! `docs/reference/embedding.md` lists what quinn's interface does not report.
