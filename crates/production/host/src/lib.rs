@@ -20,7 +20,7 @@ pub mod prove;
 
 #[cfg(target_os = "linux")]
 pub use collect::{Others, collect, connections_by_controller, in_other_namespaces, routes};
-pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
+pub use doctor::{Confidence, Diagnosis, Finding, FindingId, Severity, Summary, diagnose};
 pub use facts::{
     Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, LimitingRoute, Module, Namespace,
     Route, Setting, Socket,

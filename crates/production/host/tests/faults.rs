@@ -1,14 +1,15 @@
 //! Faults planted in recorded hosts, and hosts without faults.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use uncork_host::{
-    Container, Diagnosis, HostFacts, LimitingRoute, Module, Route, Setting, Severity, Socket,
-    diagnose,
+    Container, Diagnosis, FindingId, HostFacts, LimitingRoute, Module, Route, Setting, Severity,
+    Socket, diagnose,
 };
-use uncork_policy::ActivePolicy;
-use uncork_testkit::assert_message;
+use uncork_policy::{ActivePolicy, OtherProgram};
+use uncork_testkit::{assert_generated, assert_message};
 
 fn recorded(name: &str) -> HostFacts {
     let file = format!("{}/tests/hosts/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -21,7 +22,7 @@ fn healthy() -> HostFacts {
 
 fn found(facts: &HostFacts, wanted: Option<&str>) -> Vec<(&'static str, Severity)> {
     let Diagnosis { findings, .. } = diagnose(facts, wanted).unwrap();
-    findings.iter().map(|finding| (finding.id, finding.severity)).collect()
+    findings.iter().map(|finding| (finding.id.name(), finding.severity)).collect()
 }
 
 /// A connection to a client on the Internet, from port 443.
@@ -47,7 +48,7 @@ type FaultFn = fn(&mut HostFacts);
 
 /// Each fault is planted alone on the healthy host, which should run `bbr`: the expected finding
 /// and its severity.
-const FAULTS: [(&str, Severity, FaultFn); 47] = [
+const FAULTS: [(&str, Severity, FaultFn); 53] = [
     ("algorithm-missing", Severity::Problem, |host| {
         host.namespaces[0].available.retain(|name| name != "bbr");
         host.namespaces[0].default = "cubic".into();
@@ -214,6 +215,23 @@ const FAULTS: [(&str, Severity, FaultFn); 47] = [
             controllers: vec!["bbr".into(), "uncork_bbr3".into()],
         });
     }),
+    ("other-program-at-cgroup", Severity::Warning, |host| {
+        let cgroup = "/sys/fs/cgroup/web".into();
+        host.other_programs.push(OtherProgram { cgroup, number: 7, name: None, is_last: true });
+    }),
+    ("kernel-controllers", Severity::Note, |host| {
+        host.namespaces[0].available.push("uncork_bbr3".into());
+    }),
+    ("old-copy-is-default", Severity::Warning, |host| {
+        host.namespaces[0].default = "uncork_bbr3".into();
+    }),
+    ("old-copies", Severity::Note, |host| {
+        host.namespaces[0].sockets.push(connection("uncork_bbr3", |_| {}));
+    }),
+    ("vendor-bbr", Severity::Note, |host| host.kernel.bbr_version = Some(3)),
+    ("listener-older-than-default", Severity::Note, |host| {
+        host.namespaces[0].sockets.push(connection("cubic", |socket| socket.remote = None));
+    }),
     ("pod-has-own-default", Severity::Note, into_pod),
     ("pod-paces-itself", Severity::Note, into_pod),
     ("pod-uses-node-network", Severity::Note, |host| {
@@ -247,22 +265,41 @@ fn each_planted_fault_is_found() {
     }
 }
 
-#[test]
-fn every_finding_can_be_planted_and_each_has_a_reason() {
-    let mut seen = Vec::new();
-    for (_, _, plant) in FAULTS {
+/// The diagnoses of all planted faults.
+fn diagnoses() -> impl Iterator<Item = Diagnosis> {
+    let planted = FAULTS.iter().map(|(_, _, plant)| {
         let mut host = healthy();
         plant(&mut host);
-        for finding in diagnose(&host, Some("bbr")).unwrap().findings {
-            let is_note = finding.severity == Severity::Note;
-            assert!(!finding.why.is_empty(), "{}", finding.id);
-            assert!(is_note || !finding.remedy.is_empty(), "{} has no remedy", finding.id);
-            seen.push(finding.id);
-        }
+        diagnose(&host, Some("bbr")).unwrap()
+    });
+    planted.chain(diagnose(&healthy(), Some("uncork_bbr3")))
+}
+
+#[test]
+fn each_finding_of_the_list_occurs_and_has_a_reason() {
+    let mut seen = BTreeSet::new();
+    for finding in diagnoses().flat_map(|diagnosis| diagnosis.findings) {
+        let is_note = finding.severity == Severity::Note;
+        assert!(!finding.why.is_empty(), "{}", finding.id);
+        assert!(is_note || !finding.remedy.is_empty(), "{} has no remedy", finding.id);
+        assert!(finding.id.severities().contains(&finding.severity), "{}", finding.id);
+        seen.insert(finding.id);
     }
-    for (id, ..) in FAULTS {
-        assert!(seen.contains(&id), "{id}");
-    }
+    assert_eq!(seen, FindingId::ALL.iter().copied().collect());
+}
+
+#[test]
+fn table_of_findings_is_current() {
+    let row = |id: &FindingId| {
+        let severities = id.severities().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (severities, meaning) = (severities.join(", "), id.meaning());
+        format!("| <a id=\"{id}\"></a>`{id}` | {severities} | {meaning} |\n")
+    };
+    let rows: String = FindingId::ALL.iter().map(row).collect();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/host.md");
+    let command = "UPDATE_DOCS=1 cargo test -p uncork-host --test faults findings";
+    let table = format!("| finding | severity | meaning |\n|---|---|---|\n{rows}");
+    assert_generated(page.as_ref(), "findings", command, &table);
 }
 
 /// Faults that a pod cannot mend: each remedy says what to do on the node.
@@ -296,7 +333,7 @@ fn remedies_in_a_pod_are_those_of_its_node() {
         into_pod(&mut host);
         plant(&mut host);
         let findings = diagnose(&host, Some("bbr")).unwrap().findings;
-        let finding = findings.iter().find(|finding| finding.id == id).expect(id);
+        let finding = findings.iter().find(|finding| finding.id.name() == id).expect(id);
         let remedy = finding.remedy.join("\n");
         for part in parts {
             assert!(remedy.contains(part), "{id}: {part}: {remedy}");
@@ -395,7 +432,7 @@ fn connections_explained_by_a_route_are_not_reported_as_old() {
 fn finding(facts: &HostFacts, wanted: Option<&str>, id: &str) -> uncork_host::Finding {
     let diagnosis = diagnose(facts, wanted).unwrap();
     let text = diagnosis.text(true);
-    diagnosis.findings.into_iter().find(|finding| finding.id == id).expect(&text)
+    diagnosis.findings.into_iter().find(|finding| finding.id.name() == id).expect(&text)
 }
 
 /// The files already say what is wanted, as every guide has it: nothing will be lost, and no remedy undoes it.

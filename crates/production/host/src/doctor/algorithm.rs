@@ -5,7 +5,7 @@ use uncork_cc::{InLinux, Missing, is_kernel_controller};
 use super::boot_value::{DEFAULT, in_effect, place};
 use super::finding::Finding;
 use super::kubernetes::{self, is_pod};
-use super::{ExaminedHost, bbr_version, pacing};
+use super::{ExaminedHost, FindingId, bbr_version, pacing};
 use crate::facts::{Container, Interface, Module};
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
@@ -58,10 +58,10 @@ fn forbidden(host: ExaminedHost<'_>) -> Option<Finding> {
     let finding = if has {
         let what =
             format!("{line} forbids tcp_{wanted}: after the next boot this host has no {wanted}.");
-        Finding::warning("module-forbidden", what)
+        Finding::warning(FindingId::ModuleForbidden, what)
     } else {
         let what = format!("{wanted} is not loaded, and {line} forbids to load it.");
-        Finding::problem("module-forbidden", what)
+        Finding::problem(FindingId::ModuleForbidden, what)
     };
     let finding = finding.why(
         "`install MODULE /bin/false` (modprobe.d(5)) replaces loading: modprobe, modules-load.d and root's sysctl fail.",
@@ -74,7 +74,7 @@ fn forbidden(host: ExaminedHost<'_>) -> Option<Finding> {
 /// Before Linux 5.7 only the initial namespace has the list of algorithms.
 fn not_shown(wanted: &str) -> Finding {
     let what = format!("Whether {wanted} is available here is not known.");
-    Finding::warning("module-unknown", what)
+    Finding::warning(FindingId::ModuleUnknown, what)
         .why("This namespace has no net.ipv4.tcp_available_congestion_control: before Linux 5.7 only the host's has it.")
         .remedy("on the host: sysctl net.ipv4.tcp_available_congestion_control")
         .remedy(format!("on the host, if it lacks {wanted}: modprobe tcp_{wanted}"))
@@ -82,10 +82,11 @@ fn not_shown(wanted: &str) -> Finding {
 
 fn not_loaded(host: ExaminedHost<'_>) -> Finding {
     let wanted = host.wanted;
-    let finding = Finding::warning("module-not-loaded", format!("{wanted} is not loaded.")).why(
-        "Root's sysctl loads the module, but nothing in a container can: there the name is \
+    let finding = Finding::warning(FindingId::ModuleNotLoaded, format!("{wanted} is not loaded."))
+        .why(
+            "Root's sysctl loads the module, but nothing in a container can: there the name is \
          \"No such file or directory\".",
-    );
+        );
     loading(host, finding)
 }
 
@@ -96,7 +97,7 @@ fn not_known(host: ExaminedHost<'_>) -> Finding {
     let why = format!(
         "/lib/modules/{release} cannot be read here, so the list of the kernel's modules is missing."
     );
-    let finding = loading(host, Finding::warning("module-unknown", what).why(why));
+    let finding = loading(host, Finding::warning(FindingId::ModuleUnknown, what).why(why));
     finding.remedy(format!("If it cannot be loaded: install a kernel with {}.", option(wanted)))
 }
 
@@ -117,7 +118,7 @@ fn loading(host: ExaminedHost<'_>, finding: Finding) -> Finding {
 fn not_in_container(host: ExaminedHost<'_>) -> Finding {
     let wanted = host.wanted;
     let outside = if is_pod(host) { "node" } else { "host" };
-    Finding::problem("algorithm-missing", format!("{wanted} is not available here."))
+    Finding::problem(FindingId::AlgorithmMissing, format!("{wanted} is not available here."))
         .why(format!(
             "A container uses the algorithms that its {outside} has loaded, and cannot load one."
         ))
@@ -132,7 +133,7 @@ fn not_offered(host: ExaminedHost<'_>, state: Module) -> Finding {
     let wanted = host.wanted;
     let state = if state == Module::BuiltIn { "built in" } else { "loaded" };
     let what = format!("tcp_{wanted} is {state}, but the kernel does not offer {wanted}.");
-    Finding::problem("algorithm-missing", what)
+    Finding::problem(FindingId::AlgorithmMissing, what)
         .why(format!(
             "It offers: {}. The module may have failed to register.",
             host.own.available.join(", ")
@@ -143,7 +144,7 @@ fn not_offered(host: ExaminedHost<'_>, state: Module) -> Finding {
 fn absent(host: ExaminedHost<'_>) -> Finding {
     let wanted = host.wanted;
     let what = format!("This kernel has no {wanted}.");
-    let finding = Finding::problem("algorithm-missing", what)
+    let finding = Finding::problem(FindingId::AlgorithmMissing, what)
         .why(format!("It offers: {}.", host.own.available.join(", ")));
     match InLinux::named(wanted) {
         Some(_) => {
@@ -165,7 +166,7 @@ fn not_default(host: ExaminedHost<'_>) -> Option<Finding> {
         return None;
     }
     let finding = Finding::problem(
-        "not-default",
+        FindingId::NotDefault,
         format!("New connections run {}, not {wanted}.", own.default),
     )
     .why("The default applies to connections opened and accepted from now on; servers need no restart.");
@@ -211,15 +212,18 @@ fn restricted(host: ExaminedHost<'_>) -> Option<Finding> {
     let others = facts.namespaces.len() + facts.unread_namespaces.len() > 1 || !own.is_initial;
     let outside = if is_pod(host) { "node" } else { "host" };
     (is_restricted && others).then(|| {
-        Finding::warning("restricted", format!("{wanted} is restricted on this {outside}."))
-            .why(
-                "Containers cannot make it their default, not even as root with all capabilities: \
+        Finding::warning(
+            FindingId::Restricted,
+            format!("{wanted} is restricted on this {outside}."),
+        )
+        .why(
+            "Containers cannot make it their default, not even as root with all capabilities: \
                  \"Operation not permitted\". Unprivileged programs cannot choose it either.",
-            )
-            .remedy(format!(
-                "on the {outside}: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{} {wanted}\"",
-                own.allowed.join(" ")
-            ))
+        )
+        .remedy(format!(
+            "on the {outside}: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"{} {wanted}\"",
+            own.allowed.join(" ")
+        ))
     })
 }
 
@@ -230,12 +234,13 @@ fn old_kernel(host: ExaminedHost<'_>) -> Option<Finding> {
     }
     let without_fq: Vec<&Interface> = pacing::without_fq(host).collect();
     if host.is_too_old() {
-        let finding = Finding::problem("kernel-too-old", format!("Linux {release} has no BBR."));
+        let finding =
+            Finding::problem(FindingId::KernelTooOld, format!("Linux {release} has no BBR."));
         Some(finding.why("BBR is part of Linux since 4.9.").remedy("Install a newer kernel."))
     } else if host.is_before((4, 13)) && !without_fq.is_empty() {
         let names: Vec<_> = without_fq.iter().map(|it| it.name.as_str()).collect();
         let what = format!("Linux {release} needs fq for BBR, and {} has none.", names.join(", "));
-        let finding = Finding::problem("kernel-needs-fq", what)
+        let finding = Finding::problem(FindingId::KernelNeedsFq, what)
             .why("Before 4.13 TCP cannot pace by itself: BBR then sends in bursts.");
         // A vendor that has added BBR may have added pacing.
         let finding = if host.is_before((4, 9)) { finding.likely() } else { finding };
@@ -248,7 +253,7 @@ fn old_kernel(host: ExaminedHost<'_>) -> Option<Finding> {
 fn version(host: ExaminedHost<'_>) -> Option<Finding> {
     let version = bbr_version(host.facts).filter(|version| host.wants_bbr() && *version > 1)?;
     let what = format!("`bbr` is BBRv{version} here, from a vendor's patch.");
-    Some(Finding::note("vendor-bbr", what).why(
+    Some(Finding::note(FindingId::VendorBbr, what).why(
         "Mainline Linux has BBRv1 only. Versions 2 and 3 react to loss and ECN; compare such hosts \
          apart from others.",
     ))
@@ -283,7 +288,7 @@ fn loss_recovery(host: ExaminedHost<'_>) -> Vec<Finding> {
     off.map(|(key, name, usual, why)| {
         let value = own.number(key).unwrap_or(0);
         let verb = if key == TLP { "are" } else { "is" };
-        Finding::warning("loss-recovery-off", format!("{name} {verb} off ({key}={value})."))
+        Finding::warning(FindingId::LossRecoveryOff, format!("{name} {verb} off ({key}={value})."))
             .why(why)
             .remedy(format!("sysctl -w {key}={usual}"))
     })
@@ -302,7 +307,7 @@ fn features(host: ExaminedHost<'_>) -> Vec<Finding> {
     ];
     let off = features.iter().filter(|(key, ..)| host.own.number(key) == Some(0));
     off.map(|(key, name, why)| {
-        Finding::problem("tcp-feature-off", format!("TCP {name} is off ({key}=0)."))
+        Finding::problem(FindingId::TcpFeatureOff, format!("TCP {name} is off ({key}=0)."))
             .why(*why)
             .remedy(format!("sysctl -w {key}=1"))
     })
@@ -314,7 +319,7 @@ fn marks(host: ExaminedHost<'_>) -> Option<Finding> {
     let asks = matches!(ecn, 1 | 3 | 4);
     (asks && host.wanted == "bbr" && bbr_version(host.facts) == Some(1)).then(|| {
         Finding::warning(
-            "bbr1-ignores-ecn",
+            FindingId::Bbr1IgnoresEcn,
             format!("Connections ask for ECN (tcp_ecn={ecn}) and run BBRv1."),
         )
         .why("BBRv1 ignores CE marks. A router that marks instead of dropping cannot slow it down.")

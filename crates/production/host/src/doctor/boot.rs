@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use uncork_cc::is_kernel_controller;
 
-use super::ExaminedHost;
 use super::boot_value::{
     DEFAULT, in_effect, is_malformed, may_be_overridden, place, refusal, remedy, rewrite,
 };
 use super::finding::Finding;
+use super::{ExaminedHost, FindingId};
 use crate::facts::{Container, Setting};
 
 /// Sysctls without effect on a flow that BBR controls: BBR has its own pacing and its own TSO size.
@@ -55,7 +55,7 @@ fn fault(host: ExaminedHost<'_>, setting: &Setting) -> Option<Finding> {
         setting.key,
         setting.value
     );
-    let finding = Finding::warning("refused-at-boot", what).why(refusal.why);
+    let finding = Finding::warning(FindingId::RefusedAtBoot, what).why(refusal.why);
     let finding = if refusal.is_certain { finding } else { finding.likely() };
     Some(match refusal.meant {
         Some(meant) => finding.remedy(rewrite(setting, &meant)),
@@ -69,7 +69,7 @@ fn malformed(setting: &Setting) -> Finding {
         "{} sets {key} to `{value}`: it takes a minimum, a default and a maximum, in this order.",
         place(setting)
     );
-    Finding::warning("malformed-triple", what)
+    Finding::warning(FindingId::MalformedTriple, what)
         .why("The kernel takes the numbers that are there from the left: one number sets the minimum alone.")
         .remedy(rewrite(setting, &super::buffers::well_formed(key, value)))
 }
@@ -83,7 +83,7 @@ fn unread(host: ExaminedHost<'_>) -> Option<Finding> {
     let what =
         format!("{} sets {}, and nothing reads it at boot.", first.file, settings.join(", "));
     Some(
-        Finding::warning("file-not-read", what)
+        Finding::warning(FindingId::FileNotRead, what)
             .why(
                 "systemd-sysctl reads /etc/sysctl.conf through the link /etc/sysctl.d/99-sysctl.conf alone, and this host has \
                  none (Debian since 13). `sysctl --system` and `sysctl -p` read it.",
@@ -108,7 +108,7 @@ fn conflict(before: &Setting, setting: &Setting) -> Finding {
         place(setting)
     );
     let why = format!("The last one wins: {value}.");
-    Finding::warning("set-twice", what)
+    Finding::warning(FindingId::SetTwice, what)
         .why(why)
         .remedy(format!("Remove one of them: {}", place(before)))
 }
@@ -124,14 +124,14 @@ fn unknown(host: ExaminedHost<'_>, setting: &Setting) -> Finding {
             format!("Linux {} ignores the line, with an error at boot.", host.facts.kernel.release)
         }
     };
-    Finding::warning("unknown-sysctl", what)
+    Finding::warning(FindingId::UnknownSysctl, what)
         .why(why)
         .remedy(format!("Remove the line: {}", place(setting)))
 }
 
 fn no_effect(setting: &Setting, why: &str) -> Finding {
     let what = format!("{} sets {}, which has no effect on BBR.", place(setting), setting.key);
-    Finding::note("no-effect-on-bbr", what).why(why)
+    Finding::note(FindingId::NoEffectOnBbr, what).why(why)
 }
 
 /// Whether new connections will run what is wanted after the next boot.
@@ -158,7 +158,7 @@ fn after_reboot(host: ExaminedHost<'_>) -> Option<Finding> {
             "It is the kernel's own default: no file sets another that the kernel takes.".to_owned()
         }
     };
-    let finding = Finding::warning("lost-at-boot", what).why(why);
+    let finding = Finding::warning(FindingId::LostAtBoot, what).why(why);
     let finding = if next.is_some() { finding } else { finding.possible() };
     if is_kernel_controller(wanted) {
         return Some(finding.remedy("systemctl enable uncork-kernel.service"));

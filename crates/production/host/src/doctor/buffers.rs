@@ -1,9 +1,9 @@
 //! Checks whether buffers are large enough: for the bandwidth-delay product (BDP) of the paths, and before anyone connects.
 
-use super::ExaminedHost;
 use super::boot_value::is_ordered;
 use super::finding::{Finding, connections};
 use super::sockets;
+use super::{ExaminedHost, FindingId};
 
 const SEND: &str = "net.ipv4.tcp_wmem";
 const RECEIVE: &str = "net.ipv4.tcp_rmem";
@@ -29,9 +29,9 @@ pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(of_connections);
     findings.extend([SEND, RECEIVE, MEMORY].iter().filter_map(|key| unordered(host, key)));
     if !is_reported {
-        findings.extend(small(host, SEND, "send-buffer-too-small", "sends"));
+        findings.extend(small(host, SEND, FindingId::SendBufferTooSmall, "sends"));
     }
-    findings.extend(small(host, RECEIVE, "receive-buffer-too-small", "receives"));
+    findings.extend(small(host, RECEIVE, FindingId::ReceiveBufferTooSmall, "receives"));
     findings.extend(little_memory(host));
 }
 
@@ -79,13 +79,13 @@ fn small_for_paths(host: ExaminedHost<'_>) -> Option<Finding> {
         )
     };
     let why = format!("{why} It limited {}.", connections(limited));
-    let finding = Finding::warning("send-buffer-too-small", what).why(why);
+    let finding = Finding::warning(FindingId::SendBufferTooSmall, what).why(why);
     let finding = if limited > 0 { finding } else { finding.likely() };
     Some(finding.remedy(format!("sysctl -w {SEND}=\"{least} {usual} {wanted}\"")))
 }
 
 /// A maximum below that of the smallest usual host: it limits every connection, also before there is one.
-fn small(host: ExaminedHost<'_>, key: &str, id: &'static str, does: &str) -> Option<Finding> {
+fn small(host: ExaminedHost<'_>, key: &str, id: FindingId, does: &str) -> Option<Finding> {
     let [least, usual, maximum] = host.own.triple(key)?;
     if maximum >= MIN_MAXIMUM {
         return None;
@@ -112,7 +112,7 @@ fn unordered(host: ExaminedHost<'_>, key: &str) -> Option<Finding> {
     }
     let what = format!("{key} is `{text}`: its three numbers must rise.");
     Some(
-        Finding::warning("malformed-triple", what)
+        Finding::warning(FindingId::MalformedTriple, what)
             .why("They are a minimum, a default and a maximum. A single number sets the minimum alone.")
             .remedy(format!("sysctl -w {key}=\"{}\"", well_formed(key, text))),
     )
@@ -147,7 +147,7 @@ fn little_memory(host: ExaminedHost<'_>) -> Option<Finding> {
         maximum.saturating_mul(PAGE) / 1_000
     );
     Some(
-        Finding::warning("tcp-memory-too-small", what)
+        Finding::warning(FindingId::TcpMemoryTooSmall, what)
             .why(
                 "It counts pages, not bytes. Above the second number windows shrink; above the third packets are \
                  dropped. The kernel's own is about a tenth of the memory.",

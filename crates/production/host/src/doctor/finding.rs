@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
+use super::FindingId;
+
 /// A fact about a host that its operator should know.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// Stable name, such as `old-sockets`.
-    pub id: &'static str,
+    /// What it is about.
+    pub id: FindingId,
     /// The severity.
     pub severity: Severity,
     /// The confidence.
@@ -44,19 +46,20 @@ pub enum Confidence {
 }
 
 impl Finding {
-    pub(super) fn problem(id: &'static str, what: impl Into<String>) -> Self {
+    pub(super) fn problem(id: FindingId, what: impl Into<String>) -> Self {
         Self::new(id, Severity::Problem, what)
     }
 
-    pub(super) fn warning(id: &'static str, what: impl Into<String>) -> Self {
+    pub(super) fn warning(id: FindingId, what: impl Into<String>) -> Self {
         Self::new(id, Severity::Warning, what)
     }
 
-    pub(super) fn note(id: &'static str, what: impl Into<String>) -> Self {
+    pub(super) fn note(id: FindingId, what: impl Into<String>) -> Self {
         Self::new(id, Severity::Note, what)
     }
 
-    fn new(id: &'static str, severity: Severity, what: impl Into<String>) -> Self {
+    fn new(id: FindingId, severity: Severity, what: impl Into<String>) -> Self {
+        debug_assert!(id.severities().contains(&severity), "{id} is listed with this severity");
         let (confidence, remedy) = (Confidence::Certain, Vec::new());
         Self { id, severity, confidence, what: what.into(), why: String::new(), remedy }
     }

@@ -1,8 +1,8 @@
 //! Checks what the host's own interfaces do to packets: shape them, drop them, cut them small.
 
-use super::ExaminedHost;
 use super::finding::Finding;
 use super::routes::MIN_MTU;
+use super::{ExaminedHost, FindingId};
 use crate::facts::Interface;
 
 /// Disciplines that exist to limit the rate, or to emulate a network. `cake` shapes only with a bandwidth, `htb` and `hfsc` in
@@ -35,7 +35,7 @@ fn shaped(interface: &Interface) -> Option<Finding> {
     } else {
         format!("This host shapes {name}{to} itself ({kind}).")
     };
-    let finding = Finding::warning("interface-shaped", what)
+    let finding = Finding::warning(FindingId::InterfaceShaped, what)
         .why("It bounds all connections together, and looks like a slow network from every one of them.")
         .remedy(format!("tc -s qdisc show dev {name}; tc -s class show dev {name}"))
         .remedy(format!("If it is not meant: tc qdisc del dev {name} root"));
@@ -54,7 +54,7 @@ fn drops(interface: &Interface) -> Option<Finding> {
         100.0 * share
     );
     Some(
-        Finding::warning("interface-drops", what)
+        Finding::warning(FindingId::InterfaceDrops, what)
             .likely()
             .why(
                 "The counts are since the discipline was made. Losses in the host itself look like those of the network: \
@@ -69,7 +69,7 @@ fn small_mtu(interface: &Interface) -> Option<Finding> {
     let mtu = mtu.filter(|mtu| *mtu < MIN_MTU)?;
     let what = format!("The MTU of {name} is {mtu} bytes.");
     Some(
-        Finding::warning("mtu-small", what)
+        Finding::warning(FindingId::MtuSmall, what)
             .why(
                 "IPv6 needs 1280 (RFC 8200, section 5), Ethernet has 1500. Each packet has a header of 40 bytes or more, and a \
                  congestion window counts packets.",

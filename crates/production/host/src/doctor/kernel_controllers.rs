@@ -2,9 +2,9 @@
 
 use uncork_cc::is_kernel_controller;
 
-use super::ExaminedHost;
 use super::finding::{Finding, connections};
 use super::kubernetes::is_pod;
+use super::{ExaminedHost, FindingId};
 use crate::facts::Namespace;
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
@@ -28,7 +28,7 @@ fn not_loaded(host: ExaminedHost<'_>) -> Option<Finding> {
         "on the host: "
     };
     Some(
-        Finding::problem("kernel-controller-not-loaded", format!("{wanted} is not loaded."))
+        Finding::problem(FindingId::KernelControllerNotLoaded, format!("{wanted} is not loaded."))
             .why("It is not a part of Linux: `uncork kernel` loads it, until the next boot.")
             .remedy(format!("{place}uncork kernel load {wanted}"))
             .remedy(format!(
@@ -53,7 +53,7 @@ fn loaded(host: ExaminedHost<'_>) -> Option<Finding> {
     }
     let what = format!("Loaded by BPF: {}.", names.join(", "));
     Some(
-        Finding::note("kernel-controllers", what)
+        Finding::note(FindingId::KernelControllers, what)
             .why("They are gone after a reboot, unless a unit loads them."),
     )
 }
@@ -79,7 +79,7 @@ fn old_default(host: ExaminedHost<'_>, namespace: &Namespace) -> Option<Finding>
     };
     let load = if is_loaded { String::new() } else { format!("uncork kernel load {default}; ") };
     Some(
-        Finding::warning("old-copy-is-default", what)
+        Finding::warning(FindingId::OldCopyIsDefault, what)
             .why("A namespace keeps its default when the controller is unloaded, until the default is set again.")
             .remedy(format!("{load}sysctl -w net.ipv4.tcp_congestion_control={default}"))
             .remedy("or: sysctl -w net.ipv4.tcp_congestion_control=cubic"),
@@ -94,6 +94,7 @@ fn old_sockets(host: ExaminedHost<'_>) -> Option<Finding> {
         let run = if count == 1 { "runs" } else { "run" };
         let what =
             format!("{} {run} a controller that is not loaded any more.", connections(count));
-        Finding::note("old-copies", what).why("Connections keep their controller until they end.")
+        Finding::note(FindingId::OldCopies, what)
+            .why("Connections keep their controller until they end.")
     })
 }

@@ -1,7 +1,7 @@
 //! Checks a Kubernetes pod. Its default algorithm is its own, what it may choose from is the node's.
 
-use super::ExaminedHost;
 use super::finding::Finding;
+use super::{ExaminedHost, FindingId};
 use crate::facts::{Container, Interface};
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
@@ -39,7 +39,7 @@ pub(super) fn with_remedies(finding: Finding, wanted: &str) -> Finding {
 }
 
 fn on_the_node() -> Finding {
-    Finding::note("pod-uses-node-network", "This pod has the network namespace of its node (hostNetwork).").why(
+    Finding::note(FindingId::PodUsesNodeNetwork, "This pod has the network namespace of its node (hostNetwork).").why(
         "This report is about the node: a change of the default changes it for the node and for pods made \
          later. /proc/sys is read-only in a container that is not privileged.",
     )
@@ -48,7 +48,7 @@ fn on_the_node() -> Finding {
 fn scope(host: ExaminedHost<'_>) -> Finding {
     let default = &host.own.default;
     Finding::note(
-        "pod-has-own-default",
+        FindingId::PodHasOwnDefault,
         format!("New connections of this pod run {default}; other pods and the node may differ."),
     )
     .why(
@@ -74,5 +74,5 @@ fn pacing(host: ExaminedHost<'_>) -> Option<Finding> {
          if their packets keep their socket on the way, as with Cilium's bandwidth manager and eBPF host routing."
     };
     let what = format!("TCP paces by its own timers on {} (noqueue).", names.join(", "));
-    Some(Finding::note("pod-paces-itself", what).why(why))
+    Some(Finding::note(FindingId::PodPacesItself, what).why(why))
 }

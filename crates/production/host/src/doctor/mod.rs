@@ -5,6 +5,7 @@ mod boot;
 mod boot_value;
 mod buffers;
 mod finding;
+mod finding_id;
 mod interfaces;
 mod kernel_controllers;
 mod kubernetes;
@@ -20,6 +21,7 @@ use uncork_cc::{InLinux, is_kernel_controller};
 
 use crate::facts::{HostFacts, Module, Namespace};
 pub use finding::{Confidence, Finding, Severity};
+pub use finding_id::FindingId;
 
 /// Schema of a [`Diagnosis`].
 const SCHEMA: &str = "uncork.host-doctor/1";

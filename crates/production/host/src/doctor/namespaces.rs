@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::ExaminedHost;
 use super::finding::Finding;
+use super::{ExaminedHost, FindingId};
 use crate::facts::{HIDDEN, Namespace};
 
 /// Most namespaces that a finding names by their processes.
@@ -22,7 +22,7 @@ pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
 
 /// From within a namespace others are none of its business, and the host is one of them: only the host's root may want them all alike.
 fn differs_outside(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
-    Finding::note("namespace-differs", differing(wanted, default, namespaces)).why(
+    Finding::note(FindingId::NamespaceDiffers, differing(wanted, default, namespaces)).why(
         "Each namespace has a default of its own. This one was asked about; a change here does not change the others, \
          nor the host.",
     )
@@ -50,7 +50,7 @@ fn differs(wanted: &str, default: &str, namespaces: &[&Namespace]) -> Finding {
         [file] => format!("nsenter --net={file} {set}"),
         files => format!("for net in {}; do nsenter --net=$net {set}; done", files.join(" ")),
     };
-    Finding::warning("namespace-differs", what)
+    Finding::warning(FindingId::NamespaceDiffers, what)
         .why("A namespace copies the host's default when it is made; later changes of the host's do not reach it.")
         .remedy(remedy)
         .remedy("or restart the containers")
@@ -95,7 +95,7 @@ fn not_examined(host: ExaminedHost<'_>) -> Option<Finding> {
     } else {
         return None;
     };
-    let finding = Finding::note("namespaces-not-examined", what);
+    let finding = Finding::note(FindingId::NamespacesNotExamined, what);
     Some(match reason {
         Some(reason) => finding.why(format!("They cannot be read: {reason}.")),
         None => finding.why("Only root can look there.").remedy("sudo uncork host doctor"),

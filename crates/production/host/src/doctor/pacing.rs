@@ -1,7 +1,7 @@
 //! Checks how packets are paced: by fq, or by a timer per socket.
 
-use super::ExaminedHost;
 use super::finding::{Finding, connections};
+use super::{ExaminedHost, FindingId};
 use crate::facts::Interface;
 
 /// With more sockets, a timer per socket costs noticeable CPU time.
@@ -23,7 +23,7 @@ fn own_queues(host: ExaminedHost<'_>) -> Option<Finding> {
     }
     let what = format!("TCP paces by its own timers on {}.", names.join(", "));
     let why = "Correct since Linux 4.13. Leave noqueue there: Wi-Fi drivers have a queue of their own for each station.";
-    Some(Finding::note("internal-pacing", what).why(why))
+    Some(Finding::note(FindingId::InternalPacing, what).why(why))
 }
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
@@ -40,7 +40,7 @@ pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     if host.own.sysctls.get("net.core.default_qdisc").is_some_and(|qdisc| qdisc == "fq") {
         let what = format!("net.core.default_qdisc is fq, but not in use on {names}.");
         findings.push(replace(
-            Finding::warning("fq-not-in-use", what).why(
+            Finding::warning(FindingId::FqNotInUse, what).why(
                 "The sysctl applies to queue disciplines created later, not to those in place.",
             ),
         ));
@@ -53,26 +53,26 @@ pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     let has_caps =
         format!("SO_MAX_PACING_RATE limits {}, without fq on {names}.", connections(capped));
     if capped > 0 && host.is_before((4, 13)) {
-        let finding = Finding::problem("pacing-cap-ignored", has_caps);
+        let finding = Finding::problem(FindingId::PacingCapIgnored, has_caps);
         findings.push(replace(
             finding.why("Before Linux 4.13 only fq paces: the caps have no effect."),
         ));
     } else if capped > 0 {
         findings.push(replace(
-            Finding::warning("pacing-caps-without-fq", has_caps).possible().why(
+            Finding::warning(FindingId::PacingCapsWithoutFq, has_caps).possible().why(
                 "TCP paces them by a timer each. If fq was there when they began and was removed since, \
                  nothing paces them any more: fq sets a flag on a socket that is never cleared.",
             ),
         ));
     } else if paced > MANY {
         let what = format!("{paced} paced connections, and no fq on {names}.");
-        findings.push(replace(Finding::warning("many-timers", what).likely().why(
+        findings.push(replace(Finding::warning(FindingId::ManyTimers, what).likely().why(
             "Each has a timer of its own. With more than a thousand, fq takes less CPU time.",
         )));
     } else if host.wants_bbr() && !host.is_before((4, 13)) {
         let what = format!("TCP paces by its own timers on {names}.");
         findings.push(
-            Finding::note("internal-pacing", what)
+            Finding::note(FindingId::InternalPacing, what)
                 .why("Correct since Linux 4.13: BBR does not need fq. fq takes less CPU time on busy servers."),
         );
     }

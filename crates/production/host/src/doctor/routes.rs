@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::ExaminedHost;
 use super::finding::Finding;
+use super::{ExaminedHost, FindingId};
 use crate::facts::{LimitingRoute, Route};
 
 /// Most destinations that a finding names: a policy makes thousands of routes.
@@ -33,7 +33,7 @@ pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
 fn locks(cc: &str, routes: &[&Route]) -> Finding {
     let (first, to) = (routes[0], to(routes.iter().map(|it| &*it.destination)));
     let by = if routes.len() == 1 { "a route locks it" } else { "routes lock it" };
-    Finding::note("route-locks", format!("Connections to {to} run {cc}: {by}."))
+    Finding::note(FindingId::RouteLocks, format!("Connections to {to} run {cc}: {by}."))
         .why("TCP_CONGESTION fails there with \"Operation not permitted\".")
         .remedy(show(first.table, &first.destination, routes.len(), "congctl"))
 }
@@ -46,7 +46,7 @@ fn overrides(cc: &str, routes: &[&Route]) -> Finding {
         "routes without lock choose it"
     };
     let show = show(first.table, &first.destination, routes.len(), "congctl");
-    Finding::warning("route-overrides", format!("Connections to {to} run {cc}: {by}."))
+    Finding::warning(FindingId::RouteOverrides, format!("Connections to {to} run {cc}: {by}."))
         .why(
             "It also overrides TCP_CONGESTION set on a listener or before connect(); only a call after \
              the handshake wins. HAProxy's `cc` and systemd's `TCPCongestion=` lose to it.",
@@ -70,7 +70,7 @@ fn limit_of(route: &LimitingRoute) -> Option<String> {
 fn limited(limit: &str, routes: &[&LimitingRoute]) -> Finding {
     let (first, to) = (routes[0], to(routes.iter().map(|it| &*it.destination)));
     let which = if routes.len() == 1 { "The route" } else { "Routes" };
-    Finding::warning("route-limits", format!("{which} to {to} have the limit `{limit}`."))
+    Finding::warning(FindingId::RouteLimits, format!("{which} to {to} have the limit `{limit}`."))
         .why(
             "A small initcwnd costs round trips at the start (RFC 6928: 10 packets); cwnd and window bound the rate to \
              themselves per round trip; a small mtu costs a header for each few bytes (ip-route(8)).",

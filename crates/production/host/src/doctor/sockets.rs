@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::ExaminedHost;
 use super::finding::Finding;
+use super::{ExaminedHost, FindingId};
 use crate::facts::{Namespace, Socket};
 
 /// Retransmission rates are compared between groups that sent at least this many bytes.
@@ -53,7 +53,7 @@ fn old(host: ExaminedHost<'_>) -> Option<Finding> {
         names.join(", ")
     );
     Some(
-        Finding::warning("old-sockets", what)
+        Finding::warning(FindingId::OldSockets, what)
             .likely()
             .why(
                 "A connection keeps the algorithm that it began with, unless its program changes it. Until \
@@ -83,7 +83,7 @@ fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
         let follows = accepted().any(|socket| socket.cc == *default);
         let what = format!("The listener on port {port} is set to {cc}; the default is {default}.");
         if keeps && !follows {
-            Finding::warning("listener-differs", what)
+            Finding::warning(FindingId::ListenerDiffers, what)
                 .possible()
                 .why(format!(
                     "All its connections run {cc}. Either they are all older than the default, or the program \
@@ -92,7 +92,7 @@ fn listeners(host: ExaminedHost<'_>) -> Vec<Finding> {
                 .remedy(format!("Open a new connection and run: ss -tin sport = :{port}"))
                 .remedy(format!("If it still runs {cc}: change it in the program's configuration."))
         } else {
-            Finding::note("listener-older-than-default", what).likely().why(format!(
+            Finding::note(FindingId::ListenerOlderThanDefault, what).likely().why(format!(
                 "Opened before the default changed: it accepts connections with {default} all the same, and \
                  needs no restart."
             ))
@@ -118,7 +118,7 @@ fn retransmissions(host: ExaminedHost<'_>) -> Option<Finding> {
             100.0 * bbr,
             100.0 * others
         );
-        Finding::warning("bbr1-loses", what)
+        Finding::warning(FindingId::Bbr1Loses, what)
             .possible()
             .why(
                 "BBRv1 does not slow down for losses below 20 %. Where the bottleneck's buffer is shallow, \

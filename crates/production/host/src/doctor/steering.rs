@@ -3,15 +3,15 @@
 use uncork_cc::Missing;
 use uncork_policy::ActivePolicy;
 
-use super::ExaminedHost;
 use super::finding::Finding;
+use super::{ExaminedHost, FindingId};
 
 pub(super) fn check(host: ExaminedHost<'_>, findings: &mut Vec<Finding>) {
     findings.extend(host.facts.policies.iter().filter_map(|policy| unloaded(host, policy)));
     for other in &host.facts.other_programs {
         let effect = other.effect(&format!("connections of {}", other.cgroup));
         let what = format!("Another BPF {effect}.");
-        let id = "other-program-at-cgroup";
+        let id = FindingId::OtherProgramAtCgroup;
         let finding =
             if other.is_last { Finding::warning(id, what) } else { Finding::note(id, what) };
         findings.push(
@@ -30,7 +30,7 @@ fn unloaded(host: ExaminedHost<'_>, policy: &ActivePolicy) -> Option<Finding> {
     let names: Vec<_> = missing.iter().map(|name| name.as_str()).collect();
     let what =
         format!("The policy {policy} of {cgroup} names {}, which is not loaded.", names.join(", "));
-    let finding = Finding::problem("policy-controller-missing", what)
+    let finding = Finding::problem(FindingId::PolicyControllerMissing, what)
         .why("The kernel refuses the choice: these connections keep the default, and records call it theirs.");
     let finding = missing
         .iter()
