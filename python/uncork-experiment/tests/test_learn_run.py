@@ -213,6 +213,37 @@ def test_alerts_use_metrics_that_exist(
     assert used <= set(re.findall(r"^# TYPE (\w+)", file.read_text(), flags=re.M))
 
 
+def metrics_table(exposition: str) -> str:
+    """The families as a table in Markdown."""
+    rows = ""
+    for family in exposition.split("# HELP uncork_learn_")[1:]:
+        (name, help), kind, sample = (line.split(" ", 1) for line in family.splitlines()[:3])
+        labels = re.findall(r'(\w+)="', sample[0] + sample[1])
+        shown = ", ".join(f"`{label}`" for label in labels)
+        about = help.removesuffix(".")
+        rows += f'| <a id="metric-{name}"></a>`{name}` | {kind[1].split()[-1]} | {shown} | {about} |\n'
+    return f"| metric | type | labels | meaning |\n|---|---|---|---|\n{rows}"
+
+
+def test_table_of_metrics_is_current(
+    tmp_path: Path, by_day: Callable[[int], tuple[Settings, pa.Table]]
+) -> None:
+    page = Path(__file__).parents[3] / "docs/reference/learn.md"
+    if not page.exists():
+        pytest.skip(f"*** NOT RUN: {page} is only in the repository ***")
+    loop_of(Store(tmp_path), [lambda: by_day(7)], metrics=tmp_path / "learn.prom").run(1)
+    table = metrics_table((tmp_path / "learn.prom").read_text())
+    text = page.read_text(encoding="utf-8")
+    command = "UPDATE_DOCS=1 pytest tests/test_learn_run.py -k table"
+    marker = f"<!-- generated: metrics by `{command}` -->\n"
+    before, after = text.split(marker)
+    end = after[after.index("<!-- end -->") :]
+    whole = f"{before}{marker}\n{table}\n{end}"
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(whole, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == whole, f"run {command}"
+
+
 def run_program(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "uncork_experiment.learn.cli", "run", *arguments, *OPTIONS],

@@ -20,14 +20,16 @@ def text(
     rounds: Series = [({"result": name}, results.get(name, 0)) for name in RESULTS]
     families = [
         _family("rounds_total", "counter", "Rounds since the start.", rounds),
-        _gauge("every_seconds", "Time between the beginnings of two rounds.", every),
+        _gauge("every_seconds", "Time from the start of a round to the start of the next.", every),
         _gauge("round_seconds", "Duration of the last round.", seconds),
-        _gauge("stopped", "Whether the kill switch is on.", float(store.is_stopped())),
+        _gauge("stopped", "1 if the kill switch is on.", float(store.is_stopped())),
     ]
     if succeeded is not None:
         families.append(
             _gauge(
-                "last_success_timestamp_seconds", "The last round without an error.", succeeded.timestamp()
+                "last_success_timestamp_seconds",
+                "Last round without an error, as Unix time.",
+                succeeded.timestamp(),
             )
         )
     current = store.current()
@@ -51,15 +53,15 @@ def _of_version(store: Store, number: int, settings: Settings) -> list[str]:
     )
     expires = (settings.as_of + settings.ttl) * 86_400
     return [
-        _gauge("version", "The active version.", number),
-        _gauge("expires_timestamp_seconds", "When the active table expires.", expires),
-        _family("networks", "gauge", "Networks by arm, for large and small objects each.", count),
-        _family("traffic_share", "gauge", "Share of the bytes of clients, by arm of their network.", share),
-        _gauge("changed_share", "Share of the bytes that changed their arm on the last day.", changed),
-        _gauge("guardrails_broken", "Guardrails that are broken, of all entries.", broken),
+        _gauge("version", "Active version.", number),
+        _gauge("expires_timestamp_seconds", "Expiry of the active table, as Unix time.", expires),
+        _family("networks", "gauge", "Networks by arm, for large and for small objects.", count),
+        _family("traffic_share", "gauge", "Share of the bytes by arm of the client's network.", share),
+        _gauge("changed_share", "Share of the bytes that changed arm on the last day.", changed),
+        _gauge("guardrails_broken", "Broken guardrails of all entries.", broken),
         _gauge(
             "sample_ratio_mismatches",
-            "Sections in which an arm has lost clients.",
+            "Sections in which an arm lost clients.",
             len(store.mismatches(number)),
         ),
     ]
