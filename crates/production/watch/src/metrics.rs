@@ -24,16 +24,18 @@ pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 type Counted = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> u64);
 
 const COUNTERS: [Counted; 7] = [
-    ("ended_connections", "Connections that have ended", None, |it| it.ended),
+    ("ended_connections", "Ended connections", None, |it| it.ended),
     ("acknowledged", "Payload acknowledged", Some(Unit::Bytes), |it| it.figures.bytes_acked),
     ("sent", "Payload sent, retransmissions included", Some(Unit::Bytes), |it| {
         it.figures.bytes_sent
     }),
-    ("retransmitted", "Payload sent again", Some(Unit::Bytes), |it| it.figures.bytes_retransmitted),
-    ("sent_packets", "Packets of data sent, retransmissions included", None, |it| {
+    ("retransmitted", "Payload retransmitted", Some(Unit::Bytes), |it| {
+        it.figures.bytes_retransmitted
+    }),
+    ("sent_packets", "Data packets sent, retransmissions included", None, |it| {
         it.figures.packets_sent
     }),
-    ("lost_packets", "Packets sent again", None, |it| it.figures.packets_lost),
+    ("lost_packets", "Packets retransmitted", None, |it| it.figures.packets_lost),
     ("timeouts", "Retransmission timeouts", None, |it| it.figures.timeouts),
 ];
 
@@ -42,10 +44,15 @@ type Spread = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> &Buckets);
 /// Values of connections that sent something, one at each pass.
 const HISTOGRAMS: [Spread; 4] = [
     ("rtt", "Smoothed round-trip time", Some(Unit::Seconds), |it| &it.rtt),
-    ("queue_delay", "Smoothed round-trip time above the least", Some(Unit::Seconds), |it| {
-        &it.queue_delay
+    (
+        "queue_delay",
+        "Smoothed round-trip time minus the connection's minimum",
+        Some(Unit::Seconds),
+        |it| &it.queue_delay,
+    ),
+    ("rtt_ratio", "Smoothed round-trip time divided by the connection's minimum", None, |it| {
+        &it.rtt_ratio
     }),
-    ("rtt_ratio", "Smoothed round-trip time over the least", None, |it| &it.rtt_ratio),
     ("pacing_rate_bytes_per_second", "Pacing rate", None, |it| &it.pacing_rate),
 ];
 
@@ -97,19 +104,19 @@ impl Collector for MetricsSnapshot {
             ("passes", "Passes over all sockets", self.passes),
             (
                 "unseen_connections",
-                "Connections that have ended and that no pass saw: their controller is not known",
+                "Ended connections that no pass saw: their controller is unknown",
                 self.unseen,
             ),
             (
                 "lost_notices",
-                "Times that notices of ended connections were lost",
+                "Losses of the kernel's events about ended connections",
                 self.lost_notices,
             ),
         ] {
             let family = out.encode_descriptor(name, help, None, MetricType::Counter)?;
             counter(family, count)?;
         }
-        let help = "Connections that are open";
+        let help = "Open connections";
         let mut family = out.encode_descriptor("connections", help, None, MetricType::Gauge)?;
         for (label, count) in &self.connections {
             let count = count.cast_signed();
@@ -169,14 +176,14 @@ impl MetricsSnapshot {
 
     fn encode_default(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Some(cc) = &self.default_cc else { return Ok(()) };
-        let help = "The controller that new connections get (net.ipv4.tcp_congestion_control)";
+        let help = "Controller of new connections (net.ipv4.tcp_congestion_control)";
         let mut family =
             out.encode_descriptor("default_controller", help, None, MetricType::Gauge)?;
         family.encode_family(&[("cc", cc.as_str())])?.encode_gauge(&1_i64)
     }
 
     fn encode_limits(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Time of connections that sent something, by what limited them";
+        let help = "Time of connections that sent something, by limit";
         let kind = MetricType::Counter;
         let mut family = out.encode_descriptor("limited", help, Some(&Unit::Seconds), kind)?;
         for (label, sums) in self.totals.series() {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use uncork_diag::CcName;
 use uncork_flow::{Buckets, FlowRecord, TransportFigures};
-use uncork_testkit::assert_message;
+use uncork_testkit::{assert_generated, assert_message, metrics_table};
 use uncork_units::{Rate, TimeDelta};
 
 use super::*;
@@ -512,6 +512,17 @@ fn what_a_policy_gave_groups_rows_and_counters() {
     }
     let (none, _) = played(true, &[pass(0, &[socket(3, "bbr", 0, 0)])]);
     assert!(!metrics(&none, None).expect("text").contains("steered"));
+}
+
+#[test]
+fn table_of_metrics_is_current() {
+    let socket = |bytes| given_to(&socket(1, "bbr", bytes, 900), "web", Some("speed/bbr"));
+    let (tracker, _) = played(true, &[pass(0, &[socket(0)]), pass(1, &[socket(1_000)])]);
+    let exposition = metrics(&tracker, Some("bbr".to_owned())).expect("text");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/watch.md");
+    let command = "UPDATE_DOCS=1 cargo test -p uncork-watch --lib metrics";
+    let table = metrics_table(&exposition, "uncork_watch_");
+    assert_generated(page.as_ref(), "metrics", command, &table);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! * [`Scratch`]: a directory that is removed when the test ends.
 //! * [`assert_snapshot`], [`assert_generated`]: compare a text with a file, or a part of one, which `UPDATE_DOCS=1` writes.
 //! * [`assert_message!`]: compares a message with the crate's `tests/messages.txt`, which `UPDATE_DOCS=1` writes.
+//! * [`metrics_table`]: the metrics of an exporter, for a reference page.
 //! * [`finished_table`]: a table of networks with the line that ends it.
 //! * [`wait_until`], [`wait_for`] and their asynchronous variants: wait for a condition, with a limit.
 //! * [`pause`]: the only fixed sleep allowed in tests, for scenarios with a period of inactivity.
@@ -14,6 +15,7 @@
 
 mod capability;
 mod messages;
+mod metrics;
 mod scratch;
 mod snapshot;
 mod table;
@@ -21,6 +23,7 @@ mod wait;
 
 pub use capability::{Capability, not_run};
 pub use messages::assert_message_of;
+pub use metrics::metrics_table;
 pub use scratch::Scratch;
 pub use snapshot::{assert_generated, assert_snapshot};
 pub use table::finished_table;

@@ -23,40 +23,49 @@ type Counted = (&'static str, &'static str, Option<Unit>, fn(&Series) -> u64);
 type BucketMetric = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &SharedBuckets);
 
 const COUNTERS: [Counted; 8] = [
-    ("connections", "Connections that have ended", None, |it| read(&it.connections)),
-    ("broken_off_responses", "Responses that were broken off", None, |it| read(&it.broken_off)),
-    ("acknowledged", "Acknowledged by clients", Some(Unit::Bytes), |it| read(&it.bytes_acked)),
-    ("sent", "Sent, retransmissions included", Some(Unit::Bytes), |it| read(&it.bytes_sent)),
-    ("retransmitted", "Sent again", Some(Unit::Bytes), |it| read(&it.bytes_retransmitted)),
-    ("sent_packets", "Packets of data sent, retransmissions included", None, |it| {
+    ("connections", "Ended connections", None, |it| read(&it.connections)),
+    ("broken_off_responses", "Aborted responses", None, |it| read(&it.broken_off)),
+    (
+        "acknowledged",
+        "Payload acknowledged by clients, open connections included",
+        Some(Unit::Bytes),
+        |it| read(&it.bytes_acked),
+    ),
+    ("sent", "Payload sent, retransmissions included", Some(Unit::Bytes), |it| {
+        read(&it.bytes_sent)
+    }),
+    ("retransmitted", "Payload retransmitted", Some(Unit::Bytes), |it| {
+        read(&it.bytes_retransmitted)
+    }),
+    ("sent_packets", "Data packets sent, retransmissions included", None, |it| {
         read(&it.packets_sent)
     }),
-    ("lost_packets", "Packets that were declared lost", None, |it| read(&it.packets_lost)),
+    ("lost_packets", "Packets declared lost", None, |it| read(&it.packets_lost)),
     ("timeouts", "Retransmission timeouts", None, |it| read(&it.timeouts)),
 ];
 
 const HISTOGRAMS: [BucketMetric; 4] = [
     (
         "goodput_bytes_per_second",
-        "Bytes acknowledged by busy time, of responses of 100 kB and more",
+        "Bytes acknowledged per second of busy time, of responses of at least 100 kB",
         None,
         |it| &it.goodput,
     ),
     (
         "first_byte",
-        "From a request's head to the first byte of its response",
+        "Time from a request's head to the first byte of its response",
         Some(Unit::Seconds),
         |it| &it.first_byte,
     ),
     (
         "min_rtt",
-        "Least round-trip time of the connection, at the end of each response",
+        "Minimum round-trip time of the connection, at the end of each response",
         Some(Unit::Seconds),
         |it| &it.min_rtt,
     ),
     (
         "rtt_ratio",
-        "Smoothed round-trip time over the connection's least, each 100 ms at most while a response is under way",
+        "Smoothed round-trip time divided by the connection's minimum, at most every 100 ms while a response is sent",
         None,
         |it| &it.rtt_ratio,
     ),
@@ -76,7 +85,7 @@ impl Metrics {
 impl Collector for Metrics {
     fn encode(&self, mut out: DescriptorEncoder<'_>) -> fmt::Result {
         let all = self.all();
-        let help = "Connections that are open";
+        let help = "Open connections";
         let mut family =
             out.encode_descriptor("open_connections", help, None, MetricType::Gauge)?;
         for (key, series) in &all {
@@ -121,34 +130,43 @@ impl Metrics {
         let assigned = |((experiment, arm), count): ((SmolStr, SmolStr), u64)| {
             (vec![("experiment", experiment.into()), ("arm", arm.into())], count)
         };
-        let help = "Connections that were assigned to an arm";
+        let help = "Connections assigned to an arm";
         counters("assignments", help, assignments.map(assigned).collect())?;
         let reloads = locked(&self.reloads).clone().into_iter();
         let reload = |((what, is_ok), count): ((&str, bool), u64)| {
             let result = if is_ok { "ok" } else { "failed" };
             (vec![("what", what.to_owned()), ("result", result.to_owned())], count)
         };
-        counters("reloads", "Files that were read again", reloads.map(reload).collect())?;
+        counters(
+            "reloads",
+            "Reloads of configuration, policy, databases, certificate and keys",
+            reloads.map(reload).collect(),
+        )?;
         if let Some(records) = &self.records {
             let summary = records.summary();
             let rows = [("written", summary.written), ("lost", summary.lost)];
             let row = |(result, count): (&str, u64)| (vec![("result", result.to_owned())], count);
-            counters("records", "What became of records", rows.map(row).into())?;
+            counters("records", "Records written or lost", rows.map(row).into())?;
         }
         let version = [("version", env!("CARGO_PKG_VERSION"))];
-        info(out, "build", "The program", &version)?;
-        gauge(out, "start_time", "When the server started", unix(self.started))?;
+        info(out, "build", "Version of the program", &version)?;
+        gauge(out, "start_time", "Start of the server, as Unix time", unix(self.started))?;
         if let Some(policy) = locked(&self.policy).clone() {
             let fingerprint = [("fingerprint", policy.fingerprint.as_str())];
-            info(out, "policy", "The active policy", &fingerprint)?;
-            gauge(out, "policy_start_time", "When the policy became active", unix(policy.since))?;
+            info(out, "policy", "Fingerprint of the active policy", &fingerprint)?;
+            gauge(
+                out,
+                "policy_start_time",
+                "Activation of the policy, as Unix time",
+                unix(policy.since),
+            )?;
         }
         Ok(())
     }
 }
 
 fn responses(out: &mut DescriptorEncoder<'_>, all: &[(MetricKey, Arc<Series>)]) -> fmt::Result {
-    let help = "Responses that have come to their end, however";
+    let help = "Ended responses, by the first digit of the status";
     let mut family = out.encode_descriptor("responses", help, None, MetricType::Counter)?;
     for (key, series) in all {
         for (class, count) in CLASSES.into_iter().zip(&series.responses) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use uncork_flow::{Arm, Choice, FlowRecord, Scope, Service, TransportFigures};
+use uncork_testkit::{assert_generated, metrics_table};
 use uncork_units::TimeDelta;
 
 use super::*;
@@ -170,7 +171,7 @@ fn an_open_connection_counts_for_its_current_labels() {
 fn server_metrics_are_exposed() {
     let metrics = Arc::new(Metrics::new(Some(Arc::default())));
     let text = metrics.exposition().expect("text");
-    assert!(!text.contains("policy"), "{text}");
+    assert!(!text.contains("uncork_serve_policy"), "{text}");
     metrics.policy("0123456789abcdef");
     metrics.reloaded("policy", true);
     metrics.reloaded("policy", false);
@@ -187,6 +188,19 @@ fn server_metrics_are_exposed() {
         assert_eq!(value(&text, &format!("uncork_serve_{name}")), Some(expected), "{text}");
     }
     assert!(value(&text, "uncork_serve_policy_start_time_seconds") > Some(1.7e9));
+}
+
+#[test]
+fn table_of_metrics_is_current() {
+    let metrics = Arc::new(Metrics::new(Some(Arc::default())));
+    metrics.assigned(&of("h2", "bbr", "b"));
+    metrics.series_of(&of("h2", "bbr", "b"));
+    metrics.policy("0123456789abcdef");
+    metrics.reloaded("policy", true);
+    let table = metrics_table(&metrics.exposition().expect("text"), "uncork_serve_");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/serve.md");
+    let command = "UPDATE_DOCS=1 cargo test -p uncork-serve --lib metrics";
+    assert_generated(page.as_ref(), "metrics", command, &table);
 }
 
 /// An operator may choose any name for an arm.
