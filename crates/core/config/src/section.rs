@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::{ConfigError, Node, Place, Value};
+use crate::{ConfigError, Key, Node, Place, Value};
 
 /// A result with a [`ConfigError`].
 pub type Result<T> = std::result::Result<T, ConfigError>;
@@ -24,16 +24,16 @@ impl<'a> Section<'a> {
         name: &'a str,
         place: &'a Place,
         node: &'a Node,
-        known: &'static [&'static str],
+        known: &'static [Key],
     ) -> Result<Self> {
         if !matches!(node.value, Value::Table(_)) {
             return Err(wrong_type(node, "a table").help(format!("{name} has keys of its own")));
         }
         for entry in node.entries() {
-            if !known.contains(&entry.name.as_str()) {
+            if !Key::has(known, &entry.name) {
                 let message = format!("unknown key `{}` in {name}", entry.name);
                 let error = ConfigError::new(&entry.place, message);
-                return Err(error.nearest(&entry.name, known.iter().copied()));
+                return Err(error.nearest(&entry.name, Key::names(known)));
             }
         }
         Ok(Self { name, place, node })
@@ -265,7 +265,7 @@ impl Node {
 pub fn each<T>(
     tree: &Node,
     name: &str,
-    known: &'static [&'static str],
+    known: &'static [Key],
     mut read: impl FnMut(&Section<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let Some(node) = tree.get(name) else { return Ok(Vec::new()) };

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use uncork_cc::Algorithm;
+use uncork_config::Key;
 
 use crate::read::experiment::WEIGHTS;
 use crate::read::keys::SETTINGS;
@@ -16,7 +17,7 @@ fn limits_and_names_of_the_python_package_are_current() {
         "slots": SLOTS,
         "buckets": BUCKETS,
         "max_weight": WEIGHTS.end(),
-        "settings": SETTINGS,
+        "settings": Key::names(SETTINGS).collect::<Vec<_>>(),
         "quic": Algorithm::ALL.map(Algorithm::name),
     });
     shared.sort_all_objects();

@@ -5,7 +5,7 @@
 //! * [`Scratch`]: a directory that is removed when the test ends.
 //! * [`assert_snapshot`], [`assert_generated`]: compare a text with a file, or a part of one, which `UPDATE_DOCS=1` writes.
 //! * [`assert_message!`]: compares a message with the crate's `tests/messages.txt`, which `UPDATE_DOCS=1` writes.
-//! * [`metrics_table`]: the metrics of an exporter, for a reference page.
+//! * [`assert_keys`], [`metrics_table`]: tables of a reference page, of the keys of a file and of an exporter's metrics.
 //! * [`finished_table`]: a table of networks with the line that ends it.
 //! * [`wait_until`], [`wait_for`] and their asynchronous variants: wait for a condition, with a limit.
 //! * [`pause`]: the only fixed sleep allowed in tests, for scenarios with a period of inactivity.
@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod capability;
+mod keys;
 mod messages;
 mod metrics;
 mod scratch;
@@ -22,6 +23,7 @@ mod table;
 mod wait;
 
 pub use capability::{Capability, not_run};
+pub use keys::assert_keys;
 pub use messages::assert_message_of;
 pub use metrics::metrics_table;
 pub use scratch::Scratch;

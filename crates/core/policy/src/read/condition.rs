@@ -1,6 +1,6 @@
 //! Parsing of conditions.
 
-use uncork_config::{ConfigError, Node, Place, Result, Section, Value, wrong_type};
+use uncork_config::{ConfigError, Key, Node, Place, Result, Section, Value, wrong_type};
 use uncork_units::ByteCount;
 
 use super::{keys, members, time};
@@ -12,10 +12,10 @@ use crate::prefix::{Prefix, Prefixes};
 /// The conditions of a rule, in the order in which their facts become known.
 pub(crate) fn conditions(section: &Section<'_>) -> Result<Vec<Condition>> {
     let mut conditions = Vec::new();
-    for key in keys::RULE {
+    for key in Key::names(keys::CONDITIONS) {
         let Some(node) = section.get(key) else { continue };
         let place = section.key_place(key);
-        let tests = match *key {
+        let tests = match key {
             "listener" => vec![Test::Listener(globs(node, GlobKind::Name)?)],
             "client" => vec![Test::Client(clients(node)?)],
             "asn" => vec![Test::Asn(systems(node)?)],

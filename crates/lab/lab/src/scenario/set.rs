@@ -1,7 +1,7 @@
 //! Values that replace those in the file.
 
 use toml_edit::{Array, DocumentMut, Item, TableLike};
-use uncork_config::{Entry, Node, Place, Source, Value, toml_value};
+use uncork_config::{Entry, Key, Node, Place, Source, Value, toml_value};
 
 use super::ScenarioError;
 use super::keys;
@@ -56,7 +56,7 @@ fn locate(
     if parts.first().is_some_and(|first| first == "matrix") {
         let axis = parts[1..].join(".");
         let is_axis = matches!(node.value, Value::List(_) | Value::Table(_));
-        if axis.is_empty() || !(is_axis || keys::MATRIX.contains(&axis.as_str())) {
+        if axis.is_empty() || !(is_axis || Key::has(keys::MATRIX, &axis)) {
             let message = "an axis of the matrix is a place and a list of its values";
             return Err(ScenarioError::new(&node.place, message)
                 .help("write matrix.\"path.loss\"=[\"0%\", \"1%\"]"));

@@ -9,20 +9,8 @@ use std::str::FromStr;
 use uncork_config::{ConfigError, Entry, Node, Result, Section, each};
 use uncork_units::ByteCount;
 
-const FILE: &[&str] = &[
-    "algorithm",
-    "allowed",
-    "buffers",
-    "modules",
-    "namespaces",
-    "persist",
-    "qdisc",
-    "route",
-    "routes",
-];
-const ROUTE: &[&str] = &["to", "algorithm", "lock"];
-const ROUTES: &[&str] = &["geo", "networks", "policy", "policy_key"];
-const BUFFERS: &[&str] = &["send", "receive"];
+use super::keys;
+
 /// `TCP_CA_NAME_MAX` and `IFNAMSIZ`, without the final zero.
 const LONGEST: usize = 15;
 
@@ -108,13 +96,13 @@ impl DesiredState {
 fn read(text: &str) -> Result<DesiredState> {
     let tree = Node::of_text(text)?;
     let whole = tree.place.clone();
-    let file = Section::new("the desired state", &whole, &tree, FILE)?;
+    let file = Section::new("the desired state", &whole, &tree, keys::FILE)?;
     let mut desired = DesiredState {
         algorithm: file.read("algorithm", algorithm)?,
         allowed: file.read("allowed", |node| names(node, algorithm))?,
         modules: file.read("modules", |node| names(node, module))?.unwrap_or_default(),
         qdiscs: file.read("qdisc", |node| table(node, interface, qdisc))?.unwrap_or_default(),
-        routes: each(&tree, "route", ROUTE, route)?,
+        routes: each(&tree, "route", keys::ROUTE, route)?,
         policy: routes_policy(&file)?,
         namespaces: file
             .read("namespaces", |node| table(node, namespace, algorithm))?
@@ -124,7 +112,7 @@ fn read(text: &str) -> Result<DesiredState> {
     };
     desired.default_qdisc = desired.qdiscs.remove("default");
     if let Some(node) = file.get("buffers") {
-        let buffers = Section::new("[buffers]", file.key_place("buffers"), node, BUFFERS)?;
+        let buffers = Section::new("[buffers]", file.key_place("buffers"), node, keys::BUFFERS)?;
         desired.send_buffer = buffers.read("send", buffer)?;
         desired.receive_buffer = buffers.read("receive", buffer)?;
     }
@@ -169,7 +157,7 @@ fn route(section: &Section<'_>) -> Result<DesiredRoute> {
 
 fn routes_policy(file: &Section<'_>) -> Result<Option<RoutesPolicy>> {
     let Some(node) = file.get("routes") else { return Ok(None) };
-    let routes = Section::new("[routes]", file.key_place("routes"), node, ROUTES)?;
+    let routes = Section::new("[routes]", file.key_place("routes"), node, keys::ROUTES)?;
     let list = |key: &str| routes.get(key).map_or(Ok(&[][..]), Node::list);
     Ok(Some(RoutesPolicy {
         file: path(

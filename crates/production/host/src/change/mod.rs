@@ -12,6 +12,7 @@ mod desired_state;
 mod files;
 mod host;
 mod journal;
+mod keys;
 mod linux;
 mod plan;
 mod policy;

@@ -4,24 +4,11 @@ use std::path::{Path, PathBuf};
 
 use uncork_config::{ConfigError, Node, Result, Section, each};
 
+use super::keys;
 use super::site_tables::{header_value, site_tables};
 use crate::identity::CertificateFiles;
 use crate::site::SiteOptions;
 use crate::spec::HostSpec;
-
-const KEYS: &[&str] = &[
-    "names",
-    "root",
-    "tls_cert",
-    "tls_key",
-    "index",
-    "precompressed",
-    "cors",
-    "cache_control",
-    "headers",
-    "error_pages",
-    "redirect",
-];
 
 /// The virtual hosts of a file. What a host leaves out is as the server has it: `root`, `options`.
 ///
@@ -29,7 +16,7 @@ const KEYS: &[&str] = &[
 ///
 /// A table that is wrong, with its place.
 pub fn read_hosts(file: &Node, root: &Path, options: &SiteOptions) -> Result<Vec<HostSpec>> {
-    each(file, "host", KEYS, |host| read_host(host, root, options))
+    each(file, "host", keys::HOST, |host| read_host(host, root, options))
 }
 
 fn read_host(host: &Section<'_>, root: &Path, options: &SiteOptions) -> Result<HostSpec> {

@@ -1,6 +1,7 @@
 //! The tables of the configuration file. The other keys are the flags of the command line.
 
 mod host;
+mod keys;
 mod site_tables;
 
 pub use self::host::read_hosts;

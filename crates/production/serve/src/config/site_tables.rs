@@ -3,6 +3,7 @@
 use http::{HeaderValue, StatusCode};
 use uncork_config::{ConfigError, Entry, Node, Result, Section, Value, wrong_type};
 
+use super::keys;
 use crate::site::{
     OwnHeader, OwnHeaderError, PAGED_STATUSES, Redirect, RedirectError, SiteOptions,
 };
@@ -84,7 +85,7 @@ fn redirects(node: &Node) -> Result<Vec<Redirect>> {
 }
 
 fn redirect(node: &Node) -> Result<Redirect> {
-    let redirect = Section::new("[[redirect]]", &node.place, node, &["from", "to", "status"])?;
+    let redirect = Section::new("[[redirect]]", &node.place, node, keys::REDIRECT)?;
     let (from, to) =
         (redirect.need("from", "\"/old/*\"")?.text()?, redirect.need("to", "\"/new/*\"")?.text()?);
     let status = redirect.read("status", |node| node.whole(300..=399))?.unwrap_or(308);

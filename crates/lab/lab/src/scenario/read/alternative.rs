@@ -1,6 +1,6 @@
 //! The values of an axis: their names and the keys they set.
 
-use uncork_config::{Node, Place, Result, Section, Value};
+use uncork_config::{Key, Node, Place, Result, Section, Value};
 
 use super::super::ScenarioError;
 use super::super::keys;
@@ -23,7 +23,7 @@ impl Alternative {
     /// Parses a value of the axis that varies `keys`: a value for one key, a list with a value for
     /// each of several, or a table with a name and that list.
     pub(crate) fn read(node: &Node, keys: &[Vec<String>]) -> Result<Self> {
-        if keys::ALTERNATIVE.iter().any(|key| node.get(key).is_some()) {
+        if Key::names(keys::ALTERNATIVE).any(|key| node.get(key).is_some()) {
             return Self::named(node, keys);
         }
         if keys.len() == 1 {

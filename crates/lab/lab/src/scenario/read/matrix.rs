@@ -1,6 +1,6 @@
 //! The matrix: its axes and the tree of each cell.
 
-use uncork_config::{Entry, Node, Place, Result, Section, Value};
+use uncork_config::{Entry, Key, Node, Place, Result, Section, Value};
 
 use super::super::ScenarioError;
 use super::super::axis;
@@ -52,7 +52,7 @@ pub(crate) fn axes(tree: &Node) -> Result<Matrix> {
     }
     let sampling = Sampling::read(matrix)?;
     let entries = matrix.entries().iter();
-    let entries = entries.filter(|entry| !keys::MATRIX.contains(&entry.name.as_str()));
+    let entries = entries.filter(|entry| !Key::has(keys::MATRIX, &entry.name));
     let axes = entries.map(|entry| axis_plan(tree, entry, sampling.as_ref()));
     let mut axes = axes.collect::<Result<Vec<_>>>()?;
     check_apart(matrix, &axes)?;
@@ -81,7 +81,7 @@ fn combinations(axes: &[AxisPlan]) -> u64 {
 }
 
 fn axis_plan(tree: &Node, entry: &Entry, sampling: Option<&Sampling<'_>>) -> Result<AxisPlan> {
-    let is_range = keys::RANGE.iter().any(|key| entry.node.get(key).is_some());
+    let is_range = Key::names(keys::RANGE).any(|key| entry.node.get(key).is_some());
     if is_range && sampling.is_none() {
         let message = format!("the axis `{}` is a range, and its values are drawn", entry.name);
         return Err(ScenarioError::new(&entry.node.place, message)
@@ -136,7 +136,7 @@ fn dotted(tree: &Node, key: &str, place: &Place) -> Result<Vec<String>> {
     let parts = toml_edit::Key::parse(key).unwrap_or_default();
     let parts: Vec<String> = parts.iter().map(|part| part.get().to_owned()).collect();
     let fixed = match parts.first().map(String::as_str) {
-        Some("run") => parts.get(1).is_some_and(|key| key != "end" && keys::RUN.contains(&&**key)),
+        Some("run") => parts.get(1).is_some_and(|key| key != "end" && Key::has(keys::RUN, key)),
         Some("title" | "about" | "assumptions") => true,
         _ => false,
     };
@@ -170,7 +170,7 @@ pub(crate) fn unknown_place(
         return error.help(format!("did you mean `{}`?", with(near)));
     }
     let section = [("path", keys::PATH), ("run", keys::RUN), ("flow.NAME", keys::FLOW)];
-    let owner = section.iter().find(|(_, keys)| part == 0 && keys.contains(&word.as_str()));
+    let owner = section.iter().find(|(_, keys)| part == 0 && Key::has(keys, word));
     match owner {
         Some((section, _)) => error.help(format!("did you mean `{section}.{key}`?")),
         None => error.help(format!("available: {}", known.join(", "))),

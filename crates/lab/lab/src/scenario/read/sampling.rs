@@ -3,7 +3,7 @@
 //! With `n` points, each axis has one point in each of `n` equal parts of its range (McKay, Beckman
 //! and Conover, Technometrics 1979).
 
-use uncork_config::{Entry, Node, Result, Section, Value};
+use uncork_config::{Entry, Key, Node, Result, Section, Value};
 use uncork_units::Rng;
 
 use super::super::ScenarioError;
@@ -44,7 +44,7 @@ impl<'a> Sampling<'a> {
             let place = &matrix.get("cross").unwrap_or(matrix).place;
             let message = format!("the matrix has no axis `{}`", crossed[nth]);
             let axes = matrix.entries().iter().map(|entry| entry.name.as_str());
-            let axes = axes.filter(|name| !keys::MATRIX.contains(name));
+            let axes = axes.filter(|name| !Key::has(keys::MATRIX, name));
             return Err(ScenarioError::new(place, message).nearest(crossed[nth], axes));
         }
         Ok(Some(Self { count: count.whole(1..=MAX_CELLS)?, seed: seed.unwrap_or(1), crossed }))

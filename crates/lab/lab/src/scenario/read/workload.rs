@@ -5,7 +5,7 @@ use std::str::FromStr;
 use uncork_apps::{
     ArrivalTrace, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, ObjectSizesError, Think,
 };
-use uncork_config::{Node, Result, Section, Value};
+use uncork_config::{Key, Node, Result, Section, Value};
 use uncork_sim::{CommandRecords, CommandSpec};
 use uncork_units::{ByteCount, Probability, Rate, Time, TimeDelta};
 
@@ -21,7 +21,8 @@ pub(crate) fn work(
     name: &str,
     context: &Context<'_>,
 ) -> Result<ClientActivity> {
-    let (key, node) = class.exactly_one(keys::WORKLOADS, "workload")?;
+    let (key, node) =
+        class.exactly_one(&Key::names(keys::WORKLOADS).collect::<Vec<_>>(), "workload")?;
     let one = match key {
         "arrivals" => return arrivals(class, node, context).map(ClientActivity::Arrivals),
         "transfer" => some_bytes(node).map(SingleActivity::Transfer),
