@@ -17,6 +17,8 @@ mod facts;
 mod netlink;
 #[cfg(target_os = "linux")]
 pub mod prove;
+#[cfg(all(test, target_os = "linux"))]
+mod schemas;
 
 #[cfg(target_os = "linux")]
 pub use collect::{Others, collect, connections_by_controller, in_other_namespaces, routes};

@@ -3,11 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
-use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
-use uncork_testkit::{assert_generated, assert_snapshot};
+use uncork_testkit::{assert_generated, assert_schema, assert_snapshot, schema_of};
 
 use super::service::{choice_columns, optional_columns, service_columns};
 use super::write::{Cells, Column};
@@ -21,29 +18,8 @@ fn repository(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(file)
 }
 
-fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
-}
-
-/// The schema of `T` as it is written: an object has no other fields, a description no lines.
-fn schema_of<T: JsonSchema>() -> Value {
-    let close = RecursiveTransform(|schema: &mut Schema| {
-        if schema.get("properties").is_some() {
-            schema.insert("additionalProperties".to_owned(), false.into());
-        }
-        if let Some(Value::String(text)) = schema.get_mut("description") {
-            *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        }
-    });
-    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(close);
-    settings.into_generator().into_root_schema_for::<T>().to_value()
-}
-
 fn record_schema() -> Value {
     let mut schema = schema_of::<FlowRecord>();
-    schema["title"] = "A flow record: a line of the records of `uncork serve`, `uncork play` and \
-                       `uncork host watch`"
-        .into();
     // The fields of a lab engine are there together or not at all.
     let lab = schema_of::<LabRecord>();
     let lab: Vec<&String> = lab["properties"].as_object().unwrap().keys().collect();
@@ -56,12 +32,8 @@ fn record_schema() -> Value {
 
 #[test]
 fn schema_is_current() {
-    let mut schema = record_schema();
-    schema["$comment"] = format!("Written by: {COMMAND}").into();
-    // Other schemas refer to this file.
-    schema.sort_all_objects();
-    let text = pretty(&schema).replace("\"#/$defs/", "\"flow-record.json#/$defs/");
-    assert_snapshot(&repository("docs/schemas/flow-record.json"), &text);
+    let title = "A flow record: a line of the records of `uncork serve`, `uncork play` and `uncork host watch`";
+    assert_schema(&repository("docs/schemas/flow-record.json"), title, COMMAND, record_schema());
 }
 
 /// A column as other programs need to know it.

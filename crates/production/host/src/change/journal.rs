@@ -100,8 +100,9 @@ pub struct Rollback {
     pub left: Vec<SkippedSetting>,
 }
 
-/// Why changes were undone.
+/// Why changes were rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UndoReason {
     /// `confirm` was not called in time.

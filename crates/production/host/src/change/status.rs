@@ -12,8 +12,10 @@ pub const STATUS_SCHEMA: &str = "uncork.host-status/1";
 
 /// The status of a host.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Status {
-    /// [`STATUS_SCHEMA`].
+    /// `uncork.host-status/1`.
+    #[cfg_attr(test, schemars(extend("const" = STATUS_SCHEMA)))]
     pub schema: &'static str,
     /// The state.
     pub state: State,
@@ -23,20 +25,21 @@ pub struct Status {
     pub since_unix_s: Option<u64>,
     /// Whether it survives a reboot.
     pub persist: bool,
-    /// Seconds until it is undone unless it is confirmed.
+    /// Seconds until it is rolled back unless it is confirmed.
     pub remaining_s: Option<u64>,
-    /// Whether the process lives that undoes open changes; absent if none are open.
+    /// Whether the watchdog runs, which rolls back open changes; null if none are open.
     pub guard: Option<Watchdog>,
-    /// The policy that its routes follow, if it has one.
+    /// The policy that its routes follow; null if it has none.
     pub policy: Option<PolicyOfRoutes>,
     /// The settings that it changed.
     pub settings: Vec<Setting>,
-    /// How the last undone changes ended.
+    /// The last rollback; null if there was none.
     pub ended: Option<LastUndo>,
 }
 
 /// The state of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// No desired state is active.
@@ -53,17 +56,19 @@ pub enum State {
 
 /// The policy of a desired state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyOfRoutes {
     /// Its file.
     pub file: String,
-    /// How many routes the desired state changed.
+    /// Number of routes that the desired state changed.
     pub routes: usize,
-    /// When its table expires, in seconds of Unix time, if it has one.
+    /// When its table expires, in seconds of Unix time; null if it has none.
     pub expires_unix_s: Option<i64>,
 }
 
 /// A setting that a desired state changed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Its name.
     pub setting: String,
@@ -77,14 +82,15 @@ pub struct Setting {
     pub changed: bool,
 }
 
-/// How changes that were undone ended.
+/// A rollback.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LastUndo {
     /// The reason.
     pub why: super::journal::UndoReason,
     /// The time, in seconds of Unix time.
     pub at_unix_s: u64,
-    /// Settings that were not touched because another program had changed them.
+    /// Settings that were left, because another program had changed them.
     pub left: Vec<String>,
 }
 

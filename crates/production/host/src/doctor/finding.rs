@@ -6,6 +6,7 @@ use super::FindingId;
 
 /// A fact about a host that its operator should know.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What it is about.
     pub id: FindingId,
@@ -23,6 +24,7 @@ pub struct Finding {
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// It does not work.
@@ -35,6 +37,7 @@ pub enum Severity {
 
 /// The confidence in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// Read from the kernel or a file.

@@ -10,6 +10,7 @@ macro_rules! findings {
     ($($name:ident $id:literal [$($severity:ident),+]: $meaning:literal;)+) => {
         /// What a finding is about.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         pub enum FindingId {
             $(#[doc = $meaning] #[serde(rename = $id)] $name,)+
         }

@@ -28,8 +28,10 @@ const SCHEMA: &str = "uncork.host-doctor/1";
 
 /// The findings about a host.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// `uncork.host-doctor/1`.
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: &'static str,
     /// A summary of the host.
     pub summary: Summary,
@@ -39,6 +41,7 @@ pub struct Diagnosis {
 
 /// A summary of a host.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The kernel release, like `uname -r`.
     pub kernel: String,

@@ -18,7 +18,7 @@ pub fn read(name: &str) -> Value {
 
 fn validator(name: &str) -> Validator {
     let mut options = jsonschema::options();
-    for part in ["lab-2", "flow-record", "host-status-1", "kernel-1", "steer-1"] {
+    for part in ["lab-2", "flow-record", "host-doctor-1", "host-status-1", "kernel-1", "steer-1"] {
         options.with_document(format!("json-schema:///{part}.json"), read(part));
     }
     options.build(&read(name)).expect(name)
