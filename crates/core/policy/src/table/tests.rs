@@ -12,7 +12,7 @@ const TABLE: &str = include_str!("../../../../../conformance/networks.table");
 fn lines(section: &Section, arms: &[Box<str>]) -> String {
     let mut text = format!("section {}\n", section.name);
     let mut add = |of: &dyn fmt::Display, arm: u8| {
-        writeln!(text, "{of} {}", arms[usize::from(arm)]).expect("text")
+        writeln!(text, "{of} {}", arms[usize::from(arm)]).expect("text");
     };
     section.everybody.iter().for_each(|arm| add(&"*", *arm));
     section.countries.iter().for_each(|(country, arm)| add(country, *arm));
