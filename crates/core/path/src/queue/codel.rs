@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn standing_queue_is_dropped_at_the_rate_of_the_control_law() {
         let (drops, marks) = overload(CodelSpec::default(), Ecn::Ect0, 1000);
-        assert_eq!(marks, []);
+        assert_eq!(marks, [0_u64; 0]);
         assert!((110..120).contains(&drops[0]), "{drops:?}");
         let since: Vec<u64> = drops.iter().map(|drop| drop - drops[0]).collect();
         assert_eq!(since[..6], [0, 100, 171, 229, 279, 324]);

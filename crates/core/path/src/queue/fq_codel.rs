@@ -289,7 +289,7 @@ mod tests {
             {
                 rig.send(flow, 1500);
             }
-            assert_eq!(rig.lost, []);
+            assert_eq!(rig.lost, [0_u32; 0]);
             rig.send(1, 1500);
             assert_eq!(rig.lost, vec![2; lost], "limit {limit}");
             assert_eq!(rig.queue.packets(), limit as usize + 1 - lost);
