@@ -22,11 +22,15 @@ kernel() { "$UNCORK" kernel "$@"; }
 registered() { grep -o 'uncork_[a-z0-9]*' /proc/sys/net/ipv4/tcp_available_congestion_control; }
 uncork() { "$UNCORK" "$@"; }
 listens() { ss -Hltn 'sport = 5201' | grep -q .; }
-# A download of $1 seconds with the default controller. The server of the one before must have ended.
-transfer() {
+# A server of one download with the default controller. The one before must have ended.
+server() {
     for i in $(seq 400); do listens || break; sleep 0.05; done
     iperf3 -s -1 -D
     for i in $(seq 400); do listens && break; sleep 0.05; done
+}
+# A download of $1 seconds.
+transfer() {
+    server
     iperf3 -c 127.0.0.1 -R -t "$1" > transfer.txt || { cat transfer.txt; exit 9; }
 }
 "#;
@@ -72,7 +76,8 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
         registered
         kernel load && exit 9
         echo uncork_bbr3 > /proc/sys/net/ipv4/tcp_congestion_control
-        transfer 8 & client=$!
+        server
+        iperf3 -c 127.0.0.1 -R -t 600 > transfer.txt & client=$!
         for i in $(seq 100); do ss -Htni | grep -q uncork_bbr3 && break; sleep 0.05; done
         kernel status --format json > status.json
         grep -A3 uncork_bbr3 status.json
@@ -80,7 +85,8 @@ fn a_controller_is_loaded_used_and_unloaded_under_its_connections() {
         kernel unload
         cat /proc/sys/net/ipv4/tcp_congestion_control
         registered && exit 9
-        wait $client
+        kill $client
+        wait $client || true
         grep -c receiver transfer.txt
         transfer 1
         kernel unload && exit 9 || echo status $?";
