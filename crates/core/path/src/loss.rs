@@ -48,6 +48,12 @@ impl Loss {
         Self { spec, rng: Rng::new(seed, stream), packets: 0, bad: None, next_step: 0 }
     }
 
+    /// The process after this many packets, none of which could be lost.
+    #[must_use]
+    pub(crate) fn after(self, packets: u64) -> Self {
+        Self { packets, ..self }
+    }
+
     /// Switches to another process for good, with the same stream.
     pub fn change(&mut self, spec: LossSpec) {
         self.next_step = usize::MAX;

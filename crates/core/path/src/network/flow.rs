@@ -40,14 +40,21 @@ pub(super) struct Flow {
     pub(super) host: u32,
     /// Its delay lines to the client and to the server.
     pub(super) lines: [u32; 2],
-    /// Where its packets to the client may be lost; `None` if no random loss is ever possible.
-    loss_position: Option<LossPosition>,
+    loss_position: LossPosition,
     /// Where its packets to the client lose their ECN field.
     pub(super) clears_marks: Option<LossPosition>,
     /// Its largest packet to the client, in bytes.
     pub(super) max_packet: u32,
+    loss: FlowLoss,
+}
+
+/// Random loss of a flow's packets to its client.
+#[derive(Debug)]
+enum FlowLoss {
+    /// None of its packets so far, of this number, can be lost.
+    Never(u64),
     /// Created with its first packet, because there may be many flows that start late.
-    loss: Option<Box<Loss>>,
+    Possible(Option<Box<Loss>>),
 }
 
 impl PathSpec {
@@ -149,20 +156,12 @@ impl Flows {
             self.duplicates.resize(number as usize, None);
             self.duplicates.push(Some(process));
         }
-        let PathSpec { clears_marks, max_packet, .. } = *path;
+        let PathSpec { loss_position, clears_marks, max_packet, .. } = *path;
         let may_lose = path.may_lose() || self.changed_loss.is_some();
-        let loss_position = may_lose.then_some(path.loss_position);
+        let loss = if may_lose { FlowLoss::Possible(None) } else { FlowLoss::Never(0) };
         let max_packet = max_packet.unwrap_or(u32::MAX);
         let path = index as u32;
-        self.all.push(Flow {
-            path,
-            host,
-            lines,
-            loss_position,
-            clears_marks,
-            max_packet,
-            loss: None,
-        });
+        self.all.push(Flow { path, host, lines, loss_position, clears_marks, max_packet, loss });
         number
     }
 
@@ -200,7 +199,15 @@ impl Flows {
 
     #[inline]
     fn loses_at(&mut self, now: Time, flow: u32, position: LossPosition) -> bool {
-        self.all[flow as usize].loss_position == Some(position) && self.strikes(now, flow)
+        let Flow { loss_position, loss, .. } = &mut self.all[flow as usize];
+        if *loss_position != position {
+            return false;
+        }
+        if let FlowLoss::Never(packets) = loss {
+            *packets += 1;
+            return false;
+        }
+        self.strikes(now, flow)
     }
 
     fn strikes(&mut self, now: Time, number: u32) -> bool {
@@ -214,7 +221,8 @@ impl Flows {
             }
             Box::new(loss)
         };
-        flow.loss.get_or_insert_with(new).strikes_at(now, &path.loss_steps)
+        let FlowLoss::Possible(loss) = &mut flow.loss else { return false };
+        loss.get_or_insert_with(new).strikes_at(now, &path.loss_steps)
     }
 
     /// Whether random loss behind the uplink drops the flow's next packet to its server.
@@ -234,15 +242,21 @@ impl Flows {
 
     /// A flow has sent its last packet.
     pub(super) fn end(&mut self, flow: u32) {
-        self.all[flow as usize].loss = None;
+        if let FlowLoss::Possible(loss) = &mut self.all[flow as usize].loss {
+            *loss = None;
+        }
     }
 
     /// Replaces the loss of all flows from now on, with the same streams.
     pub(super) fn set_loss(&mut self, loss: LossSpec) {
-        self.changed_loss = Some(loss);
-        for flow in &mut self.all {
-            flow.loss_position = Some(self.paths[flow.path as usize].loss_position);
-            if let Some(process) = &mut flow.loss {
+        let Self { paths, seed, all, changed_loss, .. } = self;
+        *changed_loss = Some(loss);
+        for (number, flow) in all.iter_mut().enumerate() {
+            if let FlowLoss::Never(packets) = flow.loss {
+                let process = paths[flow.path as usize].loss_of(number as u32, *seed);
+                flow.loss = FlowLoss::Possible(Some(Box::new(process.after(packets))));
+            }
+            if let FlowLoss::Possible(Some(process)) = &mut flow.loss {
                 process.change(loss);
             }
         }
