@@ -48,7 +48,7 @@ impl Loss {
         Self { spec, rng: Rng::new(seed, stream), packets: 0, bad: None, next_step: 0 }
     }
 
-    /// The process after this many packets, none of which could be lost.
+    /// The process after this many packets that could not be lost.
     #[must_use]
     pub(crate) fn after(self, packets: u64) -> Self {
         Self { packets, ..self }
