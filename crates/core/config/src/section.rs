@@ -112,11 +112,12 @@ impl<'a> Section<'a> {
     /// messages.
     pub fn exactly_one(
         &self,
-        keys: &[&'static str],
+        keys: impl IntoIterator<Item = &'static str, IntoIter: Clone>,
         what: &str,
     ) -> Result<(&'static str, &'a Node)> {
-        let mut there = keys.iter().filter_map(|key| Some((*key, self.get(key)?)));
-        let list = || keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+        let keys = keys.into_iter();
+        let mut there = keys.clone().filter_map(|key| Some((key, self.get(key)?)));
+        let list = || keys.map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
         match (there.next(), there.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => Err(ConfigError::new(self.place, format!("{} has no {what}", self.name))

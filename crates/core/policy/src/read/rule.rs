@@ -60,7 +60,7 @@ fn action(
     default: &Settings,
 ) -> Result<Action> {
     let what = "settings";
-    match section.exactly_one(&["use", "experiment", "table"], what)? {
+    match section.exactly_one(["use", "experiment", "table"], what)? {
         ("use", node) => settings::settings("`use`", section.key_place("use"), node, default)
             .map(Action::Settings),
         ("table", node) => table::section(node, table).map(Action::Table),

@@ -43,8 +43,7 @@ pub(crate) fn fixed_or_drawn<T: Between + fmt::Debug>(
         return read(node).map(FixedOrDrawn::Fixed);
     }
     let section = Section::new("what is drawn", &node.place, node, keys::DRAW)?;
-    let (key, list) =
-        section.exactly_one(&Key::names(keys::DRAW).collect::<Vec<_>>(), "distribution")?;
+    let (key, list) = section.exactly_one(Key::names(keys::DRAW), "distribution")?;
     let (values, draw) = if key == "quantiles" {
         let pairs = list.pairs("[\"50%\", \"8mbit\"]")?;
         let point = |[share, value]: [&Node; 2]| Ok((share.parse::<Probability>()?, read(value)?));

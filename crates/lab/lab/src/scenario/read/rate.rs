@@ -16,7 +16,7 @@ pub(crate) fn rate(
     section: &Section<'_>,
     context: &Context<'_>,
 ) -> Result<(RateSpec, Option<Draw<Rate>>)> {
-    let (key, node) = section.exactly_one(&["rate", "trace", "lte"], "rate")?;
+    let (key, node) = section.exactly_one(["rate", "trace", "lte"], "rate")?;
     if key != "rate" {
         section.forbid(&["rate_steps"], "the rate varies already")?;
     }

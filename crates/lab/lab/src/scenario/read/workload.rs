@@ -21,8 +21,7 @@ pub(crate) fn work(
     name: &str,
     context: &Context<'_>,
 ) -> Result<ClientActivity> {
-    let (key, node) =
-        class.exactly_one(&Key::names(keys::WORKLOADS).collect::<Vec<_>>(), "workload")?;
+    let (key, node) = class.exactly_one(Key::names(keys::WORKLOADS), "workload")?;
     let one = match key {
         "arrivals" => return arrivals(class, node, context).map(ClientActivity::Arrivals),
         "transfer" => some_bytes(node).map(SingleActivity::Transfer),
@@ -83,7 +82,7 @@ fn requests(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<S
 
 fn arrivals(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<ArrivalPlan> {
     let section = Section::new("arrivals", class.key_place("arrivals"), node, keys::ARRIVALS)?;
-    let (key, given) = section.exactly_one(&["rate", "trace"], "rate")?;
+    let (key, given) = section.exactly_one(["rate", "trace"], "rate")?;
     if key == "trace" {
         section.forbid(&["size", "sizes", "for"], "a trace has sizes and times of its own")?;
         let (name, text) = context.file(given)?;
@@ -123,7 +122,7 @@ fn per_second(node: &Node) -> Result<TimeDelta> {
 
 /// The sizes of objects: a single one, a named distribution, a file, or inline points.
 fn sizes(section: &Section<'_>, context: &Context<'_>) -> Result<ObjectSizes> {
-    let (key, node) = section.exactly_one(&["size", "sizes"], "size of objects")?;
+    let (key, node) = section.exactly_one(["size", "sizes"], "size of objects")?;
     if key == "size" {
         return some_bytes(node).map(ObjectSizes::fixed);
     }
