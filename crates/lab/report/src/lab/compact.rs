@@ -1,5 +1,7 @@
 //! A comparison for a terminal: answers, ratios by cell, and a row per controller.
 
+use uncork_terminal::{Align, Column, Table, Terminal, printable, push_line, width, wrap};
+
 use super::answer::{Answer, AnswerKind};
 use super::document::{Cell, ClassResult, LabDocument};
 use super::priority::fitting;
@@ -7,7 +9,6 @@ use super::table::{push_answers, push_doubts};
 use super::verdict::{decimal, groups, spelled};
 use crate::number::decimals;
 use crate::words;
-use uncork_terminal::{Align, Column, Table, Terminal, printable, push_line, width, wrap};
 
 /// A column of figures: heading, second heading, metric, factor, and fixed number of decimals, if
 /// any.

@@ -1,7 +1,6 @@
 //! Data of figures.
 
 use serde::{Deserialize, Serialize};
-
 use uncork_terminal::Align;
 
 /// A figure with caption and provenance. Values are in the displayed

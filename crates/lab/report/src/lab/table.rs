@@ -1,14 +1,15 @@
 //! Results for a terminal.
 
+use uncork_terminal::{
+    Align, Column, Style, Table, Terminal, printable, push_bold, push_line, width, wrap,
+};
+
 use super::document::{LabDocument, Threshold};
 use super::published::{Published, Verdict};
 use super::results::{ResultRows, quantity};
 use super::suite::{SuiteDocument, missed, score, who_missed};
 use super::verdict::verdicts;
 use crate::words;
-use uncork_terminal::{
-    Align, Column, Style, Table, Terminal, printable, push_bold, push_line, width, wrap,
-};
 
 /// Met thresholds that are not open are only listed up to this number.
 const MET_LISTED: usize = 20;

@@ -1,9 +1,10 @@
 //! The sample document's figures come from real runs of `uncork compare`; its scenario, thresholds
 //! and run description are made up.
 
+use uncork_terminal::{Style, Terminal};
+
 use super::*;
 use crate::json::DocumentError;
-use uncork_terminal::{Style, Terminal};
 
 pub(super) fn sample() -> LabDocument {
     LabDocument::from_json(include_str!("../../tests/lab.json")).unwrap()

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use uncork_flow::quantile;
+use uncork_terminal::{Column, Style, Table, printable, push_line};
 
-use super::{column, figure, figures, words};
+use super::{column, figure, figures};
 use crate::csv_text::csv_text;
 use crate::number::{bytes, rate, seconds};
 use crate::words::counted;
-use uncork_terminal::{Style, Table, printable, push_line};
 
 /// With more downloads than this, only failed ones have a row.
 const MAX_ROWS: usize = 40;
@@ -134,10 +134,10 @@ fn table(rows: &[&TransferFigures]) -> Table {
         }
     }
     let columns = vec![
-        words(""),
+        Column::left(""),
         figures("", "HTTP"),
         figures("", "status"),
-        words("cc"),
+        Column::left("cc"),
         figures("", "body"),
         figures("connect", "ms"),
         figures("TLS", "ms"),

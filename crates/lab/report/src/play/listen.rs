@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use uncork_flow::{mean, quantile};
+use uncork_terminal::{Column, Style, Table, printable, push_line};
 
-use super::{column, figure, figures, words};
+use super::{column, figure, figures};
 use crate::csv_text::csv_text;
 use crate::number::{percent, rate, seconds, short};
 use crate::words::counted;
-use uncork_terminal::{Style, Table, printable, push_line};
 
 /// With more listeners than this, only failed ones have a row.
 const MAX_ROWS: usize = 20;
@@ -183,7 +183,7 @@ fn table(rows: &[&ListenerFigures]) -> Table {
     }
     let columns = vec![
         figures("", "HTTP"),
-        words("cc"),
+        Column::left("cc"),
         figures("click", "s"),
         figures("connect", "ms"),
         figures("latency", "s"),

@@ -6,17 +6,13 @@ mod listen;
 pub use get::{GetDocument, TransferFigures};
 pub use listen::{AudienceFigures, ListenDocument, ListenerFigures};
 
-use crate::number::{decimals, rounded};
-use uncork_terminal::{Align, Column};
+use uncork_terminal::Column;
 
-/// A text column.
-fn words(name: &str) -> Column {
-    Column { group: String::new(), name: name.to_owned(), align: Align::Left }
-}
+use crate::number::{decimals, rounded};
 
 /// A column of figures.
 fn figures(group: &str, name: &str) -> Column {
-    Column { group: group.to_owned(), name: name.to_owned(), align: Align::Right }
+    Column { group: group.to_owned(), ..Column::right(name) }
 }
 
 /// `values` as a column with the same number of decimals; missing values are a dash.

@@ -66,7 +66,8 @@ impl PlanDocument {
             let warnings = warnings(&self.warnings);
             return format!("This host matches {}. Nothing to do.\n{warnings}", self.file);
         }
-        let rows = self.changes.iter().map(|it| [&it.setting, &it.now, &it.then].map(Clone::clone));
+        let rows =
+            self.changes.iter().map(|it| [&it.setting, &it.now, &it.then].map(String::clone));
         let mut text = table(["setting", "now", "then"], rows);
         text += &warnings(&self.warnings);
         text += "\nThe same by hand, in this order:\n\n";

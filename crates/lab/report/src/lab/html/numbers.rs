@@ -1,10 +1,11 @@
 //! The values of a picture as a collapsed table, for exact numbers and screen readers.
 
+use uncork_terminal::Align;
+
 use super::tables::wide;
 use crate::escape::escape;
 use crate::lab::figure::{Bars, Figure, FigureTable, HeatMap, Lines, Plot};
 use crate::number::rounded;
-use uncork_terminal::Align;
 
 /// Pictures with more values have no table; the result document has them.
 const MAX_VALUES: usize = 400;
