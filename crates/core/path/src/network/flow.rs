@@ -45,16 +45,12 @@ pub(super) struct Flow {
     pub(super) clears_marks: Option<LossPosition>,
     /// Its largest packet to the client, in bytes.
     pub(super) max_packet: u32,
-    loss: FlowLoss,
-}
-
-/// Random loss of a flow's packets to its client.
-#[derive(Debug)]
-enum FlowLoss {
-    /// None of its packets so far, of this number, can be lost.
-    Never(u64),
-    /// Created with its first packet, because there may be many flows that start late.
-    Possible(Option<Box<Loss>>),
+    /// Whether its packets to the client may be lost at random.
+    may_lose: bool,
+    /// Its packets to the client before that.
+    lossless_packets: u64,
+    /// Created with its first packet that may be lost, because there may be many flows that start late.
+    loss: Option<Box<Loss>>,
 }
 
 impl PathSpec {
@@ -158,10 +154,19 @@ impl Flows {
         }
         let PathSpec { loss_position, clears_marks, max_packet, .. } = *path;
         let may_lose = path.may_lose() || self.changed_loss.is_some();
-        let loss = if may_lose { FlowLoss::Possible(None) } else { FlowLoss::Never(0) };
         let max_packet = max_packet.unwrap_or(u32::MAX);
         let path = index as u32;
-        self.all.push(Flow { path, host, lines, loss_position, clears_marks, max_packet, loss });
+        self.all.push(Flow {
+            path,
+            host,
+            lines,
+            loss_position,
+            clears_marks,
+            max_packet,
+            may_lose,
+            lossless_packets: 0,
+            loss: None,
+        });
         number
     }
 
@@ -199,12 +204,12 @@ impl Flows {
 
     #[inline]
     fn loses_at(&mut self, now: Time, flow: u32, position: LossPosition) -> bool {
-        let Flow { loss_position, loss, .. } = &mut self.all[flow as usize];
+        let Flow { loss_position, may_lose, lossless_packets, .. } = &mut self.all[flow as usize];
         if *loss_position != position {
             return false;
         }
-        if let FlowLoss::Never(packets) = loss {
-            *packets += 1;
+        if !*may_lose {
+            *lossless_packets += 1;
             return false;
         }
         self.strikes(now, flow)
@@ -215,14 +220,13 @@ impl Flows {
         let flow = &mut self.all[number as usize];
         let path = &paths[flow.path as usize];
         let new = || {
-            let mut loss = path.loss_of(number, *seed);
+            let mut loss = path.loss_of(number, *seed).after(flow.lossless_packets);
             if let Some(changed) = changed_loss {
                 loss.change(*changed);
             }
             Box::new(loss)
         };
-        let FlowLoss::Possible(loss) = &mut flow.loss else { return false };
-        loss.get_or_insert_with(new).strikes_at(now, &path.loss_steps)
+        flow.loss.get_or_insert_with(new).strikes_at(now, &path.loss_steps)
     }
 
     /// Whether random loss behind the uplink drops the flow's next packet to its server.
@@ -242,21 +246,16 @@ impl Flows {
 
     /// A flow has sent its last packet.
     pub(super) fn end(&mut self, flow: u32) {
-        if let FlowLoss::Possible(loss) = &mut self.all[flow as usize].loss {
-            *loss = None;
-        }
+        let flow = &mut self.all[flow as usize];
+        (flow.loss, flow.lossless_packets) = (None, 0);
     }
 
     /// Replaces the loss of all flows from now on, with the same streams.
     pub(super) fn set_loss(&mut self, loss: LossSpec) {
-        let Self { paths, seed, all, changed_loss, .. } = self;
-        *changed_loss = Some(loss);
-        for (number, flow) in all.iter_mut().enumerate() {
-            if let FlowLoss::Never(packets) = flow.loss {
-                let process = paths[flow.path as usize].loss_of(number as u32, *seed);
-                flow.loss = FlowLoss::Possible(Some(Box::new(process.after(packets))));
-            }
-            if let FlowLoss::Possible(Some(process)) = &mut flow.loss {
+        self.changed_loss = Some(loss);
+        for flow in &mut self.all {
+            flow.may_lose = true;
+            if let Some(process) = &mut flow.loss {
                 process.change(loss);
             }
         }
