@@ -26,8 +26,8 @@ HAPROXY = (
     '10/0/30/69/109 200 2750 - - CD-- 1/1/1/1/0 0/0 "GET /index.html HTTP/1.1"'
 )
 HAPROXY_JSON = (
-    '{"time_us":"1793577600123456","client":"203.0.113.9","frontend":"edge","status":"200","bytes":"4000000",'
-    '"took_ms":"800","first_byte_ms":"20","state":"--","rtt_us":"24900","retrans":"3","lost":"2",'
+    '{"end_us":"1793577600923456","client":"203.0.113.9","frontend":"edge","status":"200","bytes":"4000000",'
+    '"took_ms":"800","first_byte_ms":"20","state":"----","rtt_us":"24900","retrans":"3","lost":"2",'
     '"length":"4000000","arm":"cubic"}'
 )
 VARNISH = (
