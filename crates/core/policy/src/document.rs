@@ -24,6 +24,7 @@ struct DecisionDocument<'a> {
     quic: String,
     tcp: Option<&'a str>,
     initial_window: Option<String>,
+    initial_rate: Option<String>,
     pacing_cap_bps: Option<u64>,
     arm: Option<Assignment<'a>>,
 }
@@ -69,6 +70,7 @@ fn decided<'a>(decision: &Decision<'a>) -> DecisionDocument<'a> {
         quic: settings.quic.to_string(),
         tcp: settings.tcp.as_deref(),
         initial_window: settings.initial_window.map(|it| it.to_string()),
+        initial_rate: settings.initial_rate.map(|it| it.to_string()),
         pacing_cap_bps: settings.pacing_cap.map(uncork_units::Rate::bits_per_sec),
         arm: decision.experiment,
     }

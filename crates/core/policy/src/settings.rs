@@ -12,8 +12,10 @@ pub struct Settings {
     pub quic: CcSpec,
     /// The kernel's name of the controller for TCP; `None` keeps the system's default.
     pub tcp: Option<Box<str>>,
-    /// The initial congestion window, for QUIC only: Linux has no socket option for it.
+    /// The initial congestion window. Over TCP only `uncork steer` sets it.
     pub initial_window: Option<InitialWindow>,
+    /// The rate at which the initial window leaves over TCP; `None` leaves the pacing to the kernel.
+    pub initial_rate: Option<InitialRate>,
     /// Maximum pacing rate (`SO_MAX_PACING_RATE` for TCP).
     pub pacing_cap: Option<Rate>,
 }
@@ -22,7 +24,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let quic = CcSpec::new(Algorithm::Cubic);
-        Self { quic, tcp: None, initial_window: None, pacing_cap: None }
+        Self { quic, tcp: None, initial_window: None, initial_rate: None, pacing_cap: None }
     }
 }
 
@@ -33,9 +35,32 @@ impl fmt::Display for Settings {
         if let Some(window) = self.initial_window {
             write!(f, ", initial window {window}")?;
         }
+        match self.initial_rate {
+            Some(InitialRate::Burst) => f.write_str(" in a burst")?,
+            Some(InitialRate::Paced(rate)) => write!(f, " at {rate}")?,
+            None => {}
+        }
         match self.pacing_cap {
             Some(cap) => write!(f, ", pacing cap {cap}"),
             None => Ok(()),
+        }
+    }
+}
+
+/// The rate at which an initial window leaves, until the first acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialRate {
+    /// As fast as the host sends.
+    Burst,
+    /// Paced at this rate.
+    Paced(Rate),
+}
+
+impl fmt::Display for InitialRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Burst => f.write_str("burst"),
+            Self::Paced(rate) => rate.fmt(f),
         }
     }
 }

@@ -66,6 +66,18 @@ impl Policy {
         warnings
     }
 
+    /// A warning for initial windows: a server cannot set them over TCP.
+    pub fn window_warning(&self) -> Option<String> {
+        let sets = self.settings().any(|settings| settings.initial_window.is_some());
+        sets.then(|| {
+            format!(
+                "{}: `initial_window` holds for HTTP/3 only: over TCP apply the policy to this server's cgroup with `uncork \
+                 steer apply`, too",
+                self.name
+            )
+        })
+    }
+
     /// Controllers that Linux calls by another name, such as `bbr3`. A vendor's kernel may have them.
     fn names_of_others(&self) -> BTreeSet<String> {
         let written = self.settings().filter_map(|settings| settings.tcp.as_deref());

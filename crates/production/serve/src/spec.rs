@@ -135,7 +135,11 @@ impl ServerSpec {
         let names: Vec<&str> = self.listeners.iter().map(|listener| &*listener.name).collect();
         let Some(policy) = policy.map(ArcSwap::load) else { return Vec::new() };
         let fault = self.policy.as_deref().and_then(|path| table_fault(path, &policy));
-        fault.into_iter().chain(policy.warnings(Some(&names), !self.geo.is_empty())).collect()
+        fault
+            .into_iter()
+            .chain(policy.warnings(Some(&names), !self.geo.is_empty()))
+            .chain(policy.window_warning())
+            .collect()
     }
 
     /// The account to which the server drops its privileges once it listens.

@@ -19,7 +19,7 @@ use crate::policy::{Action, Rule};
 use crate::prefix_map::PrefixMap;
 use crate::table_use::TableUse;
 use crate::window::DAY;
-use crate::{Policy, Settings};
+use crate::{InitialRate, InitialWindow, Policy, Settings};
 pub use by_network::{NetworkDecision, NetworksAsked};
 pub use refusal::FlatError;
 
@@ -112,6 +112,10 @@ pub struct Outcome {
     pub arm: Option<FlatArm>,
     /// The kernel's name of the controller; `None` leaves the system's.
     pub tcp: Option<String>,
+    /// The initial window.
+    pub initial_window: Option<InitialWindow>,
+    /// The rate at which it leaves; `None` leaves the pacing to the kernel.
+    pub initial_rate: Option<InitialRate>,
     /// The highest pacing rate.
     pub pacing_cap: Option<Rate>,
 }
@@ -277,6 +281,8 @@ fn outcome(
         name: by.and_then(|(_, rule)| rule.name.as_deref()).map(str::to_owned),
         arm,
         tcp: settings.tcp.as_deref().map(str::to_owned),
+        initial_window: settings.initial_window,
+        initial_rate: settings.initial_rate,
         pacing_cap: settings.pacing_cap,
     }
 }

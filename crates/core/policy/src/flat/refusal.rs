@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 use super::{MAX_ARMS, MAX_RULES, MAX_SALT, Unit};
-use crate::Policy;
 use crate::condition::Test;
 use crate::policy::{Action, Rule};
+use crate::{Policy, Settings};
 
 /// Why a policy cannot be made flat.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -72,8 +72,8 @@ fn check_rule(policy: &Policy, rule: &Rule) -> Result<(), FlatError> {
 
 /// Refuses conditions that the client's network does not decide.
 pub(super) fn check_by_network(policy: &Policy, remedy: &str) -> Result<(), FlatError> {
-    if policy.default.pacing_cap.is_some() {
-        let problem = "`pacing_cap` in [default]: a route sets none".to_owned();
+    if let Some(key) = unknown_to_routes(&policy.default) {
+        let problem = format!("`{key}` in [default]: a route sets none");
         return Err(whole(policy, problem, remedy));
     }
     for rule in &policy.rules {
@@ -86,22 +86,33 @@ pub(super) fn check_by_network(policy: &Policy, remedy: &str) -> Result<(), Flat
             let problem = format!("`{}`: a route does not know {what}", condition.written);
             return Err(in_rule(policy, rule, problem, remedy));
         }
-        let caps = match &rule.action {
-            Action::Settings(settings) => settings.pacing_cap.is_some(),
-            Action::Experiment(index) => policy
-                .experiments
-                .get(*index)
-                .is_some_and(|it| it.arms.iter().any(|arm| arm.settings.pacing_cap.is_some())),
-            Action::Table(_) => policy.table.as_ref().is_some_and(|table| {
-                table.arms.iter().any(|(_, settings)| settings.pacing_cap.is_some())
-            }),
+        let key = match &rule.action {
+            Action::Settings(settings) => unknown_to_routes(settings),
+            Action::Experiment(index) => {
+                let arms = policy.experiments.get(*index).into_iter().flat_map(|it| &it.arms);
+                arms.map(|arm| &arm.settings).find_map(unknown_to_routes)
+            }
+            Action::Table(_) => {
+                let arms = policy.table.iter().flat_map(|table| &table.arms);
+                arms.map(|(_, settings)| settings).find_map(unknown_to_routes)
+            }
         };
-        if caps {
-            let problem = "`pacing_cap`: a route sets none".to_owned();
+        if let Some(key) = key {
+            let problem = format!("`{key}`: a route sets none");
             return Err(in_rule(policy, rule, problem, remedy));
         }
     }
     Ok(())
+}
+
+/// A setting that routes do not have.
+fn unknown_to_routes(settings: &Settings) -> Option<&'static str> {
+    let is_set = [
+        ("pacing_cap", settings.pacing_cap.is_some()),
+        ("initial_window", settings.initial_window.is_some()),
+        ("initial_rate", settings.initial_rate.is_some()),
+    ];
+    is_set.into_iter().find_map(|(key, is_set)| is_set.then_some(key))
 }
 
 fn in_rule(policy: &Policy, rule: &Rule, problem: String, remedy: &str) -> FlatError {

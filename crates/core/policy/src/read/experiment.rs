@@ -3,8 +3,8 @@
 use uncork_config::{ConfigError, Entry, Node, Place, Result, Section, wrong_type};
 use uncork_units::Probability;
 
+use super::settings::Defaults;
 use super::{keys, settings};
-use crate::Settings;
 use crate::experiment::{Arm, Experiment, Unit, divide};
 
 /// Range of an arm's weight.
@@ -17,10 +17,10 @@ const SLOT: u64 = Probability::ALWAYS.steps() / crate::SLOTS as u64;
 pub(crate) fn experiments(
     file: &Section<'_>,
     key: [u8; 16],
-    default: &Settings,
+    defaults: &Defaults,
 ) -> Result<Vec<Experiment>> {
     let Some(node) = file.get("experiment") else { return Ok(Vec::new()) };
-    let read = |entry: &Entry| experiment(entry, key, default);
+    let read = |entry: &Entry| experiment(entry, key, defaults);
     named(node, "experiment", "[experiment.NAME]")?.iter().map(read).collect()
 }
 
@@ -37,7 +37,7 @@ fn named<'a>(node: &'a Node, what: &str, example: &str) -> Result<&'a [Entry]> {
     Ok(entries)
 }
 
-fn experiment(entry: &Entry, key: [u8; 16], default: &Settings) -> Result<Experiment> {
+fn experiment(entry: &Entry, key: [u8; 16], defaults: &Defaults) -> Result<Experiment> {
     let Entry { name, place, node } = entry;
     let title = format!("[experiment.{name}]");
     let section = Section::new(&title, place, node, keys::EXPERIMENT)?;
@@ -49,7 +49,7 @@ fn experiment(entry: &Entry, key: [u8; 16], default: &Settings) -> Result<Experi
             .help(format!("write [experiment.{name}.arm.NAME]"))
     })?;
     let arms = named(arms, "arm", &format!("[experiment.{name}.arm.NAME]"))?;
-    let arms = arms.iter().map(|arm| self::arm(name, arm, default)).collect::<Result<Vec<_>>>()?;
+    let arms = arms.iter().map(|arm| self::arm(name, arm, defaults)).collect::<Result<Vec<_>>>()?;
     let weights: Vec<u64> = arms.iter().map(|(weight, _)| *weight).collect();
     let parts = divide(&weights, share);
     let arms = arms.into_iter().zip(parts);
@@ -114,12 +114,12 @@ fn unit(node: &Node) -> Result<Unit> {
 }
 
 /// The weight of an arm, and the arm without its slots.
-fn arm(experiment: &str, entry: &Entry, default: &Settings) -> Result<(u64, Arm)> {
+fn arm(experiment: &str, entry: &Entry, defaults: &Defaults) -> Result<(u64, Arm)> {
     let Entry { name, place, node } = entry;
     let title = format!("[experiment.{experiment}.arm.{name}]");
     let section = Section::new(&title, place, node, keys::ARM)?;
     let weight = section.read("weight", |node| node.whole(WEIGHTS))?.unwrap_or(1);
-    let settings = settings::of(&section, default)?;
+    let settings = settings::of(&section, defaults)?;
     Ok((weight, Arm { name: name.as_str().into(), settings, first: 0, slots: 0 }))
 }
 

@@ -14,6 +14,11 @@ pub(crate) const FILE: &[Key] = &[
         "all zeros",
         "32 hexadecimal digits: the secret of [experiments](#experimentname)",
     ),
+    Key::with_default(
+        "max_initial_window",
+        r#"`"64p"`"#,
+        "the maximum of all [`initial_window`](#settings-initial_window): a larger one is an error",
+    ),
     Key::new(
         "default",
         "[settings](#settings-of-a-connection) of connections for which no rule decides",
@@ -71,7 +76,12 @@ pub(crate) const SETTINGS: &[Key] = &[
     Key::with_default(
         "initial_window",
         "ten packets (RFC 9002 §7.2)",
-        r#"initial window: `"1p"` to `"1000p"` packets, or `"1200B"` to `"1500kB"`. QUIC only: Linux has no socket option for it"#,
+        r#"initial window: `"1p"` to `"1000p"` packets, or `"1200B"` to `"1500kB"`. Over TCP only [`uncork steer`](steer.md) sets it: Linux has no socket option for the server itself"#,
+    ),
+    Key::with_default(
+        "initial_rate",
+        "paced by the kernel: within half of the handshake's round-trip time (`tcp_pacing_ss_ratio`)",
+        r#"the rate at which the initial window leaves over TCP, until the first acknowledgement: `"20mbit"`, or `"burst"` for no pacing"#,
     ),
     Key::with_default("pacing_cap", "none", "maximum pacing rate of the connection"),
 ];
@@ -84,7 +94,7 @@ pub(crate) const WEIGHT: &[Key] = &[Key::with_default(
 )];
 
 /// Keys of an arm.
-pub(crate) const ARM: &[Key] = &Key::join::<5>(WEIGHT, SETTINGS);
+pub(crate) const ARM: &[Key] = &Key::join::<6>(WEIGHT, SETTINGS);
 
 /// Keys of an experiment.
 pub(crate) const EXPERIMENT: &[Key] = &[

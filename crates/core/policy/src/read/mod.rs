@@ -10,7 +10,7 @@ mod time;
 
 use uncork_config::{ConfigError, Node, Result, Section};
 
-use crate::Settings;
+use self::settings::Defaults;
 use crate::policy::{Policy, When, fingerprint};
 
 /// Values of `decide`.
@@ -22,18 +22,19 @@ pub(crate) fn policy(name: &str, text: &str) -> Result<Policy> {
     let whole = tree.place.clone();
     let file = Section::new("a policy", &whole, &tree, keys::FILE)?;
     let key = file.read("key", key)?.unwrap_or_default();
+    let mut defaults = Defaults::new(file.read("max_initial_window", Node::parse)?);
     let default = file.read("default", |node| {
-        settings::settings("[default]", file.key_place("default"), node, &Settings::default())
+        settings::settings("[default]", file.key_place("default"), node, &defaults)
     })?;
-    let default = default.unwrap_or_default();
-    let experiments = experiment::experiments(&file, key, &default)?;
-    let mut table = table::table(&file, &default)?;
-    let rules = rule::rules(&tree, text, &experiments, &mut table, &default)?;
+    defaults.settings = default.unwrap_or_default();
+    let experiments = experiment::experiments(&file, key, &defaults)?;
+    let mut table = table::table(&file, &defaults)?;
+    let rules = rule::rules(&tree, text, &experiments, &mut table, &defaults)?;
     Ok(Policy {
         name: name.into(),
         fingerprint: fingerprint(text),
         when: file.read("decide", |node| node.choice("time to decide", &WHEN))?.unwrap_or_default(),
-        default,
+        default: defaults.settings,
         experiments: experiments.into(),
         table,
         rules: rules.into(),

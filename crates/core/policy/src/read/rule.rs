@@ -2,8 +2,8 @@
 
 use uncork_config::{ConfigError, Node, Result, Section, each};
 
+use super::settings::Defaults;
 use super::{condition, experiment, keys, settings, table};
-use crate::Settings;
 use crate::experiment::Experiment;
 use crate::policy::{Action, Rule};
 use crate::table_use::TableUse;
@@ -14,10 +14,11 @@ pub(crate) fn rules(
     text: &str,
     experiments: &[Experiment],
     table: &mut Option<TableUse>,
-    default: &Settings,
+    defaults: &Defaults,
 ) -> Result<Vec<Rule>> {
-    let rules =
-        each(tree, "rule", keys::RULE, |section| rule(section, text, experiments, table, default))?;
+    let rules = each(tree, "rule", keys::RULE, |section| {
+        rule(section, text, experiments, table, defaults)
+    })?;
     check_names(tree, &rules)?;
     check_used(tree, experiments, &rules)?;
     table::check_used(tree, table.as_ref())?;
@@ -29,11 +30,11 @@ fn rule(
     text: &str,
     experiments: &[Experiment],
     table: &mut Option<TableUse>,
-    default: &Settings,
+    defaults: &Defaults,
 ) -> Result<Rule> {
     let name = section.read("name", name)?;
     let conditions = condition::conditions(section)?;
-    let action = action(section, experiments, table, default)?;
+    let action = action(section, experiments, table, defaults)?;
     if conditions.is_empty() && matches!(action, Action::Settings(_)) {
         return Err(ConfigError::new(
             section.place(),
@@ -57,11 +58,11 @@ fn action(
     section: &Section<'_>,
     experiments: &[Experiment],
     table: &mut Option<TableUse>,
-    default: &Settings,
+    defaults: &Defaults,
 ) -> Result<Action> {
     let what = "settings";
     match section.exactly_one(["use", "experiment", "table"], what)? {
-        ("use", node) => settings::settings("`use`", section.key_place("use"), node, default)
+        ("use", node) => settings::settings("`use`", section.key_place("use"), node, defaults)
             .map(Action::Settings),
         ("table", node) => table::section(node, table).map(Action::Table),
         (_, node) => experiment::index_of(node, experiments).map(Action::Experiment),

@@ -1,40 +1,63 @@
 //! Parsing of settings.
 
-use uncork_cc::{Algorithm, CcSpec};
+use uncork_cc::{Algorithm, CcSpec, InitialWindow};
 use uncork_config::{ConfigError, Node, Place, Result, Section};
 use uncork_units::Rate;
 
 use super::keys;
-use crate::Settings;
+use crate::{InitialRate, Settings};
 
 /// Maximum length of a controller's name in the kernel (`TCP_CA_NAME_MAX` without the NUL byte).
 const NAME: usize = 15;
 
-/// The settings in the table `node`; missing keys are taken from `otherwise`.
+/// Packets of this size make windows in packets and in bytes comparable.
+const PACKET_BYTES: u32 = 1500;
+
+/// What the file says once for all settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Defaults {
+    /// The values of missing keys.
+    pub(crate) settings: Settings,
+    /// No initial window may be larger.
+    pub(crate) max_window: InitialWindow,
+}
+
+impl Defaults {
+    /// Without `[default]`: a window of 64 packets is what large content delivery networks use at most.
+    pub(crate) fn new(max_window: Option<InitialWindow>) -> Self {
+        let max_window = max_window.unwrap_or(InitialWindow::Packets(64));
+        Self { settings: Settings::default(), max_window }
+    }
+}
+
+/// The settings in the table `node`; missing keys are taken from `defaults`.
 pub(crate) fn settings(
     title: &str,
     place: &Place,
     node: &Node,
-    otherwise: &Settings,
+    defaults: &Defaults,
 ) -> Result<Settings> {
     let section = Section::new(title, place, node, keys::SETTINGS)?;
     if node.entries().is_empty() {
         return Err(ConfigError::new(place, format!("{title} is empty"))
             .help("write quic = \"bbr3\" or tcp = \"bbr\" into it, or leave it out"));
     }
-    of(&section, otherwise)
+    of(&section, defaults)
 }
 
 /// The settings among the keys of `section`.
-pub(crate) fn of(section: &Section<'_>, otherwise: &Settings) -> Result<Settings> {
+pub(crate) fn of(section: &Section<'_>, defaults: &Defaults) -> Result<Settings> {
+    let otherwise = &defaults.settings;
     let quic = section.read("quic", controller)?;
     let tcp = section.read("tcp", kernel_name)?;
-    let window = section.read("initial_window", Node::parse)?;
+    let window = section.read("initial_window", |node| window(node, defaults.max_window))?;
+    let rate = section.read("initial_rate", initial_rate)?;
     let cap = section.read("pacing_cap", cap)?;
     Ok(Settings {
         quic: quic.unwrap_or(otherwise.quic),
         tcp: tcp.or_else(|| otherwise.tcp.clone()),
         initial_window: window.or(otherwise.initial_window),
+        initial_rate: rate.or(otherwise.initial_rate),
         pacing_cap: cap.or(otherwise.pacing_cap),
     })
 }
@@ -56,6 +79,29 @@ fn kernel_name(node: &Node) -> Result<Box<str>> {
     )
     .expected("a name such as bbr or cubic")
     .help("`sysctl net.ipv4.tcp_available_congestion_control` lists this kernel's"))
+}
+
+fn window(node: &Node, max: InitialWindow) -> Result<InitialWindow> {
+    let window: InitialWindow = node.parse()?;
+    if window.bytes(PACKET_BYTES) <= max.bytes(PACKET_BYTES) {
+        return Ok(window);
+    }
+    Err(ConfigError::new(&node.place, format!("{window} is above the maximum of {max}")).help(
+        format!("write max_initial_window = \"{window}\" at the top of the file to allow it"),
+    ))
+}
+
+fn initial_rate(node: &Node) -> Result<InitialRate> {
+    if node.text().is_ok_and(|text| text == "burst") {
+        return Ok(InitialRate::Burst);
+    }
+    let rate: Rate =
+        node.parse().map_err(|error| error.expected("`burst` or a rate such as 20mbit"))?;
+    if rate.bits_per_sec() > 0 {
+        return Ok(InitialRate::Paced(rate));
+    }
+    Err(ConfigError::new(&node.place, "an initial rate of 0 would stall the connection")
+        .help("set a rate, or write \"burst\""))
 }
 
 fn cap(node: &Node) -> Result<Rate> {

@@ -2,14 +2,14 @@
 
 use uncork_config::{ConfigError, Entry, Node, Result, Section, wrong_type};
 
+use super::settings::Defaults;
 use super::{keys, settings};
-use crate::Settings;
 use crate::table_use::TableUse;
 
 const EXAMPLE: &str = "[table.arm.NAME]";
 
 /// The `[table]`, if there is one.
-pub(crate) fn table(file: &Section<'_>, default: &Settings) -> Result<Option<TableUse>> {
+pub(crate) fn table(file: &Section<'_>, defaults: &Defaults) -> Result<Option<TableUse>> {
     file.read("table", |node| {
         let place = file.key_place("table");
         let section = Section::new("[table]", place, node, keys::TABLE)?;
@@ -20,7 +20,7 @@ pub(crate) fn table(file: &Section<'_>, default: &Settings) -> Result<Option<Tab
         }
         let arm = |entry: &Entry| {
             let title = format!("[table.arm.{}]", entry.name);
-            let settings = settings::settings(&title, &entry.place, &entry.node, default)?;
+            let settings = settings::settings(&title, &entry.place, &entry.node, defaults)?;
             Ok((entry.name.as_str().into(), settings))
         };
         let arms = arms.entries().iter().map(arm).collect::<Result<_>>()?;
