@@ -110,6 +110,7 @@ pub(crate) fn service(rng: &mut Rng) -> Service {
         client: maybe(rng).map(|_| text(rng)),
         client_port: ended.map(|end| end as u16),
         end_unix_ns: ended,
+        initial_window: maybe(rng).map(|window| window as u32),
         region: maybe(rng).map(|_| text(rng)),
         asn: maybe(rng).map(|asn| asn as u32),
         country: maybe(rng).map(|_| text(rng)),

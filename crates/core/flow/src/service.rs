@@ -29,6 +29,9 @@ pub struct Service {
     /// End of the connection, since 1970 (UTC): only of `uncork steer record --client-ports`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_unix_ns: Option<u64>,
+    /// Packets of the initial window, as the kernel had it: only of `uncork steer record`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_window: Option<u32>,
     /// Name of the client's network: only of `uncork steer record --networks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<SmolStr>,
@@ -112,6 +115,7 @@ impl Service {
             client: None,
             client_port: None,
             end_unix_ns: None,
+            initial_window: None,
             region: None,
             asn: None,
             country: None,

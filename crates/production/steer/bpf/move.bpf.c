@@ -77,7 +77,9 @@ SECTION("iter/tcp") int move(struct bpf_iter__tcp *context)
 	count(0);
 	/* The reader holds the socket's lock, so its end is reported before this, or after. */
 	kept = kept_of(cookie);
-	if (kept)
+	if (kept) {
+		target.decision.window = kept->decision.window;
 		kept->decision = target.decision;
+	}
 	return 0;
 }

@@ -22,7 +22,10 @@ enum {
 	OPENED = 4, /* BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB */
 	ACCEPTED = 5, /* BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB */
 	STATE = 10, /* BPF_SOCK_OPS_STATE_CB */
+	RTT = 12, /* BPF_SOCK_OPS_RTT_CB */
 	REPORT_STATES = 4, /* BPF_SOCK_OPS_STATE_CB_FLAG */
+	REPORT_RTT = 8, /* BPF_SOCK_OPS_RTT_CB_FLAG */
+	TCP_BPF_IW = 1001,
 	XDP_PASS = 2,
 };
 
@@ -40,6 +43,9 @@ enum {
 #define ARMS 32
 #define DAY 86400
 #define ALWAYS 0x7f
+/* Of SO_MAX_PACING_RATE: no limit. The number below it turns the kernel's pacing on, and limits nothing. */
+#define NO_CAP 0xffffffffU
+#define PACED 0xfffffffeU
 
 static long (*bpf_getsockopt)(void *ctx, int level, int name, void *value, int length) = (void *)57;
 static long (*bpf_sock_ops_cb_flags_set)(void *ctx, int flags) = (void *)59;
@@ -131,11 +137,14 @@ struct experiment {
 struct outcome {
 	char controller[NAME]; /* empty: the system's */
 	u32 pacing_cap; /* bytes per second; 0 is none */
+	u32 initial_window; /* packets; 0 is the kernel's */
+	u32 initial_rate; /* bytes per second until the first acknowledgement; PACED; 0 is that of the cap */
 };
 
 struct counts {
 	u64 connections; /* that got the outcome */
 	u64 refused; /* of them, with a controller or cap that the kernel refused */
+	u64 windows_refused; /* of them, with an initial window that the kernel refused: data have left */
 	u64 unkept; /* of them, without a record */
 };
 
@@ -468,19 +477,33 @@ static always_inline struct client client_of(struct bpf_sock_ops *ops)
 	return client_at(half_of(v6[0], v6[1]), half_of(v6[2], v6[3]));
 }
 
-/* Gives the connection its controller and its pacing cap. The result is whether the kernel has refused one. */
-static always_inline int apply(struct bpf_sock_ops *ops, const struct outcome *outcome)
+/* Gives the connection the settings of the outcome, and counts what the kernel refuses. The window is first: controllers compute their
+ * first pacing rate from it.
+ */
+static always_inline void apply(struct bpf_sock_ops *ops, const struct outcome *outcome, struct counts *counts)
 {
 	char controller[NAME];
-	u32 cap = outcome->pacing_cap;
+	u32 window = outcome->initial_window, rate = outcome->pacing_cap;
 	int refused = 0;
 
+	if (window && bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_IW, &window, sizeof(window)))
+		counts->windows_refused++;
+	else if (window && outcome->initial_rate)
+		rate = outcome->initial_rate;
+	if (rate && bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)))
+		refused = 1;
 	__builtin_memcpy(controller, outcome->controller, NAME);
 	if (controller[0] && bpf_setsockopt(ops, IPPROTO_TCP, TCP_CONGESTION, controller, NAME))
 		refused = 1;
-	if (cap && bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &cap, sizeof(cap)))
-		refused = 1;
-	return refused;
+	counts->refused += refused;
+}
+
+/* What the program wants to hear of the connection. */
+static always_inline int reports(const struct outcome *outcome, int is_kept)
+{
+	int ends_rate = outcome->initial_rate && outcome->initial_rate != PACED;
+
+	return (is_kept ? REPORT_STATES : 0) | (ends_rate ? REPORT_RTT : 0);
 }
 
 /* Whether there was a place. */
@@ -506,6 +529,7 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	struct decision decision = {};
 	struct counts *counts;
 	struct client client;
+	int is_kept;
 
 	if (!head)
 		return;
@@ -515,13 +539,32 @@ static always_inline void begin(struct bpf_sock_ops *ops, int is_opened)
 	counts = lookup(&counters, &decision.outcome);
 	if (!outcome || !counts)
 		return;
-	counts->refused += apply(ops, outcome);
+	apply(ops, outcome, counts);
 	counts->connections++;
+	decision.window = ops->snd_cwnd;
 	/* Without room for it the connection has its settings, but leaves no record. */
-	if (keep(bpf_get_socket_cookie(ops), &decision))
-		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | REPORT_STATES);
-	else
-		counts->unkept++;
+	is_kept = keep(bpf_get_socket_cookie(ops), &decision);
+	counts->unkept += !is_kept;
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | reports(outcome, is_kept));
+}
+
+/* The first acknowledgement ends the initial rate. A policy that was applied meanwhile does not know the connection's cap. */
+static always_inline void acknowledged(struct bpf_sock_ops *ops)
+{
+	const struct kept *kept = kept_of(bpf_get_socket_cookie(ops));
+	const struct outcome *outcome;
+	const struct head *head;
+	u32 number = 0, cap = NO_CAP;
+
+	head = lookup(&heads, &number);
+	if (kept && head && kept->decision.policy == head->policy) {
+		number = kept->decision.outcome;
+		outcome = lookup(&outcomes, &number);
+		if (outcome && outcome->pacing_cap)
+			cap = outcome->pacing_cap;
+	}
+	bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &cap, sizeof(cap));
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~REPORT_RTT);
 }
 
 static always_inline void end(struct bpf_sock_ops *ops)
@@ -557,6 +600,9 @@ SECTION("sockops") int steer(struct bpf_sock_ops *ops)
 		break;
 	case ACCEPTED:
 		begin(ops, 0);
+		break;
+	case RTT:
+		acknowledged(ops);
 		break;
 	case STATE:
 		end(ops);

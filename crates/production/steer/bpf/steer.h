@@ -20,7 +20,8 @@ struct decision {
 	u64 policy;
 	u64 unit; /* the hash; 0 without an experiment */
 	u32 outcome;
-	u32 flags; /* 1: moved here when it was open (move.bpf.c) */
+	u16 flags; /* 1: moved here when it was open (move.bpf.c) */
+	u16 window; /* packets that it began with, as the kernel has them */
 };
 
 /* A place in the table of connections. */

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use uncork_kernel::{CgroupLink, Map, Object, available, make_pin_directory};
-use uncork_policy::{Flat, Origins, Outcome, Policy};
+use uncork_policy::{Flat, InitialRate, Origins, Outcome, Policy};
 
 use crate::description::Description;
 use crate::error::Error;
@@ -171,9 +171,15 @@ fn check(policy: &Policy, flat: &Flat) -> Result<(), Error> {
             let known = known.join(", ");
             return Err(Error::Controller { place: place(), name: name.to_owned(), known });
         }
-        // The largest number means no cap.
-        if outcome.pacing_cap.is_some_and(|cap| cap.bytes_per_sec() >= u32::MAX.into()) {
-            return Err(Error::Cap { place: place() });
+        let initial = match outcome.initial_rate {
+            Some(InitialRate::Paced(rate)) => Some(rate),
+            Some(InitialRate::Burst) | None => None,
+        };
+        for (key, rate) in [("pacing_cap", outcome.pacing_cap), ("initial_rate", initial)] {
+            // The largest number means no limit.
+            if rate.is_some_and(|rate| rate.bytes_per_sec() >= u32::MAX.into()) {
+                return Err(Error::Rate { place: place(), key });
+            }
         }
     }
     Ok(())

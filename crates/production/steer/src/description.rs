@@ -52,6 +52,12 @@ pub struct Decided {
     pub propensity: Option<f64>,
     /// The controller; `None` leaves the system's.
     pub tcp: Option<String>,
+    /// The initial window; `None` is the kernel's. A rule of a policy writes it: `32p`.
+    #[serde(default)]
+    pub initial_window: Option<String>,
+    /// The rate at which the initial window leaves: `burst`, `20mbit`; `None` leaves the pacing to the kernel.
+    #[serde(default)]
+    pub initial_rate: Option<String>,
     /// The pacing cap.
     pub pacing_cap_bps: Option<u64>,
 }
@@ -70,6 +76,8 @@ impl Description {
                 arm: arm.map(|arm| arm.arm.clone()),
                 propensity: arm.map(|arm| arm.propensity.as_f64()),
                 tcp: outcome.tcp.clone(),
+                initial_window: outcome.initial_window.map(|it| it.to_string()),
+                initial_rate: outcome.initial_rate.map(|it| it.to_string()),
                 pacing_cap_bps: outcome.pacing_cap.map(Rate::bits_per_sec),
             }
         });

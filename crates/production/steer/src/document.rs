@@ -45,7 +45,10 @@ pub struct DecidedDocument {
     pub(crate) decided: Decided,
     /// Connections since the policy was applied.
     pub connections: u64,
+    /// Of them, with a controller or cap that the kernel refused.
     pub(crate) refused: u64,
+    /// Of them, with an initial window that the kernel refused, because data had left already.
+    pub(crate) windows_refused: u64,
     #[serde(rename = "unkept")]
     pub(crate) table_full: u64,
 }
@@ -84,8 +87,8 @@ impl CgroupDocument {
     fn new(status: &Status) -> Self {
         let Status { description, counts, cost: (run_ns, runs), .. } = status.clone();
         let decided = description.decided.into_iter().zip(counts).map(|(decided, count)| {
-            let Count { connections, refused, table_full } = count;
-            DecidedDocument { decided, connections, refused, table_full }
+            let Count { connections, refused, windows_refused, table_full } = count;
+            DecidedDocument { decided, connections, refused, windows_refused, table_full }
         });
         Self {
             decided: decided.collect(),

@@ -29,11 +29,13 @@ pub enum Error {
         /// The available ones.
         known: String,
     },
-    /// A pacing cap that the kernel's socket option cannot express.
-    #[error("{place}: the kernel takes pacing caps below 34 Gbit/s; remove `pacing_cap`")]
-    Cap {
+    /// A rate that the kernel's socket option cannot express.
+    #[error("{place}: the kernel takes rates below 34 Gbit/s; remove `{key}`")]
+    Rate {
         /// The policy and the place in it.
         place: String,
+        /// The key of the setting.
+        key: &'static str,
     },
     /// Not a cgroup.
     #[error(
@@ -102,6 +104,6 @@ impl Error {
 
     /// Whether the user's files are wrong, not this machine.
     pub const fn is_users(&self) -> bool {
-        matches!(self, Self::Policy(_) | Self::Controller { .. } | Self::Cap { .. })
+        matches!(self, Self::Policy(_) | Self::Controller { .. } | Self::Rate { .. })
     }
 }

@@ -1,7 +1,9 @@
 //! The structures of `bpf/steer.bpf.c` and `bpf/move.bpf.c`, and what they get of a flat policy.
 
 use uncork_kernel::{Layout, layout};
-use uncork_policy::{Candidate, Flat, FlatExperiment, FlatRule, Outcome};
+use uncork_policy::{
+    Candidate, Flat, FlatExperiment, FlatRule, InitialRate, InitialWindow, Outcome,
+};
 use uncork_units::Rate;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -15,11 +17,15 @@ const CANDIDATES: usize = 64;
 /// Words of a line of the table of networks.
 const LINE: usize = 16;
 /// The flag of a decision for a connection that was moved when it was open.
-const MOVED: u32 = 1;
+const MOVED: u16 = 1;
+/// Turns the kernel's pacing on, and limits nothing: `PACED`.
+const PACED: u32 = u32::MAX - 1;
+/// Windows in bytes become packets of this size (RFC 9293 §3.7.1, Ethernet).
+const MSS: u64 = 1460;
 
 /// The structures in the types of `steer.bpf.o`. Close events and questions are not among them: no map has them.
 pub(crate) const STEER: [Layout; 12] = [
-    layout!(Decision = "decision": policy, unit, outcome, flags),
+    layout!(Decision = "decision": policy, unit, outcome, flags, window),
     layout!(ConnectionEntry = "kept": decision, cookie),
     layout!(PolicyHead = "head": policy, opened, others, tai_offset, roots, has_ports, has_windows),
     layout!(TableLine = "line": words),
@@ -29,8 +35,8 @@ pub(crate) const STEER: [Layout; 12] = [
     layout!(HashUnit = "unit": words, count, first, shift, unused),
     layout!(ExperimentEntry = "experiment": key, units, arms, unused, arm),
     layout!(ArmSlots = "experiment.arm": first, slots),
-    layout!(OutcomeEntry = "outcome": controller, pacing_cap),
-    layout!(OutcomeCounts = "counts": connections, refused, unkept),
+    layout!(OutcomeEntry = "outcome": controller, pacing_cap, initial_window, initial_rate),
+    layout!(OutcomeCounts = "counts": connections, refused, windows_refused, unkept),
 ];
 
 /// The structures in the types of `move.bpf.o`.
@@ -48,7 +54,9 @@ pub(crate) struct Decision {
     /// The hash of the client's network, if an experiment decided.
     pub(crate) unit: u64,
     pub(crate) outcome: u32,
-    flags: u32,
+    flags: u16,
+    /// The initial window in packets, as the kernel has it; 0 if it is not known.
+    pub(crate) window: u16,
 }
 const _: () = assert!(size_of::<Decision>() == 24);
 
@@ -134,7 +142,7 @@ const _: () = assert!(size_of::<MoveTarget>() == 48);
 impl MoveTarget {
     pub(crate) fn new(answer: &Answer, controller: Option<&str>, cap: u32) -> Self {
         let Answer { policy, unit, outcome } = *answer;
-        let decision = Decision { policy, unit, outcome: outcome as u32, flags: MOVED };
+        let decision = Decision { policy, unit, outcome: outcome as u32, flags: MOVED, window: 0 };
         Self { decision, controller: name(controller), cap, unused: 0 }
     }
 }
@@ -332,17 +340,38 @@ pub(crate) struct OutcomeEntry {
     controller: [u8; NAME],
     /// In bytes per second; 0 is none.
     pacing_cap: u32,
+    /// In packets; 0 is the kernel's.
+    initial_window: u32,
+    /// In bytes per second, until the first acknowledgement; [`PACED`]; 0 is that of the cap.
+    initial_rate: u32,
 }
-const _: () = assert!(size_of::<OutcomeEntry>() == 20);
+const _: () = assert!(size_of::<OutcomeEntry>() == 28);
 
 impl From<&Outcome> for OutcomeEntry {
-    /// The cap fits: that was checked.
+    /// The rates fit: that was checked.
     fn from(outcome: &Outcome) -> Self {
-        let cap = outcome.pacing_cap.map_or(0, Rate::bytes_per_sec);
+        let bytes_per_sec = |rate: Rate| u32::try_from(rate.bytes_per_sec()).unwrap_or(0);
+        let cap = outcome.pacing_cap.map_or(0, bytes_per_sec);
+        let initial_rate = match (outcome.initial_window, outcome.initial_rate) {
+            (None, _) | (_, Some(InitialRate::Burst)) => 0,
+            (Some(_), Some(InitialRate::Paced(rate))) => bytes_per_sec(rate),
+            (Some(_), None) => PACED,
+        };
         Self {
             controller: name(outcome.tcp.as_deref()),
-            pacing_cap: u32::try_from(cap).unwrap_or(0),
+            pacing_cap: cap,
+            initial_window: outcome.initial_window.map_or(0, packets),
+            // A cap paces, too.
+            initial_rate: if cap > 0 && initial_rate >= cap { 0 } else { initial_rate },
         }
+    }
+}
+
+/// The window in packets, at least one.
+pub(crate) fn packets(window: InitialWindow) -> u32 {
+    match window {
+        InitialWindow::Packets(packets) => packets,
+        InitialWindow::Bytes(bytes) => (bytes.as_u64() / MSS).max(1) as u32,
     }
 }
 
@@ -352,9 +381,10 @@ impl From<&Outcome> for OutcomeEntry {
 pub(crate) struct OutcomeCounts {
     pub(crate) connections: u64,
     pub(crate) refused: u64,
+    pub(crate) windows_refused: u64,
     pub(crate) unkept: u64,
 }
-const _: () = assert!(size_of::<OutcomeCounts>() == 24);
+const _: () = assert!(size_of::<OutcomeCounts>() == 32);
 
 #[cfg(test)]
 mod tests {

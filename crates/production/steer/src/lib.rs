@@ -1,7 +1,7 @@
 //! Applies a policy to all TCP connections of a cgroup, by BPF. The server needs no change.
 //!
 //! [`apply`] turns a policy (`uncork-policy`) into maps and a program of `bpf/steer.bpf.c`, which gives each
-//! connection its controller and its pacing cap when its handshake is done. A policy is replaced as a whole.
+//! connection its controller, its initial window and its pacing cap when its handshake is done. A policy is replaced as a whole.
 //! Everything is kept by pins in the BPF file system, and [`Steered::revert`] takes all of it away.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]

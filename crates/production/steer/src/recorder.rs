@@ -302,6 +302,8 @@ impl CloseEvents<'_> {
         let mut record =
             FlowRecord { choice: Some(choice), cc: end.controller().into(), ..record.clone() };
         if let Some(service) = &mut record.service {
+            service.initial_window =
+                Some(decision.window).filter(|window| *window > 0).map(u32::from);
             if let Some(name) = name_of(&service.listener, &description.listeners) {
                 service.listener = name.into();
             }

@@ -50,6 +50,8 @@ pub struct Count {
     pub connections: u64,
     /// Connections for which the kernel refused the controller or the cap.
     pub refused: u64,
+    /// Connections for which the kernel refused the initial window, because data had left already.
+    pub windows_refused: u64,
     /// Connections without a record, because the table was full.
     pub table_full: u64,
 }
@@ -257,6 +259,7 @@ fn count(values: &[OutcomeCounts]) -> Count {
     values.iter().fold(Count::default(), |sum, value| Count {
         connections: sum.connections + value.connections,
         refused: sum.refused + value.refused,
+        windows_refused: sum.windows_refused + value.windows_refused,
         table_full: sum.table_full + value.unkept,
     })
 }

@@ -44,8 +44,15 @@ impl CgroupDocument {
         text.extend(table.render(Style::Plain).lines().map(|line| format!("  {line}\n")));
         let sum = |of: fn(&DecidedDocument) -> u64| self.decided.iter().map(of).sum::<u64>();
         let (refused, table_full) = (sum(|it| it.refused), sum(|it| it.table_full));
+        let windows = sum(|it| it.windows_refused);
         if refused > 0 {
             let _ = writeln!(text, "  the kernel refused the settings of {refused} of them");
+        }
+        if windows > 0 {
+            let _ = writeln!(
+                text,
+                "  the kernel refused the initial window of {windows} of them: data had left already"
+            );
         }
         if table_full > 0 {
             let _ =
@@ -67,11 +74,17 @@ impl DecidedDocument {
 }
 
 fn settings(decided: &Decided) -> String {
-    let controller = decided.tcp.as_deref().unwrap_or("the system's");
-    match decided.pacing_cap_bps {
-        Some(cap) => format!("{controller}, at most {} Mbit/s", cap as f64 / 1e6),
-        None => controller.to_owned(),
-    }
+    let controller = decided.tcp.as_deref().unwrap_or("the system's").to_owned();
+    let window = decided.initial_window.as_ref().map(|window| {
+        let rate = match decided.initial_rate.as_deref() {
+            Some("burst") => " in a burst".to_owned(),
+            Some(rate) => format!(" at {rate}"),
+            None => String::new(),
+        };
+        format!("initial window {window}{rate}")
+    });
+    let cap = decided.pacing_cap_bps.map(|cap| format!("at most {} Mbit/s", cap as f64 / 1e6));
+    [Some(controller), window, cap].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl ExplanationDocument {

@@ -232,6 +232,96 @@ fn experiments_give_each_network_its_arm() {
     assert_eq!(connections.sum::<u64>(), 4);
 }
 
+/// Initial windows: the server sends the controller, the window and the pacing limit before the first data and after their
+/// acknowledgement.
+const WINDOWS: &str = r#"
+cat > server.py <<'END'
+import socket
+server = socket.create_server(("::", 8080), family=socket.AF_INET6, dualstack_ipv6=True, backlog=512)
+def state(connection):
+    controller = connection.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode()
+    window = int.from_bytes(connection.getsockopt(socket.IPPROTO_TCP, 11, 104)[80:84], "little")
+    limit = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, 47, 8), "little")
+    return f"{controller} {window} {'-' if limit > 2**60 else limit}"
+while True:
+    connection, _ = server.accept()
+    before = state(connection)
+    connection.sendall(b"data")
+    connection.recv(1)
+    limit = state(connection).split()[2]
+    connection.sendall(f"{before} {limit}\n".encode())
+    connection.close()
+END
+cat > client.py <<'END'
+import socket, sys
+with socket.create_connection(("10.1.0.1", 8080), 10, (sys.argv[1], 0)) as connection:
+    assert connection.recv(4) == b"data"
+    connection.sendall(b"!")
+    print(connection.recv(100).decode().strip())
+END
+cat > windows.toml <<'END'
+[default]
+tcp = "reno"
+[[rule]]
+name = "paced"
+client = "10.1.1.0/24"
+use = { initial_window = "32p" }
+[[rule]]
+name = "burst"
+client = "10.1.2.0/24"
+use = { tcp = "cubic", initial_window = "58400B", initial_rate = "burst" }
+[[rule]]
+name = "rate"
+client = "10.1.3.0/24"
+use = { initial_window = "20p", initial_rate = "80mbit", pacing_cap = "160mbit" }
+END
+serve
+steer apply windows.toml --cgroup "$CGROUP" > /dev/null
+"$UNCORK" steer record out.jsonl --every 100ms & recorder=$!
+for i in $(seq 100); do [ -e out.jsonl ] && break; sleep 0.05; done
+sleep 0.5
+for client in 10.1.0.1 10.1.1.7 10.1.2.7 10.1.3.7; do ask $client; done
+recorded 4
+kill -INT $recorder
+wait $recorder
+steer explain 10.1.2.7 --port 8080
+steer status | sed "s|$CGROUP|CGROUP|"
+steer status --format json | python3 -c 'import json,sys; print(json.dumps(json.load(sys.stdin)))'
+cat out.jsonl"#;
+
+#[test]
+fn the_initial_window_of_the_policy_is_set_paced_and_recorded() {
+    let Some(seen) = succeed(WINDOWS) else { return };
+    let expected = "\
+reno 10 - -
+reno 32 4294967294 4294967294
+cubic 40 - -
+reno 20 10000000 20000000
+10.1.2.7, accepted on port 8080: cubic, initial window 58400B in a burst
+  rule 2 `burst` (line 7) decides
+CGROUP: windows.toml
+  rule     arm  controller                                              connections
+  default  -    reno                                                    1
+  paced    -    reno, initial window 32p                                1
+  burst    -    cubic, initial window 58400B in a burst                 1
+  rate     -    reno, initial window 20p at 80mbit, at most 160 Mbit/s  1
+";
+    let (text, documents) = seen.split_at(seen.find('{').expect("documents"));
+    assert_eq!(text, expected);
+    let mut documents = documents
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let status = documents.next().expect("the status");
+    assert_describes("steer-1", [&status]);
+    let refused = status["cgroups"][0]["decided"].as_array().expect("a list").iter();
+    assert_eq!(refused.map(|one| one["windows_refused"].as_u64()).max(), Some(Some(0)));
+    let records: Vec<serde_json::Value> = documents.collect();
+    assert_describes("flow-record", &records);
+    let windows: Vec<_> =
+        records.iter().map(|record| record["service"]["initial_window"].as_u64()).collect();
+    assert_eq!(windows, [10, 32, 40, 20].map(Some));
+}
+
 /// Two policies one after the other, and a server of another service.
 const RECORDED: &str = r#"
 policy() {

@@ -42,12 +42,18 @@ pub(super) fn optional_columns<'a>(
         column("service_client_port", MaybeCount(|it| of(it, |it| it.client_port).map(u64::from))),
         column("service_end_unix_ns", MaybeCount(|it| of(it, |it| it.end_unix_ns))),
     ];
+    let window: Columns<'a, 1> = [column(
+        "service_initial_window",
+        MaybeCount(|it| of(it, |it| it.initial_window).map(u64::from)),
+    )];
     let region: Columns<'a, 1> =
         [column("region", MaybeText(|it| of(it, |it| it.region.as_deref())))];
     let has_ports = has(|it| of(it, |it| it.client_port).is_some());
+    let has_window = has(|it| of(it, |it| it.initial_window).is_some());
     let has_region = has(|it| it.service.as_ref().is_some_and(|it| it.region.is_some()));
     let ports = has_ports.then_some(ports).into_iter().flatten();
-    ports.chain(has_region.then_some(region).into_iter().flatten()).collect()
+    let window = has_window.then_some(window).into_iter().flatten();
+    ports.chain(window).chain(has_region.then_some(region).into_iter().flatten()).collect()
 }
 
 /// The columns of [`Choice`] and its [`Arm`].
@@ -92,6 +98,7 @@ pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
         client: row.text_if_any("service_client")?,
         client_port: row.narrow("service_client_port", "a port")?,
         end_unix_ns: row.count_if_any("service_end_unix_ns")?,
+        initial_window: row.narrow("service_initial_window", U32)?,
         region: row.text_if_any("region")?,
         asn: row.narrow("service_asn", U32)?,
         country: row.text_if_any("service_country")?,

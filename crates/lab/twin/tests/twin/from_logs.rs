@@ -40,6 +40,7 @@ pub(crate) fn served(flow: FlowRecord) -> FlowRecord {
         client: Some(format!("2001:db8:{:x}::/48", flow.flow).into()),
         client_port: None,
         end_unix_ns: None,
+        initial_window: None,
         region: None,
         asn: flow.group.strip_prefix("as").and_then(|asn| asn.parse().ok()),
         country: None,
