@@ -402,6 +402,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_first_flight_has_its_rate_unless_the_cap_is_lower() {
+        let outcome = |window: Option<&str>, rate: Option<InitialRate>, cap: Option<u64>| Outcome {
+            rule: None,
+            name: None,
+            arm: None,
+            tcp: None,
+            initial_window: window.map(|window| window.parse().expect("a window")),
+            initial_rate: rate,
+            pacing_cap: cap.map(Rate::from_mbit),
+        };
+        let paced = |mbit| Some(InitialRate::Paced(Rate::from_mbit(mbit)));
+        for (window, rate, cap, expected) in [
+            (None, None, None, (0, 0)),
+            (None, paced(8), None, (0, 0)),
+            (Some("32p"), None, None, (32, PACED)),
+            (Some("32p"), Some(InitialRate::Burst), None, (32, 0)),
+            (Some("32p"), paced(8), None, (32, 1_000_000)),
+            (Some("32p"), paced(8), Some(4), (32, 0)),
+            (Some("32p"), paced(8), Some(16), (32, 1_000_000)),
+            (Some("32p"), None, Some(16), (32, 0)),
+            (Some("1200B"), Some(InitialRate::Burst), None, (1, 0)),
+            (Some("14600B"), Some(InitialRate::Burst), None, (10, 0)),
+        ] {
+            let entry = OutcomeEntry::from(&outcome(window, rate, cap));
+            let asked = format!("{window:?} {rate:?} {cap:?}");
+            assert_eq!((entry.initial_window, entry.initial_rate), expected, "{asked}");
+        }
+    }
+
     /// Old connections that lie together must not take all places of a new one.
     #[test]
     fn places_of_a_connection_are_far_apart() {

@@ -658,7 +658,7 @@ error: vegas.toml:1: this host does not have the controller `vegas2`: it is not 
 the name, or load the module that has it; available: ...
 error: ours.toml:1: this host does not have the controller `uncork_bbr2`: load it (`uncork kernel load uncork_bbr2`); \
 available: ...
-error: cap.toml: [default]: the kernel takes pacing caps below 34 Gbit/s; remove `pacing_cap`
+error: cap.toml: [default]: the kernel takes rates below 34 Gbit/s; remove `pacing_cap`
 error: invalid value '/proc' for '--cgroup <DIR>': not a cgroup v2 directory: it is in a file system of another kind; choose one below the \
 directory that `findmnt -t cgroup2` shows
 0

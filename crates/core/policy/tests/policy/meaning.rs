@@ -177,6 +177,22 @@ fn omitted_settings_come_from_the_default() {
 }
 
 #[test]
+fn initial_windows_up_to_the_maximum_are_read_with_their_rates() {
+    for (max, window) in [("", "64p"), ("", "96kB"), ("max_initial_window = \"1000p\"\n", "1000p")]
+    {
+        let policy = policy(&format!("{max}[default]\ninitial_window = \"{window}\"\n"));
+        let settings = policy.decide(&Facts::default()).settings;
+        assert_eq!(settings.initial_window, Some(window.parse().expect("a window")), "{window}");
+    }
+    let burst = policy("[default]\ninitial_window = \"20p\"\ninitial_rate = \"burst\"\n");
+    assert_message!("burst", burst.decide(&Facts::default()).settings);
+    let paced = policy("[default]\ninitial_window = \"20p\"\ninitial_rate = \"20mbit\"\n");
+    assert_message!("paced", paced.decide(&Facts::default()).settings);
+    assert_message!("warning", paced.window_warning().expect("a warning"));
+    assert_eq!(policy("").window_warning(), None);
+}
+
+#[test]
 fn the_first_matching_rule_decides() {
     let example = policy(EXAMPLE);
     assert_eq!(example.when(), When::EachRequest);
