@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -87,6 +88,17 @@ def test_a_file_name_is_not_a_pattern(tmp_path: Path) -> None:
     for name in ("*.parquet", "[r].parquet", "?.parquet"):
         assert read([tmp_path / name]).table.count().to_pyarrow().as_py() == 100
     assert read([tmp_path]).table.count().to_pyarrow().as_py() == 400
+
+
+def test_columns_without_a_type_have_no_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pq.read_table(demo() / "records/records.parquet")
+    empty = pa.nulls(table.num_rows)
+    for name in ("service_asn", "service_country", "rtt_p50_ms", "completion_ns"):
+        table = table.set_column(table.column_names.index(name), name, empty)
+    pq.write_table(table, tmp_path / "records.parquet")
+    arguments = ["analyze", str(tmp_path / "records.parquet"), "--by", "listener", "-o", str(tmp_path / "out")]
+    assert main(arguments) in (0, 1)
+    assert "rror" not in capsys.readouterr().err
 
 
 def test_what_is_spilled_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,6 +212,7 @@ fn the_program_decides_as_the_policy_for_a_million_clients() {
         assert_eq!(outcome.rule, rule(&decision), "{asked}");
         assert_eq!(outcome.tcp.as_deref(), decision.settings.tcp.as_deref(), "{asked}");
         assert_eq!(outcome.pacing_cap, decision.settings.pacing_cap, "{asked}");
+        assert_eq!(outcome.initial_window, decision.settings.initial_window, "{asked}");
         assert_eq!(answer.policy, policy.fingerprint());
         let Some(assignment) = decision.experiment else {
             assert_eq!((answer.unit, &outcome.arm), (0, &None), "{asked}");

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Final, Literal
 
 import ibis
+import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -145,11 +146,11 @@ def typed(records: ir.Table, *, is_duckdb: bool = False) -> ir.Table:
 def _number(value: ir.Value, column: Column, is_duckdb: bool) -> ir.Value | None:
     """``None`` if the column is a number already."""
     kind = value.type()
+    if kind.is_null() or _is_duckdb_null(kind):
+        return ibis.null().cast(_IBIS[column.kind])
     if kind.is_timestamp() or kind.is_date() or kind.is_unknown():  # unknown: DuckDB's TIMESTAMPTZ_NS
         moment = value.cast("timestamp") if kind.is_date() else value
         return _epoch_ns(moment) if is_duckdb else _unix_ns(moment)
-    if kind.is_null():
-        return ibis.null().cast(_IBIS[column.kind])
     if kind.is_integer() or (column.kind == "number" and kind.is_numeric()):
         return None
     number = value.try_cast("float64") if kind.is_string() else value.cast("float64")
@@ -163,6 +164,11 @@ def _number(value: ir.Value, column: Column, is_duckdb: bool) -> ir.Value | None
         (is_fine, number.cast(target)),
         else_=ibis.literal(-1, target),
     )
+
+
+def _is_duckdb_null(kind: dt.DataType) -> bool:
+    """Whether a Parquet column has no type, because it has no value. Ibis does not know DuckDB's name for that."""
+    return isinstance(kind, dt.Unknown) and str(kind.raw_type) == '"NULL"'
 
 
 _BY_NAME: Final = {column.name: column for column in COLUMNS}
