@@ -167,7 +167,7 @@ def _number(value: ir.Value, column: Column, is_duckdb: bool) -> ir.Value | None
 
 
 def _is_duckdb_null(kind: dt.DataType) -> bool:
-    """Whether a Parquet column has no type, because it has no value. Ibis does not know DuckDB's name of it."""
+    """Whether a Parquet column has no type, for lack of values. Ibis does not know this type of DuckDB."""
     return isinstance(kind, dt.Unknown) and str(kind.raw_type) == '"NULL"'
 
 
