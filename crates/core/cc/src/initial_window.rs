@@ -36,6 +36,15 @@ impl InitialWindow {
             Self::Bytes(bytes) => bytes.as_u64(),
         }
     }
+
+    /// The window in packets of `mss` bytes, at least one.
+    pub fn packets(self, mss: u32) -> u32 {
+        match self {
+            Self::Packets(packets) => packets,
+            // At most `BYTES`.
+            Self::Bytes(bytes) => (bytes.as_u64() / u64::from(mss.max(1))).max(1) as u32,
+        }
+    }
 }
 
 impl FromStr for InitialWindow {
@@ -86,6 +95,7 @@ mod tests {
         for (text, bytes) in [("10p", 12_000), ("32KiB", 32_768), ("1200B", 1200)] {
             let window: InitialWindow = text.parse().expect("a window");
             assert_eq!((window.to_string().as_str(), window.bytes(1_200)), (text, bytes));
+            assert_eq!(u64::from(window.packets(1_200)), bytes / 1_200, "{text}");
         }
         for text in ["10", "", "p", "-1p", "1.5p", "10 packets", "10mbit"] {
             assert_eq!(text.parse::<InitialWindow>(), Err(InitialWindowError::NoUnit), "{text}");

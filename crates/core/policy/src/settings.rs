@@ -5,6 +5,14 @@ use std::fmt;
 use uncork_cc::{Algorithm, CcSpec, InitialWindow};
 use uncork_units::Rate;
 
+/// Initial windows in bytes become packets of this size over TCP: Ethernet's, without IP and TCP headers (RFC 9293 §3.7.1).
+pub const MSS_BYTES: u32 = 1460;
+
+/// Packets of this size make initial windows in packets and in bytes comparable.
+pub const PACKET_BYTES: u32 = 1500;
+/// The maximum of initial windows, unless a policy has `max_initial_window`. In 2017 content delivery networks began with up to 46.
+pub const MAX_WINDOW: InitialWindow = InitialWindow::Packets(64);
+
 /// The settings of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -12,7 +20,7 @@ pub struct Settings {
     pub quic: CcSpec,
     /// The kernel's name of the controller for TCP; `None` keeps the system's default.
     pub tcp: Option<Box<str>>,
-    /// The initial congestion window. Over TCP only `uncork steer` sets it.
+    /// The initial congestion window. Over TCP only `uncork steer` and routes set it.
     pub initial_window: Option<InitialWindow>,
     /// The rate at which the initial window leaves over TCP; `None` leaves the pacing to the kernel.
     pub initial_rate: Option<InitialRate>,

@@ -1,9 +1,7 @@
 //! The structures of `bpf/steer.bpf.c` and `bpf/move.bpf.c`, and what they get of a flat policy.
 
 use uncork_kernel::{Layout, layout};
-use uncork_policy::{
-    Candidate, Flat, FlatExperiment, FlatRule, InitialRate, InitialWindow, Outcome,
-};
+use uncork_policy::{Candidate, Flat, FlatExperiment, FlatRule, InitialRate, MSS_BYTES, Outcome};
 use uncork_units::Rate;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -20,8 +18,6 @@ const LINE: usize = 16;
 const MOVED: u16 = 1;
 /// Turns the kernel's pacing on, and limits nothing: `PACED`.
 const PACED: u32 = u32::MAX - 1;
-/// Windows in bytes become packets of this size (RFC 9293 §3.7.1, Ethernet).
-const MSS: u64 = 1460;
 
 /// The structures in the types of `steer.bpf.o`. Close events and questions are not among them: no map has them.
 pub(crate) const STEER: [Layout; 12] = [
@@ -360,18 +356,10 @@ impl From<&Outcome> for OutcomeEntry {
         Self {
             controller: name(outcome.tcp.as_deref()),
             pacing_cap: cap,
-            initial_window: outcome.initial_window.map_or(0, packets),
+            initial_window: outcome.initial_window.map_or(0, |window| window.packets(MSS_BYTES)),
             // A cap paces, too.
             initial_rate: if cap > 0 && initial_rate >= cap { 0 } else { initial_rate },
         }
-    }
-}
-
-/// The window in packets, at least one.
-pub(crate) fn packets(window: InitialWindow) -> u32 {
-    match window {
-        InitialWindow::Packets(packets) => packets,
-        InitialWindow::Bytes(bytes) => (bytes.as_u64() / MSS).max(1) as u32,
     }
 }
 

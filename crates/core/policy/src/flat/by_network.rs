@@ -7,10 +7,10 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use super::networks::MAPPED;
 use super::refusal::{self, FlatError};
-use super::{Flat, FlatNetwork};
+use super::{Flat, FlatNetwork, Outcome};
 use crate::experiment::CLIENT_BITS;
 use crate::policy::Action;
-use crate::{Fact, Facts, Origins, Policy, Prefix, UnixTime, slot};
+use crate::{Fact, Facts, MSS_BYTES, Origins, Policy, Prefix, UnixTime, slot};
 
 /// Units that are dealt to the arms of experiments: an IPv4 /4, an IPv6 /28.
 const MAX_UNITS: u128 = 1 << 20;
@@ -36,6 +36,8 @@ pub struct NetworkDecision {
     pub network: Prefix,
     /// The kernel's name of the controller; `None` is the system's.
     pub tcp: Option<String>,
+    /// The initial window in packets; `None` is the kernel's.
+    pub initial_window: Option<u32>,
 }
 
 /// A network to decide for, IPv4 mapped with 96 bits more.
@@ -164,10 +166,14 @@ impl ArmAssigner<'_> {
         let mut decisions = Vec::new();
         self.each(items, |item, own, around| {
             let outcome = self.outcome(own.row, item);
-            let tcp = |outcome: u16| &self.flat.outcomes[usize::from(outcome)].tcp;
-            if own.is_asked && !(item.is_unit && tcp(outcome) == tcp(around.outcome)) {
+            let gives = |outcome: u16| {
+                let Outcome { tcp, initial_window, .. } = &self.flat.outcomes[usize::from(outcome)];
+                (tcp, initial_window.map(|window| window.packets(MSS_BYTES)))
+            };
+            let (tcp, initial_window) = gives(outcome);
+            if own.is_asked && !(item.is_unit && gives(outcome) == gives(around.outcome)) {
                 let network = prefix(item.first, item.bits);
-                decisions.push(NetworkDecision { network, tcp: tcp(outcome).clone() });
+                decisions.push(NetworkDecision { network, tcp: tcp.clone(), initial_window });
             }
             Enclosing { outcome, ..own }
         });

@@ -72,8 +72,10 @@ fn check_rule(policy: &Policy, rule: &Rule) -> Result<(), FlatError> {
 
 /// Refuses conditions that the client's network does not decide.
 pub(super) fn check_by_network(policy: &Policy, remedy: &str) -> Result<(), FlatError> {
-    if let Some(key) = unknown_to_routes(&policy.default) {
-        let problem = format!("`{key}` in [default]: a route sets none");
+    let default = &policy.default;
+    let window = default.initial_window.map(|_| "initial_window");
+    if let Some(key) = unknown_to_routes(default).or(window) {
+        let problem = format!("`{key}` in [default]: clients without a route do not get it");
         return Err(whole(policy, problem, remedy));
     }
     for rule in &policy.rules {
@@ -109,7 +111,6 @@ pub(super) fn check_by_network(policy: &Policy, remedy: &str) -> Result<(), Flat
 fn unknown_to_routes(settings: &Settings) -> Option<&'static str> {
     let is_set = [
         ("pacing_cap", settings.pacing_cap.is_some()),
-        ("initial_window", settings.initial_window.is_some()),
         ("initial_rate", settings.initial_rate.is_some()),
     ];
     is_set.into_iter().find_map(|(key, is_set)| is_set.then_some(key))

@@ -76,7 +76,7 @@ pub(crate) const SETTINGS: &[Key] = &[
     Key::with_default(
         "initial_window",
         "ten packets (RFC 9002 §7.2)",
-        r#"initial window: `"1p"` to `"1000p"` packets, or `"1200B"` to `"1500kB"`. Over TCP only [`uncork steer`](steer.md) sets it: Linux has no socket option for the server itself"#,
+        r#"initial window: `"1p"` to `"1000p"` packets, or `"1200B"` to `"1500kB"`. Over TCP [`uncork steer`](steer.md) sets it, and [routes](host.md#routes-by-a-policy): Linux has no socket option for the server itself"#,
     ),
     Key::with_default(
         "initial_rate",

@@ -5,13 +5,10 @@ use uncork_config::{ConfigError, Node, Place, Result, Section};
 use uncork_units::Rate;
 
 use super::keys;
-use crate::{InitialRate, Settings};
+use crate::{InitialRate, MAX_WINDOW, PACKET_BYTES, Settings};
 
 /// Maximum length of a controller's name in the kernel (`TCP_CA_NAME_MAX` without the NUL byte).
 const NAME: usize = 15;
-
-/// Packets of this size make windows in packets and in bytes comparable.
-const PACKET_BYTES: u32 = 1500;
 
 /// What the file says once for all settings.
 #[derive(Clone, Debug)]
@@ -23,10 +20,9 @@ pub(crate) struct Defaults {
 }
 
 impl Defaults {
-    /// Without `[default]`: a window of 64 packets is what large content delivery networks use at most.
+    /// Without `[default]`.
     pub(crate) fn new(max_window: Option<InitialWindow>) -> Self {
-        let max_window = max_window.unwrap_or(InitialWindow::Packets(64));
-        Self { settings: Settings::default(), max_window }
+        Self { settings: Settings::default(), max_window: max_window.unwrap_or(MAX_WINDOW) }
     }
 }
 

@@ -9,6 +9,8 @@ use std::str::FromStr;
 use uncork_config::{ConfigError, Entry, Node, Result, Section, each};
 use uncork_units::ByteCount;
 
+use uncork_policy::{InitialWindow, MAX_WINDOW, MSS_BYTES, PACKET_BYTES};
+
 use super::keys;
 
 /// `TCP_CA_NAME_MAX` and `IFNAMSIZ`, without the final zero.
@@ -51,6 +53,8 @@ pub struct DesiredRoute {
     pub algorithm: String,
     /// Whether applications cannot override it.
     pub lock: bool,
+    /// Packets of the initial window; `None` is that of the route which leads there.
+    pub initial_window: Option<u32>,
 }
 
 /// A policy. Its decisions by client network become routes.
@@ -152,7 +156,17 @@ fn route(section: &Section<'_>) -> Result<DesiredRoute> {
         to: section.need("to", "\"10.0.0.0/8\"")?.parse()?,
         algorithm: algorithm(section.need("algorithm", "\"cubic\"")?)?,
         lock: section.flag("lock")?,
+        initial_window: section.read("initial_window", initial_window)?,
     })
+}
+
+fn initial_window(node: &Node) -> Result<u32> {
+    let window: InitialWindow = node.parse()?;
+    if window.bytes(PACKET_BYTES) <= MAX_WINDOW.bytes(PACKET_BYTES) {
+        return Ok(window.packets(MSS_BYTES));
+    }
+    Err(ConfigError::new(&node.place, format!("{window} is above the maximum of {MAX_WINDOW}"))
+        .help("lower it; a policy with max_initial_window may have more"))
 }
 
 fn routes_policy(file: &Section<'_>) -> Result<Option<RoutesPolicy>> {

@@ -35,6 +35,11 @@ pub(super) const ROUTE: &[Key] = &[
     Key::required("to", r#"destination, such as `"10.0.0.0/8"`"#),
     Key::required("algorithm", "algorithm of connections to it"),
     Key::with_default("lock", "`false`", "`true`: programs cannot choose another algorithm"),
+    Key::with_default(
+        "initial_window",
+        "that of the route which leads there",
+        r#"initial window of its connections: `"1p"` to `"64p"` packets, or bytes (`initcwnd`)"#,
+    ),
 ];
 
 /// Keys of `[routes]`.

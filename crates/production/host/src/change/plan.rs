@@ -398,7 +398,8 @@ impl<H: Host> ChangePlanner<'_, H> {
             };
             let same = current == Value::Route(base.clone())
                 && base.congctl.as_ref() == Some(&desired.algorithm)
-                && base.locked == desired.lock;
+                && base.locked == desired.lock
+                && desired.initial_window.is_none_or(|it| route::initial_window(base) == Some(it));
             let goal = if same { base.clone() } else { route::choosing(base, desired)? };
             self.goal(setting, current, Value::Route(goal));
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 use uncork_policy::{NetworkDecision, NetworksAsked, Origins, Policy, Release, UnixTime};
 
 use super::desired_state::{DesiredRoute, Prefix, RoutesPolicy};
+use super::route;
 use super::setting::Route;
 
 /// As many as `apply` makes within seconds.
@@ -103,31 +104,34 @@ fn is_default(policy: &Policy, algorithm: &str) -> Result<(), String> {
 }
 
 /// Routes for the decisions that differ from what the routes around them, or the host's, already give.
-fn differing(decisions: &[NetworkDecision], without: Without<'_>) -> Vec<DesiredRoute> {
+fn differing<'a>(decisions: &'a [NetworkDecision], without: Without<'a>) -> Vec<DesiredRoute> {
     let Without { algorithm, routes, desired } = without;
-    let desired: BTreeMap<Prefix, &str> =
-        desired.iter().map(|route| (route.to, &*route.algorithm)).collect();
-    let own = |to: Prefix| {
-        let route = routes.get(&to).map(|it| it.congctl.as_deref().unwrap_or(algorithm));
-        desired.get(&to).copied().or(route)
+    // Algorithm and initial window.
+    let desired: BTreeMap<Prefix, (&str, Option<u32>)> =
+        desired.iter().map(|it| (it.to, (&*it.algorithm, it.initial_window))).collect();
+    let of_route = |route: &'a Route| {
+        (route.congctl.as_deref().unwrap_or(algorithm), route::initial_window(route))
     };
+    let own = |to: Prefix| desired.get(&to).copied().or_else(|| routes.get(&to).map(of_route));
     let mut made = Vec::new();
     // The decisions around the current one, outermost first.
-    let mut around: Vec<(Prefix, &str)> = Vec::new();
-    for NetworkDecision { network, tcp } in decisions {
+    let mut around: Vec<(Prefix, (&str, Option<u32>))> = Vec::new();
+    for NetworkDecision { network, tcp, initial_window } in decisions {
         let to = Prefix { address: network.address(), bits: network.bits() };
         while around.last().is_some_and(|(outer, _)| !outer.covers(to)) {
             around.pop();
         }
+        let of_host = own(to).or_else(|| to.around().find_map(own)).unwrap_or((algorithm, None));
         let inherited = || around.last().map(|(_, given)| *given);
-        let given = own(to).or_else(inherited).or_else(|| to.around().find_map(own));
-        let given = given.unwrap_or(algorithm);
+        let given = own(to).or_else(inherited).unwrap_or(of_host);
+        // Without a window of the policy's, that of the host's route stays.
         let wanted = match desired.get(&to) {
-            Some(given) => *given,
-            None => tcp.as_deref().unwrap_or(algorithm),
+            Some(desired) => *desired,
+            None => (tcp.as_deref().unwrap_or(algorithm), initial_window.or(of_host.1)),
         };
         if wanted != given {
-            made.push(DesiredRoute { to, algorithm: wanted.to_owned(), lock: false });
+            let (algorithm, initial_window) = (wanted.0.to_owned(), wanted.1);
+            made.push(DesiredRoute { to, algorithm, lock: false, initial_window });
         }
         around.push((to, wanted));
     }

@@ -134,6 +134,13 @@ pub(crate) fn choosing(base: &Route, desired: &DesiredRoute) -> Result<Route, Ho
     let mut metrics = take_metrics(&mut made);
     metrics.retain(|metric| !matches!(metric, RouteMetric::CcAlgo(_)));
     metrics.push(RouteMetric::CcAlgo(desired.algorithm.clone()));
+    if let Some(packets) = desired.initial_window {
+        let before = metrics_text(&metrics);
+        metrics.retain(|metric| !matches!(metric, RouteMetric::InitCwnd(_)));
+        metrics.push(RouteMetric::InitCwnd(packets));
+        metrics.sort_by_key(netlink_packet_core::Nla::kind);
+        path = with_metrics(&path, &before, &metrics_text(&metrics));
+    }
     let locked = metrics.iter().find_map(|metric| match metric {
         RouteMetric::Lock(bits) => Some(bits & !CONGCTL),
         _ => None,
@@ -147,6 +154,29 @@ pub(crate) fn choosing(base: &Route, desired: &DesiredRoute) -> Result<Route, Ho
     Ok(value(made, path))
 }
 
+/// The packets of the initial window that a route sets.
+pub(crate) fn initial_window(route: &Route) -> Option<u32> {
+    let metrics = take_metrics(&mut message(route).ok()?);
+    metrics.iter().find_map(|metric| match metric {
+        RouteMetric::InitCwnd(packets) => Some(*packets),
+        _ => None,
+    })
+}
+
+/// A path with other metrics. They come before the next hops.
+fn with_metrics(path: &str, before: &str, after: &str) -> String {
+    if !before.is_empty() {
+        return path.replacen(before, after, 1);
+    }
+    let place = path.find(" nexthop").unwrap_or(path.len());
+    format!("{}{after}{}", &path[..place], &path[place..])
+}
+
+/// The metrics in the syntax of `ip route`.
+fn metrics_text(metrics: &[RouteMetric]) -> String {
+    metrics.iter().filter_map(option).collect()
+}
+
 /// The route in the syntax of `ip route`, without destination and algorithm.
 fn path(message: &RouteMessage, names: &BTreeMap<u32, String>) -> String {
     let header = &message.header;
@@ -158,7 +188,7 @@ fn path(message: &RouteMessage, names: &BTreeMap<u32, String>) -> String {
             RouteAttribute::Oif(index) => words.push(format!(" dev {}", name(index))),
             RouteAttribute::PrefSource(address) => options.push(format!(" src {}", shown(address))),
             RouteAttribute::Priority(number) => options.push(format!(" metric {number}")),
-            RouteAttribute::Metrics(metrics) => options.extend(metrics.iter().filter_map(option)),
+            RouteAttribute::Metrics(metrics) => options.push(metrics_text(metrics)),
             RouteAttribute::MultiPath(hops) => {
                 options.extend(hops.iter().map(|hop| next_hop(hop, &name)));
             }

@@ -157,8 +157,12 @@ impl ProveSpec {
         if self.routes.is_empty() {
             return DesiredState { algorithm: Some(algorithm), ..DesiredState::default() };
         }
-        let route =
-            |to: &Prefix| DesiredRoute { to: *to, algorithm: algorithm.clone(), lock: false };
+        let route = |to: &Prefix| DesiredRoute {
+            to: *to,
+            algorithm: algorithm.clone(),
+            lock: false,
+            initial_window: None,
+        };
         DesiredState { routes: self.routes.iter().map(route).collect(), ..DesiredState::default() }
     }
 }

@@ -17,6 +17,7 @@ receive = "16MB"
 [[route]]
 to = "10.0.0.0/8"
 algorithm = "cubic"
+initial_window = "20p"
 [[route]]
 to = "0.0.0.0/0"
 algorithm = "bbr"

@@ -276,7 +276,7 @@ fn a_route_is_created_from_the_route_that_covers_it() {
     let mut host = applied(ALL, None);
     let to = SettingKey::Route { to: "10.0.0.0/8".to_owned() };
     let made = host.values[&to].to_string();
-    assert_eq!(made, "via 192.0.2.1 dev eth0 proto static congctl cubic");
+    assert_eq!(made, "via 192.0.2.1 dev eth0 proto static initcwnd 20 congctl cubic");
     let to_all = SettingKey::Route { to: "0.0.0.0/0".to_owned() };
     let changed = host.values[&to_all].to_string();
     assert_eq!(changed, "via 192.0.2.1 dev eth0 proto dhcp congctl lock bbr");

@@ -49,6 +49,7 @@ receive = "16MB"
 [[route]]
 to = "10.0.0.0/8"
 algorithm = "reno"
+initial_window = "20p"
 [[route]]
 to = "0.0.0.0/0"
 algorithm = "reno"
@@ -219,6 +220,7 @@ fn killed_everywhere() {
         let new = seen(&root(scratch));
         for part in [
             "10.0.0.0/8 via 192.0.2.1 dev t0 proto static metric 100",
+            "initcwnd 20",
             "congctl lock reno",
             "2001:db8:5::/48 via 2001:db8::1",
             "pfifo",

@@ -99,6 +99,40 @@ fn applied_again_only_differences_change_and_revert_restores_what_was_there_firs
     assert_eq!(host.visible(), before);
 }
 
+/// The path of each route and its algorithm.
+fn paths(host: &Memory) -> Vec<String> {
+    let path = |(setting, value): (&SettingKey, &Value)| match setting {
+        SettingKey::Route { to } => Some(format!("{to} {value}")),
+        _ => None,
+    };
+    host.values.iter().filter_map(path).collect()
+}
+
+#[test]
+fn initial_windows_of_the_policy_become_routes_and_networks_without_one_keep_the_kernels() {
+    let mut host = host("");
+    let policy = "[default]\ntcp = \"cubic\"\n\
+                  [[rule]]\nclient = \"10.1.2.0/24\"\nuse = { tcp = \"cubic\" }\n\
+                  [[rule]]\nclient = \"10.1.0.0/16\"\nuse = { initial_window = \"32p\" }\n\
+                  [[rule]]\nclient = \"10.9.0.0/16\"\nuse = { tcp = \"bbr\", initial_window = \"14600B\" }\n";
+    put(&mut host, "policy.toml", policy);
+    let before = host.visible();
+    apply_text(&mut host, FILE, None).unwrap();
+    let way = "via 192.0.2.1 dev eth0 proto";
+    assert_eq!(
+        paths(&host),
+        [
+            format!("0.0.0.0/0 {way} dhcp"),
+            format!("10.1.0.0/16 {way} static initcwnd 32 congctl cubic"),
+            format!("10.1.2.0/24 {way} static congctl cubic"),
+            format!("10.9.0.0/16 {way} static initcwnd 10 congctl bbr"),
+        ]
+    );
+    assert!(apply_text(&mut host, FILE, None).unwrap().steps.is_empty());
+    revert(&mut host).unwrap();
+    assert_eq!(host.visible(), before);
+}
+
 #[test]
 fn an_expired_table_has_no_routes_and_the_random_share_goes_on() {
     let mut host = host("198.18.0.0/16 bbr\n");
