@@ -361,6 +361,11 @@ mod tests {
             ("[[route]]\nto = \"10.0.0.0/33\"\nalgorithm = \"reno\"", 2, "10.0.0.0/8"),
             ("[[route]]\nto = \"::/0\"", 1, "algorithm = \"cubic\""),
             (
+                "[[route]]\nto='::/0'\nalgorithm='a'\ninitial_window='65p'",
+                4,
+                "lower it; a policy with max_initial_window may have more",
+            ),
+            (
                 "[[route]]\nto='::/0'\nalgorithm='a'\n[[route]]\nto='::/0'\nalgorithm='b'",
                 4,
                 "remove one",
