@@ -2,11 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use uncork_lab::{Column, CompareSpec, Preset, Start, Workload};
-use uncork_path::{Buffer, HostJitter, LossSpec};
+use uncork_lab::{Column, CompareSpec, Losses, Preset, Start, Workload};
+use uncork_path::{Buffer, HostJitter};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::exit;
@@ -99,29 +98,6 @@ pub(crate) struct CompareArgs {
     pub(crate) color: Color,
 }
 
-/// One or several random losses: `0%,1%`, `gilbert:mean=1%,burst=5`.
-#[derive(Clone, Debug)]
-struct Losses(Vec<LossSpec>);
-
-impl FromStr for Losses {
-    type Err = <LossSpec as FromStr>::Err;
-
-    /// The parameters of a loss also have commas between them: `burst=5` is not a separate loss.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut texts: Vec<String> = Vec::new();
-        for part in text.split(',') {
-            match texts.last_mut() {
-                Some(last) if part.contains('=') && !part.contains(':') => {
-                    last.push(',');
-                    last.push_str(part);
-                }
-                _ => texts.push(part.to_owned()),
-            }
-        }
-        texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map(Self)
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StartArg {
     /// iperf3, and by the seed in turn one controller a second ahead
@@ -177,42 +153,6 @@ impl CompareArgs {
             first_seed: self.seed,
         }
     }
-
-    /// The command that reproduces it, with every value that affects the results.
-    pub(crate) fn command(&self, given: impl Fn(&str) -> bool) -> String {
-        let Self { flows, seeds, seed, host_jitter, .. } = self;
-        let [rate, rtt] = [listed(&self.rate), listed(&self.rtt)];
-        let [loss, buffer] = [listed(&self.loss.0), listed(&self.buffer)];
-        let workload = match self.duration {
-            Some(duration) => format!("--duration {duration}"),
-            None => format!("--size {}", self.size),
-        };
-        let start = self.start.and_then(|start| start.to_possible_value());
-        let start =
-            start.map_or_else(String::new, |start| format!(" --start {}", start.get_name()));
-        let columns = listed(&self.cc);
-        let options = [
-            ("rate", format!("--rate {rate}")),
-            ("rtt", format!("--rtt {rtt}")),
-            ("loss", format!("--loss {loss}")),
-            ("loss_position", format!("--loss-position {}", self.loss_position)),
-            ("buffer", format!("--buffer {buffer}")),
-        ];
-        let shown = |(id, _): &(&str, String)| self.preset.is_none() || given(id);
-        let preset = self.preset.iter().map(|name| format!("--preset {name}"));
-        let path = options.into_iter().filter(shown).map(|(_, option)| option);
-        let path: Vec<String> = preset.chain(path).collect();
-        let path = path.join(" ");
-        format!(
-            "uncork compare {path} --host-jitter {host_jitter} {workload}{start} --flows {flows} --cc {columns} --seeds {seeds} \
-             --seed {seed}"
-        )
-    }
-}
-
-/// `0%,1%`
-fn listed<T: ToString>(values: &[T]) -> String {
-    values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -229,7 +169,7 @@ mod tests {
 
     fn command(line: &str) -> String {
         let (args, matches) = compare(line);
-        args.command(|id| is_given(&matches, id))
+        args.spec(|id| is_given(&matches, id)).command()
     }
 
     fn spec(line: &str) -> CompareSpec {

@@ -1,6 +1,8 @@
 //! A comparison: the same workload over one or several paths with several controllers. It is
 //! implemented as a generated scenario.
 
+mod options;
+
 use std::fmt::Display;
 
 use uncork_path::{Buffer, HostJitter, LossPosition, LossSpec, PathSpec, PathSpecError, RateSpec};
@@ -10,6 +12,8 @@ use uncork_units::{ByteCount, Rate, TimeDelta};
 use crate::builtin::NoFiles;
 use crate::scenario::{Scenario, ScenarioError, latest_opening, usual_spread};
 use crate::{Column, FinishedRun, Preset};
+
+pub use options::{Losses, OptionError};
 
 /// A run of transfers ends at this time at the earliest, even if unfinished...
 const MIN_BOUND: TimeDelta = TimeDelta::from_secs(120);
@@ -157,10 +161,7 @@ impl CompareSpec {
         if self.first_seed > u64::MAX - u64::from(Self::MAX_SEEDS) {
             return Err(CompareError::FirstSeed(self.first_seed));
         }
-        let paths = self.paths().len() as u64;
-        let records: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
-        let records = records.saturating_mul(u64::from(self.seeds)).saturating_mul(paths);
-        match (records, self.packets(), self.ideal()) {
+        match (self.flow_count(), self.packet_count(), self.ideal()) {
             (records, ..) if records > Self::MAX_RECORDS => {
                 Err(CompareError::TooManyFlows(records))
             }
@@ -387,8 +388,14 @@ impl CompareSpec {
         Ok(())
     }
 
+    /// Number of flows of all runs.
+    pub fn flow_count(&self) -> u64 {
+        let flows: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
+        flows.saturating_mul(u64::from(self.seeds)).saturating_mul(self.paths().len() as u64)
+    }
+
     /// Approximate number of packets of all runs: what the transfers need or the links can carry.
-    fn packets(&self) -> u64 {
+    pub fn packet_count(&self) -> u64 {
         let on_path = |path: &PathSpec| match self.workload {
             Workload::Transfer(size) => {
                 let flows: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
