@@ -5,7 +5,10 @@ mod options;
 
 use std::fmt::Display;
 
-use uncork_path::{Buffer, HostJitter, LossPosition, LossSpec, PathSpec, PathSpecError, RateSpec};
+use uncork_path::{
+    Buffer, HostJitter, JitterDistribution, JitterSpec, LossPosition, LossSpec, PathSpec,
+    PathSpecError, QueueSpec, RateSpec,
+};
 use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
@@ -40,6 +43,10 @@ pub struct CompareSpec {
     pub loss_position: Option<LossPosition>,
     /// Queues of the bottleneck.
     pub buffers: Vec<Buffer>,
+    /// Discipline of that queue; `None` for the preset's, or drop-tail.
+    pub queue: Option<QueueSpec>,
+    /// Maximum random delay of packets to the client; `None` for the preset's, or none.
+    pub jitter: Option<TimeDelta>,
     /// The time that hosts take.
     pub host_jitter: HostJitter,
     /// Traffic of each flow.
@@ -217,6 +224,8 @@ impl CompareSpec {
             key("loss", self.losses.first()),
             key("loss_position", self.position()),
             key("buffer", self.buffers.first()),
+            key("queue", self.queue),
+            key("jitter", self.jitter),
         ]
         .concat();
         let axes: String = [
@@ -264,6 +273,8 @@ impl CompareSpec {
             said(!self.rtts.is_empty(), format!("{} RTT", either(&self.rtts))),
             said(!self.losses.is_empty(), loss),
             said(!self.buffers.is_empty(), format!("buffer {}", either(&self.buffers))),
+            self.queue.map(|queue| format!("queue {queue}")),
+            self.jitter.map(|jitter| format!("up to {} jitter", spelled(jitter))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         format!("{work} over {}", parts.join(", "))
@@ -306,6 +317,8 @@ impl CompareSpec {
         vary(&mut paths, &self.buffers, |path, buffer| path.link.buffer = buffer);
         for path in &mut paths {
             path.loss_position = self.loss_position.unwrap_or(path.loss_position);
+            path.link.queue = self.queue.unwrap_or(path.link.queue);
+            path.jitter = self.jitter.map(uniform).or(path.jitter);
         }
         paths
     }
@@ -424,6 +437,11 @@ fn vary<T: Copy>(paths: &mut Vec<PathSpec>, values: &[T], set: impl Fn(&mut Path
     *paths = paths.iter().flat_map(|path| values.iter().map(|value| with(path, *value))).collect();
 }
 
+/// Jitter that does not reorder, as of a scenario that only names its maximum.
+fn uniform(max: TimeDelta) -> JitterSpec {
+    JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: false }
+}
+
 /// A `key = value` line; empty without a value.
 fn key(name: &str, value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| format!("{name} = \"{value}\"\n"))
@@ -485,6 +503,8 @@ mod tests {
             preset: None,
             loss_position: Some(LossPosition::After),
             buffers: vec![Buffer::MilliBdp(1000)],
+            queue: None,
+            jitter: None,
             host_jitter: HostJitter::Usual,
             start: None,
             workload: Workload::Transfer("100kB".parse().unwrap()),

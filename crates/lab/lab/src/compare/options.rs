@@ -10,13 +10,15 @@ use super::{CompareError, CompareSpec, Start, Workload};
 use crate::Preset;
 
 /// Every option with the value that it has if it is not given. Without a value: absent.
-const OPTIONS: [(&str, Option<&str>); 14] = [
+const OPTIONS: [(&str, Option<&str>); 16] = [
     ("preset", None),
     ("rate", Some("20mbit")),
     ("rtt", Some("50ms")),
     ("loss", Some("1%")),
     ("loss-position", Some("after")),
     ("buffer", Some("1bdp")),
+    ("queue", None),
+    ("jitter", None),
     ("host-jitter", Some("usual")),
     ("size", Some("10MB")),
     ("duration", None),
@@ -98,6 +100,8 @@ impl CompareSpec {
             option("loss", listed(&self.losses)),
             option("loss-position", self.position()),
             option("buffer", listed(&self.buffers)),
+            option("queue", self.queue),
+            option("jitter", self.jitter),
         ];
         let workload = match self.workload {
             Workload::Duration(duration) => option("duration", Some(duration)),
@@ -120,6 +124,8 @@ impl CompareSpec {
             CompareError::Path(Path::Rate(_)) => "rate",
             CompareError::Path(Path::Rtt(_)) => "rtt",
             CompareError::Path(Path::LosesEverything) => "loss",
+            CompareError::Path(Path::Queue(_)) => "queue",
+            CompareError::Path(Path::Jitter(_)) => "jitter",
             CompareError::Path(_) => "buffer",
             CompareError::Duration(_) => "duration",
             CompareError::Start => "start",
@@ -274,6 +280,8 @@ impl<'a> Options<'a> {
             losses: self.parse("loss")?.map_or_else(Vec::new, |Losses(losses)| losses),
             loss_position: self.word("loss-position", &positions)?,
             buffers: self.list("buffer")?,
+            queue: self.parse("queue")?,
+            jitter: self.parse("jitter")?,
             host_jitter: self.parse("host-jitter")?.unwrap_or(HostJitter::Usual),
             workload: match self.parse("duration")? {
                 Some(duration) => Workload::Duration(duration),
@@ -332,6 +340,8 @@ mod tests {
     fn command_has_every_option_that_is_given() {
         let given = [
             ("preset", "lte"),
+            ("queue", "codel:target=10ms"),
+            ("jitter", "2ms"),
             ("rate", "5mbit,10mbit"),
             ("loss", "0%,gilbert:mean=1%,burst=5"),
             ("duration", "3s"),
@@ -341,6 +351,7 @@ mod tests {
         assert_eq!(
             command(&given),
             "uncork compare --preset lte --rate 5mbit,10mbit --loss 0%,gilbert:mean=1%,burst=5 \
+             --queue codel:target=10ms --jitter 2ms \
              --host-jitter usual --duration 3s --start together --flows 1 --cc bbr3+cubic --seeds 10 --seed 1"
         );
     }
@@ -362,6 +373,8 @@ mod tests {
             (&[("size", "1MB"), ("duration", "1s")], "'size' and 'duration' exclude each other"),
             (&[("rate", "fast")], "invalid value 'fast' for 'rate': "),
             (&[("rate", "")], "invalid value '' for 'rate': "),
+            (&[("queue", "red")], "invalid value 'red' for 'queue': unknown queue discipline"),
+            (&[("jitter", "61s")], "invalid value '61s' for 'jitter': jitter of 61s is out of"),
             (&[("loss", "100%")], "invalid value '100%' for 'loss': every packet would be lost"),
             (&[("preset", "mars")], "invalid value 'mars' for 'preset': expected one of fibre, "),
             (&[("start", "now")], "invalid value 'now' for 'start': expected one of in-turn, "),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use uncork_lab::{Column, CompareSpec, Losses, Preset, Start, Workload};
-use uncork_path::{Buffer, HostJitter};
+use uncork_path::{Buffer, HostJitter, QueueSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::exit;
@@ -42,10 +42,17 @@ pub(crate) struct CompareArgs {
     /// Where that loss strikes, seen from the bottleneck
     #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
     loss_position: Place,
-    /// Drop-tail queue of the bottleneck: 1bdp, 100kB, 83p (packets)
+    /// Queue of the bottleneck: 1bdp, 100kB, 83p (packets)
     #[arg(long, default_value = "1bdp", value_name = "SIZE", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     buffer: Vec<Buffer>,
+    /// Discipline of that queue: droptail, codel, fq_codel, cake, pie or dualpi2, with parameters as in
+    /// codel:target=10ms,ecn [default: droptail]
+    #[arg(long, value_name = "NAME", help_heading = "Path")]
+    queue: Option<QueueSpec>,
+    /// Maximum random delay of packets to the client, without reordering [default: none]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
+    jitter: Option<TimeDelta>,
     /// Time that hosts take before they answer a packet: usual, virtual, none, or a maximum, such as 250us
     #[arg(long, default_value = "usual", value_name = "TIME", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
@@ -140,6 +147,8 @@ impl CompareArgs {
             rtts: listed(counts("rtt"), &self.rtt),
             losses: listed(counts("loss"), &self.loss.0),
             buffers: listed(counts("buffer"), &self.buffer),
+            queue: self.queue,
+            jitter: self.jitter,
             loss_position: counts("loss_position").then_some(self.loss_position.into()),
             host_jitter: self.host_jitter,
             workload: match self.duration {
@@ -180,7 +189,10 @@ mod tests {
     #[test]
     fn arguments_are_shown_as_in_the_help() {
         assert_eq!(shown::<CompareArgs>("rtt"), "--rtt <TIME>");
-        for id in ["rate", "buffer", "loss", "duration", "size", "cc", "flows", "seeds", "seed"] {
+        for id in [
+            "rate", "buffer", "queue", "jitter", "loss", "duration", "size", "cc", "flows",
+            "seeds", "seed",
+        ] {
             assert!(shown::<CompareArgs>(id).starts_with(&format!("--{id} <")), "{id}");
         }
     }
