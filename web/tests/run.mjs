@@ -30,6 +30,7 @@ const BROWSER = process.env.CHROMIUM ?? ["chromium-headless-shell", "chromium"].
 /** Maximum size of the page in bytes, compressed. */
 const MAX_BYTES = 400_000;
 const WIDTHS = [400, 768, 1280, 1600];
+const AXE = await readFile(join(ROOT, "web/node_modules/axe-core/axe.min.js"), "utf8");
 
 const failed = [];
 async function test(name, body) {
@@ -53,6 +54,17 @@ const sizes = await Promise.all(files.map(async (name) => {
 }));
 const total = sizes.reduce((sum, file) => sum + file.compressed, 0);
 await test(`page_compressed_is_at_most_${MAX_BYTES}_bytes`, () => assert.ok(total <= MAX_BYTES, `${total} bytes`));
+
+await test("links_lead_to_pages_of_the_documentation", async () => {
+  const html = await readFile(join(PAGE, "index.html"), "utf8");
+  const links = [...html.matchAll(/href="\.\.\/([^"]+)"/g)].map(([, link]) => link).concat(STORIES.map((story) => story.more[1].replace("../", "")));
+  for (const link of links) {
+    const [path, anchor] = link.split("#");
+    const page = join(ROOT, "docs", path === "index.html" ? "README.md" : path.replace(/\.html$/, ".md"));
+    const text = await readFile(page, "utf8");
+    assert.ok(!anchor || text.includes(`<a id="${anchor}">`) || text.match(new RegExp(`^#+ .*${anchor}\\s*$`, "im")), link);
+  }
+});
 
 const module = await WebAssembly.compile(await readFile(join(PAGE, "uncork.wasm")));
 const engine = await engineOf(module);
@@ -100,7 +112,7 @@ for (const colorScheme of ["light", "dark"]) {
     await test(`page_is_accessible_and_fits ${width} ${colorScheme}`, async () => {
       const page = await open("", { width, colorScheme });
       await page.evaluate(() => document.querySelectorAll("details").forEach((it) => { it.open = true; }));
-      await page.addScriptTag({ path: join(HERE, "node_modules/axe-core/axe.min.js") }).catch(async () => page.evaluate(await readFile(join(HERE, "node_modules/axe-core/axe.min.js"), "utf8")));
+      await page.evaluate(AXE);
       const { violations } = await page.evaluate(() => globalThis.axe.run());
       assert.deepEqual(violations.map((it) => `${it.id}: ${it.nodes.map((node) => node.html.slice(0, 90)).join(" | ")}`), []);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
