@@ -1,4 +1,7 @@
-"""A preprocessor of mdBook: links to files that are not pages go to the forge (`UNCORK_FORGE`), or become plain text."""
+"""A preprocessor of mdBook: links to files that are not pages go to the forge (`UNCORK_FORGE`), or become plain text.
+
+Links to the playground's source go to the playground, which `site/build.sh` puts next to the pages.
+"""
 
 import json
 import os
@@ -7,6 +10,8 @@ import sys
 from pathlib import Path
 
 from pages import DOCS, FENCED, ROOT
+
+PLAYGROUND = ROOT / "web/index.html"
 
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)")
 
@@ -20,6 +25,9 @@ def adapt_link(link: re.Match, page: Path, forge: str) -> str:
         sys.exit(f"{page.relative_to(ROOT)}: link to a file that does not exist: {target}")
     if path.is_relative_to(DOCS) and path.suffix == ".md":
         return link[0]
+    if path == PLAYGROUND:
+        up = "../" * len(page.parent.relative_to(DOCS).parts)
+        return f"[{link['text']}]({up}playground/index.html{'#' if anchor else ''}{anchor})"
     if not forge:
         return link["text"]
     anchor = f"#{anchor}" if anchor else ""

@@ -2,6 +2,7 @@
 
 use std::io;
 
+#[cfg(not(target_family = "wasm"))]
 use parquet::errors::ParquetError;
 use thiserror::Error;
 
@@ -13,6 +14,7 @@ pub enum FileError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file is not valid Parquet.
+    #[cfg(not(target_family = "wasm"))]
     #[error(transparent)]
     Parquet(ParquetError),
     /// The table lacks a column.
@@ -53,6 +55,7 @@ pub enum FileError {
     },
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl From<ParquetError> for FileError {
     /// Extracts the writer's error, so that a full disk is reported as such.
     fn from(error: ParquetError) -> Self {

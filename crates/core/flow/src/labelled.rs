@@ -41,7 +41,10 @@ impl<R> Labelled<'_, R> {
     pub fn plain(row: R) -> Self {
         Self { labels: &[], row }
     }
+}
 
+#[cfg(not(target_family = "wasm"))]
+impl<R> Labelled<'_, R> {
     /// The text in the column with index `nth`; empty if there is none.
     pub(crate) fn text(&self, nth: usize) -> &str {
         match self.labels.get(nth) {

@@ -8,6 +8,7 @@ mod error;
 mod histogram;
 mod json;
 mod labelled;
+#[cfg(not(target_family = "wasm"))]
 mod parquet;
 mod publish;
 mod record;
@@ -19,6 +20,7 @@ mod service;
 mod stats;
 mod transport;
 
+#[cfg(not(target_family = "wasm"))]
 pub use self::parquet::{
     read_flows, read_objects, read_series, write_flows, write_objects, write_series,
 };

@@ -168,6 +168,7 @@ impl Scope {
         }
     }
 
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Response, Self::Connection].into_iter().find(|scope| scope.name() == name)
     }

@@ -130,11 +130,18 @@ fn no_commands(class: &str) -> EngineError {
     EngineError { message, is_of_machine: false }
 }
 
+#[cfg(not(target_family = "wasm"))]
 fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<PlayedRun, EngineError> {
     let played = uncork_quic_sim::run(run, stop);
     let played =
         played.map_err(|error| EngineError { message: error.to_string(), is_of_machine: false })?;
     Ok(PlayedRun { result: played.result, doubts: played.failures, commands: Vec::new() })
+}
+
+#[cfg(target_family = "wasm")]
+fn quic(_: &RunSpec, _: &AtomicBool) -> Result<PlayedRun, EngineError> {
+    let message = "QUIC endpoints do not run in a browser; run it with --on sim".to_owned();
+    Err(EngineError { message, is_of_machine: true })
 }
 
 #[cfg(target_os = "linux")]

@@ -26,7 +26,7 @@ mod text;
 pub use agree::mark_late_hosts;
 pub use builtin::{Builtin, NoFiles};
 pub use column::{Column, ColumnError};
-pub use compare::{CompareError, CompareSpec, Start, Workload};
+pub use compare::{CompareError, CompareSpec, Losses, OptionError, Start, Workload};
 pub use dry_run::{DryRunDocument, ScenarioPlan, calibration};
 pub use engine::{Engine, EngineError};
 pub use evaluate::{CommandOutcome, RunOutcome};

@@ -50,6 +50,8 @@ impl Row {
             losses: vec!["0%".parse().expect("a loss")],
             loss_position: None,
             buffers: vec![Buffer::MilliBdp((self.bdp * 1e3) as u64)],
+            queue: None,
+            jitter: None,
             host_jitter: HostJitter::Usual,
             workload: Workload::Duration(DURATION),
             start,

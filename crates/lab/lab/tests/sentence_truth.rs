@@ -60,6 +60,8 @@ fn drawn(case: u64) -> (usize, CompareSpec) {
         ],
         loss_position: None,
         buffers: vec![format!("{bytes}B").parse().unwrap()],
+        queue: None,
+        jitter: None,
         host_jitter: HostJitter::Usual,
         start: None,
         workload: match kind {

@@ -120,6 +120,8 @@ fn one_among_nine_is_compared_per_flow() {
         losses: vec!["0%".parse().expect("a loss")],
         loss_position: None,
         buffers: vec!["4bdp".parse().expect("a buffer")],
+        queue: None,
+        jitter: None,
         host_jitter: uncork_path::HostJitter::Usual,
         start: None,
         workload: crate::Workload::Duration("10s".parse().expect("a time")),

@@ -1,6 +1,8 @@
 //! All runs of a scenario: listing, running, storing and evaluating them.
 
 mod archive;
+#[cfg(not(target_family = "wasm"))]
+mod files;
 mod manifest;
 mod plan;
 mod results;

@@ -2,11 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use uncork_lab::{Column, CompareSpec, Preset, Start, Workload};
-use uncork_path::{Buffer, HostJitter, LossSpec};
+use uncork_lab::{Column, CompareSpec, Losses, Preset, Start, Workload};
+use uncork_path::{Buffer, HostJitter, QueueSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::exit;
@@ -43,10 +42,17 @@ pub(crate) struct CompareArgs {
     /// Where that loss strikes, seen from the bottleneck
     #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
     loss_position: Place,
-    /// Drop-tail queue of the bottleneck: 1bdp, 100kB, 83p (packets)
+    /// Queue of the bottleneck: 1bdp, 100kB, 83p (packets)
     #[arg(long, default_value = "1bdp", value_name = "SIZE", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     buffer: Vec<Buffer>,
+    /// Discipline of that queue: droptail, codel, fq_codel, cake, pie or dualpi2, with parameters as in
+    /// codel:target=10ms,ecn [default: droptail]
+    #[arg(long, value_name = "NAME", help_heading = "Path")]
+    queue: Option<QueueSpec>,
+    /// Maximum random delay of packets to the client, without reordering [default: none]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
+    jitter: Option<TimeDelta>,
     /// Time that hosts take before they answer a packet: usual, virtual, none, or a maximum, such as 250us
     #[arg(long, default_value = "usual", value_name = "TIME", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
@@ -99,29 +105,6 @@ pub(crate) struct CompareArgs {
     pub(crate) color: Color,
 }
 
-/// One or several random losses: `0%,1%`, `gilbert:mean=1%,burst=5`.
-#[derive(Clone, Debug)]
-struct Losses(Vec<LossSpec>);
-
-impl FromStr for Losses {
-    type Err = <LossSpec as FromStr>::Err;
-
-    /// The parameters of a loss also have commas between them: `burst=5` is not a separate loss.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut texts: Vec<String> = Vec::new();
-        for part in text.split(',') {
-            match texts.last_mut() {
-                Some(last) if part.contains('=') && !part.contains(':') => {
-                    last.push(',');
-                    last.push_str(part);
-                }
-                _ => texts.push(part.to_owned()),
-            }
-        }
-        texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map(Self)
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StartArg {
     /// iperf3, and by the seed in turn one controller a second ahead
@@ -164,6 +147,8 @@ impl CompareArgs {
             rtts: listed(counts("rtt"), &self.rtt),
             losses: listed(counts("loss"), &self.loss.0),
             buffers: listed(counts("buffer"), &self.buffer),
+            queue: self.queue,
+            jitter: self.jitter,
             loss_position: counts("loss_position").then_some(self.loss_position.into()),
             host_jitter: self.host_jitter,
             workload: match self.duration {
@@ -177,42 +162,6 @@ impl CompareArgs {
             first_seed: self.seed,
         }
     }
-
-    /// The command that reproduces it, with every value that affects the results.
-    pub(crate) fn command(&self, given: impl Fn(&str) -> bool) -> String {
-        let Self { flows, seeds, seed, host_jitter, .. } = self;
-        let [rate, rtt] = [listed(&self.rate), listed(&self.rtt)];
-        let [loss, buffer] = [listed(&self.loss.0), listed(&self.buffer)];
-        let workload = match self.duration {
-            Some(duration) => format!("--duration {duration}"),
-            None => format!("--size {}", self.size),
-        };
-        let start = self.start.and_then(|start| start.to_possible_value());
-        let start =
-            start.map_or_else(String::new, |start| format!(" --start {}", start.get_name()));
-        let columns = listed(&self.cc);
-        let options = [
-            ("rate", format!("--rate {rate}")),
-            ("rtt", format!("--rtt {rtt}")),
-            ("loss", format!("--loss {loss}")),
-            ("loss_position", format!("--loss-position {}", self.loss_position)),
-            ("buffer", format!("--buffer {buffer}")),
-        ];
-        let shown = |(id, _): &(&str, String)| self.preset.is_none() || given(id);
-        let preset = self.preset.iter().map(|name| format!("--preset {name}"));
-        let path = options.into_iter().filter(shown).map(|(_, option)| option);
-        let path: Vec<String> = preset.chain(path).collect();
-        let path = path.join(" ");
-        format!(
-            "uncork compare {path} --host-jitter {host_jitter} {workload}{start} --flows {flows} --cc {columns} --seeds {seeds} \
-             --seed {seed}"
-        )
-    }
-}
-
-/// `0%,1%`
-fn listed<T: ToString>(values: &[T]) -> String {
-    values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -229,7 +178,7 @@ mod tests {
 
     fn command(line: &str) -> String {
         let (args, matches) = compare(line);
-        args.command(|id| is_given(&matches, id))
+        args.spec(|id| is_given(&matches, id)).command()
     }
 
     fn spec(line: &str) -> CompareSpec {
@@ -240,7 +189,10 @@ mod tests {
     #[test]
     fn arguments_are_shown_as_in_the_help() {
         assert_eq!(shown::<CompareArgs>("rtt"), "--rtt <TIME>");
-        for id in ["rate", "buffer", "loss", "duration", "size", "cc", "flows", "seeds", "seed"] {
+        for id in [
+            "rate", "buffer", "queue", "jitter", "loss", "duration", "size", "cc", "flows",
+            "seeds", "seed",
+        ] {
             assert!(shown::<CompareArgs>(id).starts_with(&format!("--{id} <")), "{id}");
         }
     }

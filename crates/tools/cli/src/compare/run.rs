@@ -9,7 +9,6 @@ use uncork_lab::{
     CompareError, CompareSpec, Engine, FinishedRun, Item, Preset, SWEEP_FILES, Scenario,
     ScenarioError, SweepResults, items, run_items,
 };
-use uncork_path::PathSpecError;
 use uncork_report::lab::LabDocument;
 
 use super::args::CompareArgs;
@@ -23,7 +22,7 @@ use crate::{color, output, print, stdout};
 pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let given = |id: &str| is_given(matches, id);
     let spec = args.spec(given);
-    spec.check().map_err(|error| refused(matches, &error))?;
+    spec.check().map_err(|error| refused(matches, &spec, &error))?;
     let wrong = |error: ScenarioError| Failure::Shown(error.render("compare", false));
     let mut scenario = spec.scenario(None).map_err(wrong)?;
     if args.scenario {
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failur
         runs = sampled(&spec, &scenario, runs, args)?;
     }
     let results = SweepResults::new(runs);
-    let document = results.document(&scenario, args.command(given), args.output.is_some());
+    let document = results.document(&scenario, spec.command(), args.output.is_some());
     if let Some(directory) = &args.output {
         write(directory, &results, &scenario, &document)
             .map_err(|error| Failure::output(directory, &error))?;
@@ -124,22 +123,9 @@ fn note(args: &CompareArgs) {
     }
 }
 
-/// The argument that caused `error`, as written by the user, and the problem.
-fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
-    let argument = match error {
-        CompareError::Path(PathSpecError::Rate(_)) => "rate",
-        CompareError::Path(PathSpecError::Rtt(_)) => "rtt",
-        CompareError::Path(PathSpecError::LosesEverything) => "loss",
-        CompareError::Path(_) => "buffer",
-        CompareError::Duration(_) => "duration",
-        CompareError::Start => "start",
-        CompareError::NoColumns | CompareError::Twice(_) => "cc",
-        CompareError::Flows(_) => "flows",
-        CompareError::Seeds(_) | CompareError::TooManyFlows(_) => "seeds",
-        CompareError::FirstSeed(_) => "seed",
-        CompareError::TooManyPackets(_) if matches.contains_id("duration") => "duration",
-        _ => "size",
-    };
+/// `error` with the argument that caused it, as written by the user.
+fn refused(matches: &ArgMatches, spec: &CompareSpec, error: &CompareError) -> Failure {
+    let argument = spec.option_of(error);
     let raw = matches.get_raw(argument).into_iter().flatten();
     let value: Vec<_> = raw.map(|text| text.to_string_lossy()).collect();
     Failure::value(&shown::<CompareArgs>(argument), value.join(","), error)

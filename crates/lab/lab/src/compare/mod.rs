@@ -1,15 +1,22 @@
 //! A comparison: the same workload over one or several paths with several controllers. It is
 //! implemented as a generated scenario.
 
+mod options;
+
 use std::fmt::Display;
 
-use uncork_path::{Buffer, HostJitter, LossPosition, LossSpec, PathSpec, PathSpecError, RateSpec};
+use uncork_path::{
+    Buffer, HostJitter, JitterDistribution, JitterSpec, LossPosition, LossSpec, PathSpec,
+    PathSpecError, QueueSpec, RateSpec,
+};
 use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::builtin::NoFiles;
 use crate::scenario::{Scenario, ScenarioError, latest_opening, usual_spread};
 use crate::{Column, FinishedRun, Preset};
+
+pub use options::{Losses, OptionError};
 
 /// A run of transfers ends at this time at the earliest, even if unfinished...
 const MIN_BOUND: TimeDelta = TimeDelta::from_secs(120);
@@ -36,6 +43,10 @@ pub struct CompareSpec {
     pub loss_position: Option<LossPosition>,
     /// Queues of the bottleneck.
     pub buffers: Vec<Buffer>,
+    /// Discipline of that queue; `None` for the preset's, or drop-tail.
+    pub queue: Option<QueueSpec>,
+    /// Maximum random delay of packets to the client; `None` for the preset's, or none.
+    pub jitter: Option<TimeDelta>,
     /// The time that hosts take.
     pub host_jitter: HostJitter,
     /// Traffic of each flow.
@@ -157,10 +168,7 @@ impl CompareSpec {
         if self.first_seed > u64::MAX - u64::from(Self::MAX_SEEDS) {
             return Err(CompareError::FirstSeed(self.first_seed));
         }
-        let paths = self.paths().len() as u64;
-        let records: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
-        let records = records.saturating_mul(u64::from(self.seeds)).saturating_mul(paths);
-        match (records, self.packets(), self.ideal()) {
+        match (self.flow_count(), self.packet_count(), self.ideal()) {
             (records, ..) if records > Self::MAX_RECORDS => {
                 Err(CompareError::TooManyFlows(records))
             }
@@ -216,6 +224,8 @@ impl CompareSpec {
             key("loss", self.losses.first()),
             key("loss_position", self.position()),
             key("buffer", self.buffers.first()),
+            key("queue", self.queue),
+            key("jitter", self.jitter),
         ]
         .concat();
         let axes: String = [
@@ -263,6 +273,8 @@ impl CompareSpec {
             said(!self.rtts.is_empty(), format!("{} RTT", either(&self.rtts))),
             said(!self.losses.is_empty(), loss),
             said(!self.buffers.is_empty(), format!("buffer {}", either(&self.buffers))),
+            self.queue.map(|queue| format!("queue {queue}")),
+            self.jitter.map(|jitter| format!("up to {} jitter", spelled(jitter))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         format!("{work} over {}", parts.join(", "))
@@ -305,6 +317,8 @@ impl CompareSpec {
         vary(&mut paths, &self.buffers, |path, buffer| path.link.buffer = buffer);
         for path in &mut paths {
             path.loss_position = self.loss_position.unwrap_or(path.loss_position);
+            path.link.queue = self.queue.unwrap_or(path.link.queue);
+            path.jitter = self.jitter.map(uniform).or(path.jitter);
         }
         paths
     }
@@ -387,8 +401,14 @@ impl CompareSpec {
         Ok(())
     }
 
+    /// Number of flows of all runs.
+    pub fn flow_count(&self) -> u64 {
+        let flows: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
+        flows.saturating_mul(u64::from(self.seeds)).saturating_mul(self.paths().len() as u64)
+    }
+
     /// Approximate number of packets of all runs: what the transfers need or the links can carry.
-    fn packets(&self) -> u64 {
+    pub fn packet_count(&self) -> u64 {
         let on_path = |path: &PathSpec| match self.workload {
             Workload::Transfer(size) => {
                 let flows: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
@@ -415,6 +435,11 @@ fn vary<T: Copy>(paths: &mut Vec<PathSpec>, values: &[T], set: impl Fn(&mut Path
         path
     };
     *paths = paths.iter().flat_map(|path| values.iter().map(|value| with(path, *value))).collect();
+}
+
+/// Jitter that does not reorder, as of a scenario that only names its maximum.
+fn uniform(max: TimeDelta) -> JitterSpec {
+    JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: false }
 }
 
 /// A `key = value` line; empty without a value.
@@ -478,6 +503,8 @@ mod tests {
             preset: None,
             loss_position: Some(LossPosition::After),
             buffers: vec![Buffer::MilliBdp(1000)],
+            queue: None,
+            jitter: None,
             host_jitter: HostJitter::Usual,
             start: None,
             workload: Workload::Transfer("100kB".parse().unwrap()),
