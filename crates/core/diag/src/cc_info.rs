@@ -34,6 +34,7 @@ pub struct BbrInfo {
 
 /// A state of BBR, as its specification calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum BbrState {
     /// The bandwidth is still growing.
     Startup,

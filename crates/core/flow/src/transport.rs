@@ -9,8 +9,9 @@ use crate::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use crate::service::Service;
 
 /// Counters of a connection since its start, and its latest measurements. All transports, kernel
-/// TCP and QUIC, use this to create a [`FlowRecord`].
+/// TCP and QUIC, use this to create a flow record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TransportFigures {
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
@@ -27,24 +28,31 @@ pub struct TransportFigures {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Time with data in flight or waiting to be sent.
+    #[cfg_attr(feature = "schemars", schemars(with = "u64"))]
     #[serde(rename = "busy_ns", with = "nanos")]
     pub busy: TimeDelta,
-    /// Part of `busy` in which the receive window limited the sender.
+    /// Part of `busy_ns` in which the receive window limited the sender.
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "rwnd_limited_ns", with = "maybe_nanos")]
     pub rwnd_limited: Option<TimeDelta>,
-    /// Part of `busy` in which the send buffer limited it.
+    /// Part of `busy_ns` in which the send buffer limited it.
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "sndbuf_limited_ns", with = "maybe_nanos")]
     pub sndbuf_limited: Option<TimeDelta>,
-    /// Part of `busy` in which the application limited it.
+    /// Part of `busy_ns` in which the application limited it; null of kernel TCP, which does not report it.
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "app_limited_ns", with = "maybe_nanos")]
     pub app_limited: Option<TimeDelta>,
     /// The smoothed round-trip time.
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "rtt_ns", with = "maybe_nanos")]
     pub rtt: Option<TimeDelta>,
     /// The smallest round-trip time.
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "min_rtt_ns", with = "maybe_nanos")]
     pub min_rtt: Option<TimeDelta>,
     /// The latest delivery rate sample.
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<u64>"))]
     #[serde(rename = "delivery_rate_bps", with = "maybe_bits_per_sec")]
     pub delivery_rate: Option<Rate>,
 }

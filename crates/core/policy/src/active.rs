@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// An active policy of `uncork steer`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ActivePolicy {
     /// The cgroup.
@@ -16,6 +17,7 @@ pub struct ActivePolicy {
 
 /// A BPF program at the cgroup of a policy of `uncork steer`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OtherProgram {
     /// The cgroup under the policy.

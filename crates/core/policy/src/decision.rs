@@ -37,6 +37,7 @@ pub enum By<'p> {
 
 /// The arm of a unit in an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Assignment<'p> {
     /// The experiment's name.
     pub experiment: &'p str,
@@ -44,11 +45,12 @@ pub struct Assignment<'p> {
     pub arm: &'p str,
     /// The keyed hash of the unit, for records instead of the unit itself.
     pub unit: u64,
-    /// The slot of the unit, below [`SLOTS`](crate::SLOTS); it determines the arm.
+    /// The slot of the unit, below 10,000; it determines the arm.
     pub slot: u16,
-    /// The bucket of the unit, below [`BUCKETS`](crate::BUCKETS), independent of the arm.
+    /// The bucket of the unit, below 100, independent of the arm.
     pub bucket: u8,
     /// The share of all units in this arm.
+    #[cfg_attr(test, schemars(with = "f64"))]
     #[serde(serialize_with = "as_number")]
     pub propensity: Probability,
 }

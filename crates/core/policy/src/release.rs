@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 /// A signed policy among those of the same key: a later one has a higher serial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Release {
     /// The first 16 hexadecimal digits of the SHA-256 of the public key.
+    #[cfg_attr(feature = "schemars", schemars(extend("pattern" = "^[0-9a-f]{16}$")))]
     pub key: String,
     /// Rises from one policy to the next. `uncork learn` takes the Unix time in seconds. 0 if the signer gave none.
     pub serial: u64,

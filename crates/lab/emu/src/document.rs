@@ -9,22 +9,30 @@ use crate::spec::{EmulationSpec, HostSpec};
 
 /// What an emulation did, and the command that ran in it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EmulationDocument {
     /// The command line.
     pub command: String,
-    /// Exit status of the command in the emulation; `None` without one.
+    /// Exit status of the command in the emulation; null without one.
     pub status: Option<u8>,
     /// The packets.
     #[serde(flatten)]
     pub report: Report,
 }
 
-/// A host and the path to it.
+/// The network namespace of a host, and the path to it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(extend("dependentRequired" = {"rtt_ms": ["path", "classes"]})))]
 pub struct HostDocument {
+    /// `near` has the clients, `far` the server.
+    #[cfg_attr(test, schemars(extend("enum" = ["near", "far"])))]
     pub(crate) side: &'static str,
+    /// Name of the namespace.
     pub(crate) name: String,
+    /// Its IPv4 address.
     pub(crate) v4: String,
+    /// Its IPv6 address; null without IPv6.
     pub(crate) v6: Option<String>,
     #[serde(flatten)]
     pub(crate) way: Option<Way>,
@@ -32,7 +40,9 @@ pub struct HostDocument {
 
 /// The path from the far side to a host on the near side.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Way {
+    /// Round-trip time of the path.
     pub(crate) rtt_ms: f64,
     /// Name of its link in reports.
     pub(crate) path: String,
@@ -69,5 +79,18 @@ impl Way {
         let path =
             if spec.paths.len() == 1 { "path".to_owned() } else { format!("path {}", host.path) };
         Self { rtt_ms: rtt.as_millis_f64(), path, classes: classes.to_vec() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_testkit::assert_schema;
+
+    use super::*;
+
+    #[test]
+    fn schemas_are_current() {
+        assert_schema!(EmulationDocument, "emu", "Results of `uncork emu`: `summary.json`");
+        assert_schema!(Vec<HostDocument>, "emu-hosts", "Hosts of `uncork emu --up --format json`");
     }
 }

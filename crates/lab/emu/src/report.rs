@@ -12,6 +12,7 @@ use uncork_path::Direction;
 
 /// Everything between start and stop.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// Seed of all random numbers.
     pub seed: u64,
@@ -52,6 +53,7 @@ pub struct FlowQueueing {
 
 /// Statistics of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DirectionReport {
     /// Packets that arrived at the path.
     pub offered_packets: u64,
@@ -81,6 +83,7 @@ pub struct DirectionReport {
 
 /// Lost packets by cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Drops {
     /// By a queue.
     pub queue: u64,
@@ -100,6 +103,7 @@ pub struct Drops {
 
 /// Packets to or from one client dropped by the path, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostDrops {
     /// By a queue.
     pub queue: u64,
@@ -111,6 +115,7 @@ pub struct HostDrops {
 
 /// Distribution of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The smallest.
     pub min: f64,
@@ -124,6 +129,7 @@ pub struct Spread {
 
 /// Bytes sent by a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkReport {
     /// The link: `path`, `uplink` or `shared`, numbered if there are several.
     pub name: String,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::scenario::{Scenario, SizeEstimate};
 use crate::sweep::Item;
 
+const SCHEMA: &str = "uncork.dry-run/1";
 /// Packets that are simulated in the time that a point of a time series takes.
 const PACKETS_PER_POINT: f64 = 1.0;
 /// The same, with the files that have it.
@@ -30,27 +31,39 @@ const CALIBRATION: &str = r#"
 
 /// The plan of all scenarios.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DryRunDocument {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
-    /// Measured packets per second and thread; null for runs in real time.
+    /// Packets per second and thread, as just measured; null for runs in real time.
     packets_per_s: Option<f64>,
+    /// The plan of each scenario.
     scenarios: Vec<ScenarioPlan>,
 }
 
 /// The plan of one scenario.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScenarioPlan {
+    /// Its name.
     name: String,
+    /// Cells of its matrix.
     cells: usize,
+    /// Runs of all cells and seeds.
     runs: usize,
     /// Finished runs in the directory.
     kept: usize,
+    /// Flows of the missing runs.
     flows: u64,
+    /// Their packets, about.
     packets: u64,
-    /// Points of time series.
+    /// Points of their time series, at most.
     points: u64,
+    /// Threads that they run on.
     threads: usize,
+    /// How long they take, about.
     seconds: f64,
+    /// Files that they write.
     files: Vec<String>,
 }
 
@@ -94,7 +107,7 @@ impl ScenarioPlan {
 impl DryRunDocument {
     /// The plan of `scenarios`, at this speed.
     pub fn new(packets_per_s: Option<f64>, scenarios: Vec<ScenarioPlan>) -> Self {
-        Self { schema: "uncork.dry-run/1", packets_per_s, scenarios }
+        Self { schema: SCHEMA, packets_per_s, scenarios }
     }
 
     /// A paragraph for each scenario.
@@ -143,7 +156,15 @@ fn span(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use uncork_testkit::assert_schema;
+
     use super::*;
+
+    #[test]
+    fn schema_is_current() {
+        let title = "`uncork lab run --dry-run --format json`";
+        assert_schema!(DryRunDocument, "dry-run-1", title);
+    }
 
     #[test]
     fn the_calibration_is_a_scenario() {

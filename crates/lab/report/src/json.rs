@@ -197,7 +197,17 @@ impl Formatter for Layout {
 
 #[cfg(test)]
 mod tests {
+    use uncork_testkit::assert_schema;
+
     use super::*;
+
+    #[test]
+    fn schemas_are_current() {
+        assert_schema!(LabDocument, "lab-2", "Results of `uncork lab run` and `uncork compare`");
+        assert_schema!(SuiteDocument, "suite-2", "Results of `uncork lab run` of a suite");
+        assert_schema!(GetDocument, "play.get-1", "Results of `uncork play get`");
+        assert_schema!(ListenDocument, "play.audio-1", "Results of `uncork play audio`");
+    }
 
     #[test]
     fn floats_keep_six_digits_and_lose_noise() {

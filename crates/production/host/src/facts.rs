@@ -12,17 +12,20 @@ pub const FACTS_SCHEMA: &str = "uncork.host-facts/1";
 /// The key of [`HostFacts::unread_reasons`] for hidden processes: no namespace has this inode.
 pub(crate) const HIDDEN: u64 = 0;
 
-/// A snapshot of a host, as input of the diagnosis.
+/// A snapshot of a host, which `--facts` diagnoses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HostFacts {
-    /// [`FACTS_SCHEMA`].
+    /// `uncork.host-facts/1`.
+    #[cfg_attr(test, schemars(extend("const" = FACTS_SCHEMA)))]
     pub schema: String,
     /// The kernel.
     pub kernel: Kernel,
-    /// The container that the snapshot was taken in.
+    /// The container that the snapshot was taken in; null outside.
     pub container: Option<Container>,
-    /// Sysctls below `net` set at boot, in the order in which they are applied: the last one wins.
+    /// Sysctls below `net` set at boot, in the order in which they apply: the kernel's command line (`/proc/cmdline`), sysctl.d,
+    /// tuned. The last one wins.
     pub boot_sysctls: Vec<Setting>,
     /// Settings of `/etc/sysctl.conf` where nothing reads it at boot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,16 +55,19 @@ pub struct HostFacts {
 
 /// The kernel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
     /// The kernel release, like `uname -r`.
     pub release: String,
     /// `tcp_*` and `sch_*` modules, by name.
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "^(tcp|sch)_"})))]
     pub modules: BTreeMap<String, Module>,
-    /// Whether these are all that there are; in older facts four of them.
+    /// Whether `modules` has all that there are; in older facts it has four of them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_all_modules: bool,
     /// Modules that modprobe.d keeps from being loaded, by name, with the place of the line.
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "^(tcp|sch)_"})))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forbidden_modules: BTreeMap<String, String>,
     /// `CONFIG_DEFAULT_TCP_CONG`, if the kernel configuration can be read.
@@ -73,6 +79,7 @@ pub struct Kernel {
 
 /// The availability of a kernel module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Module {
     /// Part of the kernel.
@@ -89,6 +96,7 @@ pub enum Module {
 
 /// A kind of container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Container {
     /// A Kubernetes pod.
@@ -99,6 +107,7 @@ pub enum Container {
 
 /// A sysctl that a file sets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     /// The file.
@@ -115,6 +124,7 @@ pub struct Setting {
 
 /// A network namespace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Namespace {
     /// The inode of `/proc/PID/ns/net`.
@@ -133,6 +143,7 @@ pub struct Namespace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_is_old: Option<bool>,
     /// Other sysctls below `net`.
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "^net\\."})))]
     pub sysctls: BTreeMap<String, String>,
     /// Network interfaces.
     pub interfaces: Vec<Interface>,
@@ -147,6 +158,7 @@ pub struct Namespace {
 
 /// A network interface.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
     /// Its name, such as `eth0`.
@@ -175,6 +187,7 @@ pub struct Interface {
 
 /// A route that sets an algorithm.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Prefix, or `default`.
@@ -189,6 +202,7 @@ pub struct Route {
 
 /// A route with metrics that limit its connections (ip-route(8)).
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LimitingRoute {
     /// Prefix, or `default`.
@@ -211,11 +225,12 @@ pub struct LimitingRoute {
 
 /// A TCP socket.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Socket {
     /// The local address.
     pub local: SocketAddr,
-    /// The peer's address; absent for a listener.
+    /// The peer's address; null of a listener.
     pub remote: Option<SocketAddr>,
     /// The algorithm.
     pub cc: String,
@@ -242,6 +257,7 @@ pub struct Socket {
 
 /// BBR's state.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bbr {
     /// 1, 2 or 3.

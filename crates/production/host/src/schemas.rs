@@ -1,26 +1,17 @@
-//! Writes the JSON Schemas of documents from their types.
+//! Compares the JSON Schemas of documents with their types.
 
-use std::path::PathBuf;
+use uncork_testkit::assert_schema;
 
-use uncork_testkit::{assert_schema, schema_of};
-
-use crate::Diagnosis;
-use crate::change::Status;
-
-const COMMAND: &str = "UPDATE_DOCS=1 cargo test -p uncork-host --lib schemas";
-
-fn file(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "../../../docs/schemas", name].iter().collect()
-}
+use crate::change::{Journal, PlanDocument, Status};
+use crate::prove::ProveDocument;
+use crate::{Diagnosis, HostFacts};
 
 #[test]
-fn schema_of_the_doctor_is_current() {
-    let title = "`uncork host doctor --format json`";
-    assert_schema(&file("host-doctor-1.json"), title, COMMAND, schema_of::<Diagnosis>());
-}
-
-#[test]
-fn schema_of_the_status_is_current() {
-    let title = "`uncork host status --format json`";
-    assert_schema(&file("host-status-1.json"), title, COMMAND, schema_of::<Status>());
+fn schemas_are_current() {
+    assert_schema!(Diagnosis, "host-doctor-1", "`uncork host doctor --format json`");
+    assert_schema!(HostFacts, "host-facts-1", "`uncork host doctor --save-facts`");
+    assert_schema!(Journal, "host-journal-1", "The journal of `uncork host apply`");
+    assert_schema!(PlanDocument, "host-plan-1", "`uncork host plan --format json`");
+    assert_schema!(ProveDocument, "host-prove-1", "`uncork host prove --format json`");
+    assert_schema!(Status, "host-status-1", "`uncork host status --format json`");
 }

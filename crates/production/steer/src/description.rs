@@ -37,12 +37,13 @@ pub struct Description {
 
 /// What can be decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decided {
-    /// The rule, counted from 1; `None` for the default.
+    /// The rule, counted from 1; null for the default.
     pub rule: Option<u16>,
     /// The rule's name, if it has one.
     pub name: Option<String>,
-    /// The line of the policy on which it begins.
+    /// The line of the policy on which the rule begins.
     pub line: Option<usize>,
     /// The experiment, if the rule has one.
     pub experiment: Option<String>,
@@ -50,7 +51,7 @@ pub struct Decided {
     pub arm: Option<String>,
     /// The share of all units in this arm.
     pub propensity: Option<f64>,
-    /// The controller; `None` leaves the system's.
+    /// The controller; null leaves the system's.
     pub tcp: Option<String>,
     /// The initial window; `None` is the kernel's. A rule of a policy writes it: `32p`.
     #[serde(default)]

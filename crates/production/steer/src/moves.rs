@@ -40,19 +40,21 @@ pub struct MoveRequest<'a> {
 
 /// What was moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Moves {
     /// The cgroup's directory.
     pub cgroup: String,
     /// Open connections that were asked for.
     pub connections: u64,
-    /// Connections to move, by their old and new controller.
+    /// Connections with other settings than the active policy decides, by controller. Equal controllers: another pacing cap.
+    #[cfg_attr(test, schemars(with = "Vec<ToMove<'_>>"))]
     #[serde(serialize_with = "listed")]
     pub to_move: BTreeMap<(String, String), u64>,
-    /// Connections that were moved; `None` in a dry run.
+    /// Connections that were moved; null in a dry run.
     pub moved: Option<u64>,
-    /// Connections for which the kernel refused the controller or the cap; `None` in a dry run.
+    /// Connections for which the kernel refused the controller or the cap; null in a dry run.
     pub refused: Option<u64>,
-    /// Connections that ended before they could be moved; `None` in a dry run.
+    /// Connections that ended before they could be moved; null in a dry run.
     pub ended: Option<u64>,
 }
 
@@ -100,17 +102,24 @@ impl Moves {
     }
 }
 
+/// Connections to move, with the same controllers.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ToMove<'a> {
+    /// The old controller.
+    from: &'a str,
+    /// The new one.
+    to: &'a str,
+    /// Their number.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    connections: u64,
+}
+
 /// The connections to move as a list.
 fn listed<S: Serializer>(
     to_move: &BTreeMap<(String, String), u64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct ToMove<'a> {
-        from: &'a str,
-        to: &'a str,
-        connections: u64,
-    }
     let all = to_move.iter();
     serializer.collect_seq(all.map(|((from, to), connections)| ToMove {
         from,

@@ -39,12 +39,13 @@ pub(crate) struct WatchdogProcess {
     started: u64,
 }
 
-/// What `status` says of a policy that is not confirmed.
+/// A policy that is not confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PendingStatus {
     /// Seconds until it is rolled back.
     pub left_s: u64,
-    /// The policy that is active again then; `None` if none is.
+    /// The policy that is active again then; null if none is.
     pub returns_to: Option<String>,
     /// Whether the process that rolls it back lives.
     #[serde(rename = "guarded")]

@@ -6,6 +6,7 @@ use crate::sample::SocketSample;
 
 /// An event that a watch received from the kernel. A recorded session has one line per event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Event {
@@ -19,6 +20,7 @@ pub enum Event {
 
 /// All sockets at one time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pass {
     /// When the sockets were read.
@@ -29,6 +31,7 @@ pub struct Pass {
 
 /// A socket that the kernel destroyed, with its final counters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Destroyed {
     /// When the notice was read.
@@ -39,6 +42,7 @@ pub struct Destroyed {
 
 /// A timestamp in a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Moment {
     /// Nanoseconds since the start of the session.

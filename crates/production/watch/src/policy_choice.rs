@@ -5,11 +5,14 @@ use uncork_diag::Name;
 
 /// What a policy gave a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PolicyChoice {
     /// The rule that decided, or `default`.
+    #[cfg_attr(test, schemars(with = "String"))]
     pub rule: ShortName,
-    /// `EXPERIMENT/ARM`; `None` without an experiment, and of connections that were moved.
+    /// `EXPERIMENT/ARM`; absent without an experiment, and of connections that were moved.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<ShortName>,
 }

@@ -12,15 +12,17 @@ use crate::policy_choice::PolicyChoice;
 
 /// The state of a TCP socket at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SocketSample {
     /// The kernel's socket cookie, unique until the next boot.
     pub cookie: u64,
-    /// Local address.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Remote address.
+    /// Remote address and port.
     pub remote: SocketAddr,
-    /// The controller; `None` in notices of destroyed sockets.
+    /// The controller; null in events of destroyed sockets.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub cc: Option<CcName>,
     /// Counters, as in all records.
     pub figures: TransportFigures,
@@ -28,10 +30,12 @@ pub struct SocketSample {
     pub bytes_received: u64,
     /// Whether the latest delivery rate sample was application-limited.
     pub is_app_limited: bool,
-    /// The pacing rate; `None` without pacing.
+    /// The pacing rate; null without pacing.
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
     #[serde(rename = "pacing_bps", with = "maybe_bits_per_sec")]
     pub pacing_rate: Option<Rate>,
     /// The application's pacing limit (`SO_MAX_PACING_RATE`).
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
     #[serde(rename = "pacing_cap_bps", with = "maybe_bits_per_sec")]
     pub pacing_cap: Option<Rate>,
     /// Maximum size of segments sent.
@@ -40,57 +44,65 @@ pub struct SocketSample {
     pub cwnd_bytes: u64,
     /// Bytes sent, and neither acknowledged nor declared lost.
     pub in_flight_bytes: u64,
-    /// The window that the receiver announces; `None` before Linux 5.4, and in older sessions.
+    /// The window that the receiver announces; absent before Linux 5.4, and in older sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_window_bytes: Option<u64>,
     /// Bytes written by the application, and not yet sent.
     pub unsent_bytes: u64,
-    /// Whether the send buffer is full, so that the application blocks when it writes.
+    /// Whether the send buffer is full, so that the application blocks when it writes; false in events of destroyed sockets.
     pub is_send_buffer_full: bool,
-    /// Packets delivered, including SYN and FIN; `None` before Linux 4.18.
+    /// Packets delivered, including SYN and FIN; null before Linux 4.18.
     pub delivered_packets: Option<u32>,
     /// Time since data was last sent, in whole milliseconds.
+    #[cfg_attr(test, schemars(with = "u64"))]
     #[serde(rename = "last_data_sent_ns", with = "nanos")]
     pub last_data_sent: TimeDelta,
     /// BBR's model, if the connection runs BBR.
     pub bbr: Option<BbrSample>,
-    /// What a policy of `uncork steer` gave it; `None` of others, and in events of destroyed sockets.
+    /// What a policy of `uncork steer` gave it; absent of others, in events of destroyed sockets, and in older sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<PolicyChoice>,
 }
 
 /// BBR's model of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BbrSample {
     /// 1, 2 or 3.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub version: u8,
     /// The state.
     pub state: BbrState,
     /// Estimated bandwidth.
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
     #[serde(rename = "bandwidth_bps", with = "maybe_bits_per_sec")]
     pub bandwidth: Option<Rate>,
-    /// Its minimum round-trip time.
+    /// BBR's minimum round-trip time.
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
     #[serde(rename = "min_rtt_ns", with = "maybe_nanos")]
     pub min_rtt: Option<TimeDelta>,
-    /// What bounds versions 2 and 3.
+    /// The bounds of versions 2 and 3; absent of version 1, and in older sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<BbrBounds>,
 }
 
 /// The bounds of BBRv2 and BBRv3.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BbrBounds {
     /// The highest bandwidth measured.
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
     #[serde(rename = "max_bandwidth_bps", with = "maybe_bits_per_sec")]
     pub max_bandwidth: Option<Rate>,
-    /// The short-term bound of the bandwidth.
+    /// The short-term bound of the bandwidth; null if unset.
+    #[cfg_attr(test, schemars(with = "Option<u64>"))]
     #[serde(rename = "bandwidth_bps", with = "maybe_bits_per_sec")]
     pub bandwidth: Option<Rate>,
-    /// The short-term bound of what is in flight.
+    /// The short-term bound of what is in flight; null if unset.
     pub inflight_packets: Option<u32>,
-    /// The long-term bound of what is in flight.
+    /// The long-term bound of what is in flight; null if unset.
     pub max_inflight_packets: Option<u32>,
 }
 

@@ -12,9 +12,12 @@ pub const WATCH_SCHEMA: &str = "uncork.host-watch/1";
 
 /// The header line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Head {
+    #[cfg_attr(test, schemars(extend("const" = WATCH_SCHEMA)))]
     schema: String,
+    /// Whether the kernel reports which sockets it destroyed.
     has_notices: bool,
 }
 
@@ -128,5 +131,27 @@ impl<R: BufRead> TapeReader<R> {
         self.text.clear();
         self.line += 1;
         Ok(self.input.read_line(&mut self.text)? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use uncork_testkit::assert_schema;
+
+    use super::*;
+
+    #[derive(JsonSchema)]
+    #[serde(untagged)]
+    #[expect(clippy::large_enum_variant, dead_code, reason = "describes a line")]
+    enum Line {
+        Head(Head),
+        Event(Event),
+    }
+
+    #[test]
+    fn schema_is_current() {
+        let title = "A line of a session that `uncork host watch --record` recorded: first a header, then events";
+        assert_schema!(Line, "host-watch-1", title);
     }
 }

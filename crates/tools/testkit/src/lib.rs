@@ -5,7 +5,7 @@
 //! * [`Scratch`]: a directory that is removed when the test ends.
 //! * [`assert_snapshot`], [`assert_generated`]: compare a text with a file, or a part of one, which `UPDATE_DOCS=1` writes.
 //! * [`assert_message!`]: compares a message with the crate's `tests/messages.txt`, which `UPDATE_DOCS=1` writes.
-//! * [`assert_schema`]: the JSON Schema of a document, from its type.
+//! * [`assert_schema!`]: compares the JSON Schema of a document with its type, from which `UPDATE_DOCS=1` writes it.
 //! * [`assert_keys`], [`metrics_table`]: tables of a reference page, of the keys of a file and of an exporter's metrics.
 //! * [`finished_table`]: a table of networks with the line that ends it.
 //! * [`wait_until`], [`wait_for`] and their asynchronous variants: wait for a condition, with a limit.
@@ -28,7 +28,7 @@ pub use capability::{Capability, not_run};
 pub use keys::assert_keys;
 pub use messages::assert_message_of;
 pub use metrics::metrics_table;
-pub use schema::{assert_schema, schema_of};
+pub use schema::{assert_schema_is, schema_of};
 pub use scratch::Scratch;
 pub use snapshot::{assert_generated, assert_snapshot};
 pub use table::finished_table;

@@ -10,11 +10,15 @@ use crate::error::Error;
 use crate::host::{available, default};
 use crate::pin::Pins;
 
-/// The controllers that this program can load.
+const SCHEMA: &str = "uncork.kernel/1";
+
+/// The library's controllers in the kernel.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelStatus {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
-    /// Why nothing can be loaded; `None` if it can.
+    /// Why this machine cannot load controllers; null if it can.
     missing: Option<String>,
     /// By name.
     pub controllers: Vec<ControllerStatus>,
@@ -22,16 +26,19 @@ pub struct KernelStatus {
 
 /// A controller.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ControllerStatus {
-    /// Its name.
+    /// The name by which sockets choose it.
+    #[cfg_attr(test, schemars(extend("enum" = Algorithm::ALL.map(Algorithm::name))))]
     pub name: &'static str,
     /// Whether sockets can choose it.
     pub loaded: bool,
     /// Whether it is the default of this network namespace.
     pub default: bool,
-    /// Connections that have it.
+    /// TCP connections that use it, in all network namespaces that the user may enter.
     pub connections: u64,
-    /// `None` if it is not loaded by our pin, or the kernel does not report it.
+    /// Maximum number of instructions that the kernel's verifier processed for one of its programs (its limit is a million).
+    /// Null if it is not loaded, or without `CAP_SYS_ADMIN`.
     verified_instructions: Option<u32>,
 }
 
@@ -47,7 +54,7 @@ impl KernelStatus {
             verified_instructions: pins.verified_instructions(one).ok(),
         });
         Self {
-            schema: "uncork.kernel/1",
+            schema: SCHEMA,
             missing: missing.map(Error::to_string),
             controllers: controllers.into(),
         }
@@ -61,5 +68,17 @@ impl KernelStatus {
         });
         Table::new(["name", "loaded", "default", "connections"].map(Column::left), rows)
             .render(Style::Plain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_testkit::assert_schema;
+
+    use super::*;
+
+    #[test]
+    fn schema_is_current() {
+        assert_schema!(KernelStatus, "kernel-1", "`uncork kernel status --format json`");
     }
 }

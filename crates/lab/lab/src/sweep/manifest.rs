@@ -15,8 +15,11 @@ pub const MANIFEST_NAME: &str = "sweep.json";
 
 /// The scenario and build of the runs in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Manifest {
+    #[cfg_attr(test, schemars(extend("const" = Self::SCHEMA)))]
     schema: String,
+    /// Version of uncork, with the hash of its sources.
     version: String,
     /// The engine that ran them.
     engine: String,
@@ -216,7 +219,13 @@ impl Files for BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uncork_testkit::assert_message;
+    use uncork_testkit::{assert_message, assert_schema};
+
+    #[test]
+    fn schema_is_current() {
+        let title = "`runs/sweep.json`: the scenario and the build of a directory of runs";
+        assert_schema!(Manifest, "sweep-2", title);
+    }
 
     fn manifest(name: &str, scenario: &str, file: &str) -> Manifest {
         Manifest {

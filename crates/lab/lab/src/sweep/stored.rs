@@ -26,15 +26,21 @@ pub enum DamagedRun {
     Content,
 }
 
-/// The first line.
+/// The first line of a run.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Header {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: String,
+    /// Hash of the scenario and the build.
     fingerprint: String,
+    /// Index of the cell.
     cell: usize,
+    /// Seed of the run.
     seed: u64,
     /// Length of the second line without its line end.
     pub(super) bytes: u64,
+    /// Checksum of the second line.
     checksum: String,
 }
 
@@ -173,7 +179,14 @@ pub(super) fn checksum(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use uncork_testkit::assert_schema;
+
     use super::*;
+
+    #[test]
+    fn schema_is_current() {
+        assert_schema!(Header, "run-5", "Header of a run in `runs/runs.archive`");
+    }
 
     const ITEM: Item = Item { cell: 3, seed: 7 };
 

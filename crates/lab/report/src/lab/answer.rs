@@ -6,6 +6,7 @@ use super::document::Estimate;
 
 /// A controller compared with a baseline, for one class in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answer {
     /// Class.
     pub class: String,
@@ -52,6 +53,7 @@ pub struct Answer {
 
 /// Result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
     /// The choice is better.
@@ -68,6 +70,7 @@ pub enum AnswerKind {
 
 /// Transfers of limited size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Transfers {
     /// Started.
     pub all: u64,
@@ -78,6 +81,7 @@ pub struct Transfers {
 /// A cost of the choice and of the baseline. If both share a link in the same runs, the side that
 /// gets more has Jain's index of all their flows, and the other side 1, as of equal flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Price {
     /// Another class on the same links; empty if it is the class of the answer.
     pub class: String,
@@ -97,6 +101,7 @@ pub struct Price {
 
 /// A side of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Payer {
     /// The choice.

@@ -10,8 +10,10 @@ use super::published::Published;
 
 /// Results of a scenario: all cells of its matrix, all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LabDocument {
-    /// Always [`LabDocument::SCHEMA`].
+    /// Name and version of the form.
+    #[cfg_attr(test, schemars(extend("const" = Self::SCHEMA)))]
     pub schema: String,
     /// Version of uncork.
     pub version: String,
@@ -62,6 +64,7 @@ impl LabDocument {
 
 /// A threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Threshold {
     /// Text of the threshold: `completion_p50 < 5 s`.
     pub text: String,
@@ -97,6 +100,7 @@ impl Threshold {
 
 /// An axis of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatrixAxis {
     /// Key in the scenario: `path.loss`.
     pub key: String,
@@ -112,6 +116,7 @@ pub struct MatrixAxis {
 
 /// Values of an axis as numbers or text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatrixColumn {
     /// Key with the unit: `path.loss_fraction`, `path.rtt_ns`.
     pub name: String,
@@ -121,6 +126,7 @@ pub struct MatrixColumn {
 
 /// A value of a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ColumnValue {
     /// A number in the column's unit; null if the value is not a number.
@@ -152,6 +158,7 @@ pub fn axis_title(key: &str, name: &str) -> String {
 
 /// A cell of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Index of the value on each axis, in the order of `axes`.
     pub point: Vec<usize>,
@@ -161,6 +168,7 @@ pub struct Cell {
 
 /// Results of a class in a cell, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassResult {
     /// Name of the class: `download`.
     pub class: String,
@@ -179,6 +187,7 @@ pub struct ClassResult {
 
 /// A metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metric {
     /// Name: `completion_p50`. Neighbours that differ only after the last `_`, by a
     /// percentile, `mean`, `median`, `min` or `max`, share a heading.
@@ -192,6 +201,7 @@ pub struct Metric {
 
 /// A value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// Value.
     pub value: f64,
@@ -205,6 +215,7 @@ pub struct Estimate {
 
 /// A data file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DataFile {
     /// File name.
     pub name: String,
@@ -214,6 +225,7 @@ pub struct DataFile {
 
 /// The engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LabEngine {
     /// Name: `sim`, `quic-sim`, `netns`, `bpf`.
     pub name: String,

@@ -6,6 +6,7 @@ use uncork_terminal::Align;
 /// A figure with caption and provenance. Values are in the displayed
 /// units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
     /// Name for links, unique in the document.
     pub id: String,
@@ -21,6 +22,7 @@ pub struct Figure {
 
 /// Runs behind a figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Provenance {
     /// First seed.
     pub first_seed: u64,
@@ -32,17 +34,18 @@ pub struct Provenance {
 
 /// Kinds of figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Plot {
     /// One quantity over two axes of the matrix.
     HeatMap(HeatMap),
     /// Cumulative distributions.
     Cdf(Cdf),
-    /// Figures with their intervals, side by side.
+    /// Bars with intervals, from zero.
     Bars(Bars),
     /// One quantity as another varies.
     Lines(Lines),
-    /// A run over time.
+    /// A run over time: panels over one time axis, in seconds.
     TimeSeries(TimeSeries),
     /// A table.
     Table(FigureTable),
@@ -50,6 +53,7 @@ pub enum Plot {
 
 /// One quantity over two axes of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct HeatMap {
     /// Label of the x axis: `buffer, BDP`.
     pub x_label: String,
@@ -76,6 +80,7 @@ pub struct HeatMap {
 
 /// Which of two values is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// The lower: a time, a loss.
@@ -86,6 +91,7 @@ pub enum Better {
 
 /// Colour scale.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HeatScale {
     /// Sequential.
@@ -96,6 +102,7 @@ pub enum HeatScale {
 
 /// Cumulative distributions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct Cdf {
     /// Quantity: `completion`.
     pub x_label: String,
@@ -109,6 +116,7 @@ pub struct Cdf {
 
 /// A curve without intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Curve {
     /// Name.
     pub label: String,
@@ -121,6 +129,7 @@ pub struct Curve {
 
 /// Bars with intervals, from zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct Bars {
     /// Quantity: `playback latency`.
     pub quantity: String,
@@ -132,6 +141,7 @@ pub struct Bars {
 
 /// A group of bars.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BarGroup {
     /// Label of the group: `p90`.
     pub label: String,
@@ -141,6 +151,7 @@ pub struct BarGroup {
 
 /// One bar.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bar {
     /// Name.
     pub label: String,
@@ -156,6 +167,7 @@ pub struct Bar {
 
 /// One quantity as another varies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct Lines {
     /// Label of the x axis with unit: `random loss, %`.
     pub x_label: String,
@@ -174,6 +186,7 @@ pub struct Lines {
 
 /// A curve with intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EstimateCurve {
     /// Name.
     pub label: String,
@@ -187,6 +200,7 @@ pub struct EstimateCurve {
 
 /// A point with interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EstimatePoint {
     /// x.
     pub x: f64,
@@ -200,6 +214,7 @@ pub struct EstimatePoint {
 
 /// A run over time: panels over one time axis, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct TimeSeries {
     /// Panels, top to bottom.
     pub panels: Vec<TimePanel>,
@@ -212,6 +227,7 @@ pub struct TimeSeries {
 
 /// One quantity over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimePanel {
     /// Label: `queue`.
     pub label: String,
@@ -226,6 +242,7 @@ pub struct TimePanel {
 
 /// A limit of the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limit {
     /// Name: `link rate`.
     pub label: String,
@@ -237,6 +254,7 @@ pub struct Limit {
 
 /// States of the controller of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StateRow {
     /// Name of the flow.
     pub label: String,
@@ -246,6 +264,7 @@ pub struct StateRow {
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub struct FigureTable {
     /// Columns; the first names the rows.
     pub columns: Vec<TableColumn>,
@@ -255,6 +274,7 @@ pub struct FigureTable {
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TableColumn {
     /// Heading.
     pub label: String,

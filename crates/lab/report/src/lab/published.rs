@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A comparison with a published result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Published {
     /// Compared quantity.
     pub what: String,
@@ -21,6 +22,7 @@ pub struct Published {
 
 /// How a measurement compares with a published result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// Result of the comparison.
     pub verdict: Verdict,
@@ -32,6 +34,7 @@ pub struct Judgement {
 
 /// Result of a comparison with a published range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The whole interval is in the range.

@@ -8,8 +8,10 @@ use crate::words;
 
 /// Results of a suite of scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SuiteDocument {
-    /// Always [`SuiteDocument::SCHEMA`].
+    /// Name and version of the form.
+    #[cfg_attr(test, schemars(extend("const" = Self::SCHEMA)))]
     pub schema: String,
     /// Version of uncork.
     pub version: String,
@@ -26,8 +28,10 @@ pub struct SuiteDocument {
     /// Criteria that no scenario can test, with the reason.
     pub not_judged: Vec<String>,
     /// Results of each scenario, in the order of the suite.
+    #[cfg_attr(test, schemars(with = "Vec<serde_json::Value>", extend("items" = {"$ref": "lab-2.json"})))]
     pub scenarios: Vec<LabDocument>,
     /// Engine that ran all scenarios.
+    #[cfg_attr(test, schemars(with = "serde_json::Value", extend("$ref" = "lab-2.json#/$defs/LabEngine")))]
     pub engine: LabEngine,
 }
 

@@ -14,8 +14,10 @@ const MAX_ROWS: usize = 40;
 
 /// Downloads of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GetDocument {
-    /// Always [`GetDocument::SCHEMA`].
+    /// Name and version of the form.
+    #[cfg_attr(test, schemars(extend("const" = Self::SCHEMA)))]
     pub schema: String,
     /// The command.
     pub command: String,
@@ -25,6 +27,7 @@ pub struct GetDocument {
 
 /// A download. Times count from its start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TransferFigures {
     /// URL.
     pub url: String,

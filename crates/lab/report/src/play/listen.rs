@@ -14,8 +14,10 @@ const MAX_ROWS: usize = 20;
 
 /// Listeners of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ListenDocument {
-    /// Always [`ListenDocument::SCHEMA`].
+    /// Name and version of the form.
+    #[cfg_attr(test, schemars(extend("const" = Self::SCHEMA)))]
     pub schema: String,
     /// The command.
     pub command: String,
@@ -27,6 +29,7 @@ pub struct ListenDocument {
 
 /// A listener.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ListenerFigures {
     /// Version of HTTP: `1.1`, `2` or `3`.
     pub http: Option<String>,
@@ -60,6 +63,7 @@ pub struct ListenerFigures {
 
 /// Statistics of all listeners.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AudienceFigures {
     /// Number of listeners.
     pub listeners: u64,

@@ -91,7 +91,7 @@ pub trait Host {
 
 /// Whether a process lives that undoes open changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(any(test, feature = "schemars"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Watchdog {
     /// It does.

@@ -8,12 +8,14 @@ use super::setting::{SettingKey, Value};
 /// Schema of a [`Journal`].
 pub const JOURNAL_SCHEMA: &str = "uncork.host-journal/1";
 
-/// The state that commands share. It is stored before the first change of a host, and after the
-/// last.
+/// The state of a host before its changes, which commands share: `host.json` in `--state-dir`. It is stored before the first
+/// change, and after the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Journal {
-    /// [`JOURNAL_SCHEMA`].
+    /// `uncork.host-journal/1`.
+    #[cfg_attr(test, schemars(extend("const" = JOURNAL_SCHEMA)))]
     pub schema: String,
     /// The boot and the network namespace that the journal belongs to.
     pub boot: String,
@@ -27,6 +29,7 @@ pub struct Journal {
 
 /// A desired state that was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Applied {
     /// The file that it came from.
@@ -49,6 +52,7 @@ pub struct Applied {
 
 /// A setting with its value before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// The setting.
@@ -62,6 +66,7 @@ pub struct Change {
 
 /// Changes that can still be undone as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Open {
     /// The purpose of the changes.
@@ -80,6 +85,7 @@ pub struct Open {
 
 /// The purpose of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// To apply a desired state.
@@ -90,6 +96,7 @@ pub enum Purpose {
 
 /// Changes that were undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
     /// The reason.
@@ -119,6 +126,7 @@ pub enum UndoReason {
 
 /// A setting that another program has changed, and that was not touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SkippedSetting {
     /// The setting.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde::Serialize;
 use thiserror::Error;
 use uncork_cc::Missing;
 use uncork_policy::Release;
@@ -39,18 +38,15 @@ const RESTORABLE: [&str; 15] = [
 ];
 
 /// The changes from the current state of a host to a desired state.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// The settings to change, in order.
     pub steps: Vec<Change>,
     /// All settings that will differ from their values before all changes.
-    #[serde(skip)]
     pub(crate) changes: Vec<Change>,
     /// When the table of the policy expires, in seconds of Unix time.
-    #[serde(skip)]
     pub(crate) expires_unix_s: Option<i64>,
     /// Which of its signer's policies the policy is, if it must be signed.
-    #[serde(skip)]
     pub(crate) release: Option<Release>,
     /// What happens to live connections.
     pub warnings: Vec<String>,

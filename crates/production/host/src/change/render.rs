@@ -15,14 +15,16 @@ use super::status::{State, Status};
 /// Schema of a [`PlanDocument`].
 pub const PLAN_SCHEMA: &str = "uncork.host-plan/1";
 
-/// A plan as a JSON document.
+/// The difference between a host and a desired state.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanDocument {
-    /// [`PLAN_SCHEMA`].
+    /// `uncork.host-plan/1`.
+    #[cfg_attr(test, schemars(extend("const" = PLAN_SCHEMA)))]
     pub schema: &'static str,
     /// The file of the desired state.
     pub file: String,
-    /// The changes, in order.
+    /// The changes, in the order in which they are made.
     pub changes: Vec<PlannedChange>,
     /// What happens to live connections.
     pub warnings: Vec<String>,
@@ -30,6 +32,7 @@ pub struct PlanDocument {
 
 /// A change of a plan.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlannedChange {
     /// Its name.
     pub setting: String,
@@ -37,7 +40,7 @@ pub struct PlannedChange {
     pub now: String,
     /// Its value after the change.
     pub then: String,
-    /// Commands equivalent to the change.
+    /// Commands of a shell that are equivalent to the change.
     pub commands: Vec<String>,
 }
 

@@ -32,6 +32,7 @@ const UNIT: &str = ".service";
 
 /// One setting of a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SettingKey {
     /// A kernel module. It is loaded, but never unloaded.
@@ -43,7 +44,7 @@ pub enum SettingKey {
     Sysctl {
         /// Its key, such as `net.ipv4.tcp_congestion_control`.
         key: String,
-        /// A namespace in `/run/netns`; absent: the caller's namespace.
+        /// A namespace in `/run/netns`; absent: the journal's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         namespace: Option<String>,
     },
@@ -69,8 +70,9 @@ pub enum SettingKey {
     },
 }
 
-/// The value of a [`SettingKey`].
+/// The value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "is", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Value {
     /// No such module, sysctl, interface, route, file or link.
@@ -89,23 +91,25 @@ pub enum Value {
 
 /// A root queue discipline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Qdisc {
     /// Its name, such as `fq`.
     pub name: String,
     /// Names of the disciplines below `mq`, each once.
     pub leaves: Vec<String>,
-    /// Absent if the kernel chose the discipline itself.
+    /// Null if the kernel chose the discipline itself.
     pub installed: Option<Installed>,
 }
 
 /// Properties of a discipline that a program installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Installed {
     /// Its handle (`8001` of `8001:`); 0: any.
     pub handle: u16,
-    /// `TCA_OPTIONS` in hexadecimal digits; absent: any.
+    /// `TCA_OPTIONS` in hexadecimal digits; null: any.
     pub options: Option<String>,
     /// Why it cannot be reinstalled in its current form, such as its classes.
     pub unrestorable: Option<String>,
@@ -113,6 +117,7 @@ pub struct Installed {
 
 /// A route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// In the syntax of `ip route`, without the algorithm: `via 192.0.2.1 dev eth0 proto dhcp`.

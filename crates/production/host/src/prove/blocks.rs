@@ -36,6 +36,7 @@ pub struct Blocks {
 
 /// Connections that do not count, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// They began before the test, in a burn-in, or after the last block.
     pub outside_blocks: u64,
@@ -43,11 +44,11 @@ pub struct LeftOut {
     pub incomplete_block: u64,
     /// They sent nothing that was acknowledged.
     pub no_data: u64,
-    /// They go to clients beyond the routes of the test.
+    /// They go to clients beyond `routes`.
     pub other_route: u64,
     /// They ran another controller than their block's.
     pub other_controller: u64,
-    /// Many connections of their service port ran any controller other than the block's.
+    /// More than one in 20 connections of their service port ran another controller than their block's.
     pub other_service: u64,
     /// They were open at the end of the test, and had sent too little to be large.
     pub unfinished: u64,

@@ -15,10 +15,12 @@ pub const PROVE_SCHEMA: &str = "uncork.host-prove/1";
 const ESTIMAND: &str = "total effect on this host in this time, within client networks (/24 of IPv4, /48 of IPv6): all its connections \
                         run the second controller, compared with all running the first, and a network has the same weight in both";
 
-/// The result of a test.
+/// What another controller is worth on a host: a switchback experiment.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProveDocument {
-    /// [`PROVE_SCHEMA`].
+    /// `uncork.host-prove/1`.
+    #[cfg_attr(test, schemars(extend("const" = PROVE_SCHEMA)))]
     pub schema: &'static str,
     /// Its name in the records (`arm_experiment`).
     pub experiment: String,
@@ -28,7 +30,7 @@ pub struct ProveDocument {
     pub controllers: [String; 2],
     /// Routes that chose the controller; none: the host's default did.
     pub routes: Vec<String>,
-    /// What the effects are effects of.
+    /// What the effects are effects of; with `all-transfers` as `comparison`, not within client networks.
     pub estimand: &'static str,
     /// When the first block began, in nanoseconds since 1970 (UTC).
     pub start_unix_ns: u64,
@@ -43,6 +45,7 @@ pub struct ProveDocument {
     /// Payload from which a transfer is large.
     pub large_bytes: u64,
     /// Guardrail: how much more of the payload the second controller may retransmit, as a share.
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub max_retransmitted_increase: f64,
     /// Why the test ended early.
     pub stopped: Option<String>,
@@ -50,7 +53,7 @@ pub struct ProveDocument {
     pub left: Vec<String>,
     /// How often notices of ended connections were lost, and short connections with them.
     pub notices_lost: u64,
-    /// The blocks that began.
+    /// The blocks in which connections began to count.
     pub blocks: Vec<BlockDocument>,
     /// Connections that did not count, by reason.
     pub left_out: LeftOut,
@@ -62,6 +65,7 @@ pub struct ProveDocument {
 
 /// A block.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlockDocument {
     /// Index of its pair.
     pub pair: u32,
@@ -75,9 +79,9 @@ pub struct BlockDocument {
     pub large: u64,
     /// Small transfers counted.
     pub small: u64,
-    /// Counted connections that lived between two passes.
+    /// Counted connections that lived between two passes, so that no pass saw their controller.
     pub unseen: u64,
-    /// The metrics, in the order of `effects`; null with too few transfers.
+    /// The metrics over all counted transfers, in the order of `effects`; null with too few transfers.
     pub values: [Option<f64>; 6],
 }
 

@@ -21,6 +21,7 @@ const STREAM: u64 = 0x7375_6273;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Throughput of large transfers, 10th percentile.
@@ -39,14 +40,17 @@ pub enum Metric {
 
 /// What the second arm changes in one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Effect {
     /// The metric.
     pub metric: Metric,
-    /// `bit/s`, `s` or `share`.
+    /// Unit of `levels`.
+    #[cfg_attr(test, schemars(extend("enum" = ["bit/s", "s", "share"])))]
     pub unit: &'static str,
     /// What is compared.
     pub comparison: Comparison,
-    /// Share of the traffic in client networks with traffic in both blocks of a pair.
+    /// Share of the traffic in client networks with traffic in both blocks of a pair; null without traffic.
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub common: Option<f64>,
     /// Pairs that have a value in both blocks.
     pub pairs: usize,
@@ -54,9 +58,10 @@ pub struct Effect {
     pub levels: Option<[f64; 2]>,
     /// The second arm's level relative to the first, less 1; of shares their difference.
     pub change: Option<f64>,
-    /// Its 95 % interval.
+    /// The ends of its 95 % interval.
     pub interval: Option<[f64; 2]>,
-    /// Two-sided p-value of no effect.
+    /// Two-sided p-value of no effect; null without an interval.
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     pub p: Option<f64>,
     /// Why the interval is missing.
     pub missing: Option<String>,

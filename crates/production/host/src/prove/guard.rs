@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
 use uncork_flow::quantile;
 use uncork_units::{Probability, TimeDelta};
 use uncork_watch::Tracked;
@@ -24,8 +23,7 @@ pub struct Limits {
 }
 
 /// An exceeded limit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Breach {
     /// Of the share retransmitted.
     Retransmitted {

@@ -32,15 +32,20 @@ pub(super) enum End {
 
 /// Whether the second controller is better, and what to do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// What to do.
+    /// What to do, by the rules of `conformance/README.md`.
     pub decision: Choice,
-    /// What the deciding metric shows.
+    /// Whether the second controller is better, by the deciding metric.
     pub answer: Answer,
     /// The one metric that decides, fixed before the test: the median throughput of large transfers if there are enough of them,
     /// else the median completion of small ones.
     pub metric: Metric,
     /// State of each guardrail, in the words of `conformance/README.md`.
+    #[cfg_attr(test, schemars(extend(
+        "propertyNames" = {"const": "retransmitted"},
+        "additionalProperties" = {"enum": ["holds", "likely holds", "open", "likely broken", "broken"]},
+    )))]
     pub guardrails: BTreeMap<String, &'static str>,
     /// 1: harm is proven, or an A/A test shows a difference; else 0.
     #[serde(skip)]
@@ -49,6 +54,7 @@ pub struct Verdict {
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
     /// Enable the second controller.
@@ -65,6 +71,7 @@ pub enum Choice {
 
 /// Whether the second controller is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// The interval is on its side.

@@ -17,6 +17,7 @@ const MIN_COMMON: f64 = 0.5;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
     /// Networks with traffic in both blocks of a pair, each with the same weight in both.

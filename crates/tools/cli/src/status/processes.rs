@@ -18,9 +18,12 @@ const LASTING: &[&[&str]] = &[
 
 /// A running command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Process {
-    /// `serve`, `steer record`, …
+    /// The command.
+    #[cfg_attr(test, schemars(extend("enum" = LASTING.iter().map(|it| it.join(" ")).collect::<Vec<_>>())))]
     pub(super) kind: String,
+    /// The process.
     #[serde(rename = "process")]
     pub(super) number: u32,
     /// The whole command line.

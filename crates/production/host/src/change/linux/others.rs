@@ -14,18 +14,19 @@ use super::state::{StateDirectory, read};
 
 /// A journal that is not the caller's.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct OtherJournal {
     /// Its file.
     pub journal: PathBuf,
-    /// Whether its network namespace is of this boot; unknown of a journal that cannot be read.
+    /// Whether its network namespace is of this boot; null if the journal cannot be read.
     pub this_boot: Option<bool>,
     /// The file of the desired state, if one is applied or waits.
     pub file: Option<String>,
     /// When that was applied, in seconds of Unix time.
     pub since_unix_s: Option<u64>,
-    /// Whether the process lives that undoes open changes; absent if none are open.
+    /// Whether the process lives that undoes open changes; null if none are open.
     pub guard: Option<Watchdog>,
-    /// Why it cannot be read.
+    /// Why the journal cannot be read.
     pub unreadable: Option<String>,
 }
 
