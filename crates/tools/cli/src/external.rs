@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-const PACKAGE: &str = "python/uncork-experiment";
+const PACKAGE: &str = "python/uncork";
 /// The variable that names the `uncork` which the package runs for the laboratory.
 const OWN_PATH: &str = "UNCORK";
 

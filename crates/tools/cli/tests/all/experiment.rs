@@ -27,5 +27,5 @@ fn a_missing_package_is_an_error_with_a_remedy() {
     command.arg("--help").env("PATH", scratch.path(""));
     let Finished { status, stdout, stderr } = finish(command);
     assert_eq!((status, stdout.as_str()), (3, ""));
-    assert!(stderr.contains("pip install python/uncork-experiment"), "{stderr}");
+    assert!(stderr.contains("pip install python/uncork"), "{stderr}");
 }

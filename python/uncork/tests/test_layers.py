@@ -1,0 +1,42 @@
+"""The package has three layers, which import one way only: `learn` → `experiment` → `measure`."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import uncork
+
+ROOT = Path(uncork.__file__).parent
+MAY_IMPORT = {
+    "measure": {"measure"},
+    "experiment": {"measure", "experiment"},
+    "learn": {"measure", "experiment", "learn"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    """The layers that a file imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [
+        f"{node.module}.{alias.name}"
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    ]
+    parts = [name.split(".") for name in names if name.startswith("uncork.")]
+    return {part[1] for part in parts}
+
+
+@pytest.mark.parametrize("layer", sorted(MAY_IMPORT))
+def test_a_layer_imports_no_layer_above_it(layer: str) -> None:
+    files = sorted((ROOT / layer).rglob("*.py"))
+    assert files
+    wrong = {str(path.relative_to(ROOT)): imported(path) - MAY_IMPORT[layer] for path in files}
+    assert {path: layers for path, layers in wrong.items() if layers} == {}
+
+
+def test_all_modules_are_in_a_layer() -> None:
+    modules = {path.relative_to(ROOT).parts[0] for path in ROOT.rglob("*.py")}
+    assert modules == {"__init__.py", *MAY_IMPORT}
