@@ -1,4 +1,4 @@
-"""What a plan of a million networks costs: time and memory of `uncork-learn plan`, with the query.
+"""What a plan of a million networks costs: time and memory of `uncork learn plan`, with the query.
 
     python bench/learn_scale.py                              a million networks, ten million records
     python bench/learn_scale.py --networks 100000 --records 2000000

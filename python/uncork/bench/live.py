@@ -5,7 +5,7 @@
     python bench/live.py --players 8 --for 20
 
 `uncork emu` puts four paths between one server and the players' hosts (live.toml). `uncork serve --policy`
-assigns each player to CUBIC or BBR and writes records as they come. `uncork-experiment analyze --follow`
+assigns each player to CUBIC or BBR and writes records as they come. `uncork experiment analyze --follow`
 looks at them until the planned end or until a guardrail breaks. It needs root, /dev/net/tun and the kernel's
 BBR.
 All traffic stays in the namespaces; what was started is ended, also after Ctrl-C.

@@ -2,7 +2,7 @@
 
     python bench/stories.py -o stories
 
-Runs the scenarios with `uncork lab run`, analyses the flows with `uncork-experiment analyze`, prints a table,
+Runs the scenarios with `uncork lab run`, analyses the flows with `uncork experiment analyze`, prints a table,
 and leaves each report under DIR. Set UNCORK if `uncork` is not on the PATH.
 """
 
@@ -49,7 +49,7 @@ def run(story: Story, directory: Path, seeds: int | None) -> Path:
 def analyse(flows: Path, look: Look, out: Path) -> dict[str, Any]:
     """The result document of one analysis. Its report stays in `out`."""
     command = ["analyze", str(flows), *look.options, "-o", str(out)]
-    print(f"$ {shlex.join(['uncork-experiment', *command])}", file=sys.stderr, flush=True)
+    print(f"$ {shlex.join(['uncork', 'experiment', *command])}", file=sys.stderr, flush=True)
     with contextlib.redirect_stdout(io.StringIO()):
         status = experiment(command)
     if status not in (0, 1):

@@ -8,7 +8,7 @@
 queue, where BBR resends too much and CUBIC is right. `uncork serve`, or nginx with `uncork steer`, has files
 and the active policy, and records are written; `thirty_servers.py` says what differs. The clients are curl,
 or mpv (`thirty_players.py`): each request or play is another user. An experiment comes first; then
-`uncork-learn run` plans from the records, checks, and applies the table, in a loop, while the
+`uncork learn run` plans from the records, checks, and applies the table, in a loop, while the
 clients go on.
 
 What is right is measured, too: before anything is learned, curl loads the files with either controller over

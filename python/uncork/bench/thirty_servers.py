@@ -46,7 +46,7 @@ class Server(Protocol):
     loss: float
     """Factor of the random loss."""
     learning: tuple[str, ...]
-    """Options of `uncork-learn run`."""
+    """Options of `uncork learn run`."""
 
     def start(self, processes: Processes, far: str, near: Mapping[int, dict[str, Any]]) -> None:
         """Starts the server before any policy."""

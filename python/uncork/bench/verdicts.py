@@ -103,7 +103,7 @@ LIMIT_POINTS = 0.02
 
 
 def judged(seed: int) -> Judged:
-    """One experiment, analysed as `uncork-experiment analyze --by place` does."""
+    """One experiment, analysed as `uncork experiment analyze --by place` does."""
     world = draw(seed)
     outcome = analyse_records(world)
     verdict = outcome.verdict

@@ -18,7 +18,7 @@ SCALE = "0.4"
 @cache
 def demo() -> Path:
     """A directory with records/, result.json and report.html. The end of the tests removes it."""
-    directory = Path(tempfile.mkdtemp(prefix="uncork-experiment-tests-"))
+    directory = Path(tempfile.mkdtemp(prefix="uncork-tests-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     command = ["demo", "--scale", SCALE, "--records", str(directory / "records"), "-o", str(directory)]
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):

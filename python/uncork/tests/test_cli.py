@@ -51,14 +51,14 @@ def test_help_begins_with_examples(command: str, capsys: pytest.CaptureFixture[s
         main([*command.split(), "--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    assert text.startswith("Examples:\n  uncork-experiment")
+    assert text.startswith("Examples:\n  uncork experiment")
     assert max(map(len, text.splitlines())) <= 120
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["analyze"], ["PATH", "uncork-experiment demo"]),
+        (["analyze"], ["PATH", "uncork experiment demo"]),
         (["analyze", "/nowhere"], ["/nowhere", "no such file"]),
         (["analyze", "RECORDS", "--control", "cubik"], ["--control", "'cubik'", "control"]),
         (["analyze", "RECORDS", "--treated", "bbr9"], ["--treated", "'bbr9'", "bbr"]),

@@ -1,7 +1,6 @@
 """Holds docs/reference/cli-python.md to the parsers. With UPDATE_DOCS=1 it writes the page."""
 
 import argparse
-import importlib
 import os
 import re
 from collections.abc import Iterator
@@ -45,9 +44,7 @@ def row(action: argparse.Action) -> str:
 def loaded(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The parser with the options of its command, which are added when they are needed."""
     if isinstance(parser, cli.Parser) and parser.module:
-        module = importlib.import_module(f"uncork.experiment.commands.{parser.module}")
-        getattr(module, f"add_{parser.command}")(parser)
-        parser.module = ""
+        parser.load()
     return parser
 
 
@@ -55,10 +52,7 @@ def sections(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
     actions = loaded(parser)._actions
     yield f"\n## {name}\n\n{escaped(parser.description or '')}\n"
     if getattr(parser, "examples", ""):
-        lines = [
-            re.sub(r"^uncork-(experiment|learn)", r"uncork \1", it.strip())
-            for it in parser.examples.splitlines()[1:]
-        ]  # type: ignore[attr-defined]
+        lines = [it.strip() for it in parser.examples.splitlines()[1:]]  # type: ignore[attr-defined]
         yield "\n```sh\n" + "\n".join(lines) + "\n```\n"
     options = [it for it in actions if not isinstance(it, argparse._HelpAction | argparse._SubParsersAction)]
     options = [it for it in options if it.help != argparse.SUPPRESS]

@@ -32,12 +32,12 @@ def test_the_course_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Mo
     uncork = os.environ.get("UNCORK") or shutil.which("uncork")
     done = []
     for line in commands(DOCUMENT.read_text(encoding="utf-8")):
-        program, *arguments = shlex.split(line)
-        if program == "uncork-experiment":
+        program, command, *arguments = shlex.split(line)
+        assert program == "uncork"
+        if command == "experiment":
             assert main(arguments) in ((0, 1) if arguments[0] == "analyze" else (0,)), line
         elif uncork:
-            assert program == "uncork"
-            subprocess.run([uncork, *arguments], check=True, timeout=60)
+            subprocess.run([uncork, command, *arguments], check=True, timeout=60)
         done.append(line)
     assert len(done) >= 10
     for file in (
@@ -59,11 +59,12 @@ def test_learning_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Monk
     lines = commands(LEARN.read_text(encoding="utf-8"))
     assert len(lines) >= 10
     for line in lines:
-        program, *arguments = shlex.split(line)
-        if program == "uncork-learn":
+        program, command, *arguments = shlex.split(line)
+        assert program == "uncork"
+        if command == "learn":
             assert learn(arguments) == 0, line
         elif uncork:
-            subprocess.run([uncork, *arguments], check=True, timeout=60)
+            subprocess.run([uncork, command, *arguments], check=True, timeout=60)
     assert (tmp_path / "learned/current/policy.toml").exists()
     if not uncork:
         sys.stderr.write("*** NOT RUN: `uncork policy` (set UNCORK=/path/to/uncork) ***\n")
@@ -106,7 +107,7 @@ def test_links_of_the_documents_lead_somewhere() -> None:
 
 def test_readme_begins_with_two_commands() -> None:
     lines = commands(README.read_text(encoding="utf-8"))[:2]
-    assert lines[0].endswith("uncork-experiment demo --open")
+    assert lines[0].endswith("uncork experiment demo --open")
     assert lines[1].endswith("pytest")
 
 

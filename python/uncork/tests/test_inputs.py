@@ -77,7 +77,7 @@ def test_sql_of_spark_without_spark_is_one_line(
 
     monkeypatch.setattr("ibis.to_sql", absent)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert "pip install 'uncork-experiment[spark]'" in failed(capsys, "analyze", "--show-sql", "pyspark")
+    assert "pip install 'uncork[spark]'" in failed(capsys, "analyze", "--show-sql", "pyspark")
 
 
 def test_a_file_name_is_not_a_pattern(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_file_name_is_not_a_pattern(tmp_path: Path) -> None:
 
 def test_what_is_spilled_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (tmp_path / "uncork-experiment-spill").write_text("made by another user")
+    (tmp_path / "uncork-spill").write_text("made by another user")
     backend = duckdb_engine.connect().backend
     spill = Path(backend.con.sql("select current_setting('temp_directory')").fetchall()[0][0])
     assert spill.stat().st_mode & 0o777 == 0o700

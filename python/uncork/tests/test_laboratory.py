@@ -103,7 +103,7 @@ def test_equal_plans_give_equal_results(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def page_of(proof: Proof) -> str:
-    return laboratory.page((proof,), Plan(3, 5), "uncork-experiment interference --lab")
+    return laboratory.page((proof,), Plan(3, 5), "uncork experiment interference --lab")
 
 
 def test_the_share_of_covering_intervals_has_an_exact_interval() -> None:
@@ -175,8 +175,8 @@ def test_the_laboratory_shows_what_the_document_says(tmp_path: Path, monkeypatch
     blocks = re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), flags=re.M | re.S)
     lines = [line for block in blocks for line in block.strip().splitlines()]
     assert len(lines) == 1
-    name, *arguments = shlex.split(lines[0])
-    assert name == "uncork-experiment"
+    program_name, command, *arguments = shlex.split(lines[0])
+    assert (program_name, command) == ("uncork", "experiment")
     assert main(arguments) == 0
     page = (tmp_path / "interference-lab/interference.html").read_text(encoding="utf-8")
     ElementTree.fromstring(page.split("\n", 1)[1])

@@ -174,7 +174,7 @@ def test_the_commands_of_the_docs_find_what_a_run_with_real_servers_found(
     [block] = [one for one in blocks if f"docs/example/{name}/" in one]
     lines = block.replace("\\\n", " ").replace("docs/", f"{REPOSITORY}/docs/").splitlines()
     for line in lines:
-        assert main(shlex.split(line.removeprefix("$ uncork-learn "))) == 0, line
+        assert main(shlex.split(line.removeprefix("$ uncork learn "))) == 0, line
     result = json.loads((REPOSITORY / f"docs/example/{name}/result.json").read_text(encoding="utf-8"))
     decisions = Store(tmp_path / "learned").decisions(1)
     arms = dict(zip(decisions.key.tolist(), decisions.arm.tolist(), strict=True))

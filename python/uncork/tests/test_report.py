@@ -150,7 +150,7 @@ def test_nothing_leaves_the_page(width: int, tmp_path: Path) -> None:
 
 def test_interference_page() -> None:
     some = lessons(1)
-    page = explain.page(some, "uncork-experiment interference")
+    page = explain.page(some, "uncork experiment interference")
     ElementTree.fromstring(page.split("\n", 1)[1])
     full = some[0]
     assert full.truth == pytest.approx(1.0)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from uncork import __version__
 from uncork.measure import console
 from uncork.measure.errors import InputError, OutputError
-from uncork.measure.package import package_version
 
 USAGE, OUTPUT, INTERRUPTED = 2, 3, 130
 
@@ -23,60 +23,60 @@ Command = Callable[[argparse.Namespace, str], int]
 EXAMPLES = {
     "": """\
 Examples:
-  uncork-experiment demo --open                          a built-in example, made up, and its report
-  uncork-experiment analyze records/                     records of `uncork serve --records records/`
-  uncork-experiment analyze records/ --by country,asn    decide by country, then by network
-  uncork-experiment analyze records/ --follow            watch it come; stops when a guardrail breaks
-  uncork-experiment design records/                      how long, how large? From past records
-  uncork-experiment import access.log --mapping nginx -o records/
-  uncork-experiment interference --open                  when an A/B test lies, in five minutes
+  uncork experiment demo --open                          a built-in example, made up, and its report
+  uncork experiment analyze records/                     records of `uncork serve --records records/`
+  uncork experiment analyze records/ --by country,asn    decide by country, then by network
+  uncork experiment analyze records/ --follow            watch it come; stops when a guardrail breaks
+  uncork experiment design records/                      how long, how large? From past records
+  uncork experiment import access.log --mapping nginx -o records/
+  uncork experiment interference --open                  when an A/B test lies, in five minutes
 """,
     "analyze": """\
 Examples:
-  uncork-experiment analyze records/
-  uncork-experiment analyze records/ --by region,asn,size_class -o report/
-  uncork-experiment analyze records/ --primary bandwidth:p10 --guardrail stutters=5% --look 2/4
-  uncork-experiment analyze access.log --mapping nginx --rejected rejected.jsonl
-  uncork-experiment analyze records/ --follow --every 60
-  uncork-experiment analyze --show-sql trino
+  uncork experiment analyze records/
+  uncork experiment analyze records/ --by region,asn,size_class -o report/
+  uncork experiment analyze records/ --primary bandwidth:p10 --guardrail stutters=5% --look 2/4
+  uncork experiment analyze access.log --mapping nginx --rejected rejected.jsonl
+  uncork experiment analyze records/ --follow --every 60
+  uncork experiment analyze --show-sql trino
 """,
     "demo": """\
 Examples:
-  uncork-experiment demo --open
-  uncork-experiment demo --seed 2 -o another
+  uncork experiment demo --open
+  uncork experiment demo --seed 2 -o another
 """,
     "design": """\
 Examples:
-  uncork-experiment design records/                      how long, how large? From past records
-  uncork-experiment design records/ --detect 3% --share 20%
-  uncork-experiment design -o plan/ --key "$(openssl rand -hex 16)" --share 10%
-  uncork-experiment design -o plan/ --key "$(openssl rand -hex 16)" --kind switchback --places lima
+  uncork experiment design records/                      how long, how large? From past records
+  uncork experiment design records/ --detect 3% --share 20%
+  uncork experiment design -o plan/ --key "$(openssl rand -hex 16)" --share 10%
+  uncork experiment design -o plan/ --key "$(openssl rand -hex 16)" --kind switchback --places lima
 """,
     "policy": """\
 Examples:
-  uncork-experiment policy report/result.json --key "$(openssl rand -hex 16)" -o policy.toml
-  uncork-experiment policy report/result.json --key KEY --step 10% -o policy.toml     the next step
-  uncork-experiment policy report/result.json --key KEY --control tcp=cubic --treated quic=bbr3,tcp=bbr
+  uncork experiment policy report/result.json --key "$(openssl rand -hex 16)" -o policy.toml
+  uncork experiment policy report/result.json --key KEY --step 10% -o policy.toml     the next step
+  uncork experiment policy report/result.json --key KEY --control tcp=cubic --treated quic=bbr3,tcp=bbr
 """,
     "import": """\
 Examples:
-  uncork-experiment import access.log --mapping nginx -o records/
-  uncork-experiment import logs/*.gz --mapping my-logs.toml -o records/ --rejected rejected.jsonl
+  uncork experiment import access.log --mapping nginx -o records/
+  uncork experiment import logs/*.gz --mapping my-logs.toml -o records/ --rejected rejected.jsonl
 """,
     "export": """\
 Examples:
-  uncork-experiment export growthbook records/ -o growthbook/ --datasource ds_abc123
+  uncork experiment export growthbook records/ -o growthbook/ --datasource ds_abc123
 """,
     "growthbook": """\
 Examples:
-  uncork-experiment export growthbook records/ -o growthbook/ --datasource ds_abc123
+  uncork experiment export growthbook records/ -o growthbook/ --datasource ds_abc123
 """,
     "interference": """\
 Examples:
-  uncork-experiment interference --open
-  uncork-experiment interference --seed 7 --format json
-  uncork-experiment interference --lab --open            simulated users that share links
-  uncork-experiment interference --lab --repetitions 200
+  uncork experiment interference --open
+  uncork experiment interference --seed 7 --format json
+  uncork experiment interference --lab --open            simulated users that share links
+  uncork experiment interference --lab --repetitions 200
 """,
 }
 
@@ -119,8 +119,8 @@ class Parser(argparse.ArgumentParser):
 
     examples = ""
     module = ""
-    """The module of `commands` with the command's options; it is imported where they are needed, because the
-    engines take a second."""
+    """The module with the command's options. It is imported where they are needed, because the engines take a
+    second."""
     command = ""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -130,11 +130,15 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self.module:
-            module = importlib.import_module(f"uncork.experiment.commands.{self.module}")
-            getattr(module, f"add_{self.command}")(self)
-            self.set_defaults(command=getattr(module, f"run_{self.command}"))
-            self.module = ""
+            self.load()
         return super().parse_known_args(args, namespace)
+
+    def load(self) -> None:
+        """Adds the options of the command, and what runs it."""
+        module = importlib.import_module(self.module)
+        getattr(module, f"add_{self.command}")(self)
+        self.set_defaults(command=getattr(module, f"run_{self.command}"))
+        self.module = ""
 
     def format_help(self) -> str:
         return f"{self.examples}\n{super().format_help()}" if self.examples else super().format_help()
@@ -160,14 +164,14 @@ def _nearest(message: str) -> str:
 def parser() -> Parser:
     """All commands."""
     top = Parser(
-        prog="uncork-experiment",
+        prog="uncork experiment",
         description="Did it help, for whom, and can the answer be trusted? A/B experiments of congestion "
         "control, from "
         "flow records to a verdict.",
         epilog=STATUSES,
     )
     top.examples = EXAMPLES[""]
-    top.add_argument("--version", action="version", version=f"uncork-experiment {package_version()}")
+    top.add_argument("--version", action="version", version=f"uncork {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, module, about in COMMANDS:
         _add(commands, name, module, about)
@@ -180,7 +184,7 @@ def parser() -> Parser:
 def _add(commands: argparse._SubParsersAction[Parser], name: str, module: str, about: str) -> Parser:
     one = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
     one.examples = EXAMPLES.get(name, "")
-    one.module, one.command = module, name
+    one.module, one.command = module and f"uncork.experiment.commands.{module}", name
     return one
 
 
@@ -190,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def command() -> int:
         options = parser().parse_args(words)
-        return int(options.command(options, shlex.join(["uncork-experiment", *words])))
+        return int(options.command(options, shlex.join(["uncork", "experiment", *words])))
 
     # Metrics that the records declare end with the command.
     return contextvars.copy_context().run(run_command, command)

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
+from uncork import __version__
 from uncork.experiment.result import Analysis, Measure, Verdict
-from uncork.measure.package import package_version
 
 SCHEMA = "experiment-1"
 
@@ -17,7 +17,7 @@ def document(analysis: Analysis, verdict: Verdict, command: str) -> dict[str, ob
     """All that the page shows. `command` repeats it."""
     plain = _plain(analysis)
     assert isinstance(plain, dict)
-    head = {"schema": SCHEMA, "version": package_version(), "command": command, "verdict": _plain(verdict)}
+    head = {"schema": SCHEMA, "version": __version__, "command": command, "verdict": _plain(verdict)}
     return head | plain
 
 

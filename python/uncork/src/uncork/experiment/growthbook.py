@@ -74,7 +74,7 @@ def definitions(metrics: Sequence[str], settings: Settings, datasource: str, tab
         "id": FACT_TABLE,
         "data": {
             "name": "uncork transfers",
-            "description": "One row for each transfer, by uncork-experiment export growthbook.",
+            "description": "One row for each transfer, by uncork experiment export growthbook.",
             "datasource": datasource,
             "userIdTypes": ["user_id"],
             "sql": f"SELECT * FROM {table}",

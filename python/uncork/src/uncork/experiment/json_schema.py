@@ -56,14 +56,14 @@ def schema() -> Json:
     definitions: dict[str, Json] = {}
     head: dict[str, Json] = {
         "schema": {"const": SCHEMA},
-        "version": {"type": "string", "description": "Of uncork-experiment."},
+        "version": {"type": "string", "description": "Of uncork."},
         "command": {"type": "string", "description": "Repeats the analysis."},
         "verdict": _of(Verdict, definitions),
     }
     body = _object(Analysis, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Result of `uncork-experiment analyze`",
+        "title": "Result of `uncork experiment analyze`",
         "description": "All that the report shows. Rates are in bit/s, times in s, shares as parts of 1; "
         "ratios are "
         "treated over control. A number is null where it is not known.",

@@ -94,7 +94,7 @@ def _check(plan: PolicyPlan) -> None:
 
 def _head(plan: PolicyPlan, what: str) -> list[str]:
     return [
-        f"# {plan.name}: {what}. Made by uncork-experiment design; check with: uncork policy check FILE",
+        f"# {plan.name}: {what}. Made by uncork experiment design; check with: uncork policy check FILE",
         f'key = "{plan.key}"',
         "",
     ]

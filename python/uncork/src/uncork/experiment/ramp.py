@@ -82,7 +82,7 @@ def _head(result: Mapping[str, Any], ramp: Ramp, name: str) -> list[str]:
         f"# Steps: {steps}. Go on when `uncork experiment analyze --follow` on the records of this step ends",
         "# without status 1; roll back on status 1. Guardrails that stop it:",
         f"#   {settings.get('guardrails', '')}",
-        f"# Made by uncork-experiment policy from {ramp.source}; check with: uncork policy check FILE",
+        f"# Made by uncork experiment policy from {ramp.source}; check with: uncork policy check FILE",
         f'key = "{ramp.key}"',
         "",
     ]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from uncork import __version__
 from uncork.experiment import words
 from uncork.experiment.report import palette, svg, tables
 from uncork.experiment.report.figures import Figure, percent
@@ -28,7 +29,6 @@ from uncork.learn.store import Store
 from uncork.learn.tablefile import date
 from uncork.learn.total import Total, totals
 from uncork.learn.truth import Oracle
-from uncork.measure.package import package_version
 
 MAX_SYSTEMS = 60
 MAX_CHANGES = 40
@@ -301,8 +301,8 @@ def _changes(points: Sequence[Point]) -> str:
 
 def _footer(store: Store, oracle: Path | None) -> str:
     known = ["--oracle", str(oracle)] if oracle else []
-    command = shlex.join(["uncork-learn", "report", str(store.root), *known])
+    command = shlex.join(["uncork", "learn", "report", str(store.root), *known])
     return (
-        f"<footer>\n<p>Made by uncork-experiment {escape(package_version())} with</p>\n"
+        f"<footer>\n<p>Made by uncork {__version__} with</p>\n"
         f'<pre><code class="command">{escape(command)}</code></pre>\n</footer>\n'
     )

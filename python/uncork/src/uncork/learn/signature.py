@@ -78,5 +78,5 @@ def _need_library() -> None:
         import cryptography  # noqa: F401
     except ImportError as error:
         raise InputError(
-            "signatures", f"{error.name} is not installed", "pip install 'uncork-experiment[sign]'"
+            "signatures", f"{error.name} is not installed", "pip install 'uncork[sign]'"
         ) from None

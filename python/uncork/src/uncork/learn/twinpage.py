@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from html import escape
 
+from uncork import __version__
 from uncork.experiment import words
 from uncork.experiment.report import svg, tables
 from uncork.experiment.report.figures import Figure, percent
 from uncork.experiment.report.page import document, figure
 from uncork.learn.lift import NORMAL, Estimate
 from uncork.learn.twin import Calibration, Trial, earned
-from uncork.measure.package import package_version
 
 
 def page(found: Trial) -> str:
@@ -27,7 +27,7 @@ def page(found: Trial) -> str:
         "Skill 1 predicts every AS, 0 no better than the mean of the others.</p>\n</section>\n"
     )
     parts = [header, figure(_comparison(fit, "AS"), 1), _table(fit, "AS"), _networks(found), _untried(found)]
-    footer = f"<footer>\n<p>Made by uncork-experiment {escape(package_version())}</p>\n</footer>\n"
+    footer = f"<footer>\n<p>Made by uncork {__version__}</p>\n</footer>\n"
     return document("uncork learn: the twin", "".join([*parts, footer]))
 
 

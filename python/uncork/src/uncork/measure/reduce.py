@@ -116,7 +116,7 @@ def compiled(query: ir.Table, dialect: str) -> str:
         # ibis's compiler reads the types of pyspark, where that is installed.
         if dialect != "pyspark" or importlib.util.find_spec("pyspark"):
             raise
-        remedy = "pip install 'uncork-experiment[spark]', or write databricks: its SQL is Spark's"
+        remedy = "pip install 'uncork[spark]', or write databricks: its SQL is Spark's"
         raise InputError("--show-sql pyspark", "pyspark is not installed", remedy) from None
     if dialect != "clickhouse":
         return text

@@ -236,7 +236,7 @@ def run_analyze(arguments: argparse.Namespace, command: str) -> int:
 
 def run_demo(arguments: argparse.Namespace, command: str) -> int:
     progress = Progress()
-    with tempfile.TemporaryDirectory(prefix="uncork-experiment-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="uncork-") as temporary:
         progress("making records up")
         path = demo.write(arguments.records or Path(temporary), arguments.seed, arguments.scale)
         parser = argparse.ArgumentParser()

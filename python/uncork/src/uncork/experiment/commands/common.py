@@ -147,7 +147,7 @@ def read_records(arguments: argparse.Namespace, progress: Progress) -> Records:
     paths: Sequence[Path] = arguments.paths
     if not paths:
         raise InputError(
-            "PATH", "no files or directories are given", "name some, or try: uncork-experiment demo"
+            "PATH", "no files or directories are given", "name some, or try: uncork experiment demo"
         )
     if arguments.engine != "duckdb":
         return _elsewhere(arguments, paths)
@@ -192,7 +192,7 @@ def _elsewhere(arguments: argparse.Namespace, paths: Sequence[Path]) -> Records:
 
             table, run = clickhouse.open_files(files)
     except ImportError as error:
-        remedy = f"pip install 'uncork-experiment[{arguments.engine}]'"
+        remedy = f"pip install 'uncork[{arguments.engine}]'"
         raise InputError(f"--engine {arguments.engine}", f"{error.name} is not installed", remedy) from error
     return Records(selected(typed(table), arguments.where, arguments.exclude, run), run, {})
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from pathlib import Path
 
 from uncork.experiment import words
 from uncork.experiment.commands.common import Progress, show
 from uncork.experiment.document import to_json
 from uncork.experiment.laboratory.proof import Plan, Proof, document, prove
-from uncork.experiment.laboratory.worlds import WORLDS, find_uncork
+from uncork.experiment.laboratory.worlds import WORLDS
 from uncork.experiment.report import laboratory
 from uncork.experiment.terminal import table
 from uncork.measure import console
 from uncork.measure.errors import InputError
 from uncork.measure.files import write
+from uncork.program import find_bin
 
 REPETITIONS = 20
 MAX_REPETITIONS = 2_000
@@ -23,7 +25,7 @@ MAX_REPETITIONS = 2_000
 def run_laboratory(arguments: argparse.Namespace, command: str) -> int:
     """Simulates, carries the designs out, and writes interference.json and interference.html."""
     plan = Plan(_repetitions(arguments), arguments.seed)
-    uncork, progress = find_uncork(), Progress()
+    uncork, progress = Path(find_bin()), Progress()
     proofs = tuple(prove(uncork, world, plan, progress) for world in WORLDS)
     progress.done()
     text = to_json(document(proofs, plan))

@@ -7,8 +7,6 @@ busy one. One run of the simulator is one link in one half of a day. Every run h
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -71,16 +69,6 @@ def treated_users(share: float) -> int:
     return round(share * USERS)
 
 
-def find_uncork() -> Path:
-    """The program: `UNCORK` in the environment, else on the PATH."""
-    named = os.environ.get("UNCORK")
-    found = shutil.which(named or "uncork")
-    if found is None:
-        where = f"UNCORK={named}" if named else "PATH"
-        raise InputError(where, "program `uncork` not found", "build it, and set UNCORK to its path")
-    return Path(found)
-
-
 @dataclass(frozen=True)
 class Laboratory:
     """`uncork lab` with one world."""
@@ -101,7 +89,7 @@ class Laboratory:
         }
         with (
             as_file(files(__package__).joinpath(self.world.scenario)) as scenario,
-            tempfile.TemporaryDirectory(prefix="uncork-experiment-") as directory,
+            tempfile.TemporaryDirectory(prefix="uncork-") as directory,
         ):
             out = Path(directory) / "out"
             command = [str(self.uncork), "lab", "run", str(scenario), "-q", "-o", str(out)]

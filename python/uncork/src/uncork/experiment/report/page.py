@@ -6,13 +6,13 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from uncork import __version__
 from uncork.experiment import measures, words
 from uncork.experiment.report import palette, tables
 from uncork.experiment.report.figures import Figure, all_of
 from uncork.experiment.result import Analysis, Verdict
 from uncork.experiment.verdict import SOURCES, key_words
 from uncork.measure.metrics import METRICS
-from uncork.measure.package import package_version
 
 BROAD, NARROW = 680.0, 372.0
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -251,7 +251,7 @@ def _about(name: str) -> str:
 
 def _footer(command: str) -> str:
     return (
-        f"<footer>\n<p>Made by uncork-experiment {escape(package_version())}. All figures are in the result "
+        f"<footer>\n<p>Made by uncork {__version__}. All figures are in the result "
         "document. "
         f'Repeat it with</p>\n<pre><code class="command">{escape(command)}</code></pre>\n</footer>\n'
     )

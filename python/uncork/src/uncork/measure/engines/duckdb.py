@@ -46,7 +46,7 @@ def _literal(path: Path) -> str:
 def connect(settings: Settings = DEFAULT, keep: object = None) -> Connection:
     """Starts an engine. Its tables keep ``keep`` alive, such as the directory of their files."""
     # Not a fixed name in a directory that all users share: another one may have made it first.
-    private = tempfile.TemporaryDirectory(prefix="uncork-experiment-spill-")
+    private = tempfile.TemporaryDirectory(prefix="uncork-spill-")
     spill = settings.spill or private.name
     backend = ibis.duckdb.connect(
         memory_limit=settings.memory,

@@ -24,7 +24,7 @@ def local_session(master: str = "local-cluster[2,1,1024]", settings: dict[str, s
     """A session on this machine: by default two workers in processes of their own, a core and 1 GiB each."""
     from pyspark.sql import SparkSession  # an extra, and large
 
-    builder = SparkSession.builder.master(master).appName("uncork-experiment")
+    builder = SparkSession.builder.master(master).appName("uncork")
     for name, value in {**SETTINGS, "spark.sql.shuffle.partitions": "4", **(settings or {})}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -56,7 +56,7 @@ def read(
     ``unit`` are the columns that identify a unit; of results of the laboratory by default each flow.
     """
     files = find_files([Path(path) for path in paths], mapping is not None)
-    temporary = tempfile.TemporaryDirectory(prefix="uncork-experiment-") if work is None else None
+    temporary = tempfile.TemporaryDirectory(prefix="uncork-") if work is None else None
     into = Path(temporary.name) if temporary is not None else Path(str(work))
     into.mkdir(parents=True, exist_ok=True)
     logs = [path for path in files if mapping is not None or path.suffix != ".parquet"]
