@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from learning import FIRST_DAY, KEY, SETTINGS
-from uncork.learn import cli, demo, resultfile
+from uncork.learn import commands, demo, resultfile
 from uncork.learn.cli import main
 from uncork.learn.store import Store
 from uncork.learn.tablefile import date
@@ -97,7 +97,7 @@ def test_the_query_is_of_the_days_before_today(monkeypatch: pytest.MonkeyPatch) 
         def now(cls, tz: tzinfo | None = None) -> Self:
             return cls(2026, 11, 9, 23, 59, tzinfo=tz)
 
-    monkeypatch.setattr(cli, "datetime", Clock)
+    monkeypatch.setattr(commands, "datetime", Clock)
     assert bounds(shown()) == {(">=", (20_766 - 28) * DAY_NS), ("<", 20_766 * DAY_NS)}
 
 

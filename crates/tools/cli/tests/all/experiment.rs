@@ -11,8 +11,8 @@ const PRINTS_ITS_ARGUMENTS: &str =
     "#!/bin/sh\nprintf '%s\\n' \"$@\"\necho \"${UNCORK##*/}\"\nexit 7\n";
 
 fn executable(path: PathBuf, script: &str) {
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&path, script).expect("a scratch directory");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("own file");
 }
 
 #[test]
