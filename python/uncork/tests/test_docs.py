@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from demos import demo
 from uncork.experiment.cli import main
 from uncork.experiment.intime import COLUMNS
 from uncork.learn.cli import main as learn
@@ -68,6 +69,18 @@ def test_learning_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "learned/current/policy.toml").exists()
     if not uncork:
         sys.stderr.write("*** NOT RUN: `uncork policy` (set UNCORK=/path/to/uncork) ***\n")
+
+
+def test_the_guide_in_python_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = DOCUMENT.parents[1] / "howto/analyze-in-python.md"
+    if not guide.exists():
+        pytest.skip(f"*** NOT RUN: {guide} is only in the repository ***")
+    (tmp_path / "records").symlink_to(demo() / "records")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", guide.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert len(blocks) == 3
+    exec("".join(blocks), {})
+    assert (tmp_path / "report/report.html").exists()
 
 
 def test_the_columns_of_a_calendar_are_described() -> None:
