@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the wheels of a release and the source distribution in target/wheels, and checks them.
-#   deploy/wheels.sh                                  all targets
-#   deploy/wheels.sh x86_64-unknown-linux-gnu …       only these
-# Needs `pip install maturin ziglang cargo-zigbuild auditwheel twine`. zig has the C libraries of all targets: old glibc, musl, macOS.
+#   deploy/wheels.sh                                  Linux, glibc and musl, x86-64 and arm64
+#   deploy/wheels.sh aarch64-unknown-linux-gnu …      only these targets
+# Needs `pip install maturin ziglang cargo-zigbuild auditwheel twine`. zig has the C libraries of all targets, in old versions, too.
 # A wheel for aarch64 starts under qemu-aarch64 (Debian's qemu-user) where that is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +11,6 @@ targets=("$@")
 (($#)) || targets=(
     x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
     x86_64-unknown-linux-musl aarch64-unknown-linux-musl
-    x86_64-apple-darwin aarch64-apple-darwin
 )
 wheels=target/wheels
 # `dist` optimises the program as a whole; `release` builds in a third of the time, to try this script.
