@@ -105,6 +105,13 @@ def test_an_unknown_command_imports_no_engine_and_suggests_the_nearest(
     assert " numpy" not in done.stderr
 
 
+def test_a_dependency_that_is_not_installed_is_an_error_with_a_remedy() -> None:
+    without = "import sys; sys.modules['duckdb'] = None; from uncork.__main__ import main; sys.exit(main())"
+    done = python("-c", without, "experiment", "analyze", "records")
+    assert done.returncode == 2
+    assert done.stderr == "error: duckdb: module is not installed; pip install uncork\n"
+
+
 def test_the_version_is_that_of_the_crates() -> None:
     if not CARGO.exists():
         pytest.skip(f"*** NOT RUN: {CARGO} is only in the repository ***")

@@ -135,7 +135,13 @@ class Parser(argparse.ArgumentParser):
 
     def load(self) -> None:
         """Adds the options of the command, and what runs it."""
-        module = importlib.import_module(self.module)
+        try:
+            module = importlib.import_module(self.module)
+        except ModuleNotFoundError as error:
+            # As after `pip install --no-deps`, which is enough for the program.
+            if error.name is None or error.name.startswith("uncork"):
+                raise
+            raise InputError(error.name, "module is not installed", "pip install uncork") from error
         getattr(module, f"add_{self.command}")(self)
         self.set_defaults(command=getattr(module, f"run_{self.command}"))
         self.module = ""

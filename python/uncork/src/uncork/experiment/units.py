@@ -21,6 +21,7 @@ from uncork.measure.reduce import ReducePlan, Run, in_scope, reduce_views
 from uncork.measure.schema import Columns, canonical
 
 MAX_PLACES = 100
+# The name is part of the hash that forms buckets.
 _ANY = Experiment(name="uncork-experiment", arms=("any",))
 
 

@@ -28,6 +28,7 @@ LAB_RUN: Final = ("seed",)
 CLIENT: Final = "client"
 """A column that is added to the laboratory's files during the analysis: the client of the flow."""
 
+# The name is part of the hash that forms buckets.
 _ANY: Final = Experiment(name="uncork-experiment", arms=("any",))
 
 OWN: Final = "for columns of your own write a mapping (--mapping my.toml; see records.md)"
